@@ -4,7 +4,7 @@ const { rooms, programs } = require("./scripts/rooms.cjs");
 
 /** The modules of the package's entry points that a program may use, and the ignore rules, which trust in a folder needs. */
 const publicEntries =
-  "^src/(index|core/index|stores/sqlite/index|stores/postgres/index|models/index|tools/index|tools/ignore-rules|tools/mcp/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
+  "^src/(index|core/index|stores/sqlite/index|stores/postgres/index|models/index|tools/index|tools/files/ignore-rules|tools/mcp/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
 
 /** A room may import itself, the rooms that scripts/rooms.cjs names for it, and packages and built-in modules. */
 function roomRule({ room, imports }) {
@@ -137,11 +137,11 @@ module.exports = {
       from: {
         path: "^src/",
         pathNot: [
-          "^src/cli/provider-clients[.]ts$",
-          "^src/cli/conversation/((change|markdown)-lines|highlight|session-page)[.]ts$",
+          "^src/cli/agent/provider-clients[.]ts$",
+          "^src/cli/conversation/(lines/((change|markdown)-lines|highlight)|commands/session-page)[.]ts$",
           "^src/cli/permissions/(shell|loose)-line[.]ts$",
-          "^src/tools/search-expression[.]ts$",
-          "^src/cli/use-proxies[.]ts$",
+          "^src/tools/search/expression-search[.]ts$",
+          "^src/cli/server/install-proxies[.]ts$",
           "^src/platform/web/hash[.]ts$",
           "^src/inspector/",
         ],
@@ -157,7 +157,7 @@ module.exports = {
       comment:
         "the command line brings these packages: scripts/clients.mjs bundles them, and the library does not use them",
       severity: "error",
-      from: { path: "^src/cli/provider-clients[.]ts$" },
+      from: { path: "^src/cli/agent/provider-clients[.]ts$" },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
         pathNot: "node_modules/@ai-sdk/(anthropic|google|openai|openai-compatible)/",
@@ -168,7 +168,7 @@ module.exports = {
       comment: "Pawl brings these packages: scripts/clients.mjs bundles them",
       severity: "error",
       from: {
-        path: "^src/(cli/(conversation/((change|markdown)-lines|highlight|session-page)|permissions/(shell|loose)-line|use-proxies)|tools/search-expression)[.]ts$",
+        path: "^src/(cli/(conversation/(lines/((change|markdown)-lines|highlight)|commands/session-page)|permissions/(shell|loose)-line|server/install-proxies)|tools/search/expression-search)[.]ts$",
       },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
@@ -187,7 +187,7 @@ module.exports = {
       comment: "the screen, the draft and the keys know text and terminals only",
       severity: "error",
       from: { path: "^src/cli/screen/" },
-      to: { path: "^src/", pathNot: ["^src/cli/screen/", "^src/cli/text(-style)?[.]ts$"] },
+      to: { path: "^src/", pathNot: ["^src/cli/screen/", "^src/cli/terminal/text(-style)?[.]ts$"] },
     },
     {
       name: "hashes-are-bundled",

@@ -3,7 +3,7 @@
  *
  *     *.test.ts          quick: `npm test`, the developer's loop, at most 90 seconds on two processors with the build
  *     *.long.test.ts     long: `npm run test:long`. Crash sweeps, real kills, tests that start many processes, outputs of megabytes.
- *     *.seeds.test.ts    in both: a few seeds in the quick set, all of them in the long set (test/support/sampled.ts)
+ *     *.seeds.test.ts    in both: a few seeds in the quick set, all of them in the long set (test/support/sample-count.ts)
  *
  * `npx vitest run test/cli` runs what it names, from both sets. Citations of requirements count over both sets:
  * test/requirements-reporter.ts.

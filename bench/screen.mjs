@@ -2,11 +2,11 @@
  * What the conversation's screen writes and costs: bytes of a frame while an answer streams, bytes of a tick of the spinner, and the time
  * and memory of an output of 100,000 lines, beside a plain pass over the same text. It looks into the build (temp/build).
  */
-import { liveRegion } from "../temp/build/cli/conversation/live-region.js";
-import { createView } from "../temp/build/cli/conversation/view.js";
+import { renderRegion } from "../temp/build/cli/conversation/fronts/live-region.js";
+import { createView } from "../temp/build/cli/conversation/view/view.js";
 import { emptyDraft } from "../temp/build/cli/screen/draft.js";
 import { createScreen } from "../temp/build/cli/screen/screen.js";
-import { createStyleText } from "../temp/build/cli/text-style.js";
+import { createStyleText } from "../temp/build/cli/terminal/text-style.js";
 
 const [columns, rows] = [80, 24];
 const start = 1_000_000;
@@ -37,8 +37,8 @@ function createStage() {
   const screen = createScreen(output, createStyleText({ isTTY: true }, {}));
   const view = createView();
   const draw = (now) => {
-    screen.commit(view.taken());
-    screen.show(liveRegion({ ...calm, view }, columns, rows, now));
+    screen.commit(view.takeHistory());
+    screen.show(renderRegion({ ...calm, view }, columns, rows, now));
     screen.drawNow();
   };
   const step = { runId: "r", modelCallIndex: 1, attempt: 1 };

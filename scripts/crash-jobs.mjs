@@ -12,7 +12,7 @@ import { createMemoryStore } from "../temp/simulation/src/stores/memory/index.js
 import { openPostgresStore } from "../temp/simulation/src/stores/postgres/index.js";
 import { openSqliteStore } from "../temp/simulation/src/stores/sqlite/index.js";
 import { killTest } from "../temp/simulation/src/testing/kill-test.js";
-import { createChance } from "../temp/simulation/src/testing/world/chance.js";
+import { createSeededRandom } from "../temp/simulation/src/testing/world/seeded-random.js";
 import { prepareSimulatedPostgres } from "../temp/simulation/test/simulation/postgres.js";
 import { scenarios } from "../temp/simulation/test/simulation/scenarios/scenarios.js";
 import { sampleScenario, sweepScenario } from "../temp/simulation/test/simulation/scenarios/sweep.js";
@@ -80,7 +80,7 @@ function checkCharges({ folder, logs }) {
 
 /** Bytes of a store's file that are changed, one in each copy: what is read is what was written, or the damage is told. */
 async function damage({ count, seed }) {
-  const chance = createChance(seed);
+  const chance = createSeededRandom(seed);
   const folder = mkdtempSync(join(tmpdir(), "pawl-crash-"));
   const failures = [];
   try {

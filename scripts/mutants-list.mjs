@@ -36,7 +36,7 @@ export const mutants = [
   {
     name: "no version check, in SQLite",
     file: "src/stores/sqlite/sessions.ts",
-    find: 'if (present !== commit.expectedSeq) return { type: "conflict", seq: present };',
+    find: 'if (current !== commit.expectedSeq) return { type: "conflict", seq: current };',
     replace: "",
     check: "conformance",
   },
@@ -59,15 +59,16 @@ export const mutants = [
   {
     name: "the effect before the commit",
     file: "src/runtime/driver/driver.ts",
-    find: "const draft = compose(driver, batch);",
-    replace: "const draft = compose(driver, batch);\n      driver.state = draft.state();\n      startMissing(driver);",
+    find: "const draft = composeDraft(driver, batch);",
+    replace:
+      "const draft = composeDraft(driver, batch);\n      driver.state = draft.state();\n      startMissingEffects(driver);",
     check: "crashes",
   },
   {
     name: "what happened is told before it is kept",
     file: "src/runtime/driver/driver.ts",
-    find: "const draft = compose(driver, batch);",
-    replace: "const draft = compose(driver, batch);\n      driver.onCommitted(draft.steps);",
+    find: "const draft = composeDraft(driver, batch);",
+    replace: "const draft = composeDraft(driver, batch);\n      driver.onCommitted(draft.entries);",
     check: "seeds",
   },
   {
@@ -93,8 +94,8 @@ export const mutants = [
   },
   {
     name: "a look at the inbox that is answered late shows its messages again",
-    file: "src/runtime/driver/inbox-looks.ts",
-    find: "messages.filter(({ id }) => !look.has(id))",
+    file: "src/runtime/driver/inbox-reads.ts",
+    find: "messages.filter(({ id }) => !read.has(id))",
     replace: "messages",
     check: "seeds",
   },
@@ -109,22 +110,22 @@ export const mutants = [
   {
     name: "a tool step is tried again without a look at the lease",
     file: "src/runtime/effects/step-body.ts",
-    find: "if (isAgain && (await mayTryAgain())) continue;",
-    replace: "if (isAgain) continue;",
+    find: "if (shouldRetry && (await mayTryAgain())) continue;",
+    replace: "if (shouldRetry) continue;",
     check: "tests",
     tests: "test/runtime/tool-step-leases.test.ts",
   },
   {
     name: "a tool step that tidies up does not look at the lease",
-    file: "src/runtime/effects/may-start.ts",
-    find: "else if (hold.isSure()) return true;",
+    file: "src/runtime/effects/can-start.ts",
+    find: "else if (hold.isFresh()) return true;",
     replace: "else if (committing === null) return true;",
     check: "tests",
     tests: "test/runtime/tool-step-leases.test.ts",
   },
   {
     name: "a tool step that tidies up does not wait for a commit that may end its call",
-    file: "src/runtime/effects/may-start.ts",
+    file: "src/runtime/effects/can-start.ts",
     find: "if (committing !== null) await committing;",
     replace: "if (committing !== null && hold.isSure()) return true;",
     check: "tests",
@@ -140,7 +141,7 @@ export const mutants = [
   {
     name: "a message said by the driver itself can be said again",
     file: "src/stores/memory/index.ts",
-    find: "for (const id of record) session.taken.add(id);",
+    find: "for (const id of record) session.takenIds.add(id);",
     replace: "",
     check: "seeds",
   },
@@ -154,14 +155,14 @@ export const mutants = [
   {
     name: "an abort drops the results of what was running",
     file: "src/runtime/driver/driver.ts",
-    find: "else add(driver, { events: [event], settled: key });",
-    replace: "else if (driver.jobs.has(key)) add(driver, { events: [event], settled: key });",
+    find: "else enqueue(driver, { events: [event], settled: key });",
+    replace: "else if (driver.jobs.has(key)) enqueue(driver, { events: [event], settled: key });",
     check: "seeds",
   },
   {
     name: "a result that comes late is dropped",
     file: "src/runtime/session/local-session.ts",
-    find: 'const message = lastClosing?.type === "parked" ? lateMessage(event, parts) : undefined;',
+    find: 'const message = lastClosing?.type === "parked" ? createLateMessage(event, parts) : undefined;',
     replace: "const message = undefined;",
     check: "seeds",
   },
@@ -190,7 +191,7 @@ export const mutants = [
   {
     name: "a crash forgets the failures of a call",
     file: "src/core/machine/call-transition.ts",
-    find: "attempt: attempt + 1,\n        ...failuresIn(call),",
+    find: "attempt: attempt + 1,\n        ...pickFailures(call),",
     replace: "attempt: attempt + 1,",
     check: "crashes",
   },
@@ -198,8 +199,8 @@ export const mutants = [
     name: "the timer of an earlier attempt lets a call run",
     file: "src/core/machine/call-transition.ts",
     find: `if (event.attempt !== attempt) return call;
-  return { status: "ready", policy, attempt, failures, lastFailed: true, ...identity(call) };`,
-    replace: 'return { status: "ready", policy, attempt: attempt - 1, failures, ...identity(call) };',
+  return { status: "ready", policy, attempt, failures, lastFailed: true, ...pickIdentity(call) };`,
+    replace: 'return { status: "ready", policy, attempt: attempt - 1, failures, ...pickIdentity(call) };',
     check: "crashes",
   },
   {
@@ -212,29 +213,29 @@ export const mutants = [
   {
     name: "what may not run again runs again",
     file: "src/core/machine/call-transition.ts",
-    find: 'case "fail":\n      return settling(call, "interrupted", causeSeq);',
-    replace: 'case "fail":\n      return { status: "running", policy, attempt: attempt + 1, ...identity(call) };',
+    find: 'case "fail":\n      return settleCall(call, "interrupted", causeSeq);',
+    replace: 'case "fail":\n      return { status: "running", policy, attempt: attempt + 1, ...pickIdentity(call) };',
     check: "crashes",
   },
   {
     name: "a call that runs again keeps its attempt",
     file: "src/core/machine/call-transition.ts",
-    find: "attempt: attempt + 1,\n        ...failuresIn(call),\n        ...reportIn(call),",
-    replace: "attempt,\n        ...failuresIn(call),\n        ...reportIn(call),",
+    find: "attempt: attempt + 1,\n        ...pickFailures(call),\n        ...pickChildReport(call),",
+    replace: "attempt,\n        ...pickFailures(call),\n        ...pickChildReport(call),",
     check: "crashes",
   },
   {
     name: "a new life does not say so",
     file: "src/runtime/session/local-session.ts",
-    find: 'void dispatch(driver, () => [{ type: "restarted", runId, holder: place.keeper.holder.id }]);',
+    find: 'void dispatch(driver, () => [{ type: "restarted", runId, holder: host.keeper.holder.id }]);',
     replace: "",
     check: "crashes",
   },
   {
     name: "nobody waits for the approval",
     file: "src/core/machine/call-transition.ts",
-    find: 'status: "asking",\n        why: whyAsked(call, decision.policy),',
-    replace: 'status: "ready",\n        why: whyAsked(call, decision.policy),',
+    find: 'status: "asking",\n        why: askReason(call, decision.policy),',
+    replace: 'status: "ready",\n        why: askReason(call, decision.policy),',
     check: "crashes",
   },
   {
@@ -254,8 +255,8 @@ export const mutants = [
   {
     name: "an abort leaves what was ready to start",
     file: "src/core/machine/calls.ts",
-    find: 'if (isUnderWay(call) && outcome !== "interrupted") return call;',
-    replace: 'if ((isUnderWay(call) || call.status === "ready") && outcome !== "interrupted") return call;',
+    find: 'if (occupiesSlot(call) && outcome !== "interrupted") return call;',
+    replace: 'if ((occupiesSlot(call) || call.status === "ready") && outcome !== "interrupted") return call;',
     check: "seeds",
   },
   {
@@ -289,14 +290,14 @@ export const mutants = [
   {
     name: "leases never end",
     file: "src/stores/shared/lease.ts",
-    find: "return hold.expiresAt > now && hold.expiresAt <= now + voidBeyond * hold.leaseMs;",
-    replace: "return hold.expiresAt <= now + voidBeyond * hold.leaseMs;",
+    find: "return hold.expiresAt > now && hold.expiresAt <= now + maxLeaseFactor * hold.leaseMs;",
+    replace: "return hold.expiresAt <= now + maxLeaseFactor * hold.leaseMs;",
     check: "conformance",
   },
   {
     name: "a clock that was set back locks a session for a year",
     file: "src/stores/shared/lease.ts",
-    find: "return hold.expiresAt > now && hold.expiresAt <= now + voidBeyond * hold.leaseMs;",
+    find: "return hold.expiresAt > now && hold.expiresAt <= now + maxLeaseFactor * hold.leaseMs;",
     replace: "return hold.expiresAt > now;",
     check: "conformance",
   },
@@ -316,7 +317,7 @@ export const mutants = [
   },
   {
     name: "a parent takes an older report of its child",
-    file: "src/core/machine/parent.ts",
+    file: "src/core/machine/child-reports.ts",
     find: "if (!isChildCall(call) || childSeq <= (call.childSeq ?? 0)) return call;",
     replace: "if (!isChildCall(call)) return call;",
     check: "seeds",
@@ -331,23 +332,23 @@ export const mutants = [
   {
     name: "a lease is given back with messages in the inbox",
     file: "src/stores/memory/index.ts",
-    find: 'if (commit.release === true && leftAfter(session.inbox, consume)) return { type: "inbox_not_empty" };',
+    find: 'if (commit.release === true && hasUnconsumed(session.inbox, consume)) return { type: "inbox_not_empty" };',
     replace: "",
     check: "conformance",
   },
   {
     name: "a lease that was given back is kept, in SQLite",
     file: "src/stores/sqlite/sessions.ts",
-    find: "if (commit.release === true) letGo(db, head.id, seq);",
+    find: "if (commit.release === true) clearHolder(db, head.id, seq);",
     replace: "",
     check: "conformance",
   },
   {
     name: "a list that the log names is not sent",
     file: "src/runtime/effects/model-request.ts",
-    find: "const list = sentList === null ? null : yield* wait(findList(sentList, memory.texts));",
+    find: "const list = sentList === null ? null : yield* wait(resolveList(sentList, memory.texts));",
     replace:
-      "const list = sentList === null || effect.attempt > 1 ? null : yield* wait(findList(sentList, memory.texts));",
+      "const list = sentList === null || effect.attempt > 1 ? null : yield* wait(resolveList(sentList, memory.texts));",
     check: "seeds",
   },
   {
@@ -367,15 +368,15 @@ export const mutants = [
   {
     name: "a step that was not kept counts",
     file: "src/runtime/effects/step-host.ts",
-    find: 'if (said === "closed") return host.letGo();\n  if (said === "recorded") host.count(kept);',
+    find: 'if (said === "closed") return host.suspend();\n  if (said === "recorded") host.count(kept);',
     replace: 'if (said === "recorded") host.count(kept);',
     check: "seeds",
   },
   {
     name: "steps are given by position, whatever their names",
     file: "src/runtime/effects/step-order.ts",
-    find: "const taker = askers.get(next.step);",
-    replace: "const [taker] = askers.values();",
+    find: "const taker = waitingSteps.get(next.step);",
+    replace: "const [taker] = waitingSteps.values();",
     check: "seeds",
   },
   {
@@ -411,14 +412,14 @@ export const mutants = [
   {
     name: "a step in doubt is forgotten when its call is tried again",
     file: "src/core/transcript/tool-steps.ts",
-    find: 'return one.outcome === "error" && one.fault.code !== "step_in_doubt";',
-    replace: 'return one.outcome === "error";',
+    find: 'return record.outcome === "error" && record.fault.code !== "step_in_doubt";',
+    replace: 'return record.outcome === "error";',
     check: "crashes",
   },
   {
     name: "steps that failed are kept when their call is tried again",
     file: "src/core/transcript/tool-steps.ts",
-    find: 'return one.outcome === "error" && one.fault.code !== "step_in_doubt";',
+    find: 'return record.outcome === "error" && record.fault.code !== "step_in_doubt";',
     replace: "return false;",
     check: "seeds",
   },
@@ -460,8 +461,8 @@ export const mutants = [
   {
     name: "a tool that runs again changes the data again, before a step that is in the log",
     file: "src/runtime/effects/step-host.ts",
-    find: "forgetChanges(context.memory, callKey);",
-    replace: "void forgetChanges;",
+    find: "clearChanges(context.memory, callKey);",
+    replace: "void clearChanges;",
     check: "crashes",
   },
   {
@@ -474,7 +475,7 @@ export const mutants = [
   {
     name: "a call that failed has changed the data",
     file: "src/runtime/effects/run-tool.ts",
-    find: 'if (outcome !== "ok" && context.memory.changes !== null && !keepsData(record, context))',
+    find: 'if (outcome !== "ok" && context.memory.changes !== null && !shouldKeepData(record, context))',
     replace: "if (context.memory.changes === undefined)",
     check: "seeds",
   },
@@ -487,9 +488,9 @@ export const mutants = [
   },
   {
     name: "after a handoff the first agent goes on",
-    file: "src/runtime/driver/work-in.ts",
-    find: "const ofAgent = partsIn(own, state);",
-    replace: "const ofAgent = partsIn(own, state) === null ? null : own;",
+    file: "src/runtime/driver/create-effect-context.ts",
+    find: "const ofAgent = findSessionAgent(own, state);",
+    replace: "const ofAgent = findSessionAgent(own, state) === null ? null : own;",
     check: "seeds",
   },
   {
@@ -501,14 +502,14 @@ export const mutants = [
   },
   {
     name: "a guard is not waited for",
-    file: "src/runtime/effects/beside-call.ts",
+    file: "src/runtime/effects/guard-call.ts",
     find: "for (const { asked } of watches) await asked;",
     replace: "",
     check: "seeds",
   },
   {
     name: "what a guard refuses counts",
-    file: "src/runtime/effects/beside-call.ts",
+    file: "src/runtime/effects/guard-call.ts",
     find: "if (objection === null) return;",
     replace: 'if (objection === null || stage === "output") return;',
     check: "seeds",
@@ -516,7 +517,7 @@ export const mutants = [
   {
     name: "an answer that was refused stays in the conversation",
     file: "src/core/transcript/last-message.ts",
-    find: "if (refusedSeq !== undefined) withdraw(transcript, run, refusedSeq);",
+    find: "if (refusedSeq !== undefined) withdrawAnswer(transcript, run, refusedSeq);",
     replace: "",
     check: "seeds",
   },
@@ -530,8 +531,8 @@ export const mutants = [
   {
     name: "a slip in a name leads to any tool",
     file: "src/runtime/effects/repair-call.ts",
-    find: "offered(near)?.tool.readOnly === true ? near : undefined",
-    replace: "offered(near) !== undefined ? near : undefined",
+    find: "findTool(near)?.tool.readOnly === true ? near : undefined",
+    replace: "findTool(near) !== undefined ? near : undefined",
     check: "seeds",
   },
   {
@@ -576,7 +577,7 @@ export const mutants = [
   {
     name: "the settings of a call are not in the log",
     file: "src/runtime/effects/prepare.ts",
-    find: "...(wanted === transcript.settings ? {} : newSettings(wanted, transcript.settings)),",
+    find: "...(callSettings === transcript.settings ? {} : pickChangedSettings(callSettings, transcript.settings)),",
     replace: "",
     check: "tests",
     tests: "test/runtime/model-settings.test.ts",
@@ -608,18 +609,18 @@ export const mutants = [
   {
     name: "an answer leaves its question open, while the tool runs",
     file: "src/core/machine/call-transition.ts",
-    find: "const left = held.filter(({ step }) => step !== questionId);",
-    replace: "const left = held;",
+    find: "const remaining = held.filter(({ step }) => step !== questionId);",
+    replace: "const remaining = held;",
     check: "tests",
     tests: "test/core/fuzz.test.ts",
   },
   {
     name: "a tool that waits is not given its answer",
-    file: "src/runtime/driver/tell-answers.ts",
-    find: "held.get(heldKey(callKey, questionId))?.(questionAnswer(event));",
-    replace: "questionAnswer(event);",
+    file: "src/runtime/driver/resolve-answers.ts",
+    find: "waiters.get(questionKey(callKey, questionId))?.(toQuestionAnswer(event));",
+    replace: "toQuestionAnswer(event);",
     check: "tests",
-    tests: "test/tools/mcp-questions.long.test.ts",
+    tests: "test/tools/mcp/mcp-questions.long.test.ts",
   },
   {
     name: "a preliminary result counts as the result",
@@ -632,8 +633,8 @@ export const mutants = [
   {
     name: "a change of the data is committed with a step, and with the result again",
     file: "src/runtime/work/data-changes.ts",
-    find: "const list = own.list.splice(0);",
-    replace: "const list = own.list.slice();",
+    find: "const list = callChanges.list.splice(0);",
+    replace: "const list = callChanges.list.slice();",
     check: "seeds",
   },
   {
@@ -679,7 +680,7 @@ export const mutants = [
   {
     name: "a compaction that was given up goes on asking",
     file: "src/runtime/effects/compact.ts",
-    find: "abort(wanted);",
+    find: "abort(ownCancellation);",
     replace: "",
     check: "tests",
     tests: "test/runtime/compaction.test.ts",
@@ -687,22 +688,22 @@ export const mutants = [
   {
     name: "the result of a call is told before the items of its child",
     file: "src/runtime/api/family-stream.ts",
-    find: 'if (item.type === "tool_result") yield* closeCall(member, item);',
+    find: 'if (item.type === "tool_result") yield* finishCall(member, item);',
     replace: "",
     check: "seeds",
   },
   {
     name: "a cursor stands behind nothing of a child",
     file: "src/runtime/api/family-stream.ts",
-    find: "    member.place = cursorAfter(item);",
-    replace: "    if (member === root) member.place = cursorAfter(item);",
+    find: "member.cursor = cursorAfter(item);",
+    replace: "    if (member === root) member.cursor = cursorAfter(item);",
     check: "seeds",
   },
   {
     name: "what a child still has to tell is lost when its call ends",
     file: "src/runtime/api/family-stream.ts",
-    find: "    yield* rest(child);\n    close(child);",
-    replace: "    close(child);",
+    find: "yield* emitRest(child);\n    closeMember(child);",
+    replace: "    closeMember(child);",
     check: "seeds",
   },
 ];

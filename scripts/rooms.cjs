@@ -211,7 +211,34 @@ const rooms = [
     about: "the same with Web APIs only: there are no models by name",
     imports: [...contracts, "models/registry"],
   },
-  { room: "tools", about: "the built-in tools: files, shell, outputs", imports: contracts },
+  {
+    room: "tools/lib",
+    about: "what several tools need: pacing, bounds of inputs, searches in bytes, `defineTool`",
+    imports: contracts,
+  },
+  {
+    room: "tools/files",
+    about: "reading, writing and listing files below a root",
+    imports: [...contracts, "tools/lib"],
+  },
+  { room: "tools/search", about: "`search_files`", imports: [...contracts, "tools/files", "tools/lib"] },
+  {
+    room: "tools/shell",
+    about: "commands, processes in the background, the sandbox",
+    imports: [...contracts, "tools/files", "tools/lib"],
+  },
+  { room: "tools/web", about: "`fetch_url`, and which addresses it may reach", imports: contracts },
+  { room: "tools/outputs", about: "reading and searching outputs that were cut", imports: [...contracts, "tools/lib"] },
+  {
+    room: "tools/sources",
+    about: "AGENTS.md and skills, as sources of context",
+    imports: [...contracts, "tools/files", "tools/lib"],
+  },
+  {
+    room: "tools",
+    about: "the entry point, and the tools of one file",
+    imports: [...contracts, "tools/files", "tools/lib", "tools/search", "tools/shell", "tools/sources", "tools/web"],
+  },
   { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: contracts },
 ];
 

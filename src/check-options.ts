@@ -6,7 +6,7 @@ import { nearestName } from "./core/data/nearest-name.js";
 import { type ErrorCode, PawlError } from "./errors.js";
 
 /** What one option may be: `takes` tests a value, `wanted` describes it in messages. */
-export type OptionRule = { readonly takes: (value: unknown) => boolean; readonly wanted: string };
+export type OptionRule = { readonly accepts: (value: unknown) => boolean; readonly expected: string };
 
 /** A rule for each option. */
 export type OptionTable<Options> = { readonly [Name in keyof Options]-?: OptionRule };
@@ -26,20 +26,20 @@ export type CheckSettings = {
 export function checkOptions<Options extends object>(
   what: string,
   table: OptionTable<Options>,
-  given: Options,
+  options: Options,
   { code = "bad_configuration", otherNames = {} }: CheckSettings = {},
 ): void {
   const fail = (message: string): never => {
     throw new PawlError(code, message);
   };
-  if (typeof given !== "object" || given === null || Array.isArray(given))
-    fail(`The options of ${what} are ${shown(given)}; they must be an object.`);
-  for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(table, name)) fail(unknownName(what, name, Object.keys(table), otherNames));
-    const { takes, wanted } = table[name as keyof Options];
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    fail(`The options of ${what} are ${formatValue(options)}; they must be an object.`);
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(table, name)) fail(formatUnknownOption(what, name, Object.keys(table), otherNames));
+    const { accepts: takes, expected: wanted } = table[name as keyof Options];
     if (value === undefined || takes(value)) continue;
     const where = what.endsWith(")") ? `The option ${name} of ${what}` : `${what}.${name}`;
-    fail(`${where} is ${shown(value)}; it must be ${wanted}. Leave it out for its default.`);
+    fail(`${where} is ${formatValue(value)}; it must be ${wanted}. Leave it out for its default.`);
   }
 }
 
@@ -47,100 +47,104 @@ export function checkOptions<Options extends object>(
 export function checkPlainOptions<Options extends object>(
   what: string,
   table: OptionTable<Options>,
-  given: Options,
+  options: Options,
   settings?: CheckSettings,
 ): void {
-  const prototype: unknown = typeof given === "object" && given !== null ? Object.getPrototypeOf(given) : undefined;
-  if (prototype === Object.prototype || prototype === null) checkOptions(what, table, given, settings);
+  const prototype: unknown =
+    typeof options === "object" && options !== null ? Object.getPrototypeOf(options) : undefined;
+  if (prototype === Object.prototype || prototype === null) checkOptions(what, table, options, settings);
 }
 
-function unknownName(
+function formatUnknownOption(
   what: string,
   name: string,
   known: readonly string[],
   otherNames: NonNullable<CheckSettings["otherNames"]>,
 ): string {
-  const meant = Object.hasOwn(otherNames, name) ? otherNames[name] : nearestName(name, known);
-  const hint = meant === undefined ? "" : ` Do you mean ${meant}?`;
+  const suggestion = Object.hasOwn(otherNames, name) ? otherNames[name] : nearestName(name, known);
+  const hint = suggestion === undefined ? "" : ` Do you mean ${suggestion}?`;
   return `${what} has no option ${JSON.stringify(name.slice(0, 100))}.${hint} It has ${known.join(", ")}.`;
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
   if (value instanceof Promise) return "a promise";
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
   return typeof value === "function" ? "a function" : String(value);
 }
 
-export const aFunction: OptionRule = { takes: (value) => typeof value === "function", wanted: "a function" };
+export const aFunction: OptionRule = { accepts: (value) => typeof value === "function", expected: "a function" };
 
 /** A text, which may be empty. */
-export const anyText: OptionRule = { takes: (value) => typeof value === "string", wanted: "a text" };
+export const aString: OptionRule = { accepts: (value) => typeof value === "string", expected: "a text" };
 
-export const aList: OptionRule = { takes: (value) => Array.isArray(value), wanted: "an array" };
+export const anArray: OptionRule = { accepts: (value) => Array.isArray(value), expected: "an array" };
 
 export const anObject: OptionRule = {
-  takes: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-  wanted: "an object",
+  accepts: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  expected: "an object",
 };
 
 /** A store may be an instance of a class of the user's own. A promise of one is the usual mistake. */
 export const aStore: OptionRule = {
-  takes: (value) =>
+  accepts: (value) =>
     typeof value === "object" && value !== null && "claim" in value && typeof value.claim === "function",
-  wanted: "a store, such as `await openSqliteStore(…)` gives",
+  expected: "a store, such as `await openSqliteStore(…)` gives",
 };
 
 /** Of any realm, or of a library: nothing but what Pawl uses is asked of it. */
 export const aSignal: OptionRule = {
-  takes: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
-  wanted: "an AbortSignal",
+  accepts: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
+  expected: "an AbortSignal",
 };
 
-export const trueOrFalse: OptionRule = { takes: (value) => typeof value === "boolean", wanted: "true or false" };
+export const aBoolean: OptionRule = { accepts: (value) => typeof value === "boolean", expected: "true or false" };
 
-export const someText: OptionRule = { takes: (value) => typeof value === "string" && value !== "", wanted: "a text" };
+export const nonEmptyString: OptionRule = {
+  accepts: (value) => typeof value === "string" && value !== "",
+  expected: "a text",
+};
 
 /** Any value: the code that uses the option checks it. */
-export const anything: OptionRule = { takes: () => true, wanted: "a value" };
+export const anyValue: OptionRule = { accepts: () => true, expected: "a value" };
 
 /** @param unit what is counted, if the message should name it: "tokens", "bytes" */
-export function wholeNumber(least: number, unit?: string): OptionRule {
+export function integerFrom(least: number, unit?: string): OptionRule {
   return {
-    takes: (value) => Number.isSafeInteger(value) && (value as number) >= least,
-    wanted: `a whole number${unit === undefined ? "" : ` of ${unit}`}, ${least} or more`,
+    accepts: (value) => Number.isSafeInteger(value) && (value as number) >= least,
+    expected: `a whole number${unit === undefined ? "" : ` of ${unit}`}, ${least} or more`,
   };
 }
 
 export function numberAbove(bound: number, unit: string): OptionRule {
   return {
-    takes: (value) => Number.isFinite(value) && (value as number) > bound,
-    wanted: `${unit}, more than ${bound}`,
+    accepts: (value) => Number.isFinite(value) && (value as number) > bound,
+    expected: `${unit}, more than ${bound}`,
   };
 }
 
 /** Milliseconds. Infinity means that there is no time limit. */
 export const timeLimit: OptionRule = {
-  takes: (value) => typeof value === "number" && value > 0,
-  wanted: "milliseconds, more than 0, or Infinity for no limit",
+  accepts: (value) => typeof value === "number" && value > 0,
+  expected: "milliseconds, more than 0, or Infinity for no limit",
 };
 
 export function numberFrom(least: number): OptionRule {
   return {
-    takes: (value) => Number.isFinite(value) && (value as number) >= least,
-    wanted: `a number of ${least} or more`,
+    accepts: (value) => Number.isFinite(value) && (value as number) >= least,
+    expected: `a number of ${least} or more`,
   };
 }
 
 export const ratio: OptionRule = {
-  takes: (value) => typeof value === "number" && value > 0 && value <= 1,
-  wanted: "a number above 0, up to 1",
+  accepts: (value) => typeof value === "number" && value > 0 && value <= 1,
+  expected: "a number above 0, up to 1",
 };
 
 export function oneOf(...values: readonly string[]): OptionRule {
   const names = values.map((value) => JSON.stringify(value));
   return {
-    takes: (value) => typeof value === "string" && values.includes(value),
-    wanted: `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`,
+    accepts: (value) => typeof value === "string" && values.includes(value),
+    expected: `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`,
   };
 }

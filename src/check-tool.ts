@@ -3,49 +3,49 @@
  * its approval or its limit.
  */
 import {
+  aBoolean,
   aFunction,
-  aList,
+  anArray,
   anObject,
-  anything,
+  anyValue,
   type CheckSettings,
   checkOptions,
   checkPlainOptions,
+  integerFrom,
   numberFrom,
   type OptionRule,
   type OptionTable,
   timeLimit,
-  trueOrFalse,
-  wholeNumber,
 } from "./check-options.js";
 import { type ErrorCode, PawlError } from "./errors.js";
 import type { AnyTool, ToolRetry } from "./ports/tool.js";
 
-const rules: OptionTable<AnyTool> = {
-  name: anything,
-  description: anything,
-  input: anything,
-  lenientInput: trueOrFalse,
-  readOnly: trueOrFalse,
-  recover: anything,
+const toolRules: OptionTable<AnyTool> = {
+  name: anyValue,
+  description: anyValue,
+  input: anyValue,
+  lenientInput: aBoolean,
+  readOnly: aBoolean,
+  recover: anyValue,
   needsApproval: {
-    takes: (value) => ["boolean", "function"].includes(typeof value),
-    wanted: "true, false or a function",
+    accepts: (value) => ["boolean", "function"].includes(typeof value),
+    expected: "true, false or a function",
   },
-  durable: trueOrFalse,
+  durable: aBoolean,
   retry: anObject,
-  sequential: trueOrFalse,
+  sequential: aBoolean,
   timeoutMs: timeLimit,
   graceMs: numberFrom(0),
-  keepDataOnError: trueOrFalse,
-  maxOutputBytes: wholeNumber(1, "bytes"),
+  keepDataOnError: aBoolean,
+  maxOutputBytes: integerFrom(1, "bytes"),
   toModelOutput: aFunction,
   executeRaw: aFunction,
   execute: aFunction,
   provider: anObject,
   providerOptions: anObject,
-  strict: trueOrFalse,
-  inputExamples: aList,
-  defer: { takes: (value) => typeof value === "boolean" || value === "auto", wanted: 'true, false or "auto"' },
+  strict: aBoolean,
+  inputExamples: anArray,
+  defer: { accepts: (value) => typeof value === "boolean" || value === "auto", expected: 'true, false or "auto"' },
 };
 
 /** The names of other libraries for these. */
@@ -70,20 +70,20 @@ const otherNames = {
 
 const retryRules: OptionTable<ToolRetry> = {
   attempts: {
-    takes: (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 20,
-    wanted: "a whole number of attempts, 1 to 20",
+    accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 20,
+    expected: "a whole number of attempts, 1 to 20",
   },
   backoff: anObject,
   when: aFunction,
 };
 
-const backoffRules: OptionTable<NonNullable<ToolRetry["backoff"]>> = { baseMs: delay(), maxMs: delay() };
+const backoffRules: OptionTable<NonNullable<ToolRetry["backoff"]>> = { baseMs: delayRule(), maxMs: delayRule() };
 
 /** A day: a longer wait would outlive what the call is about. */
-function delay(): OptionRule {
+function delayRule(): OptionRule {
   return {
-    takes: (value) => Number.isFinite(value) && (value as number) >= 0 && (value as number) <= 86_400_000,
-    wanted: "milliseconds, 0 to 86,400,000",
+    accepts: (value) => Number.isFinite(value) && (value as number) >= 0 && (value as number) <= 86_400_000,
+    expected: "milliseconds, 0 to 86,400,000",
   };
 }
 
@@ -93,7 +93,7 @@ export function checkRetry(what: string, retry: ToolRetry, code: ErrorCode = "ba
   if (retry.backoff !== undefined) checkOptions(`${what}.backoff`, backoffRules, retry.backoff, { code });
 }
 
-const settings: CheckSettings = { otherNames };
+const checkSettings: CheckSettings = { otherNames };
 
 /**
  * Refuses a name that no provider takes, a missing description, and unknown options of a tool that is a plain object. An instance of a class may hold more.
@@ -101,11 +101,11 @@ const settings: CheckSettings = { otherNames };
  * @throws PawlError `bad_configuration`
  */
 export function checkTool(what: string, tool: AnyTool): void {
-  checkPlainOptions(what, rules, tool, settings);
+  checkPlainOptions(what, toolRules, tool, checkSettings);
   if (typeof tool.name !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name))
     throw new PawlError(
       "bad_configuration",
-      `A tool cannot be named ${shownName(tool.name)}. Use 1 to 64 letters, digits, "_" and "-", which every provider accepts.`,
+      `A tool cannot be named ${formatName(tool.name)}. Use 1 to 64 letters, digits, "_" and "-", which every provider accepts.`,
     );
   if (typeof tool.description !== "string")
     throw new PawlError(
@@ -120,6 +120,6 @@ export function checkTool(what: string, tool: AnyTool): void {
   if (tool.retry !== undefined) checkRetry(`${what}: retry`, tool.retry);
 }
 
-function shownName(name: unknown): string {
+function formatName(name: unknown): string {
   return typeof name === "string" ? JSON.stringify(name.slice(0, 100)) : String(name);
 }

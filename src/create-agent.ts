@@ -10,7 +10,7 @@ import type { Model } from "./ports/model.js";
 import type { AgentOptions as Options } from "./runtime/api/agent-options.js";
 import { type Agent as Built, buildAgent } from "./runtime/api/build-agent.js";
 import { createMemoryStore } from "./stores/memory/index.js";
-import { createOutputTools } from "./tools/output-tools.js";
+import { createOutputTools } from "./tools/outputs/output-tools.js";
 
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */
 export type AnyModel = Model | LanguageModel;

@@ -4,7 +4,7 @@
 import { buildWorker } from "./engine/worker.js";
 import type { Worker, WorkerOptions } from "./engine/worker-options.js";
 import { isHolderDead } from "./platform/holder.js";
-import { checkedClock } from "./runtime/agent/checked-clock.js";
+import { createCheckedClock } from "./runtime/agent/checked-clock.js";
 import { systemClock } from "./runtime/lib/clock.js";
 
 /**
@@ -18,5 +18,5 @@ import { systemClock } from "./runtime/lib/clock.js";
  * ```
  */
 export function createWorker(options: WorkerOptions): Worker {
-  return buildWorker(options, { clock: checkedClock(systemClock), isDead: isHolderDead, random: Math.random });
+  return buildWorker(options, { clock: createCheckedClock(systemClock), isDead: isHolderDead, random: Math.random });
 }

@@ -211,7 +211,6 @@ export type {
   Snapshot,
   StreamItem,
 } from "./runtime/agent/stream-types.js";
-export { findBeginning, findOpenRun, type SessionBeginning } from "./runtime/api/beginning.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
 export type { ModelRequestOptions } from "./runtime/api/check-call-options.js";
 export {
@@ -237,6 +236,7 @@ export {
   type RequestOfStep,
 } from "./runtime/api/model-requests.js";
 export type { RedactionOptions, RedactionResult } from "./runtime/api/redact.js";
+export { findBeginning, findOpenRun, type SessionBeginning } from "./runtime/api/session-beginning.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { type PendingApprovalsOptions, pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
@@ -281,4 +281,4 @@ export { createMemoryStore } from "./stores/memory/index.js";
 export { type Pruned, type PruneOptions, pruneSessions } from "./stores/shared/prune.js";
 export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";
 export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";
-export { defineTool, type InputOf } from "./tools/define.js";
+export { defineTool, type InputOf } from "./tools/lib/define-tool.js";

@@ -31,7 +31,7 @@ function best(times, work) {
 
 /** Microseconds for one request with so many messages. */
 export async function measureMarks(length) {
-  const { withPromptCache } = await loadWithPromptCache();
+  const { addPromptCache } = await loadWithPromptCache();
   const prompt = Array.from({ length }, (_, index) => ({
     role: index % 2 === 0 ? "user" : "assistant",
     content: [{ type: "text", text: `Message ${index}.` }],
@@ -48,7 +48,7 @@ export async function measureMarks(length) {
   };
   let [marking, writing] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (let round = 0; round < rounds; round += 1) {
-    marking = best(marking, () => withPromptCache(request, how));
+    marking = best(marking, () => addPromptCache(request, how));
     writing = best(writing, () => JSON.stringify(body));
   }
   return { marking, writing, ratio: marking / writing };

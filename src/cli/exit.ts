@@ -20,7 +20,7 @@ export function exitCodeOf(result: RunResult): number {
 }
 
 /** Errors of the caller: only a different command line helps, not another attempt. */
-const usageErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const usageErrorCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "agent_mismatch",
   "bad_configuration",
   "bad_input",
@@ -35,17 +35,17 @@ const usageErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 export function exitCodeOfError(error: unknown): number {
-  return error instanceof PawlError && usageErrors.has(error.code) ? exitCodes.usage : exitCodes.failed;
+  return error instanceof PawlError && usageErrorCodes.has(error.code) ? exitCodes.usage : exitCodes.failed;
 }
 
 /** An error as a message for a person; with its stack if `--debug` is set. */
-export function describeError(error: unknown, isDebugging: boolean): string {
-  if (isDebugging) return error instanceof Error ? withCauses(error) : String(error);
+export function formatError(error: unknown, isDebugging: boolean): string {
+  if (isDebugging) return error instanceof Error ? formatWithCauses(error) : String(error);
   const message = error instanceof Error ? error.message : String(error);
   return error instanceof PawlError ? message : `${message} (unexpected; --debug shows where it comes from)`;
 }
 
-function withCauses(error: Error): string {
+function formatWithCauses(error: Error): string {
   const stack = error.stack ?? error.message;
-  return error.cause instanceof Error ? `${stack}\nCaused by: ${withCauses(error.cause)}` : stack;
+  return error.cause instanceof Error ? `${stack}\nCaused by: ${formatWithCauses(error.cause)}` : stack;
 }

@@ -15,18 +15,18 @@ export type Installation =
   | { readonly kind: "local"; readonly folder: string };
 
 /** @param program the real path of a file of this package */
-export function installationOf(program: string): Installation {
+export function detectInstallation(program: string): Installation {
   const parts = program.split(sep);
-  const modules = parts.indexOf("node_modules");
-  if (modules === -1) return { kind: "clone", folder: packageFolder(program) };
+  const modulesIndex = parts.indexOf("node_modules");
+  if (modulesIndex === -1) return { kind: "clone", folder: findPackageFolder(program) };
   if (parts.includes("_npx")) return { kind: "npx" };
-  const folder = parts.slice(0, modules).join(sep) || sep;
+  const folder = parts.slice(0, modulesIndex).join(sep) || sep;
   // The folder of global packages is no project.
   return existsSync(join(folder, "package.json")) ? { kind: "local", folder } : { kind: "global" };
 }
 
 /** The nearest folder above a file that has a package.json. */
-function packageFolder(file: string): string {
+function findPackageFolder(file: string): string {
   let folder = dirname(file);
   while (!existsSync(join(folder, "package.json")) && dirname(folder) !== folder) folder = dirname(folder);
   return folder;
@@ -34,25 +34,25 @@ function packageFolder(file: string): string {
 
 /** A command that makes a package available to this program. */
 export function installCommand(packageName: string): string {
-  return commandFor(installationOf(fileURLToPath(import.meta.url)), packageName, process.cwd());
+  return formatInstallCommand(detectInstallation(fileURLToPath(import.meta.url)), packageName, process.cwd());
 }
 
 /** @param from the folder where the person is */
-export function commandFor(installation: Installation, packageName: string, from: string): string {
+export function formatInstallCommand(installation: Installation, packageName: string, from: string): string {
   switch (installation.kind) {
     case "clone":
-      return `npm install --no-save${elsewhere(installation.folder, from)} ${packageName}`;
+      return `npm install --no-save${formatPrefixOption(installation.folder, from)} ${packageName}`;
     case "npx":
       return `npx -p pawl -p ${packageName} pawl …`;
     case "global":
       return `npm install -g ${packageName}`;
     case "local":
-      return `${managerOf(installation.folder)}${elsewhere(installation.folder, from)} ${packageName}`;
+      return `${findPackageManager(installation.folder)}${formatPrefixOption(installation.folder, from)} ${packageName}`;
   }
 }
 
 /** The option that names a folder, unless the person is in it. */
-function elsewhere(folder: string, from: string): string {
+function formatPrefixOption(folder: string, from: string): string {
   const isInside = from === folder || from.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
   return isInside ? "" : ` --prefix ${JSON.stringify(folder)}`;
 }
@@ -63,11 +63,11 @@ const managers = [
   { lockfile: "bun.lock", command: "bun add" },
 ] as const;
 
-function managerOf(folder: string): string {
+function findPackageManager(folder: string): string {
   return managers.find(({ lockfile }) => existsSync(join(folder, lockfile)))?.command ?? "npm install";
 }
 
 /** A file of the package. */
-export function packageFile(path: string): string {
+export function resolvePackageFile(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url));
 }

@@ -3,13 +3,13 @@
  * The command `pawl`. It shows the prompt of a conversation first, and loads everything else behind it.
  */
 import { stdin, stdout } from "node:process";
-import { opensConversation } from "./opens-conversation.js";
-import { ownLook } from "./own-look.js";
-import { openPrompt } from "./screen/prompt.js";
+import { openPrompt } from "./screen/early-prompt.js";
+import { readDisplaySettings } from "./terminal/display-settings.js";
+import { shouldOpenConversation } from "./terminal/should-open-conversation.js";
 
 const streams = { input: stdin, output: stdout };
-const look = ownLook(process.env);
-const isConversation = opensConversation(process.argv.slice(2), streams, process.env, look);
-const prompt = isConversation && look !== null ? openPrompt(streams, process.env, look.theme) : null;
+const display = readDisplaySettings(process.env);
+const isConversation = shouldOpenConversation(process.argv.slice(2), streams, process.env, display);
+const prompt = isConversation && display !== null ? openPrompt(streams, process.env, display.theme) : null;
 const { runProgram } = await import("./run-program.js");
-await runProgram(prompt, look?.theme);
+await runProgram(prompt, display?.theme);

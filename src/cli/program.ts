@@ -12,29 +12,29 @@ import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
-import { addCompletion } from "./completion-program.js";
-import { addConfigurationCommands } from "./configuration-program.js";
-import type { ConversationOptions } from "./conversation/place.js";
-import type { DriveOptions } from "./drive-session.js";
-import { wholeStoreName } from "./home.js";
-import { addMcp } from "./mcp-program.js";
+import type { ConversationOptions } from "./conversation/conversation-deps.js";
+import { resolveStoreName } from "./files/session-store.js";
+import { addCompletion } from "./program/completion.js";
+import { addConfigurationCommands } from "./program/configuration.js";
+import { addMcp } from "./program/mcp.js";
 import {
-  type Add,
-  addModel,
-  addPermissions,
+  type AddCommand,
+  addModelOptions,
+  addPermissionOptions,
   addRunOptions,
-  examples,
   exitCodeHelp,
-  positive,
+  formatExamples,
+  parsePositive,
   sessionArgument,
-} from "./options.js";
-import { addPeopleCommands } from "./people-commands.js";
-import { addPermissionCommands } from "./permission-program.js";
-import { addPostgres } from "./postgres-commands.js";
-import { addServe, addUi } from "./serve-command.js";
-import type { Terminal } from "./terminal.js";
-import { addTransfer } from "./transfer-commands.js";
-import { useProxies } from "./use-proxies.js";
+} from "./program/options.js";
+import { addPermissionCommands } from "./program/permissions.js";
+import { addPostgres } from "./program/postgres.js";
+import { addServe, addUi } from "./program/serve.js";
+import { addSupervisionCommands } from "./program/supervision.js";
+import { addTransfer } from "./program/transfer.js";
+import type { DriveOptions } from "./run/drive-session.js";
+import { installProxies } from "./server/install-proxies.js";
+import type { Terminal } from "./terminal/terminal.js";
 
 /** @param finish takes the exit code of the command that ran */
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {
@@ -42,7 +42,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
     .description(
       "An agent that works on a folder. pawl alone, on a terminal, is a conversation with it; the commands below do one thing each. Everything is recorded, so what was interrupted can be continued.",
     )
-    .version(versionOf(), "--version", "show the version")
+    .version(readVersion(), "--version", "show the version")
     .helpOption("-h, --help", "show help")
     .commandsGroup("More:")
     .helpCommand("help [command]", "show the help of a command")
@@ -55,7 +55,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addRun(program, terminal, finish);
   addResume(program, terminal, finish);
   addAbort(program, terminal, finish);
-  addPeopleCommands(program, terminal, finish);
+  addSupervisionCommands(program, terminal, finish);
   addPermissionCommands(program, terminal, finish);
   addConfigurationCommands(program, terminal, finish);
   addReplay(program, terminal, finish);
@@ -63,12 +63,12 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addUi(program, terminal, finish);
   addSessions(program, terminal, finish);
   addAcp(program, terminal, finish);
-  addMcp(versionOf())(program, terminal, finish);
+  addMcp(readVersion())(program, terminal, finish);
   addPostgres(program, terminal, finish);
   addDoctor(program, terminal, finish);
   addCompletion(program, terminal, finish);
-  for (const command of program.commands) command.helpGroup(groupOf(command.name()));
-  for (const command of withSubcommands(program)) {
+  for (const command of program.commands) command.helpGroup(findHelpGroup(command.name()));
+  for (const command of listWithSubcommands(program)) {
     if (usesStore(command))
       command.option(
         "--store <file or address>",
@@ -78,12 +78,12 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   }
   program.hook("preAction", (_, command) => {
     const { store = process.env.PAWL_STORE } = command.optsWithGlobals<{ readonly store?: string }>();
-    if (store !== undefined) process.env.PAWL_STORE = wholeStoreName(store);
-    useProxies(process.env);
+    if (store !== undefined) process.env.PAWL_STORE = resolveStoreName(store);
+    installProxies(process.env);
   });
   program.addHelpText(
     "after",
-    examples(
+    formatExamples(
       "pawl",
       'pawl "Why does the parse test fail?"',
       "pawl --continue",
@@ -97,8 +97,8 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
 }
 
 /** `pawl` without a command. */
-const addConversation: Add = (program, terminal, finish) => {
-  addPermissions(addModel(program.argument("[message...]", "the first message of the conversation")))
+const addConversation: AddCommand = (program, terminal, finish) => {
+  addPermissionOptions(addModelOptions(program.argument("[message...]", "the first message of the conversation")))
     .option("-p, --print", "run the message as a task and print the answer, as pawl run does")
     .option("--root <folder>", "the folder to work on (default: this one)")
     .option("--continue", "go on with the latest session of this folder")
@@ -109,24 +109,24 @@ const addConversation: Add = (program, terminal, finish) => {
       finish(
         print === true
           ? await run(words, options, terminal)
-          : await conversation(words, options, versionOf(), program, terminal),
+          : await conversation(words, options, readVersion(), program, terminal),
       ),
     );
 };
 
-const addRun: Add = (program, terminal, finish) => {
+const addRun: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("run")
     .description("run an agent on a folder with a task")
     .argument("[task...]", "what the agent should do (default: read from standard input)")
     .option("--json", "print one JSON event per line");
-  addRunOptions(addPermissions(addModel(command)))
+  addRunOptions(addPermissionOptions(addModelOptions(command)))
     .option("--root <folder>", "the folder to work on (default: the session's, else this one)")
     .option("--session <id>", "continue this session, or start one with this id")
     .option("--continue", "continue the latest session of this folder")
     .addHelpText(
       "after",
-      `${examples(
+      `${formatExamples(
         'pawl run "List the files under src"',
         'pawl run --model anthropic/claude-sonnet-5-5 --root ../site "Fix the links"',
         'pawl run --yes --json "Find the TODO comments" > events.jsonl',
@@ -140,28 +140,31 @@ const addRun: Add = (program, terminal, finish) => {
     );
 };
 
-const addResume: Add = (program, terminal, finish) => {
+const addResume: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("resume")
     .description("continue a run that was interrupted or waits, or follow one that another process drives")
     .argument(...sessionArgument)
     .option("--json", "print one JSON event per line");
-  addPermissions(addModel(command))
-    .addHelpText("after", `${examples("pawl resume 3f8c", "pawl resume 3f8c --yes --allow-shell")}${exitCodeHelp}`)
+  addPermissionOptions(addModelOptions(command))
+    .addHelpText(
+      "after",
+      `${formatExamples("pawl resume 3f8c", "pawl resume 3f8c --yes --allow-shell")}${exitCodeHelp}`,
+    )
     .action(async (id: string, options: DriveOptions) => finish(await resume(id, options, terminal)));
 };
 
-const addAbort: Add = (program, terminal, finish) => {
+const addAbort: AddCommand = (program, terminal, finish) => {
   program
     .command("abort")
     .description("end the run of a session, even if another process drives it")
     .argument(...sessionArgument)
     .option("--json", "print the result as JSON")
-    .addHelpText("after", examples("pawl abort 3f8c"))
+    .addHelpText("after", formatExamples("pawl abort 3f8c"))
     .action(async (id: string, options: AbortOptions) => finish(await abort(id, options, terminal)));
 };
 
-const addReplay: Add = (program, terminal, finish) => {
+const addReplay: AddCommand = (program, terminal, finish) => {
   program
     .command("replay")
     .description("replay a session's log with the current code, changing nothing, and show the first difference")
@@ -171,43 +174,46 @@ const addReplay: Add = (program, terminal, finish) => {
     .option("--json", "print the outcome as JSON")
     .addHelpText(
       "after",
-      `${examples("pawl replay 3f8c", "pawl replay 3f8c --allow-shell --json | jq .difference")}
+      `${formatExamples("pawl replay 3f8c", "pawl replay 3f8c --allow-shell --json | jq .difference")}
 Exit codes: 0 no difference, 2 usage, 5 a difference.
 `,
     )
     .action(async (id: string, options: ReplayCommandOptions) => finish(await replay(id, options, terminal)));
 };
 
-const addSessions: Add = (program, terminal, finish) => {
+const addSessions: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("sessions")
     .description("list sessions, newest first")
-    .option("--limit <count>", "how many to list", positive, 20)
+    .option("--limit <count>", "how many to list", parsePositive, 20)
     .option("--json", "print one JSON object per line")
-    .addHelpText("after", examples("pawl sessions", "pawl sessions show 3f8c", "pawl sessions export 3f8c > log.jsonl"))
+    .addHelpText(
+      "after",
+      formatExamples("pawl sessions", "pawl sessions show 3f8c", "pawl sessions export 3f8c > log.jsonl"),
+    )
     .action(async (options: sessions.JsonOption & { readonly limit: number }) =>
       finish(await sessions.list(options, terminal)),
     );
-  const named = (name: string, description: string) =>
+  const addSubcommand = (name: string, description: string) =>
     command
       .command(name)
       .description(description)
       .argument(...sessionArgument);
-  named("show", "show the transcript of a session")
+  addSubcommand("show", "show the transcript of a session")
     .option("--json", "print one JSON event per line")
     .option("--numbers", "show entry numbers, for pawl fork --at")
-    .addHelpText("after", examples("pawl sessions show 3f8c", "pawl sessions show 3f8c --json"))
+    .addHelpText("after", formatExamples("pawl sessions show 3f8c", "pawl sessions show 3f8c --json"))
     .action(async (id: string, _: sessions.ShowOptions, self: Command) =>
       finish(await sessions.show(id, self.optsWithGlobals(), terminal)),
     );
-  named("rename", "give a session another title")
+  addSubcommand("rename", "give a session another title")
     .argument("<title...>", "what lists call it: at most 200 characters")
     .option("--json", "print the id and the title as JSON")
-    .addHelpText("after", examples('pawl sessions rename 3f8c "The build of March"'))
+    .addHelpText("after", formatExamples('pawl sessions rename 3f8c "The build of March"'))
     .action(async (id: string, words: readonly string[], _: sessions.JsonOption, self: Command) =>
       finish(await rename(id, words, self.optsWithGlobals(), terminal)),
     );
-  named("redact", "remove a leaked text, an entry or a call from a session at rest, for good")
+  addSubcommand("redact", "remove a leaked text, an entry or a call from a session at rest, for good")
     .option("--seq <entry...>", "remove all content of these entries, numbers from pawl sessions show --numbers")
     .option("--call <key...>", "remove the input and the output of these calls, such as run/1/2")
     .option("--note <text>", "why, which the session's log keeps")
@@ -217,16 +223,16 @@ const addSessions: Add = (program, terminal, finish) => {
       finish(await redact(id, self.optsWithGlobals(), terminal)),
     );
   addTransfer(command, terminal, finish);
-  named("delete", "delete a session and all its data, unless its run is under way")
+  addSubcommand("delete", "delete a session and all its data, unless its run is under way")
     .option("--force", "delete it although its run is under way, or an import of it is not complete")
     .option("--json", "print the id of the deleted session as JSON")
-    .addHelpText("after", examples("pawl sessions delete 3f8c"))
+    .addHelpText("after", formatExamples("pawl sessions delete 3f8c"))
     .action(async (id: string, _: sessions.RemoveOptions, self: Command) =>
       finish(await sessions.remove(id, self.optsWithGlobals(), terminal)),
     );
 };
 
-const redactHelp = `${examples("pawl sessions redact 3f8c", "pawl sessions redact 3f8c < key.txt", "pawl sessions redact 3f8c --seq 12 14")}
+const redactHelp = `${formatExamples("pawl sessions redact 3f8c", "pawl sessions redact 3f8c < key.txt", "pawl sessions redact 3f8c --seq 12 14")}
 Without --seq and --call, the text is asked for, or read from standard input:
 as an argument it would stay in the history of the shell. It is replaced
 wherever it is in the session, in its stored files and in the sessions that
@@ -234,24 +240,24 @@ its calls began. Exports, backups and what the model's provider was sent are
 not called back. Revoke a key that leaked.
 `;
 
-const addAcp: Add = (program, terminal, finish) => {
+const addAcp: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("acp")
     .description("serve the agent to an editor, over standard input and output (Agent Client Protocol)");
-  addPermissions(addModel(command))
-    .addHelpText("after", examples("pawl acp", "pawl acp --model anthropic/claude-sonnet-5-5 --allow-shell"))
+  addPermissionOptions(addModelOptions(command))
+    .addHelpText("after", formatExamples("pawl acp", "pawl acp --model anthropic/claude-sonnet-5-5 --allow-shell"))
     .action(async (options: AcpCommandOptions) => {
       const { acp } = await import("./commands/acp.js");
-      finish(await acp(options, versionOf(), terminal));
+      finish(await acp(options, readVersion(), terminal));
     });
 };
 
-const addDoctor: Add = (program, terminal, finish) => {
+const addDoctor: AddCommand = (program, terminal, finish) => {
   program
     .command("doctor")
     .description("check Node, the store, folders, keys, model servers and the sandbox")
     .option("--json", "print the findings as JSON")
-    .addHelpText("after", examples("pawl doctor", "pawl doctor --json"))
+    .addHelpText("after", formatExamples("pawl doctor", "pawl doctor --json"))
     .action(async (options: { readonly json?: true }) => {
       const { doctor } = await import("./commands/doctor.js");
       finish(await doctor(options, terminal));
@@ -259,7 +265,7 @@ const addDoctor: Add = (program, terminal, finish) => {
 };
 
 /** The headings under which the help lists the commands. */
-const groups: { readonly [heading: string]: readonly string[] } = {
+const helpGroups: { readonly [heading: string]: readonly string[] } = {
   "Work:": ["run", "resume", "abort", "steer", "fork"],
   "Calls that wait for a person:": ["approvals", "approve", "deny"],
   "Sessions:": ["sessions", "trace", "replay"],
@@ -267,23 +273,23 @@ const groups: { readonly [heading: string]: readonly string[] } = {
   "Servers and workers:": ["worker", "serve", "ui", "acp", "mcp", "postgres"],
 };
 
-function groupOf(name: string): string {
-  return Object.keys(groups).find((heading) => groups[heading]?.includes(name)) ?? "More:";
+function findHelpGroup(name: string): string {
+  return Object.keys(helpGroups).find((heading) => helpGroups[heading]?.includes(name)) ?? "More:";
 }
 
 /** These commands, and their subcommands, read and write files of settings only. */
-const withoutStore: ReadonlySet<string> = new Set(["permissions", "config", "trust", "completion"]);
+const commandsWithoutStore: ReadonlySet<string> = new Set(["permissions", "config", "trust", "completion"]);
 
 function usesStore(command: Command): boolean {
-  if (withoutStore.has(command.name())) return false;
+  if (commandsWithoutStore.has(command.name())) return false;
   return command.parent === null || usesStore(command.parent);
 }
 
-function withSubcommands(command: Command): readonly Command[] {
-  return [command, ...command.commands.flatMap(withSubcommands)];
+function listWithSubcommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(listWithSubcommands)];
 }
 
-function versionOf(): string {
+function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   return (manifest as { readonly version: string }).version;
 }

@@ -2,12 +2,12 @@
  * Runs the command that the arguments name, and ends the process with its exit code.
  */
 import { CommanderError } from "commander";
-import { describeError, exitCodeOfError, exitCodes } from "./exit.js";
+import { exitCodeOfError, exitCodes, formatError } from "./exit.js";
 import { createProgram } from "./program.js";
-import type { Prompt } from "./screen/prompt.js";
-import { openTerminal } from "./terminal.js";
-import { visible } from "./text.js";
-import type { Theme } from "./text-style.js";
+import type { Prompt } from "./screen/early-prompt.js";
+import { openTerminal } from "./terminal/terminal.js";
+import { sanitize } from "./terminal/text.js";
+import type { Theme } from "./terminal/text-style.js";
 
 /**
  * @param prompt the prompt of a conversation, if it is on the screen already
@@ -17,7 +17,7 @@ export async function runProgram(prompt: Prompt | null, theme?: Theme): Promise<
   const terminal = openTerminal(process.env, prompt, theme);
   const isDebugging = process.argv.includes("--debug");
 
-  async function main(): Promise<number> {
+  async function runArguments(): Promise<number> {
     let exitCode: number = exitCodes.done;
     try {
       await createProgram(terminal, (code) => {
@@ -25,25 +25,25 @@ export async function runProgram(prompt: Prompt | null, theme?: Theme): Promise<
       }).parseAsync();
       return exitCode;
     } catch (error) {
-      return fail(error);
+      return reportFailure(error);
     }
   }
 
-  function fail(error: unknown): number {
+  function reportFailure(error: unknown): number {
     // Commander has printed its message already. Help and the version exit with 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     terminal.err(
-      `${terminal.style("red", "pawl:")} ${visible(terminal.redaction.text(describeError(error, isDebugging)))}\n`,
+      `${terminal.style("red", "pawl:")} ${sanitize(terminal.redaction.text(formatError(error, isDebugging)))}\n`,
     );
     return exitCodeOfError(error);
   }
 
-  async function leave(exitCode: number): Promise<void> {
+  async function exitAfterFlush(exitCode: number): Promise<void> {
     await terminal.flush();
     // A tool that ignores its signal, or an open connection, must not keep the process alive.
     process.exit(exitCode);
   }
 
-  process.on("uncaughtException", (error) => void leave(fail(error)));
-  await leave(await main());
+  process.on("uncaughtException", (error) => void exitAfterFlush(reportFailure(error)));
+  await exitAfterFlush(await runArguments());
 }

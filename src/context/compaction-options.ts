@@ -3,13 +3,13 @@
  */
 
 import {
-  anything,
+  aBoolean,
+  anyValue,
   checkOptions,
+  integerFrom,
+  nonEmptyString,
   type OptionTable,
   ratio,
-  someText,
-  trueOrFalse,
-  wholeNumber,
 } from "../check-options.js";
 import { withoutDate } from "../core/data/model-id.js";
 import { PawlError } from "../errors.js";
@@ -49,7 +49,7 @@ export type Compaction = {
   readonly auto: boolean;
   /** The model that writes the summary; null means the agent's own model. */
   readonly model: Model | null;
-  readonly budgetOf: (model: Model) => Budget;
+  readonly computeBudget: (model: Model) => Budget;
 };
 
 /**
@@ -58,7 +58,7 @@ export type Compaction = {
 export type Budget = { readonly tokens: number; readonly isKnown: boolean };
 
 /** The budget of a model whose context window is unknown, in tokens. */
-export const unknownBudget = 32_000;
+export const defaultBudget = 32_000;
 
 const defaultReservedOutput = 16_384;
 
@@ -72,17 +72,19 @@ export function compileCompaction<ModelLike>(
   options: CompactionOptions<ModelLike> | null | undefined,
   { asModel, contextWindows }: CompactionDefaults<ModelLike>,
 ): Compaction {
-  const given = options ?? {};
-  const { auto = true, model } = given;
+  const settings = options ?? {};
+  const { auto = true, model } = settings;
   return {
     auto: auto && options !== null,
     model: model === undefined ? null : asModel(model),
-    budgetOf: (called) => budgetOf(called, given, contextWindows),
+    computeBudget: (called) => computeBudget(called, settings, contextWindows),
   };
 }
 
 /** The built-in service. @throws PawlError `bad_configuration` */
-export function compactionServiceOf(options: CompactionOptions<unknown> | null | undefined): CompactionService | null {
+export function compileCompactionService(
+  options: CompactionOptions<unknown> | null | undefined,
+): CompactionService | null {
   if (options === null) return null;
   checkOptions("compaction", compactionRules, options ?? {});
   const { triggerRatio = 0.75, targetRatio = 0.4, keepTurns = 4, prompt, directives } = options ?? {};
@@ -95,29 +97,29 @@ export function compactionServiceOf(options: CompactionOptions<unknown> | null |
   return createCompactionService({ triggerRatio, targetRatio, keepTurns, ...texts });
 }
 
-function budgetOf(
+function computeBudget(
   { id, contextWindow }: Model,
-  given: Pick<CompactionOptions, "contextWindow" | "reservedOutput">,
+  settings: Pick<CompactionOptions, "contextWindow" | "reservedOutput">,
   windows: CompactionDefaults<never>["contextWindows"],
 ): Budget {
-  const known = given.contextWindow ?? contextWindow ?? windowIn(windows, id);
-  if (known === undefined) return { tokens: unknownBudget, isKnown: false };
-  const reserved = given.reservedOutput ?? Math.min(defaultReservedOutput, Math.floor(known / 4));
-  return { tokens: Math.max(1, known - reserved), isKnown: true };
+  const windowTokens = settings.contextWindow ?? contextWindow ?? findWindow(windows, id);
+  if (windowTokens === undefined) return { tokens: defaultBudget, isKnown: false };
+  const reserved = settings.reservedOutput ?? Math.min(defaultReservedOutput, Math.floor(windowTokens / 4));
+  return { tokens: Math.max(1, windowTokens - reserved), isKnown: true };
 }
 
-function windowIn(windows: CompactionDefaults<never>["contextWindows"], modelId: string): number | undefined {
+function findWindow(windows: CompactionDefaults<never>["contextWindows"], modelId: string): number | undefined {
   return [modelId, withoutDate(modelId)].flatMap((id) => (Object.hasOwn(windows, id) ? [windows[id]] : []))[0];
 }
 
 const compactionRules: OptionTable<CompactionOptions<unknown>> = {
-  auto: trueOrFalse,
-  contextWindow: wholeNumber(1, "tokens"),
-  reservedOutput: wholeNumber(1, "tokens"),
+  auto: aBoolean,
+  contextWindow: integerFrom(1, "tokens"),
+  reservedOutput: integerFrom(1, "tokens"),
   triggerRatio: ratio,
   targetRatio: ratio,
-  keepTurns: wholeNumber(1),
-  model: anything,
-  prompt: someText,
-  directives: someText,
+  keepTurns: integerFrom(1),
+  model: anyValue,
+  prompt: nonEmptyString,
+  directives: nonEmptyString,
 };

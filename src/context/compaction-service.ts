@@ -7,8 +7,8 @@
  * 2. Decisions survive. Retained items accumulate over compactions, each item once. The summary is replaced each time.
  */
 import type { CompactionService, CompactionTask, CompactionView, Summary } from "../ports/compaction.js";
-import { type SummaryPromptOptions, summaryInstruction, summaryPrompt } from "./prompts.js";
-import { parseAnswer, summaryInput } from "./summary.js";
+import { createSummaryInstruction, createSummaryPrompt, type SummaryPromptOptions } from "./prompts.js";
+import { formatSummaryInput, parseSummary } from "./summary.js";
 
 export type CompactionRules = SummaryPromptOptions & {
   readonly triggerRatio: number;
@@ -26,26 +26,26 @@ const minReplacedRatio = 0.05;
 export function createCompactionService(rules: CompactionRules): CompactionService {
   return {
     isDue: ({ tokens, budget }) => tokens >= rules.triggerRatio * budget,
-    cutOf: (view) => cutOf(view, rules),
-    sumUp: (task) => sumUp(task, rules),
+    cutOf: (view) => chooseCut(view, rules),
+    sumUp: (task) => summarize(task, rules),
   };
 }
 
-function cutOf(view: CompactionView, { targetRatio, keepTurns }: CompactionRules): number | null {
+function chooseCut(view: CompactionView, { targetRatio, keepTurns }: CompactionRules): number | null {
   const { messages, cuts, tokens, budget, fixed, estimator } = view;
   const estimated = messages.reduce((sum, message) => sum + estimator.message(message), fixed);
   // The provider's count and our estimate differ. The room is scaled, because messages are measured by the estimate.
   const scale = tokens > 0 ? estimated / tokens : 1;
-  const fits = firstThatFits(view, Math.max(0, (budget * (targetRatio - summaryRatio) - fixed) * scale));
-  const turns = messages.flatMap(({ role }, index) => (role === "user" && index >= fits ? [index] : []));
-  const from = turns.length < keepTurns ? fits : (turns.at(-keepTurns) ?? fits);
-  const cut = cuts.find((index) => index >= from) ?? cuts.at(-1) ?? 0;
-  const replaced = messages.slice(0, cut).reduce((sum, message) => sum + estimator.message(message), 0);
-  return replaced >= minReplacedRatio * budget * scale ? cut : null;
+  const firstFitting = findFirstFitting(view, Math.max(0, (budget * (targetRatio - summaryRatio) - fixed) * scale));
+  const turns = messages.flatMap(({ role }, index) => (role === "user" && index >= firstFitting ? [index] : []));
+  const from = turns.length < keepTurns ? firstFitting : (turns.at(-keepTurns) ?? firstFitting);
+  const cutIndex = cuts.find((index) => index >= from) ?? cuts.at(-1) ?? 0;
+  const replaced = messages.slice(0, cutIndex).reduce((sum, message) => sum + estimator.message(message), 0);
+  return replaced >= minReplacedRatio * budget * scale ? cutIndex : null;
 }
 
 /** The index of the first message such that it and all later messages fit in `room`, which is in tokens. */
-function firstThatFits({ messages, estimator }: CompactionView, room: number): number {
+function findFirstFitting({ messages, estimator }: CompactionView, room: number): number {
   let tokens = 0;
   for (let index = messages.length; index > 0; index -= 1) {
     const message = messages[index - 1];
@@ -55,21 +55,31 @@ function firstThatFits({ messages, estimator }: CompactionView, room: number): n
   return 0;
 }
 
-async function sumUp(task: CompactionTask, rules: CompactionRules): Promise<Summary> {
+async function summarize(task: CompactionTask, rules: CompactionRules): Promise<Summary> {
   const { size, estimator, earlier } = task;
   const maxTokens = size.budget * retainedRatio;
-  const { kept, folded } = foldOldest(earlier?.retained ?? [], maxTokens * 0.75, estimator.text);
+  const { kept, folded } = splitOldest(earlier?.retained ?? [], maxTokens * 0.75, estimator.text);
   const maxWords = Math.max(80, Math.floor((size.budget * summaryRatio) / 2));
-  const systemPrompt = summaryPrompt(rules, maxWords, task.keep);
+  const systemPrompt = createSummaryPrompt(rules, maxWords, task.keep);
   const room = task.summariserBudget - estimator.text(systemPrompt);
-  const text = summaryInput({ ...task, earlier: { summary: earlier?.summary ?? "", retained: kept }, folded, room });
-  const instruction = summaryInstruction({ instructions: systemPrompt, kept: task.kept ?? 0, retained: kept, folded });
-  const answer = parseAnswer((await task.askBehind?.(instruction)) ?? (await task.ask({ systemPrompt, text })));
-  return { summary: answer.summary, retained: addItems(kept, answer.retained, maxTokens, estimator.text) };
+  const text = formatSummaryInput({
+    ...task,
+    earlier: { summary: earlier?.summary ?? "", retained: kept },
+    folded,
+    room,
+  });
+  const instruction = createSummaryInstruction({
+    instructions: systemPrompt,
+    kept: task.kept ?? 0,
+    retained: kept,
+    folded,
+  });
+  const parsed = parseSummary((await task.askBehind?.(instruction)) ?? (await task.ask({ systemPrompt, text })));
+  return { summary: parsed.summary, retained: mergeItems(kept, parsed.retained, maxTokens, estimator.text) };
 }
 
 /** Retained items are bounded: the oldest items become part of the summary. */
-function foldOldest(items: readonly string[], maxTokens: number, tokensOf: (text: string) => number) {
+function splitOldest(items: readonly string[], maxTokens: number, tokensOf: (text: string) => number) {
   let tokens = 0;
   let first = items.length;
   while (first > 0) {
@@ -81,19 +91,19 @@ function foldOldest(items: readonly string[], maxTokens: number, tokensOf: (text
 }
 
 /** Earlier items come first, and each item once. An item that does not fit is dropped. */
-function addItems(
+function mergeItems(
   earlier: readonly string[],
   added: readonly string[],
   maxTokens: number,
   tokensOf: (text: string) => number,
 ): readonly string[] {
-  const seen = new Set(earlier.map(comparable));
+  const seen = new Set(earlier.map(normalizeItem));
   const items = [...earlier];
   let tokens = earlier.reduce((sum, item) => sum + tokensOf(item), 0);
   for (const item of added) {
     const itemTokens = tokensOf(item);
-    if (seen.has(comparable(item)) || tokens + itemTokens > maxTokens) continue;
-    seen.add(comparable(item));
+    if (seen.has(normalizeItem(item)) || tokens + itemTokens > maxTokens) continue;
+    seen.add(normalizeItem(item));
     items.push(item);
     tokens += itemTokens;
   }
@@ -101,7 +111,7 @@ function addItems(
 }
 
 /** Two items count as the same if only case, spaces or punctuation differ. */
-function comparable(item: string): string {
+function normalizeItem(item: string): string {
   return item
     .toLowerCase()
     .replace(/[\s.,;:!]+/g, " ")

@@ -2,10 +2,10 @@
  * Checks the agent's `context` options.
  */
 
-import { anything, checkOptions, type OptionTable } from "../check-options.js";
+import { anyValue, checkOptions, type OptionTable } from "../check-options.js";
 import { PawlError } from "../errors.js";
 import type { ContextManager, ContextSource, Hint } from "../ports/context.js";
-import { contextManager } from "./manager.js";
+import { defaultContextManager } from "./context-manager.js";
 
 /** What a model is sent in addition to the conversation. */
 export type ContextOptions = {
@@ -22,28 +22,28 @@ export type ContextOptions = {
 export type CompiledContext = Required<ContextOptions>;
 
 const contextRules: OptionTable<ContextOptions> = {
-  data: anything,
-  hints: anything,
-  sources: anything,
-  manager: anything,
+  data: anyValue,
+  hints: anyValue,
+  sources: anyValue,
+  manager: anyValue,
 };
 
 /** @throws PawlError `bad_configuration` */
 export function compileContext(options: ContextOptions = {}): CompiledContext {
   checkOptions("context", contextRules, options);
-  const { data = {}, hints = [], sources = [], manager = contextManager } = options;
+  const { data = {}, hints = [], sources = [], manager = defaultContextManager } = options;
   for (const [name, value] of Object.entries(data))
-    if (typeof value !== "string") throw misconfigured(`data.${name} is not a string. Give its value as text`);
+    if (typeof value !== "string") throw configurationError(`data.${name} is not a string. Give its value as text`);
   if (!Array.isArray(hints) || hints.some((hint) => typeof hint?.name !== "string" || typeof hint.text !== "function"))
-    throw misconfigured("hints is not an array of { name, text }. Give each hint a name and a function text(run)");
+    throw configurationError("hints is not an array of { name, text }. Give each hint a name and a function text(run)");
   if (!Array.isArray(sources) || !sources.every(isSource))
-    throw misconfigured(
+    throw configurationError(
       "sources is not an array of { name, load }. Give agentsFile(), skills() or a source of your own",
     );
   if (new Set(sources.map(({ name }) => name)).size < sources.length)
-    throw misconfigured("two sources have the same name. Give each one of its own");
+    throw configurationError("two sources have the same name. Give each one of its own");
   if (typeof manager?.build !== "function")
-    throw misconfigured("manager has no function build(view). Add it, or leave manager out");
+    throw configurationError("manager has no function build(view). Add it, or leave manager out");
   // Copies: hints and context managers are handed the data.
   return { data: Object.freeze({ ...data }), hints, sources, manager };
 }
@@ -53,6 +53,6 @@ function isSource(source: ContextSource): boolean {
   return typeof name === "string" && /^.{1,200}$/u.test(name) && typeof load === "function" && Array.isArray(tools);
 }
 
-function misconfigured(what: string): PawlError {
-  return new PawlError("bad_configuration", `In the context options, ${what}.`);
+function configurationError(problem: string): PawlError {
+  return new PawlError("bad_configuration", `In the context options, ${problem}.`);
 }

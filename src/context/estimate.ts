@@ -10,73 +10,73 @@
 const lower = 0;
 const upper = 1;
 const digit = 2;
-const blank = 3;
+const space = 3;
 const newline = 4;
-const mark = 5;
+const punctuation = 5;
 /** Letters of other alphabets. */
-const letter = 6;
+const otherLetter = 6;
 /** Chinese, Japanese and Korean characters and punctuation. */
 const ideograph = 7;
 /** A surrogate: half of a character beyond the first 65,536, such as an emoji. */
-const half = 8;
+const surrogate = 8;
 
 /** Estimates how many tokens a text takes. A longer text that begins with this text never gets a lower estimate. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   let kind = -1;
-  let previous = -1;
+  let previousKind = -1;
   let start = 0;
   for (let index = 0; index < text.length; index++) {
-    const next = kindOf(text.charCodeAt(index));
+    const next = classifyCharacter(text.charCodeAt(index));
     if (next === kind) continue;
-    tokens += costOf(kind, index - start, previous);
+    tokens += estimateRun(kind, index - start, previousKind);
     // A single capital belongs to the word that follows it.
-    previous = kind === upper && index - start > 1 ? -1 : kind;
+    previousKind = kind === upper && index - start > 1 ? -1 : kind;
     kind = next;
     start = index;
   }
-  return Math.ceil(tokens + costOf(kind, text.length - start, previous));
+  return Math.ceil(tokens + estimateRun(kind, text.length - start, previousKind));
 }
 
 /** The tokens of a run of characters of one kind. */
-function costOf(kind: number, length: number, previous: number): number {
+function estimateRun(kind: number, length: number, previousKind: number): number {
   switch (kind) {
     case lower:
-      return (previous === upper ? 0 : 1) + Math.floor((length - 1) / 7) * 0.9;
+      return (previousKind === upper ? 0 : 1) + Math.floor((length - 1) / 7) * 0.9;
     case upper:
       return Math.max(1, length / 2.2);
     case digit:
       return Math.ceil(length / 3);
-    case blank:
+    case space:
       // A single space belongs to the word that follows it.
       return length === 1 ? 0 : 1;
     case newline:
-      return previous === mark ? 0.15 : 1;
-    case mark:
+      return previousKind === punctuation ? 0.15 : 1;
+    case punctuation:
       return length <= 2 ? 1 : length / 2.6;
-    case letter:
+    case otherLetter:
       return length * 0.4;
     case ideograph:
       return length * 0.85;
-    case half:
+    case surrogate:
       return length;
     default:
       return 0;
   }
 }
 
-const ascii = Uint8Array.from({ length: 128 }, (_, code) => {
+const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code);
   if (/[a-z]/.test(character)) return lower;
   if (/[A-Z]/.test(character)) return upper;
   if (/[0-9]/.test(character)) return digit;
-  if (/[ \t]/.test(character)) return blank;
-  return /[\n\r]/.test(character) ? newline : mark;
+  if (/[ \t]/.test(character)) return space;
+  return /[\n\r]/.test(character) ? newline : punctuation;
 });
 
-function kindOf(code: number): number {
-  if (code < 128) return ascii[code] ?? mark;
-  if (code >= 0xd800 && code <= 0xdfff) return half;
+function classifyCharacter(code: number): number {
+  if (code < 128) return asciiKinds[code] ?? punctuation;
+  if (code >= 0xd800 && code <= 0xdfff) return surrogate;
   if ((code >= 0x2e80 && code < 0xd800) || (code >= 0xf900 && code < 0xfb00) || code >= 0xff00) return ideograph;
-  return code < 0xc0 || (code >= 0x2000 && code < 0x2c00) ? mark : letter;
+  return code < 0xc0 || (code >= 0x2000 && code < 0x2c00) ? punctuation : otherLetter;
 }

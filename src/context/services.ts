@@ -2,8 +2,8 @@
  * The services of an agent: each is the author's own, the built-in one, or null if it is turned off.
  */
 
-import { anything, checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
-import { freeze } from "../core/data/freeze.js";
+import { anyValue, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
+import { deepFreeze } from "../core/data/freeze.js";
 import type { Usage } from "../core/data/message.js";
 import { roundCost } from "../core/data/usage.js";
 import { PawlError } from "../errors.js";
@@ -12,11 +12,11 @@ import type { OutputService, PriceTable, Services, UsageService } from "../ports
 import type { Store } from "../ports/store.js";
 import type { TokenEstimator, Tokenizer } from "../ports/tokens.js";
 import type { AnyTool } from "../ports/tool.js";
-import { type CompactionOptions, compactionServiceOf } from "./compaction-options.js";
+import { type CompactionOptions, compileCompactionService } from "./compaction-options.js";
 import { createTokenEstimator } from "./tokens.js";
 import { capOutput, defaultMaxOutputBytes } from "./tool-output.js";
 import { createUsageService } from "./usage.js";
-import { wholeOutput } from "./whole-output.js";
+import { readWholeOutput } from "./whole-output.js";
 
 /** How much of the outputs of tools a model is shown. */
 export type ToolOutputOptions = {
@@ -64,24 +64,29 @@ export function compileServices(
   // Tools see this object.
   return Object.freeze({
     ...services,
-    usage: services.usage ?? usageOf(usage, listPrices, models),
-    output: services.output ?? outputOf(toolOutput, store),
-    compaction: services.compaction ?? compactionServiceOf(options.compaction),
-    tokens: services.tokens ?? tokensOf(tokens),
+    usage: services.usage ?? resolveUsageService(usage, listPrices, models),
+    output: services.output ?? createOutputService(toolOutput, store),
+    compaction: services.compaction ?? compileCompactionService(options.compaction),
+    tokens: services.tokens ?? resolveTokenEstimator(tokens),
   });
 }
 
 /** The services of a client, which talks to a session without its agent. */
-export function servicesOf(store: Store): Services {
-  return { usage: null, output: outputOf(undefined, store), compaction: null, tokens: createTokenEstimator() };
+export function createClientServices(store: Store): Services {
+  return {
+    usage: null,
+    output: createOutputService(undefined, store),
+    compaction: null,
+    tokens: createTokenEstimator(),
+  };
 }
 
-function tokensOf(tokenizer: Tokenizer | undefined): TokenEstimator {
+function resolveTokenEstimator(tokenizer: Tokenizer | undefined): TokenEstimator {
   if (tokenizer === undefined || typeof tokenizer?.count === "function") return createTokenEstimator(tokenizer);
   throw new PawlError("bad_configuration", "tokens has no function count(text). Add it, or leave tokens out.");
 }
 
-function usageOf(
+function resolveUsageService(
   usage: ServiceOptions["usage"],
   listPrices: PriceTable,
   models: readonly Pick<Model, "id" | "price">[],
@@ -100,14 +105,14 @@ function usageOf(
   return createUsageService(prices);
 }
 
-const usageRules: OptionTable<NonNullable<ServiceOptions["usage"]>> = { prices: anything };
+const usageRules: OptionTable<NonNullable<ServiceOptions["usage"]>> = { prices: anyValue };
 
 const toolOutputRules: OptionTable<ToolOutputOptions> = {
-  maxBytes: wholeNumber(1, "bytes"),
-  maxTotalBytes: wholeNumber(1, "bytes"),
+  maxBytes: integerFrom(1, "bytes"),
+  maxTotalBytes: integerFrom(1, "bytes"),
 };
 
-function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): OutputService | null {
+function createOutputService(toolOutput: ServiceOptions["toolOutput"], store: Store): OutputService | null {
   if (toolOutput === null) return null;
   checkOptions("toolOutput", toolOutputRules, toolOutput ?? {});
   const { maxBytes: own, maxTotalBytes } = toolOutput ?? {};
@@ -116,7 +121,7 @@ function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): Outpu
     cap(output, { sessionId, maxBytes = own }) {
       return capOutput(output, { sessionId, store, ...(maxBytes === undefined ? {} : { maxBytes }) });
     },
-    read: (sessionId, output) => wholeOutput(store, sessionId, output),
+    read: (sessionId, output) => readWholeOutput(store, sessionId, output),
   };
 }
 
@@ -124,24 +129,24 @@ function outputOf(toolOutput: ServiceOptions["toolOutput"], store: Store): Outpu
  * The tools that read the rest of a cut output, if outputs are cut. They are last in the agent's list, and a model is
  * offered them once it sees that an output was cut.
  */
-export function outputToolsOf(
+export function createOutputTools(
   { toolOutput }: ServiceOptions,
   { output }: Services,
-  make: (maxBytes: number) => readonly AnyTool[],
+  createTools: (maxBytes: number) => readonly AnyTool[],
 ): readonly AnyTool[] {
-  return output?.read === undefined ? [] : make(toolOutput?.maxBytes ?? defaultMaxOutputBytes);
+  return output?.read === undefined ? [] : createTools(toolOutput?.maxBytes ?? defaultMaxOutputBytes);
 }
 
 /** Adds the cost to a usage, if it is known. A cost that the provider reports takes precedence. */
-export function withCost(usage: Usage, modelId: string, { usage: service }: Services): Usage {
+export function addCost(usage: Usage, modelId: string, { usage: service }: Services): Usage {
   if (service === null || usage.costUsd !== undefined) return roundCost(usage);
-  const costUsd = knownCost(usage, modelId, service);
+  const costUsd = computeCost(usage, modelId, service);
   return costUsd === undefined ? usage : roundCost({ ...usage, costUsd });
 }
 
-function knownCost(usage: Usage, modelId: string, service: UsageService): number | undefined {
+function computeCost(usage: Usage, modelId: string, service: UsageService): number | undefined {
   try {
-    const cost = service.costOf(modelId, freeze(usage));
+    const cost = service.costOf(modelId, deepFreeze(usage));
     return cost !== undefined && Number.isFinite(cost) && cost >= 0 ? cost : undefined;
   } catch {
     return undefined;

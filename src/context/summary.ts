@@ -9,19 +9,19 @@ import type { AssistantPart, Message, ToolMessage, UserPart } from "../core/data
 import { textOfOutput } from "../core/transcript/results.js";
 import type { CompactionTask, Summary } from "../ports/compaction.js";
 import {
-  agentMessage,
   conversationTitle,
-  earlierSummary,
-  fileNote,
-  foldedSection,
-  omittedCharacters,
-  retainedSection,
-  toolCallNote,
-  toolResultNote,
-  userMessage,
+  formatAgentMessage,
+  formatEarlierSummary,
+  formatFile,
+  formatFolded,
+  formatOmittedCharacters,
+  formatRetained,
+  formatToolCall,
+  formatToolResult,
+  formatUserMessage,
 } from "./prompts.js";
 
-type InputOptions = Pick<CompactionTask, "messages" | "estimator"> & {
+type SummaryInputOptions = Pick<CompactionTask, "messages" | "estimator"> & {
   readonly earlier: Summary;
   /** Items that were kept word for word until now, and become part of the summary. */
   readonly folded: readonly string[];
@@ -33,35 +33,37 @@ type InputOptions = Pick<CompactionTask, "messages" | "estimator"> & {
 const partLimits = [20_000, 6_000, 2_000, 600, 200, 60];
 
 /** The conversation as one text that fits in `room`. */
-export function summaryInput({ messages, earlier, folded, room, estimator }: InputOptions): string {
-  const before = [
-    ...retainedSection(earlier.retained),
-    ...foldedSection(folded),
-    ...(earlier.summary === "" ? [] : [earlierSummary(earlier.summary)]),
+export function formatSummaryInput({ messages, earlier, folded, room, estimator }: SummaryInputOptions): string {
+  const preamble = [
+    ...formatRetained(earlier.retained),
+    ...formatFolded(folded),
+    ...(earlier.summary === "" ? [] : [formatEarlierSummary(earlier.summary)]),
   ];
   for (const limit of partLimits) {
-    const text = [...before, conversationTitle, ...messages.map((message) => messageText(message, limit))].join("\n\n");
+    const text = [...preamble, conversationTitle, ...messages.map((message) => formatMessage(message, limit))].join(
+      "\n\n",
+    );
     if (estimator.text(text) <= room) return text;
   }
-  const [shortest = 0] = partLimits.slice(-1);
-  const conversation = messages.map((message) => messageText(message, shortest)).join("\n\n");
+  const [minPartLimit = 0] = partLimits.slice(-1);
+  const conversation = messages.map((message) => formatMessage(message, minPartLimit)).join("\n\n");
   const maxCharacters = Math.max(400, Math.floor(room * 2));
-  return [...before, conversationTitle, headAndTail(conversation, maxCharacters)].join("\n\n");
+  return [...preamble, conversationTitle, shortenMiddle(conversation, maxCharacters)].join("\n\n");
 }
 
-function messageText(message: Message, limit: number): string {
+function formatMessage(message: Message, limit: number): string {
   switch (message.role) {
     case "user":
-      return userMessage(message.parts.map((part) => userText(part, limit)));
+      return formatUserMessage(message.parts.map((part) => formatUserPart(part, limit)));
     case "assistant":
-      return agentMessage(joinedTexts(message.parts).flatMap((part) => agentText(part, limit)));
+      return formatAgentMessage(joinTexts(message.parts).flatMap((part) => formatAgentPart(part, limit)));
     case "tool":
-      return message.parts.map((part) => resultText(part, limit)).join("\n\n");
+      return message.parts.map((part) => formatResult(part, limit)).join("\n\n");
   }
 }
 
 /** Texts that follow each other are one: a provider cuts a sentence into several parts, for example at citations. */
-function joinedTexts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+function joinTexts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
   const joined: AssistantPart[] = [];
   for (const part of parts) {
     if (part.type === "source") continue;
@@ -73,53 +75,55 @@ function joinedTexts(parts: readonly AssistantPart[]): readonly AssistantPart[] 
   return joined;
 }
 
-function userText(part: UserPart, limit: number): string {
-  return part.type === "text" ? headAndTail(part.text, limit) : fileNote(part);
+function formatUserPart(part: UserPart, limit: number): string {
+  return part.type === "text" ? shortenMiddle(part.text, limit) : formatFile(part);
 }
 
-function agentText(part: AssistantPart, limit: number): readonly string[] {
+function formatAgentPart(part: AssistantPart, limit: number): readonly string[] {
   switch (part.type) {
     case "text":
-      return [headAndTail(part.text, limit)];
+      return [shortenMiddle(part.text, limit)];
     case "tool_call":
-      return [toolCallNote(part.name, part.toolCallId, headAndTail(JSON.stringify(part.input), limit))];
+      return [formatToolCall(part.name, part.toolCallId, shortenMiddle(JSON.stringify(part.input), limit))];
     case "tool_result":
-      return [resultText(part, limit)];
+      return [formatResult(part, limit)];
     case "file":
-      return [fileNote(part)];
+      return [formatFile(part)];
     case "reasoning":
     case "source":
       return [];
   }
 }
 
-function resultText({ toolCallId, name, output, isError }: ToolMessage["parts"][number], limit: number): string {
+function formatResult({ toolCallId, name, output, isError }: ToolMessage["parts"][number], limit: number): string {
   const kind = isError === true ? "error" : "result";
-  return toolResultNote(kind, name, toolCallId, headAndTail(textOfOutput(output), limit));
+  return formatToolResult(kind, name, toolCallId, shortenMiddle(textOfOutput(output), limit));
 }
 
-function headAndTail(text: string, limit: number): string {
+function shortenMiddle(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);
-  return wellFormed(`${text.slice(0, half)} ${omittedCharacters(text.length - 2 * half)} ${text.slice(-half)}`);
+  return replaceLoneSurrogates(
+    `${text.slice(0, half)} ${formatOmittedCharacters(text.length - 2 * half)} ${text.slice(-half)}`,
+  );
 }
 
 /** A cut may split a surrogate pair. A provider may refuse the lone half, so U+FFFD replaces it. */
-function wellFormed(text: string): string {
+function replaceLoneSurrogates(text: string): string {
   return text.replace(/\p{Surrogate}/gu, "\uFFFD");
 }
 
 /** In characters. */
-const longestItem = 600;
+const maxItem = 600;
 
 /** If the answer does not have the two headings, all of it is the summary. */
-export function parseAnswer(answer: string): Summary {
-  const parts = /^#+\s*keep\b[^\n]*\n([\s\S]*?)^#+\s*summary\b[^\n]*\n?([\s\S]*)$/im.exec(answer);
-  if (parts === null) return { summary: answer.trim(), retained: [] };
+export function parseSummary(output: string): Summary {
+  const parts = /^#+\s*keep\b[^\n]*\n([\s\S]*?)^#+\s*summary\b[^\n]*\n?([\s\S]*)$/im.exec(output);
+  if (parts === null) return { summary: output.trim(), retained: [] };
   const [, keep = "", summary = ""] = parts;
   const items = keep.split(/^\s*[-*]\s+/m).flatMap((item) => {
     const text = item.replace(/\s+/g, " ").trim();
-    return text === "" ? [] : [wellFormed(text.slice(0, longestItem))];
+    return text === "" ? [] : [replaceLoneSurrogates(text.slice(0, maxItem))];
   });
   return { summary: summary.trim(), retained: items };
 }

@@ -18,7 +18,7 @@ const partTokens = 6;
 const imageTokens = 1_600;
 
 /** Bytes per token of other files. A guess: providers bill them by page or second, which the bytes do not tell. */
-const bytesInFileToken = 50;
+const bytesPerFileToken = 50;
 
 /** @param tokenizer counts texts, instead of the built-in estimate */
 export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
@@ -26,11 +26,11 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
   const tools = new WeakMap<readonly ToolSpecification[], number>();
 
   function text(value: string): number {
-    return (tokenizer === undefined ? undefined : countedBy(tokenizer, value)) ?? estimateTokens(value);
+    return (tokenizer === undefined ? undefined : tryCount(tokenizer, value)) ?? estimateTokens(value);
   }
 
   function estimate({ parts }: Message): number {
-    return sum<Message["parts"][number]>(parts, (part) => partTokens + tokensOfPart(part, text)) + messageTokens;
+    return sumTokens<Message["parts"][number]>(parts, (part) => partTokens + estimatePart(part, text)) + messageTokens;
   }
 
   function message(value: Message): number {
@@ -42,11 +42,11 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
     return tokens;
   }
 
-  function toolTokens(specifications: readonly ToolSpecification[]): number {
+  function estimateTools(specifications: readonly ToolSpecification[]): number {
     let tokens = tools.get(specifications);
     if (tokens === undefined) {
-      const shown = specifications.filter(({ defer }) => defer !== true);
-      tokens = sum(shown, (specification) => partTokens + text(JSON.stringify(specification)));
+      const offered = specifications.filter(({ defer }) => defer !== true);
+      tokens = sumTokens(offered, (specification) => partTokens + text(JSON.stringify(specification)));
       tools.set(specifications, tokens);
     }
     return tokens;
@@ -54,7 +54,7 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
 
   function request({ systemPrompt, messages: all, tools: specifications }: Sized): number {
     const prompt = systemPrompt === undefined ? 0 : messageTokens + text(systemPrompt);
-    return prompt + toolTokens(specifications) + sum(all, message);
+    return prompt + estimateTools(specifications) + sumTokens(all, message);
   }
 
   return {
@@ -73,7 +73,7 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
   };
 }
 
-function countedBy(tokenizer: Tokenizer, text: string): number | undefined {
+function tryCount(tokenizer: Tokenizer, text: string): number | undefined {
   try {
     const count = tokenizer.count(text);
     return Number.isFinite(count) && count >= 0 ? Math.ceil(count) : undefined;
@@ -82,39 +82,39 @@ function countedBy(tokenizer: Tokenizer, text: string): number | undefined {
   }
 }
 
-function tokensOfPart(part: Message["parts"][number], text: TokenEstimator["text"]): number {
+function estimatePart(part: Message["parts"][number], text: TokenEstimator["text"]): number {
   switch (part.type) {
     case "text":
     case "reasoning":
       return text(part.text);
     case "file":
-      return tokensOfFile(part);
+      return estimateFile(part);
     case "source":
       return 0;
     case "tool_call":
       return text(part.name) + text(JSON.stringify(part.input));
     case "tool_result":
-      return text(part.name) + tokensOfOutput(part.output, text);
+      return text(part.name) + estimateOutput(part.output, text);
   }
 }
 
-function tokensOfOutput(output: ToolOutput, text: TokenEstimator["text"]): number {
+function estimateOutput(output: ToolOutput, text: TokenEstimator["text"]): number {
   switch (output.type) {
     case "text":
       return text(output.text);
     case "json":
       return text(JSON.stringify(output.value));
     case "content":
-      return sum(output.parts, (part) => (part.type === "text" ? text(part.text) : tokensOfFile(part)));
+      return sumTokens(output.parts, (part) => (part.type === "text" ? text(part.text) : estimateFile(part)));
   }
 }
 
-function tokensOfFile({ mediaType, data }: FilePart): number {
+function estimateFile({ mediaType, data }: FilePart): number {
   if (mediaType.startsWith("image/")) return imageTokens;
-  return Math.max(imageTokens, Math.ceil((data.length * 3) / 4 / bytesInFileToken));
+  return Math.max(imageTokens, Math.ceil((data.length * 3) / 4 / bytesPerFileToken));
 }
 
-function sum<Item>(items: readonly Item[], tokensOf: (item: Item) => number): number {
+function sumTokens<Item>(items: readonly Item[], tokensOf: (item: Item) => number): number {
   let total = 0;
   for (const item of items) total += tokensOf(item);
   return total;

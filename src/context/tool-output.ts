@@ -9,18 +9,18 @@
  */
 
 import type { FilePart, FullOutput, TextPart, ToolOutput } from "../core/data/message.js";
-import { bytesOfText, countLines, lineAt, startOfCharacter, textOfBytes } from "../core/data/text-bytes.js";
-import { blobOf, describeFile, isUrl, keptFile } from "../core/transcript/blob-references.js";
+import { countLines, decodeText, encodeText, findCharacterStart, lineNumberAt } from "../core/data/text-bytes.js";
+import { blobOf, describeFile, isUrlFile, toBlobFile } from "../core/transcript/blob-references.js";
 import { PawlError } from "../errors.js";
-import { byteLength, bytesOfBase64 } from "../platform/bytes.js";
+import { byteLength, decodeBase64 } from "../platform/bytes.js";
 import type { Store } from "../ports/store.js";
-import { lostFileNote, omittedOutput } from "./prompts.js";
+import { formatLostFile, formatOmittedOutput } from "./prompts.js";
 
 /** The most bytes of one output that a model is shown, by default. */
 export const defaultMaxOutputBytes = 50 * 1024;
 
 /** The most bytes that an output may take as JSON in an entry of the log. */
-export const mostStoredBytes = 900 * 1024;
+export const maxStoredBytes = 900 * 1024;
 
 export type CapOptions = {
   readonly sessionId: string;
@@ -29,45 +29,50 @@ export type CapOptions = {
 };
 
 /** An output that is shown while its call runs, cut to the default size. Nothing is kept of what is left out. */
-export function preliminaryOutput(output: ToolOutput): ToolOutput {
+export function capPreliminaryOutput(output: ToolOutput): ToolOutput {
   if (output.type !== "content") {
     const text = output.type === "text" ? output.text : JSON.stringify(output.value);
-    const shown = preliminaryText(text);
-    return shown === text ? output : { type: "text", text: shown };
+    const shortened = capPreliminaryText(text);
+    return shortened === text ? output : { type: "text", text: shortened };
   }
-  const parts = output.parts.map((part) => (part.type === "file" ? describedUnlessSmall(part) : part));
+  const parts = output.parts.map((part) => (part.type === "file" ? describeLargeFile(part) : part));
   const bytes = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : part.data.length), 0);
   if (bytes * 3 <= defaultMaxOutputBytes) return { type: "content", parts };
   const texts = parts.map((part) => (part.type === "text" ? part.text : `[${describeFile(part)}]`));
-  return { type: "text", text: preliminaryText(texts.join("\n")) };
+  return { type: "text", text: capPreliminaryText(texts.join("\n")) };
 }
 
-function describedUnlessSmall(file: FilePart): FilePart | TextPart {
-  return isUrl(file) || file.data.length <= 4_096 ? file : { type: "text", text: `[${describeFile(file)}]` };
+function describeLargeFile(file: FilePart): FilePart | TextPart {
+  return isUrlFile(file) || file.data.length <= 4_096 ? file : { type: "text", text: `[${describeFile(file)}]` };
 }
 
-function preliminaryText(text: string): string {
+function capPreliminaryText(text: string): string {
   if (text.length * 3 <= defaultMaxOutputBytes) return text;
-  const bytes = bytesOfText(text);
+  const bytes = encodeText(text);
   if (bytes.length <= defaultMaxOutputBytes) return text;
-  return cutText(bytes, { maxBytes: defaultMaxOutputBytes - 200, lines: countLines(bytes), isKept: true });
+  return cutMiddle(bytes, { maxBytes: defaultMaxOutputBytes - 200, lines: countLines(bytes), isStored: true });
 }
 
 /** Returns the output as it is if it is small enough, else its beginning and end, with a reference to the whole. */
 export function capOutput(output: ToolOutput, options: CapOptions): ToolOutput | Promise<ToolOutput> {
-  const limit = Math.min(options.maxBytes ?? defaultMaxOutputBytes, mostStoredBytes);
+  const limit = Math.min(options.maxBytes ?? defaultMaxOutputBytes, maxStoredBytes);
   if (output.type === "content") return capContent(output, limit, options);
   const text = output.type === "text" ? output.text : JSON.stringify(output.value);
-  return isSmall(text, limit) ? output : capWhole(output, text, limit, options);
+  return isSurelySmall(text, limit) ? output : capTextOutput(output, text, limit, options);
 }
 
-async function capWhole(output: ToolOutput, text: string, limit: number, options: CapOptions): Promise<ToolOutput> {
+async function capTextOutput(
+  output: ToolOutput,
+  text: string,
+  limit: number,
+  options: CapOptions,
+): Promise<ToolOutput> {
   const capped = await capText(text, limit, options);
   return capped === null ? output : { type: "text", ...capped };
 }
 
 export function isStorable(output: ToolOutput): boolean {
-  return (output.type === "text" && output.text.length * 6 <= mostStoredBytes) || fits(output);
+  return (output.type === "text" && output.text.length * 6 <= maxStoredBytes) || fitsEntry(output);
 }
 
 /** @throws PawlError `not_storable` if the output is too large for an entry of the log */
@@ -75,35 +80,35 @@ export function assertStorable(output: ToolOutput): ToolOutput {
   if (isStorable(output)) return output;
   throw new PawlError(
     "not_storable",
-    `The result is larger than the ${mostStoredBytes} bytes that the log can hold. Save it elsewhere, and return its path or its address.`,
+    `The result is larger than the ${maxStoredBytes} bytes that the log can hold. Save it elsewhere, and return its path or its address.`,
   );
 }
 
-function fits(value: ToolOutput | string): boolean {
-  return byteLength(JSON.stringify(value)) <= mostStoredBytes;
+function fitsEntry(value: ToolOutput | string): boolean {
+  return byteLength(JSON.stringify(value)) <= maxStoredBytes;
 }
 
-type Capped = { readonly text: string; readonly full?: FullOutput };
+type CappedText = { readonly text: string; readonly full?: FullOutput };
 
 /** A quick test: a character takes at most six bytes in JSON. */
-function isSmall(text: string, limit: number): boolean {
+function isSurelySmall(text: string, limit: number): boolean {
   return text.length * 6 <= limit;
 }
 
 /** Null if nothing has to be cut. */
-async function capText(text: string, limit: number, options: CapOptions): Promise<Capped | null> {
-  if (isSmall(text, limit)) return null;
-  const bytes = bytesOfText(text);
-  if (bytes.length <= limit && fits(text)) return null;
+async function capText(text: string, limit: number, options: CapOptions): Promise<CappedText | null> {
+  if (isSurelySmall(text, limit)) return null;
+  const bytes = encodeText(text);
+  if (bytes.length <= limit && fitsEntry(text)) return null;
   const lines = countLines(bytes);
-  const blob = await keep(bytes, options);
-  const cut = (maxBytes: number) => cutText(bytes, { maxBytes, lines, isKept: blob !== null });
-  const widest = cut(limit);
-  const shown = fits(widest) ? widest : cut(Math.min(limit, defaultMaxOutputBytes));
-  return blob === null ? { text: shown } : { text: shown, full: { blob, bytes: bytes.length, lines } };
+  const blob = await storeBlob(bytes, options);
+  const cut = (maxBytes: number) => cutMiddle(bytes, { maxBytes, lines, isStored: blob !== null });
+  const fullCut = cut(limit);
+  const shortened = fitsEntry(fullCut) ? fullCut : cut(Math.min(limit, defaultMaxOutputBytes));
+  return blob === null ? { text: shortened } : { text: shortened, full: { blob, bytes: bytes.length, lines } };
 }
 
-async function keep(bytes: Uint8Array, { sessionId, store }: CapOptions): Promise<string | null> {
+async function storeBlob(bytes: Uint8Array, { sessionId, store }: CapOptions): Promise<string | null> {
   try {
     return await store.putBlob(sessionId, bytes);
   } catch {
@@ -112,75 +117,75 @@ async function keep(bytes: Uint8Array, { sessionId, store }: CapOptions): Promis
   }
 }
 
-type Cut = { readonly maxBytes: number; readonly lines: number; readonly isKept: boolean };
+type CutOptions = { readonly maxBytes: number; readonly lines: number; readonly isStored: boolean };
 
-function cutText(bytes: Uint8Array, { maxBytes, lines, isKept }: Cut): string {
+function cutMiddle(bytes: Uint8Array, { maxBytes, lines, isStored }: CutOptions): string {
   const half = Math.floor(maxBytes / 2);
-  const from = endOfHead(bytes, half);
-  const to = Math.max(from, startOfTail(bytes, bytes.length - half));
-  const rest = countLines(bytes.subarray(to)) - (isStartOfLine(bytes, to) ? 0 : 1);
-  const places = `lines ${lineAt(bytes, from)} to ${lines - rest} of ${lines}, bytes ${from} to ${to} of ${bytes.length}`;
-  const mark = omittedOutput(places, isKept);
-  const head = textOfBytes(bytes.subarray(0, from));
-  const tail = textOfBytes(bytes.subarray(to));
+  const from = findHeadEnd(bytes, half);
+  const to = Math.max(from, findTailStart(bytes, bytes.length - half));
+  const linesAfter = countLines(bytes.subarray(to)) - (isLineStart(bytes, to) ? 0 : 1);
+  const ranges = `lines ${lineNumberAt(bytes, from)} to ${lines - linesAfter} of ${lines}, bytes ${from} to ${to} of ${bytes.length}`;
+  const mark = formatOmittedOutput(ranges, isStored);
+  const head = decodeText(bytes.subarray(0, from));
+  const tail = decodeText(bytes.subarray(to));
   return `${head}${head === "" || head.endsWith("\n") ? "" : "\n"}${mark}${tail === "" ? "" : `\n${tail}`}`;
 }
 
 const newline = 10;
 
-function isStartOfLine(bytes: Uint8Array, index: number): boolean {
+function isLineStart(bytes: Uint8Array, index: number): boolean {
   return index === 0 || index === bytes.length || bytes[index - 1] === newline;
 }
 
 /** The end of the last whole line that fits. If whole lines would fill less than half, the cut is within a line. */
-function endOfHead(bytes: Uint8Array, maxBytes: number): number {
+function findHeadEnd(bytes: Uint8Array, maxBytes: number): number {
   const end = bytes.lastIndexOf(newline, maxBytes - 1) + 1;
-  return end > maxBytes / 2 ? end : startOfCharacter(bytes, maxBytes);
+  return end > maxBytes / 2 ? end : findCharacterStart(bytes, maxBytes);
 }
 
 /** The start of the first whole line that fits, by the same rule. */
-function startOfTail(bytes: Uint8Array, least: number): number {
-  const start = bytes.indexOf(newline, least - 1) + 1;
-  if (start !== 0 && start - least < (bytes.length - least) / 2) return start;
-  const character = startOfCharacter(bytes, least);
-  return character === least ? least : nextCharacter(bytes, least);
+function findTailStart(bytes: Uint8Array, minStart: number): number {
+  const start = bytes.indexOf(newline, minStart - 1) + 1;
+  if (start !== 0 && start - minStart < (bytes.length - minStart) / 2) return start;
+  const character = findCharacterStart(bytes, minStart);
+  return character === minStart ? minStart : findNextCharacter(bytes, minStart);
 }
 
-function nextCharacter(bytes: Uint8Array, index: number): number {
+function findNextCharacter(bytes: Uint8Array, index: number): number {
   let next = index;
-  while (next < bytes.length && startOfCharacter(bytes, next) !== next) next += 1;
+  while (next < bytes.length && findCharacterStart(bytes, next) !== next) next += 1;
   return next;
 }
 
-type Content = Extract<ToolOutput, { readonly type: "content" }>;
+type ContentOutput = Extract<ToolOutput, { readonly type: "content" }>;
 
 /**
  * All texts are cut together, as one text. Files cannot be cut: a file that does not fit becomes a blob of the session.
  */
-async function capContent(output: Content, limit: number, options: CapOptions): Promise<ToolOutput> {
+async function capContent(output: ContentOutput, limit: number, options: CapOptions): Promise<ToolOutput> {
   const texts = output.parts.filter((part) => part.type === "text");
   const capped = await capText(texts.map(({ text }) => text).join("\n"), limit, options);
   const parts: (TextPart | FilePart)[] = [];
-  let room = limit;
-  let isShown = false;
+  let remaining = limit;
+  let isTextAdded = false;
   for (const part of output.parts) {
     if (part.type === "file") {
-      const file = part.data.length <= room ? part : await keepFile(part, options);
-      if (file.type === "file") room -= file.data.length;
+      const file = part.data.length <= remaining ? part : await storeFile(part, options);
+      if (file.type === "file") remaining -= file.data.length;
       parts.push(file);
     } else if (capped === null) parts.push(part);
-    else if (!isShown) {
+    else if (!isTextAdded) {
       parts.push({ ...part, text: capped.text });
-      isShown = true;
+      isTextAdded = true;
     }
   }
   return { type: "content", parts, ...(capped?.full === undefined ? {} : { full: capped.full }) };
 }
 
-async function keepFile(file: FilePart, options: CapOptions): Promise<FilePart | TextPart> {
-  if (blobOf(file) !== undefined || isUrl(file)) return file;
-  const bytes = bytesOfBase64(file.data);
-  const blob = await keep(bytes, options);
-  if (blob !== null) return keptFile(file, blob, bytes.length);
-  return { type: "text", text: lostFileNote(describeFile(file)) };
+async function storeFile(file: FilePart, options: CapOptions): Promise<FilePart | TextPart> {
+  if (blobOf(file) !== undefined || isUrlFile(file)) return file;
+  const bytes = decodeBase64(file.data);
+  const blob = await storeBlob(bytes, options);
+  if (blob !== null) return toBlobFile(file, blob, bytes.length);
+  return { type: "text", text: formatLostFile(describeFile(file)) };
 }

@@ -3,24 +3,24 @@
  */
 
 import type { ToolOutput } from "../core/data/message.js";
-import { bytesOfText } from "../core/data/text-bytes.js";
+import { encodeText } from "../core/data/text-bytes.js";
 import { blobOf, outputIn } from "../core/transcript/blob-references.js";
 import { textOfOutput } from "../core/transcript/results.js";
 import type { WholeOutput } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
-import { entryAt } from "./entry-at.js";
+import { readEntry } from "./read-entry.js";
 
 /** Null if the session has no output with this number, or if the store failed to keep it. */
-export async function wholeOutput(
+export async function readWholeOutput(
   store: Pick<Store, "read" | "getBlob">,
   sessionId: string,
   seq: number,
 ): Promise<WholeOutput | null> {
-  const entry = await entryAt(store, sessionId, seq);
+  const entry = await readEntry(store, sessionId, seq);
   const output = entry === undefined ? undefined : outputIn(entry.event);
   if (output === undefined) return null;
-  const { blob, mediaType } = sourceOf(output);
-  if (blob === undefined) return { bytes: bytesOfText(textOfOutput(output)), mediaType };
+  const { blob, mediaType } = findOutputSource(output);
+  if (blob === undefined) return { bytes: encodeText(textOfOutput(output)), mediaType };
   const bytes = await store.getBlob(sessionId, blob);
   return bytes === null ? null : { bytes, mediaType };
 }
@@ -29,7 +29,7 @@ export async function wholeOutput(
 type OutputSource = { readonly blob?: string | undefined; readonly mediaType: string | null };
 
 /** A text takes precedence over the files beside it, and the first file over the others. */
-function sourceOf(output: ToolOutput): OutputSource {
+function findOutputSource(output: ToolOutput): OutputSource {
   if (output.type !== "json" && output.full !== undefined) return { blob: output.full.blob, mediaType: null };
   if (output.type !== "content") return { mediaType: null };
   const file = output.parts.find((part) => part.type === "file");

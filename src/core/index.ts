@@ -5,7 +5,6 @@
 export { textOfCacheBreak } from "./data/cache-break.js";
 export type { CountedTokens } from "./data/counted-tokens.js";
 export { type Difference, differenceText, excerpts, firstDifference } from "./data/difference.js";
-export { type Skeleton, skeletonOf } from "./data/escapes.js";
 export { type FileEdit, fileEditIn } from "./data/file-edit.js";
 export { escapeCharacter, showHidden } from "./data/hidden-characters.js";
 export { canonicalJson, checkJson, parseJson } from "./data/json.js";
@@ -38,7 +37,13 @@ export {
 } from "./data/message.js";
 export { nearestName } from "./data/nearest-name.js";
 export { type InterruptedReason, type Reason, reasons, statusOf } from "./data/reasons.js";
-export { type DataPatch, mostDataBytes, mostDataKeyCharacters, type SessionData } from "./data/session-data.js";
+export {
+  type DataPatch,
+  maxDataBytes as mostDataBytes,
+  maxDataKeyCharacters as mostDataKeyCharacters,
+  type SessionData,
+} from "./data/session-data.js";
+export { type Skeleton, skeletonOf } from "./data/skeleton.js";
 export { addUsage } from "./data/usage.js";
 export { type Advance, advance, consequences } from "./machine/consequences.js";
 export type { Effect, EffectType } from "./machine/effect.js";

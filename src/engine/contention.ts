@@ -13,46 +13,46 @@
 import type { Clock } from "../ports/clock.js";
 
 /** The longest wait before a look, in milliseconds. */
-const longestWaitMs = 40;
+const maxWaitMs = 40;
 
 /** So long after a lost claim a worker takes it that others look at the same list, in milliseconds. */
-const rememberedMs = 30_000;
+const lossMemoryMs = 30_000;
 
 /** How many claims are under way at once: at first, and after one that was lost. */
-const claims = { first: 2, least: 1 } as const;
+const claimLimits = { first: 2, least: 1 } as const;
 
 export type Contention = {
   /** This worker was first. */
-  readonly won: () => void;
+  readonly recordWin: () => void;
   /** Another worker was quicker. */
-  readonly lost: () => void;
+  readonly recordLoss: () => void;
   /** How many claims were lost until now. */
   readonly losses: () => number;
   /** Waits before a look if others look, too. */
-  readonly wait: () => Promise<void>;
+  readonly backOff: () => Promise<void>;
   /** How many claims may be under way now. */
-  readonly mostClaims: () => number;
+  readonly maxClaims: () => number;
 };
 
 /** @param random a number from 0 up to 1 */
 export function createContention(clock: Clock, random: () => number): Contention {
   let losses = 0;
-  let most: number = claims.first;
-  let rememberedUntil = Number.NEGATIVE_INFINITY;
+  let claimLimit: number = claimLimits.first;
+  let contendedUntil = Number.NEGATIVE_INFINITY;
   return {
-    won() {
-      most += 1;
+    recordWin() {
+      claimLimit += 1;
     },
-    lost() {
+    recordLoss() {
       losses += 1;
-      most = claims.least;
-      rememberedUntil = clock.elapsed() + rememberedMs;
+      claimLimit = claimLimits.least;
+      contendedUntil = clock.elapsed() + lossMemoryMs;
     },
     losses: () => losses,
-    async wait() {
-      if (clock.elapsed() < rememberedUntil)
-        await new Promise<void>((resolve) => void clock.after(random() * longestWaitMs, resolve));
+    async backOff() {
+      if (clock.elapsed() < contendedUntil)
+        await new Promise<void>((resolve) => void clock.after(random() * maxWaitMs, resolve));
     },
-    mostClaims: () => most,
+    maxClaims: () => claimLimit,
   };
 }

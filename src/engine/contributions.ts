@@ -23,7 +23,7 @@ export type Contributions<ModelLike> = {
   readonly services: ReadonlyMap<string, unknown>;
 };
 
-type OpenContext<ModelLike> = {
+type PluginScope<ModelLike> = {
   readonly context: PluginContext<ModelLike>;
   /** After this, the plugin cannot register anything. The agents are created once, after all setups. */
   readonly close: () => void;
@@ -37,31 +37,31 @@ export function createContributions<ModelLike>(store: Store) {
   const models = new Map<string, ModelLike>();
   const services = new Map<string, unknown>();
 
-  function claim(what: string, plugin: string, code: ErrorCode): void {
-    const owner = owners.get(what);
+  function claimName(label: string, plugin: string, code: ErrorCode): void {
+    const owner = owners.get(label);
     if (owner === plugin)
-      throw new PawlError(code, `The plugin "${plugin}" registers the ${what} twice. Register it once.`);
+      throw new PawlError(code, `The plugin "${plugin}" registers the ${label} twice. Register it once.`);
     if (owner !== undefined)
       throw new PawlError(
         code,
-        `The plugins "${owner}" and "${plugin}" both register the ${what}. Remove one of them.`,
+        `The plugins "${owner}" and "${plugin}" both register the ${label}. Remove one of them.`,
       );
-    owners.set(what, plugin);
+    owners.set(label, plugin);
   }
 
-  function contextOf(plugin: string): OpenContext<ModelLike> {
+  function openContext(plugin: string): PluginScope<ModelLike> {
     let isOpen = true;
-    function assertOpen(what: string): void {
+    function assertOpen(label: string): void {
       if (isOpen) return;
       throw new PawlError(
         "bad_configuration",
-        `The plugin "${plugin}" registers the ${what} after its setup has ended. Let setup return a promise, and register before it resolves.`,
+        `The plugin "${plugin}" registers the ${label} after its setup has ended. Let setup return a promise, and register before it resolves.`,
       );
     }
     const context: PluginContext<ModelLike> = {
       registerTool(tool) {
         assertOpen(`tool "${tool.name}"`);
-        claim(`tool "${tool.name}"`, plugin, "duplicate_tool");
+        claimName(`tool "${tool.name}"`, plugin, "duplicate_tool");
         tools.set(tool.name, tool);
       },
       registerHook(hook) {
@@ -74,12 +74,12 @@ export function createContributions<ModelLike>(store: Store) {
       },
       registerModel(name, model) {
         assertOpen(`model "${name}"`);
-        claim(`model "${name}"`, plugin, "bad_configuration");
+        claimName(`model "${name}"`, plugin, "bad_configuration");
         models.set(name, model);
       },
       registerService(name, service) {
         assertOpen(`service "${name}"`);
-        claim(`service "${name}"`, plugin, "bad_configuration");
+        claimName(`service "${name}"`, plugin, "bad_configuration");
         services.set(name, service);
       },
       // The type is right: registerService takes a service only with the type of its name.
@@ -95,5 +95,5 @@ export function createContributions<ModelLike>(store: Store) {
   }
 
   const contributions: Contributions<ModelLike> = { tools, hooks, observers, models, services };
-  return { contributions, contextOf };
+  return { contributions, contextOf: openContext };
 }

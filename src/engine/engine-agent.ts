@@ -30,36 +30,36 @@ export type EngineAgent<ModelLike> = Omit<
   readonly tools?: Tools | ((agent: (name: string) => Agent<ModelLike>) => Tools);
 };
 
-export type Shared<ModelLike> = {
+export type SharedDeps<ModelLike> = {
   readonly store: Store;
   /** The engine's own tools. */
   readonly tools: readonly AnyTool[];
   readonly contributions: Contributions<ModelLike>;
-  readonly agentNamed: (name: string) => Agent<ModelLike>;
-  readonly modelNamed: (name: string) => Promise<ModelLike>;
+  readonly getAgent: (name: string) => Agent<ModelLike>;
+  readonly findModel: (name: string) => Promise<ModelLike>;
 };
 
-export async function withShared<ModelLike>(
+export async function resolveAgentOptions<ModelLike>(
   agent: EngineAgent<ModelLike>,
-  shared: Shared<ModelLike>,
+  shared: SharedDeps<ModelLike>,
 ): Promise<AgentOptions<ModelLike>> {
-  const { model, models, fallbacks, tools = [], hooks = [], observers = [], ...own } = agent;
-  const { contributions, modelNamed } = shared;
+  const { model, models, fallbacks, tools = [], hooks = [], observers = [], ...ownOptions } = agent;
+  const { contributions, findModel: modelNamed } = shared;
   return {
-    ...own,
-    model: await modelOf(model, modelNamed),
-    ...(models === undefined ? {} : { models: await namedModelsOf(models, modelNamed) }),
-    ...(fallbacks === undefined ? {} : { fallbacks: await fallbacksOf(fallbacks, modelNamed) }),
-    tools: toolsFor(typeof tools === "function" ? tools(shared.agentNamed) : tools, shared),
+    ...ownOptions,
+    model: await resolveModel(model, modelNamed),
+    ...(models === undefined ? {} : { models: await resolveNamedModels(models, modelNamed) }),
+    ...(fallbacks === undefined ? {} : { fallbacks: await resolveFallbacks(fallbacks, modelNamed) }),
+    tools: mergeTools(typeof tools === "function" ? tools(shared.getAgent) : tools, shared),
     hooks: [...contributions.hooks, ...hooks],
     observers: [...contributions.observers, ...observers],
-    services: servicesFor(agent, contributions.services),
+    services: mergeServices(agent, contributions.services),
     store: shared.store,
   };
 }
 
-function toolsFor<ModelLike>(own: Tools, { tools, contributions }: Shared<ModelLike>): readonly AnyTool[] {
-  const ownTools = listTools(own);
+function mergeTools<ModelLike>(ownOptions: Tools, { tools, contributions }: SharedDeps<ModelLike>): readonly AnyTool[] {
+  const ownTools = listTools(ownOptions);
   const names = new Set(ownTools.map(({ name }) => name));
   const shared = new Map<string, AnyTool>();
   for (const tool of [...tools, ...contributions.tools.values()]) shared.set(tool.name, tool);
@@ -67,56 +67,56 @@ function toolsFor<ModelLike>(own: Tools, { tools, contributions }: Shared<ModelL
 }
 
 /** The names of the built-in services. All other names are those of plugins and agents. */
-type KnownService = keyof { [Name in keyof Services as string extends Name ? never : Name]: Services[Name] };
+type BuiltInService = keyof { [Name in keyof Services as string extends Name ? never : Name]: Services[Name] };
 
 /** The agent option that configures each built-in service. */
-const optionOfService = {
+const serviceOptions = {
   usage: "usage",
   output: "toolOutput",
   compaction: "compaction",
   tokens: "tokens",
 } as const satisfies {
-  readonly [Name in KnownService]: keyof AgentOptions;
+  readonly [Name in BuiltInService]: keyof AgentOptions;
 };
 
 /** The agent's own services, and the options that configure a service, take precedence over a plugin's services. */
-function servicesFor<ModelLike>(
+function mergeServices<ModelLike>(
   agent: EngineAgent<ModelLike>,
   services: ReadonlyMap<string, unknown>,
 ): NonNullable<AgentOptions["services"]> {
   const inherited = new Map(services);
-  for (const [name, option] of Object.entries(optionOfService)) if (agent[option] !== undefined) inherited.delete(name);
+  for (const [name, option] of Object.entries(serviceOptions)) if (agent[option] !== undefined) inherited.delete(name);
   return { ...Object.fromEntries(inherited), ...agent.services };
 }
 
-function modelOf<ModelLike>(
+function resolveModel<ModelLike>(
   model: ModelLike | string,
-  modelNamed: Shared<ModelLike>["modelNamed"],
+  findModel: SharedDeps<ModelLike>["findModel"],
 ): ModelLike | Promise<ModelLike> {
-  return typeof model === "string" ? modelNamed(model) : model;
+  return typeof model === "string" ? findModel(model) : model;
 }
 
-function fallbacksOf<ModelLike>(
+function resolveFallbacks<ModelLike>(
   fallbacks: NonNullable<EngineAgent<ModelLike>["fallbacks"]>,
-  modelNamed: Shared<ModelLike>["modelNamed"],
+  findModel: SharedDeps<ModelLike>["findModel"],
 ): Promise<readonly (ModelLike | Fallback<ModelLike>)[]> {
-  return Promise.all(fallbacks.map((fallback) => fallbackOf(fallback, modelNamed)));
+  return Promise.all(fallbacks.map((fallback) => resolveFallback(fallback, findModel)));
 }
 
-async function namedModelsOf<ModelLike>(
+async function resolveNamedModels<ModelLike>(
   models: NonNullable<EngineAgent<ModelLike>["models"]>,
-  modelNamed: Shared<ModelLike>["modelNamed"],
+  findModel: SharedDeps<ModelLike>["findModel"],
 ): Promise<NonNullable<AgentOptions<ModelLike>["models"]>> {
-  const named = Object.entries(models).map(
-    async ([name, model]) => [name, await fallbackOf(model, modelNamed)] as const,
+  const modelEntries = Object.entries(models).map(
+    async ([name, model]) => [name, await resolveFallback(model, findModel)] as const,
   );
-  return Object.fromEntries(await Promise.all(named));
+  return Object.fromEntries(await Promise.all(modelEntries));
 }
 
-async function fallbackOf<ModelLike>(
+async function resolveFallback<ModelLike>(
   fallback: ModelLike | string | Fallback<ModelLike | string>,
-  modelNamed: Shared<ModelLike>["modelNamed"],
+  findModel: SharedDeps<ModelLike>["findModel"],
 ): Promise<ModelLike | Fallback<ModelLike>> {
-  if (!isFallback<ModelLike | string>(fallback)) return modelOf(fallback, modelNamed);
-  return { ...fallback, model: await modelOf(fallback.model, modelNamed) };
+  if (!isFallback<ModelLike | string>(fallback)) return resolveModel(fallback, findModel);
+  return { ...fallback, model: await resolveModel(fallback.model, findModel) };
 }

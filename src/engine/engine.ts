@@ -8,8 +8,8 @@
  * 3. Plugins are disposed of after the last run has settled, and before the engine closes a store that it has created.
  */
 
-import { aList, anObject, anything, aStore, checkOptions, type OptionTable } from "../check-options.js";
-import { freeze } from "../core/data/freeze.js";
+import { anArray, anObject, anyValue, aStore, checkOptions, type OptionTable } from "../check-options.js";
+import { deepFreeze } from "../core/data/freeze.js";
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
 import type { Store } from "../ports/store.js";
@@ -17,7 +17,7 @@ import type { AgentOptions } from "../runtime/api/agent-options.js";
 import type { Agent } from "../runtime/api/build-agent.js";
 import { normaliseTools, type Tools } from "../runtime/tools/compile-tools.js";
 import type { Contributions } from "./contributions.js";
-import { type EngineAgent, type Shared, withShared } from "./engine-agent.js";
+import { type EngineAgent, resolveAgentOptions, type SharedDeps } from "./engine-agent.js";
 import { createPluginManager } from "./plugins.js";
 import { checkGrace, type Worker, type WorkerOptions, workerOptionRules } from "./worker-options.js";
 
@@ -61,7 +61,7 @@ export type Engine<ModelLike> = {
 };
 
 /** The parts that `createEngine` passes in. */
-export type EngineParts<ModelLike> = {
+export type EngineDeps<ModelLike> = {
   readonly createAgent: (options: AgentOptions<ModelLike>) => Agent<ModelLike>;
   readonly createWorker: (options: WorkerOptions) => Worker;
   readonly createStore: () => Store;
@@ -69,9 +69,9 @@ export type EngineParts<ModelLike> = {
 };
 
 const engineRules: OptionTable<EngineOptions<unknown>> = {
-  agents: aList,
-  plugins: aList,
-  tools: anything,
+  agents: anArray,
+  plugins: anArray,
+  tools: anyValue,
   models: anObject,
   store: aStore,
   worker: anObject,
@@ -82,16 +82,16 @@ const workerRules: OptionTable<NonNullable<EngineOptions<unknown>["worker"]>> = 
 
 export async function buildEngine<ModelLike>(
   options: EngineOptions<ModelLike>,
-  parts: EngineParts<ModelLike>,
+  deps: EngineDeps<ModelLike>,
 ): Promise<Engine<ModelLike>> {
   checkOptions<object>("createEngine()", engineRules, options, { otherNames: { name: "agents" } });
   if (options.worker !== undefined) checkOptions("worker", workerRules, options.worker);
   const manager = createPluginManager(options.plugins ?? []);
-  const store = options.store ?? parts.createStore();
+  const store = options.store ?? deps.createStore();
   const contributions = await manager.load(store);
   let agents: ReadonlyMap<string, Agent<ModelLike>>;
   try {
-    agents = await createAgents(options, store, contributions, parts);
+    agents = await createAgents(options, store, contributions, deps);
   } catch (error) {
     await manager.dispose().catch((cause) => {
       throw new AggregateError(
@@ -101,15 +101,15 @@ export async function buildEngine<ModelLike>(
     });
     throw error;
   }
-  const worker = parts.createWorker({ ...options.worker, store, agents: [...agents.values()] });
-  let ending: Promise<void> | null = null;
+  const worker = deps.createWorker({ ...options.worker, store, agents: [...agents.values()] });
+  let shutdownPromise: Promise<void> | null = null;
 
-  async function shutDown(graceMs?: number): Promise<void> {
+  async function shutDownAll(graceMs?: number): Promise<void> {
     const grace = graceMs === undefined ? {} : { graceMs };
     const errors: unknown[] = [];
     const collect = (error: unknown) => void errors.push(error);
-    const ends = [worker.stop(grace), ...[...agents.values()].map((agent) => agent.shutdown(grace))];
-    await Promise.all(ends.map((end) => end.catch(collect)));
+    const shutdowns = [worker.stop(grace), ...[...agents.values()].map((agent) => agent.shutdown(grace))];
+    await Promise.all(shutdowns.map((shutdown) => shutdown.catch(collect)));
     await manager.dispose().catch(collect);
     if (options.store === undefined) await store.close().catch(collect);
     if (errors.length > 1)
@@ -118,17 +118,17 @@ export async function buildEngine<ModelLike>(
   }
 
   return {
-    agent: (name) => agentNamed(name, agents),
+    agent: (name) => getAgent(name, agents),
     agents: Object.freeze([...agents.values()]),
     store,
-    plugins: freeze(manager.plugins.map(({ name, version }) => ({ name, version }))),
+    plugins: deepFreeze(manager.plugins.map(({ name, version }) => ({ name, version }))),
     recover: worker.runUntilIdle,
     work: worker.run,
     shutdown(options = {}) {
       checkGrace("shutdown()", options);
       const { graceMs } = options;
-      ending ??= shutDown(graceMs);
-      return ending;
+      shutdownPromise ??= shutDownAll(graceMs);
+      return shutdownPromise;
     },
   };
 }
@@ -137,38 +137,38 @@ async function createAgents<ModelLike>(
   { agents, tools = [], models = {} }: EngineOptions<ModelLike>,
   store: Store,
   contributions: Contributions<ModelLike>,
-  { createAgent, resolveModel }: EngineParts<ModelLike>,
+  { createAgent, resolveModel }: EngineDeps<ModelLike>,
 ): Promise<ReadonlyMap<string, Agent<ModelLike>>> {
-  const created = new Map<string, Agent<ModelLike>>();
-  const shared: Shared<ModelLike> = {
+  const agentsByName = new Map<string, Agent<ModelLike>>();
+  const shared: SharedDeps<ModelLike> = {
     store,
     tools: [...normaliseTools(tools).values()].map(({ tool }) => tool),
     contributions,
-    agentNamed: (name) => agentNamed(name, created),
-    async modelNamed(name) {
+    getAgent: (name) => getAgent(name, agentsByName),
+    async findModel(name) {
       if (Object.hasOwn(models, name)) return models[name] as ModelLike;
       return contributions.models.get(name) ?? (await resolveModel(name));
     },
   };
   for (const agent of agents) {
-    if (created.has(agent.name))
+    if (agentsByName.has(agent.name))
       throw new PawlError("bad_configuration", `Two agents are named "${agent.name}". Rename one of them.`);
     if ("store" in agent && agent.store !== undefined && agent.store !== store)
       throw new PawlError(
         "bad_configuration",
         `The agent "${agent.name}" has a store of its own. The agents of an engine share the engine's: createEngine({ store }).`,
       );
-    created.set(agent.name, createAgent(await withShared(agent, shared)));
+    agentsByName.set(agent.name, createAgent(await resolveAgentOptions(agent, shared)));
   }
-  return created;
+  return agentsByName;
 }
 
-function agentNamed<ModelLike>(name: string, agents: ReadonlyMap<string, Agent<ModelLike>>): Agent<ModelLike> {
-  const found = agents.get(name);
-  if (found !== undefined) return found;
-  const known = agents.size === 0 ? "There are none yet" : `There are: ${[...agents.keys()].join(", ")}`;
+function getAgent<ModelLike>(name: string, agents: ReadonlyMap<string, Agent<ModelLike>>): Agent<ModelLike> {
+  const match = agents.get(name);
+  if (match !== undefined) return match;
+  const knownNames = agents.size === 0 ? "There are none yet" : `There are: ${[...agents.keys()].join(", ")}`;
   throw new PawlError(
     "bad_configuration",
-    `There is no agent "${name}". ${known}. An agent can use only agents before it in the engine's list.`,
+    `There is no agent "${name}". ${knownNames}. An agent can use only agents before it in the engine's list.`,
   );
 }

@@ -7,7 +7,7 @@
  * 3. A plugin gets two minutes for its setup and 10 s for its dispose; then it has failed.
  * 4. Two plugins cannot register the same name, because then their order would decide which of the two is used.
  */
-import { anything, checkPlainOptions, type OptionTable } from "../check-options.js";
+import { anyValue, checkPlainOptions, type OptionTable } from "../check-options.js";
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
 import type { Store } from "../ports/store.js";
@@ -39,21 +39,22 @@ export type PluginManager<ModelLike> = {
  *   dependencies form a cycle
  */
 export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLike>[]): PluginManager<ModelLike> {
-  const ordered = inOrder(plugins);
-  const loaded: Plugin<ModelLike>[] = [];
-  let isLoaded = false;
+  const ordered = sortByDependencies(plugins);
+  const setUpPlugins: Plugin<ModelLike>[] = [];
+  let hasLoaded = false;
 
   async function load(store: Store): Promise<Contributions<ModelLike>> {
-    if (isLoaded) throw misconfigured("This plugin manager has set up its plugins already. Create another manager.");
-    isLoaded = true;
+    if (hasLoaded)
+      throw createConfigurationError("This plugin manager has set up its plugins already. Create another manager.");
+    hasLoaded = true;
     const { contributions, contextOf } = createContributions<ModelLike>(store);
     for (const plugin of ordered) {
-      loaded.push(plugin);
+      setUpPlugins.push(plugin);
       const { context, close } = contextOf(plugin.name);
       try {
-        await inTime(() => plugin.setup(context), setupTimeoutMs);
+        await withTimeout(() => plugin.setup(context), setupTimeoutMs);
       } catch (error) {
-        throw failure(plugin, error, await disposeAll());
+        throw toSetupError(plugin, error, await disposeAll());
       } finally {
         close();
       }
@@ -64,9 +65,9 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
   /** Returns the errors that plugins threw. */
   async function disposeAll(): Promise<readonly unknown[]> {
     const errors: unknown[] = [];
-    for (let plugin = loaded.pop(); plugin !== undefined; plugin = loaded.pop())
+    for (let plugin = setUpPlugins.pop(); plugin !== undefined; plugin = setUpPlugins.pop())
       try {
-        await inTime(() => plugin.dispose?.(), disposeTimeoutMs);
+        await withTimeout(() => plugin.dispose?.(), disposeTimeoutMs);
       } catch (error) {
         errors.push(error);
       }
@@ -88,33 +89,34 @@ const setupTimeoutMs = 120_000;
 const disposeTimeoutMs = 10_000;
 
 /** @throws what the plugin throws; Error if it takes too long */
-async function inTime(call: () => void | Promise<void> | undefined, timeoutMs: number): Promise<void> {
+async function withTimeout(call: () => void | Promise<void> | undefined, timeoutMs: number): Promise<void> {
   let stopTimer = () => {};
-  const tooLong = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     stopTimer = systemClock.after(timeoutMs, () => reject(new Error(`It took more than ${timeoutMs} ms.`)));
   });
   try {
-    await Promise.race([call(), tooLong]);
+    await Promise.race([call(), timeout]);
   } finally {
     stopTimer();
   }
 }
 
-function failure({ name }: Pick<Plugin, "name">, error: unknown, disposeErrors: readonly unknown[]): unknown {
+function toSetupError({ name }: Pick<Plugin, "name">, error: unknown, disposeErrors: readonly unknown[]): unknown {
   if (disposeErrors.length === 0 && error instanceof PawlError) return error;
-  const why = error instanceof Error ? error.message : String(error);
+  const reason = error instanceof Error ? error.message : String(error);
   const cause =
     disposeErrors.length === 0
       ? error
       : new AggregateError([error, ...disposeErrors], "The setup failed, and then some plugins failed in dispose.");
-  return new PawlError("plugin_failed", `The plugin "${name}" could not be set up: ${why}`, { cause });
+  return new PawlError("plugin_failed", `The plugin "${name}" could not be set up: ${reason}`, { cause });
 }
 
-function inOrder<ModelLike>(plugins: readonly Plugin<ModelLike>[]): readonly Plugin<ModelLike>[] {
+function sortByDependencies<ModelLike>(plugins: readonly Plugin<ModelLike>[]): readonly Plugin<ModelLike>[] {
   const byName = new Map<string, Plugin<ModelLike>>();
   for (const plugin of plugins) {
     checkPlugin(plugin);
-    if (byName.has(plugin.name)) throw misconfigured(`Two plugins are named "${plugin.name}". Remove one of them.`);
+    if (byName.has(plugin.name))
+      throw createConfigurationError(`Two plugins are named "${plugin.name}". Remove one of them.`);
     byName.set(plugin.name, plugin);
   }
   const ordered = new Set<Plugin<ModelLike>>();
@@ -122,10 +124,13 @@ function inOrder<ModelLike>(plugins: readonly Plugin<ModelLike>[]): readonly Plu
   function visit(name: string, path: readonly string[]): void {
     const nextPath = [...path, name];
     const plugin = byName.get(name);
-    if (plugin === undefined) throw misconfigured(`The plugin "${name}" is missing: ${nextPath.join(" → ")}. Add it.`);
+    if (plugin === undefined)
+      throw createConfigurationError(`The plugin "${name}" is missing: ${nextPath.join(" → ")}. Add it.`);
     if (path.includes(name)) {
       const cycle = nextPath.slice(path.indexOf(name));
-      throw misconfigured(`Plugins depend on each other in a cycle: ${cycle.join(" → ")}. Remove one dependency.`);
+      throw createConfigurationError(
+        `Plugins depend on each other in a cycle: ${cycle.join(" → ")}. Remove one dependency.`,
+      );
     }
     if (ordered.has(plugin)) return;
     for (const dependency of plugin.dependencies ?? []) visit(dependency, nextPath);
@@ -137,27 +142,32 @@ function inOrder<ModelLike>(plugins: readonly Plugin<ModelLike>[]): readonly Plu
 }
 
 const pluginRules: OptionTable<Plugin<unknown>> = {
-  name: anything,
-  version: anything,
-  dependencies: anything,
-  setup: anything,
-  dispose: anything,
+  name: anyValue,
+  version: anyValue,
+  dependencies: anyValue,
+  setup: anyValue,
+  dispose: anyValue,
 };
 
 function checkPlugin<ModelLike>(plugin: Plugin<ModelLike>): void {
   const { name, version, dependencies = [], setup, dispose } = plugin;
   checkPlainOptions<Plugin<unknown>>(`The plugin "${String(name)}"`, pluginRules, plugin);
   if (typeof name !== "string" || name === "" || name.length > 100)
-    throw misconfigured("A plugin has no valid name. Give it a name of 1 to 100 characters.");
+    throw createConfigurationError("A plugin has no valid name. Give it a name of 1 to 100 characters.");
   if (typeof version !== "string" || version === "")
-    throw misconfigured(`The plugin "${name}" has no version. Give it one, as a string.`);
-  if (typeof setup !== "function") throw misconfigured(`The plugin "${name}" has no function setup(context). Add it.`);
+    throw createConfigurationError(`The plugin "${name}" has no version. Give it one, as a string.`);
+  if (typeof setup !== "function")
+    throw createConfigurationError(`The plugin "${name}" has no function setup(context). Add it.`);
   if (dispose !== undefined && typeof dispose !== "function")
-    throw misconfigured(`The dispose of the plugin "${name}" is not a function. Make it one, or leave it out.`);
+    throw createConfigurationError(
+      `The dispose of the plugin "${name}" is not a function. Make it one, or leave it out.`,
+    );
   if (!Array.isArray(dependencies) || !dependencies.every((dependency) => typeof dependency === "string"))
-    throw misconfigured(`The dependencies of the plugin "${name}" are not a list of names. Give an array of strings.`);
+    throw createConfigurationError(
+      `The dependencies of the plugin "${name}" are not a list of names. Give an array of strings.`,
+    );
 }
 
-function misconfigured(message: string): PawlError {
+function createConfigurationError(message: string): PawlError {
   return new PawlError("bad_configuration", message);
 }

@@ -2,11 +2,11 @@
  * What a worker is given, what it does and what it reports.
  */
 
-import { aFunction, aStore, checkOptions, numberFrom, type OptionTable, wholeNumber } from "../check-options.js";
+import { aFunction, aStore, checkOptions, integerFrom, numberFrom, type OptionTable } from "../check-options.js";
 import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import type { Store } from "../ports/store.js";
-import type { SessionLook } from "../runtime/api/beginning.js";
+import type { SessionLook } from "../runtime/api/session-beginning.js";
 
 /** The part of an agent that a worker uses. */
 export type WorkingAgent = {
@@ -113,18 +113,21 @@ export type Worker = {
 
 export const workerOptionRules: OptionTable<WorkerOptions> = {
   store: aStore,
-  agents: { takes: (value) => Array.isArray(value) || typeof value === "function", wanted: "an array or a function" },
-  concurrency: wholeNumber(1),
+  agents: {
+    accepts: (value) => Array.isArray(value) || typeof value === "function",
+    expected: "an array or a function",
+  },
+  concurrency: integerFrom(1),
   pollMs: numberFrom(1),
   onReport: aFunction,
 };
 
-export type Grace = { readonly graceMs?: number };
+export type GraceOptions = { readonly graceMs?: number };
 
-const graceRules: OptionTable<Grace> = { graceMs: numberFrom(0) };
+const graceRules: OptionTable<GraceOptions> = { graceMs: numberFrom(0) };
 
 /** @throws PawlError `bad_input` */
-export function checkGrace(what: "stop()" | "shutdown()", options: Grace): void {
+export function checkGrace(what: "stop()" | "shutdown()", options: GraceOptions): void {
   const otherNames = { timeout: "graceMs", timeoutMs: "graceMs" };
   checkOptions(what, graceRules, options, { code: "bad_input", otherNames });
 }

@@ -13,14 +13,14 @@ import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
-import type { SessionLook } from "../runtime/api/beginning.js";
-import { driversByName } from "../runtime/api/drivers.js";
+import { findDriversByName } from "../runtime/api/drivers.js";
+import type { SessionLook } from "../runtime/api/session-beginning.js";
 import { createContention } from "./contention.js";
-import { createStandstills, mayPass, retryMs } from "./retries.js";
-import { chainFrom, type LookedAt, lookAtSession } from "./session-chain.js";
+import { loadSessionChain, lookUpSession, type SessionLookup } from "./look-up-session.js";
+import { createStallDetector, isTransient, retryDelayMs } from "./retries.js";
 import {
   checkGrace,
-  type Grace,
+  type GraceOptions,
   type Worker,
   type WorkerOptions,
   type WorkingAgent,
@@ -28,62 +28,62 @@ import {
 } from "./worker-options.js";
 
 /** How often a session was refused in a row, and until when: by the clock's `elapsed`. */
-type Refusal = { readonly times: number; readonly until: number };
+type RefusalRecord = { readonly times: number; readonly until: number };
 
 /** Among how many sessions a worker chooses, for each place that it has. */
-const choiceOf = 4;
+const overfetchFactor = 4;
 
 /** Milliseconds that a worker waits for its claims before it claims more. An agent may take long to be found. */
-const longestClaimMs = 100;
+const maxClaimMs = 100;
 
 /** How a session was driven: the last result, null if its agent found nothing to do, and whether this worker claimed it. */
-type Drive = { readonly result: RunResult | null; readonly isTaken: boolean };
+type DriveResult = { readonly result: RunResult | null; readonly isTaken: boolean };
 
 /** The sessions that an agent is to carry on, in this order, and what was read of the first one. */
-type Resumable = { readonly agent: WorkingAgent; readonly sessionIds: readonly string[]; readonly seen?: SessionLook };
+type ResumePlan = { readonly agent: WorkingAgent; readonly sessionIds: readonly string[]; readonly seen?: SessionLook };
 
-type WorkerDefaults = {
+type WorkerDeps = {
   readonly clock: Clock;
   readonly isDead: (holder: Holder) => boolean;
   /** A number from 0 up to 1. */
   readonly random: () => number;
 };
 
-export function buildWorker(options: WorkerOptions, { clock, isDead, random }: WorkerDefaults): Worker {
+export function buildWorker(options: WorkerOptions, { clock, isDead, random }: WorkerDeps): Worker {
   checkOptions("createWorker()", workerOptionRules, options);
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
-  if (typeof options.agents !== "function") for (const agent of options.agents) checkStore(agent, store);
+  if (typeof options.agents !== "function") for (const agent of options.agents) assertSameStore(agent, store);
   const contention = createContention(clock, random);
   const running = new Map<string, Promise<void>>();
-  const refused = new Map<string, Refusal>();
+  const refusals = new Map<string, RefusalRecord>();
   /** Sessions that another caller or process may have, and until when they are left to it: by the clock's `elapsed`. */
-  const passed = new Map<string, number>();
-  const standstills = createStandstills();
+  const skippedUntil = new Map<string, number>();
+  const stallDetector = createStallDetector();
   const agents = new Set<WorkingAgent>();
-  let drivers: ReadonlyMap<string, WorkingAgent> | null = null;
-  let stopped = false;
+  let agentsByName: ReadonlyMap<string, WorkingAgent> | null = null;
+  let isStopped = false;
   /** Whether something has happened that the last look may not have seen. */
   let isWoken = false;
-  let endWait = () => {};
+  let interruptWait = () => {};
 
   function wake(): void {
     isWoken = true;
-    endWait();
+    interruptWait();
   }
 
-  async function find(session: SessionBinding, sessionId: string): Promise<WorkingAgent | null> {
+  async function findAgent(session: SessionBinding, sessionId: string): Promise<WorkingAgent | null> {
     if (typeof options.agents === "function") {
       const found = await options.agents(session, sessionId);
-      if (found !== null) checkStore(found, store);
+      if (found !== null) assertSameStore(found, store);
       return found;
     }
-    return index(options.agents).get(session.agent) ?? null;
+    return indexAgents(options.agents).get(session.agent) ?? null;
   }
 
   /** Made when it is first needed: the functions of handoffs may name agents that are created later. */
-  function index(given: readonly WorkingAgent[]): ReadonlyMap<string, WorkingAgent> {
-    drivers ??= driversByName(given);
-    return drivers;
+  function indexAgents(workingAgents: readonly WorkingAgent[]): ReadonlyMap<string, WorkingAgent> {
+    agentsByName ??= findDriversByName(workingAgents);
+    return agentsByName;
   }
 
   /**
@@ -91,78 +91,79 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
    * parent's tool knows it. Then the agent of the session at the top carries the child on, and all sessions above it:
    * each of them may go on when the one below does.
    */
-  async function findResumable(sessionId: string, { session, seen }: LookedAt): Promise<Resumable> {
-    const own = await find(session, sessionId);
+  async function findResumable(sessionId: string, { binding, seen }: SessionLookup): Promise<ResumePlan> {
+    const own = await findAgent(binding, sessionId);
     // A function may take long: then what was read before is old.
     const isFresh = typeof options.agents !== "function";
     if (own !== null) return { agent: own, sessionIds: [sessionId], ...(isFresh ? { seen } : {}) };
-    const { top } = session;
-    const topAgent = top === undefined ? null : await find((await lookAtSession(store, top)).session, top);
-    if (topAgent !== null) return { agent: topAgent, sessionIds: await chainFrom(store, sessionId) };
+    const { top } = binding;
+    const topAgent = top === undefined ? null : await findAgent((await lookUpSession(store, top)).binding, top);
+    if (topAgent !== null) return { agent: topAgent, sessionIds: await loadSessionChain(store, sessionId) };
     throw new PawlError(
       "agent_mismatch",
-      `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have. Add the agent to the option agents of the worker (pawl worker MODULE: a module that exports it), or leave the session to another worker.`,
+      `Session ${sessionId} belongs to the agent "${binding.agent}", which this worker does not have. Add the agent to the option agents of the worker (pawl worker MODULE: a module that exports it), or leave the session to another worker.`,
     );
   }
 
-  async function drive(sessionId: string, onDecided: () => void): Promise<void> {
+  async function driveSession(sessionId: string, onClaimSettled: () => void): Promise<void> {
     try {
-      const looked = await lookAtSession(store, sessionId);
-      const fruitless = standstills.check(sessionId, looked.seen);
-      if (fruitless !== null) {
-        const { times, storeFault } = fruitless;
+      const lookup = await lookUpSession(store, sessionId);
+      const stall = stallDetector.check(sessionId, lookup.seen);
+      if (stall !== null) {
+        const { times, storeFault } = stall;
         // A look reads the inbox before the log, and a message may come at any time: one look that is the same proves nothing.
-        if (times === 1 && storeFault === undefined) return void passed.set(sessionId, clock.elapsed() + retryMs(1));
-        return refuse(sessionId, standstillError(sessionId, looked.session, storeFault), Math.max(1, times - 1));
+        if (times === 1 && storeFault === undefined)
+          return void skippedUntil.set(sessionId, clock.elapsed() + retryDelayMs(1));
+        return refuse(sessionId, createStallError(sessionId, lookup.binding, storeFault), Math.max(1, times - 1));
       }
-      const resumable = await findResumable(sessionId, looked);
+      const resumable = await findResumable(sessionId, lookup);
       agents.add(resumable.agent);
-      let drive: Drive = { result: null, isTaken: false };
+      let driveSession: DriveResult = { result: null, isTaken: false };
       for (const id of resumable.sessionIds) {
-        if (stopped) break;
-        const driven = await resume(id, resumable, onDecided);
-        if (id === sessionId) drive = driven;
+        if (isStopped) break;
+        const driven = await resume(id, resumable, onClaimSettled);
+        if (id === sessionId) driveSession = driven;
       }
-      if (!passed.has(sessionId) && mayStandStill(drive))
-        standstills.note(
+      if (!skippedUntil.has(sessionId) && mayBeStalled(driveSession))
+        stallDetector.record(
           sessionId,
-          looked.seen,
-          drive.result?.status === "interrupted" ? drive.result.error : undefined,
+          lookup.seen,
+          driveSession.result?.status === "interrupted" ? driveSession.result.error : undefined,
         );
     } catch (error) {
       // Its agent is shut down already: the session is due, and others take it.
-      if (!(stopped && error instanceof PawlError && error.code === "shut_down")) refuse(sessionId, error);
+      if (!(isStopped && error instanceof PawlError && error.code === "shut_down")) refuse(sessionId, error);
     }
   }
 
-  function refuse(sessionId: string, error: unknown, times = (refused.get(sessionId)?.times ?? 0) + 1): void {
-    const retryInMs = mayPass(error) ? retryMs(times) : null;
-    refused.set(sessionId, { times, until: clock.elapsed() + (retryInMs ?? Number.POSITIVE_INFINITY) });
+  function refuse(sessionId: string, error: unknown, times = (refusals.get(sessionId)?.times ?? 0) + 1): void {
+    const retryInMs = isTransient(error) ? retryDelayMs(times) : null;
+    refusals.set(sessionId, { times, until: clock.elapsed() + (retryInMs ?? Number.POSITIVE_INFINITY) });
     onReport({ type: "refused", sessionId, error, retryInMs });
   }
 
-  function isLeftAlone(sessionId: string): boolean {
-    const until = passed.get(sessionId) ?? refused.get(sessionId)?.until ?? Number.NEGATIVE_INFINITY;
+  function isBackedOff(sessionId: string): boolean {
+    const until = skippedUntil.get(sessionId) ?? refusals.get(sessionId)?.until ?? Number.NEGATIVE_INFINITY;
     if (clock.elapsed() < until) return true;
-    passed.delete(sessionId);
+    skippedUntil.delete(sessionId);
     return false;
   }
 
   /** If it is a session by itself, runs that are queued behind the present one are driven, too. */
   async function resume(
     sessionId: string,
-    { agent, sessionIds, seen }: Resumable,
-    onDecided: () => void,
-  ): Promise<Drive> {
+    { agent, sessionIds, seen }: ResumePlan,
+    onClaimSettled: () => void,
+  ): Promise<DriveResult> {
     const session = agent.session(sessionId);
     let isTaken = false;
     const onTaken = () => {
       if (!isTaken) {
-        contention.won();
+        contention.recordWin();
         onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
       }
       isTaken = true;
-      onDecided();
+      onClaimSettled();
     };
     let hasNext = true;
     const onLeft = () => {
@@ -170,57 +171,57 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     };
     let result: RunResult | null = null;
     try {
-      for (let first = defined({ seen }); hasNext; first = {}) {
-        result = await session.resume({ follow: false, onTaken, onLeft, ...first });
-        refused.delete(sessionId);
+      for (let firstOptions = defined({ seen }); hasNext; firstOptions = {}) {
+        result = await session.resume({ follow: false, onTaken, onLeft, ...firstOptions });
+        refusals.delete(sessionId);
         if (isTaken) onReport({ type: "left", sessionId, result });
-        const isOver = result.status === "completed" || result.status === "failed";
-        hasNext &&= !stopped && sessionIds.length === 1 && isOver;
+        const hasEnded = result.status === "completed" || result.status === "failed";
+        hasNext &&= !isStopped && sessionIds.length === 1 && hasEnded;
       }
     } catch (error) {
       if (!(error instanceof PawlError)) throw error;
       // Somebody else was quicker, or has finished the run. This worker follows nothing: it would keep a place for it.
       if (error.code === "session_busy") {
-        passed.set(sessionId, clock.elapsed() + pollMs);
-        contention.lost();
+        skippedUntil.set(sessionId, clock.elapsed() + pollMs);
+        contention.recordLoss();
       } else if (error.code !== "run_finished") throw error;
     }
     return { result, isTaken };
   }
 
   /** Begins with what is due, as far as there are places. Resolves to whether it has begun with anything. */
-  async function takeDue(): Promise<boolean> {
+  async function claimDue(): Promise<boolean> {
     isWoken = false;
-    if (stopped || running.size >= concurrency) return false;
-    await contention.wait();
+    if (isStopped || running.size >= concurrency) return false;
+    await contention.backOff();
     isWoken = false;
-    if (stopped) return false;
+    if (isStopped) return false;
     // More than this worker can take: other workers ask for the same ones, and each begins elsewhere among them.
-    const limit = choiceOf * concurrency + running.size + refused.size + passed.size;
+    const limit = overfetchFactor * concurrency + running.size + refusals.size + skippedUntil.size;
     const found = new Set(await store.due(clock.now(), limit, isDead));
-    standstills.keep((id) => found.has(id) || running.has(id));
-    const due = [...found].filter((id) => !running.has(id) && !isLeftAlone(id));
-    const claiming = new Set<Promise<void>>();
+    stallDetector.retain((id) => found.has(id) || running.has(id));
+    const due = [...found].filter((id) => !running.has(id) && !isBackedOff(id));
+    const pendingClaims = new Set<Promise<void>>();
     const losses = contention.losses();
-    for (const sessionId of from(due, concurrency - running.size, random)) {
-      if (claiming.size >= contention.mostClaims()) await within(longestClaimMs, Promise.race(claiming));
-      if (stopped || running.size >= concurrency) break;
+    for (const sessionId of rotateAtRandom(due, concurrency - running.size, random)) {
+      if (pendingClaims.size >= contention.maxClaims()) await waitAtMost(maxClaimMs, Promise.race(pendingClaims));
+      if (isStopped || running.size >= concurrency) break;
       if (running.has(sessionId)) continue;
       // Another worker is at the same list: this one looks again at what is left of it.
       if (contention.losses() > losses) {
         isWoken = true;
         break;
       }
-      const decided = begin(sessionId).then(() => void claiming.delete(decided));
-      claiming.add(decided);
+      const claimSettled = startDriving(sessionId).then(() => void pendingClaims.delete(claimSettled));
+      pendingClaims.add(claimSettled);
     }
     return due.length > 0;
   }
 
   /** Resolves when it is decided who has the session. */
-  function begin(sessionId: string): Promise<void> {
+  function startDriving(sessionId: string): Promise<void> {
     return new Promise((resolve) => {
-      const driving = drive(sessionId, resolve).finally(() => {
+      const driving = driveSession(sessionId, resolve).finally(() => {
         running.delete(sessionId);
         resolve();
         wake();
@@ -229,38 +230,38 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     });
   }
 
-  function within(ms: number, done: Promise<unknown>): Promise<void> {
+  function waitAtMost(ms: number, promise: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       const cancel = clock.after(ms, resolve);
-      void done.then(cancel).then(resolve);
+      void promise.then(cancel).then(resolve);
     });
   }
 
   async function runUntilIdle(): Promise<void> {
-    if (typeof options.agents !== "function") index(options.agents);
+    if (typeof options.agents !== "function") indexAgents(options.agents);
     // A session may be done before its claim was waited for: only a look that begins with nothing says that nothing is due.
-    while ((await takeDue()) || running.size > 0) if (running.size > 0) await Promise.race(running.values());
+    while ((await claimDue()) || running.size > 0) if (running.size > 0) await Promise.race(running.values());
   }
 
   async function run(): Promise<void> {
-    if (typeof options.agents !== "function") index(options.agents);
+    if (typeof options.agents !== "function") indexAgents(options.agents);
     // A commit makes no session due: a message does, or a time, or the end of a process.
     const unwatch = store.watch((change) => {
       if (change.in !== "log") wake();
     });
     let failures = 0;
     try {
-      while (!stopped) {
+      while (!isStopped) {
         try {
-          await takeDue();
+          await claimDue();
           failures = 0;
-          await nextWake(pollMs);
+          await waitForWake(pollMs);
         } catch (error) {
           if (error instanceof PawlError && error.code === "store_closed") throw error;
           failures += 1;
-          const retryInMs = retryMs(failures);
+          const retryInMs = retryDelayMs(failures);
           onReport({ type: "store_failed", error, retryInMs });
-          await nextWake(retryInMs, { byStop: true });
+          await waitForWake(retryInMs, { byStop: true });
         }
       }
     } finally {
@@ -269,28 +270,28 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   }
 
   /** @param byStop whether only `stop` ends the wait early, and no change in the store does */
-  function nextWake(ms: number, { byStop = false } = {}): Promise<void> {
+  function waitForWake(ms: number, { byStop: onlyOnStop = false } = {}): Promise<void> {
     return new Promise((resolve) => {
       const cancel = clock.after(ms, resolve);
-      endWait = () => {
-        if (byStop && !stopped) return;
+      interruptWait = () => {
+        if (onlyOnStop && !isStopped) return;
         cancel();
         resolve();
       };
-      if (stopped || isWoken) endWait();
+      if (isStopped || isWoken) interruptWait();
     });
   }
 
-  async function stop(options: Grace = {}): Promise<void> {
+  async function stop(options: GraceOptions = {}): Promise<void> {
     checkGrace("stop()", options);
     const { graceMs = 5_000 } = options;
-    stopped = true;
+    isStopped = true;
     wake();
     await Promise.all([...agents].map((agent) => agent.shutdown({ graceMs })));
     await Promise.all(running.values());
   }
 
-  const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refused.keys()]) });
+  const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refusals.keys()]) });
 
   return { runUntilIdle, run, stop, status };
 }
@@ -299,13 +300,13 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
  * Whether a session that is as it was before may be one that its agent does not find. It is none if another caller in this
  * process drives it at the moment, or if another process took it over.
  */
-function mayStandStill({ result, isTaken }: Drive): boolean {
+function mayBeStalled({ result, isTaken }: DriveResult): boolean {
   if (result === null || result.status === "awaiting_human") return true;
   return result.status === "interrupted" ? result.reason === "store_failed" : isTaken;
 }
 
 /** @param storeFault why the agent could not go on, if its store failed: then it need not be another store */
-function standstillError(sessionId: string, { agent }: SessionBinding, storeFault?: Fault): PawlError {
+function createStallError(sessionId: string, { agent }: SessionBinding, storeFault?: Fault): PawlError {
   if (storeFault !== undefined)
     return new PawlError(
       "store_failed",
@@ -322,7 +323,7 @@ function standstillError(sessionId: string, { agent }: SessionBinding, storeFaul
  * replaced, still has its `commit`.
  * @throws PawlError `bad_configuration`
  */
-function checkStore({ options: { name = "agent", store } }: WorkingAgent, own: Store): void {
+function assertSameStore({ options: { name = "agent", store } }: WorkingAgent, own: Store): void {
   if (store === undefined || store === own || store.commit === own.commit) return;
   throw new PawlError(
     "bad_configuration",
@@ -331,8 +332,8 @@ function checkStore({ options: { name = "agent", store } }: WorkingAgent, own: S
 }
 
 /** The list, begun at a place by chance: if there is more than places, so that the longest due are among those that are taken. */
-function from(due: readonly string[], places: number, random: () => number): readonly string[] {
-  const most = due.length <= places ? due.length : due.length - places + 1;
-  const start = Math.floor(random() * most);
+function rotateAtRandom(due: readonly string[], slots: number, random: () => number): readonly string[] {
+  const startCount = due.length <= slots ? due.length : due.length - slots + 1;
+  const start = Math.floor(random() * startCount);
   return [...due.slice(start), ...due.slice(0, start)];
 }

@@ -5,7 +5,7 @@
  * The half goes only to a server that has proved to know it. A server may end, and another program may listen on its port.
  * So the proof holds while a connection of the page is open, and is asked for again before each request without one.
  */
-import { proves } from "./server-proof.js";
+import { verifyServer } from "./server-proof.js";
 
 /** The server refused, or was not reached (`status` 0). `message` is for people. */
 export class ApiError extends Error {
@@ -23,13 +23,13 @@ export class ApiError extends Error {
 export type Query = { readonly [name: string]: string | number | undefined };
 
 export type Api = {
-  readonly get: <Answer>(path: string, query?: Query) => Promise<Answer>;
+  readonly get: <Result>(path: string, query?: Query) => Promise<Result>;
   /** Gets a resource that is not JSON. */
   readonly text: (path: string) => Promise<string>;
   /** @param key an `Idempotency-Key`: a request that is repeated counts once */
-  readonly post: <Answer>(path: string, body: object, key?: string) => Promise<Answer>;
+  readonly post: <Result>(path: string, body: object, key?: string) => Promise<Result>;
   /** Posts without the half if the server has not proved itself: the body holds the code that lets the page in. */
-  readonly enter: <Answer>(path: string, body: object) => Promise<Answer>;
+  readonly postWithoutProof: <Result>(path: string, body: object) => Promise<Result>;
   /** The address of a path, for the stream. */
   readonly url: (path: string, query?: Query) => string;
   /** A request with the half, after the server has proved itself. A server that does not is answered for with 401. */
@@ -38,7 +38,7 @@ export type Api = {
   readonly setConnected: (isConnected: boolean) => void;
 };
 
-export type Refusals = {
+export type AccessListeners = {
   /** The server does not let the page in, or not any more. */
   readonly onRefused: () => void;
   /** What answers has not proved that it is the server that let the page in. */
@@ -49,22 +49,22 @@ export type Refusals = {
  * @param base the path under which the server is mounted
  * @param half the second half; null: none yet
  */
-export function createApi(base: string, half: () => string | null, { onRefused, onStranger }: Refusals): Api {
+export function createApi(base: string, half: () => string | null, { onRefused, onStranger }: AccessListeners): Api {
   let isConnected = false;
   const url = (path: string, query: Query = {}): string => {
-    const given = Object.entries(query).flatMap(([name, value]) =>
+    const parameters = Object.entries(query).flatMap(([name, value]) =>
       value === undefined || value === "" ? [] : [`${name}=${encodeURIComponent(value)}`],
     );
-    return `${base}${path}${given.length === 0 ? "" : `?${given.join("&")}`}`;
+    return `${base}${path}${parameters.length === 0 ? "" : `?${parameters.join("&")}`}`;
   };
 
-  async function send(address: RequestInfo | URL, init: RequestInit = {}, isEntering = false): Promise<Response> {
-    const own = half();
+  async function send(address: RequestInfo | URL, init: RequestInit = {}, isUnproved = false): Promise<Response> {
+    const pageHalf = half();
     const headers = new Headers(init.headers);
-    if (own !== null) {
-      const proof = isConnected ? "proved" : await proves(base, own);
-      if (proof === "proved") headers.set("x-pawl-page", own);
-      else if (!isEntering) {
+    if (pageHalf !== null) {
+      const proof = isConnected ? "proved" : await verifyServer(base, pageHalf);
+      if (proof === "proved") headers.set("x-pawl-page", pageHalf);
+      else if (!isUnproved) {
         // A server that does not know the page any more says so itself. Nobody is told the half.
         if (proof === "unknown_page") onRefused();
         else onStranger();
@@ -74,41 +74,41 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
     return fetch(address, { ...init, headers, credentials: "same-origin", cache: "no-store" });
   }
 
-  async function ask<Answer>(address: string, init: RequestInit, isEntering = false): Promise<Answer> {
-    const text = await read(address, init, isEntering);
-    return (text === null ? undefined : parsed(text)) as Answer;
+  async function requestJson<Result>(address: string, init: RequestInit, isUnproved = false): Promise<Result> {
+    const text = await requestText(address, init, isUnproved);
+    return (text === null ? undefined : parseJson(text)) as Result;
   }
 
   /** Null: the answer has no content. */
-  async function read(address: string, init: RequestInit, isEntering = false): Promise<string | null> {
-    const response = await send(address, init, isEntering).catch(() => {
+  async function requestText(address: string, init: RequestInit, isUnproved = false): Promise<string | null> {
+    const response = await send(address, init, isUnproved).catch(() => {
       throw new ApiError(0, "unreachable", "The server does not answer.");
     });
     if (response.status === 204) return null;
     const text = await response.text();
     if (response.ok) return text;
     // An empty answer is our own: the request was not sent.
-    if (response.status === 401 && text !== "" && !isEntering) onRefused();
-    const { code = "internal", message = `The server answered ${response.status}.` } = errorIn(parsed(text));
+    if (response.status === 401 && text !== "" && !isUnproved) onRefused();
+    const { code = "internal", message = `The server answered ${response.status}.` } = pickError(parseJson(text));
     throw new ApiError(response.status, code, message);
   }
 
   return {
     url,
     fetch: (address, init) => send(address, init),
-    setConnected(is) {
-      isConnected = is;
+    setConnected(connected) {
+      isConnected = connected;
     },
-    get: (path, query) => ask(url(path, query), {}),
-    text: async (path) => (await read(url(path), {})) ?? "",
-    enter: (path, body) =>
-      ask(
+    get: (path, query) => requestJson(url(path, query), {}),
+    text: async (path) => (await requestText(url(path), {})) ?? "",
+    postWithoutProof: (path, body) =>
+      requestJson(
         url(path),
         { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) },
         true,
       ),
     post: (path, body, key) =>
-      ask(url(path), {
+      requestJson(url(path), {
         method: "POST",
         headers: {
           "content-type": "application/json",
@@ -119,12 +119,12 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
   };
 }
 
-export function messageOf(error: unknown): string {
+export function formatErrorMessage(error: unknown): string {
   if (error instanceof ApiError && error.code === "forbidden") return `You may not see this. ${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -132,7 +132,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function errorIn(answer: unknown): { readonly code?: string; readonly message?: string } {
+function pickError(answer: unknown): { readonly code?: string; readonly message?: string } {
   const { error } = (answer ?? {}) as { readonly error?: { readonly code?: string; readonly message?: string } };
   return error ?? {};
 }

@@ -3,8 +3,8 @@
  */
 import type { Json, PublicEvent } from "../index.js";
 import type { Api } from "./api.js";
-import { stepWithNext } from "./state/fork.js";
-import { stepOfKey } from "./state/route.js";
+import { findStepWithNext } from "./state/fork.js";
+import { parseStepKey } from "./state/route.js";
 import type { SessionState } from "./state/session-state.js";
 
 export type RunStarted = Extract<PublicEvent, { readonly type: "run_started" }>;
@@ -12,27 +12,27 @@ export type RunStarted = Extract<PublicEvent, { readonly type: "run_started" }>;
 /** What is known of a step that somebody forks at. */
 export type ForkedStep = {
   /** What began the step's run. Null if it is not in the log that is to be seen. */
-  readonly begun: RunStarted | null;
+  readonly runStarted: RunStarted | null;
   /** The last entry of the step. */
   readonly end: number;
 };
 
 /** A step of a run ends where the next one begins, and the last one where the next run begins. */
 export async function loadForkedStep(api: Api, session: SessionState, key: string): Promise<ForkedStep | null> {
-  const found = stepWithNext(session.rows, key);
-  if (found === null) return null;
-  const { row, next } = found;
-  const path = `${pathOf(session.id)}/events`;
-  const { runId } = stepOfKey(key);
-  const [begun, following] = await Promise.all([
-    firstOf(api, path, { runId }),
-    next?.runId === runId ? null : firstOf(api, path, { after: row.seq }),
+  const match = findStepWithNext(session.rows, key);
+  if (match === null) return null;
+  const { row, next } = match;
+  const path = `${toSessionPath(session.id)}/events`;
+  const { runId } = parseStepKey(key);
+  const [runStarted, nextRunStart] = await Promise.all([
+    loadFirstRunStart(api, path, { runId }),
+    next?.runId === runId ? null : loadFirstRunStart(api, path, { after: row.seq }),
   ]);
-  const ends = [next?.seq, following?.seq].flatMap((seq) => (seq === undefined ? [] : [seq - 1]));
-  return { begun, end: Math.min(...ends, session.last.seq) };
+  const candidateEnds = [next?.seq, nextRunStart?.seq].flatMap((seq) => (seq === undefined ? [] : [seq - 1]));
+  return { runStarted, end: Math.min(...candidateEnds, session.last.seq) };
 }
 
-async function firstOf(
+async function loadFirstRunStart(
   api: Api,
   path: string,
   query: { readonly runId?: string; readonly after?: number },
@@ -46,15 +46,15 @@ async function firstOf(
 
 /** Copies a session up to an entry. Gives the id of the copy. @throws ApiError */
 export async function copySession(api: Api, sessionId: string, at: number): Promise<string> {
-  const copy = await api.post<{ readonly sessionId: string }>(`${pathOf(sessionId)}/fork`, { at });
+  const copy = await api.post<{ readonly sessionId: string }>(`${toSessionPath(sessionId)}/fork`, { at });
   return copy.sessionId;
 }
 
 /** Asks a copy. A request that is sent again, because no answer came, is one run. @throws ApiError */
 export async function askCopy(api: Api, copyId: string, input: Json): Promise<void> {
-  await api.post(`${pathOf(copyId)}/runs`, { input }, `fork-${copyId}`);
+  await api.post(`${toSessionPath(copyId)}/runs`, { input }, `fork-${copyId}`);
 }
 
-function pathOf(id: string): string {
+function toSessionPath(id: string): string {
   return `/v1/sessions/${encodeURIComponent(id)}`;
 }

@@ -3,13 +3,13 @@
  */
 import type { ApprovalDecision, GivenAnswer, PublicEvent } from "../index.js";
 import type { ListedSession, ListFrame, StreamFrame, StreamView } from "../server/client/index.js";
-import { type Api, messageOf } from "./api.js";
+import { type Api, formatErrorMessage } from "./api.js";
 import type { PageKey } from "./page-key.js";
 import { createPageStream } from "./page-stream.js";
-import { createSessionLoads, type SessionLoads } from "./session-loads.js";
-import { type AnswersPage, ownAnswer } from "./state/answered.js";
-import { type Access, type Action, type AppState, initialState, reduce, type Waiting } from "./state/app-state.js";
-import { fragmentOf, type Route, routeOf } from "./state/route.js";
+import { createSessionLoader, type SessionLoader } from "./session-loader.js";
+import { type AnswersPage, createOwnAnswer } from "./state/answered.js";
+import { type Access, type Action, type AppState, initialState, reduce, type WaitingCall } from "./state/app-state.js";
+import { formatFragment, parseRoute, type Route } from "./state/route.js";
 
 export type Inspector = {
   readonly api: Api;
@@ -20,17 +20,17 @@ export type Inspector = {
   readonly navigate: (route: Route, options?: { readonly isReplacing?: boolean }) => void;
   readonly loadList: (options?: { readonly isMore?: boolean }) => Promise<void>;
   /** Shows the child sessions of a session in the list, or hides them. */
-  readonly fold: (parent: string) => Promise<void>;
+  readonly toggleChildren: (parent: string) => Promise<void>;
   readonly loadApprovals: () => Promise<void>;
   /** What was answered: the newest, or those before the ones that are there. */
   readonly loadAnswers: (options?: { readonly isMore?: boolean }) => Promise<void>;
   /** Answers a call. @throws ApiError */
-  readonly answer: (approval: Waiting, decision: ApprovalDecision) => Promise<void>;
+  readonly answer: (approval: WaitingCall, decision: ApprovalDecision) => Promise<void>;
   /** Loads what the page shows of a step, unless it is there. */
   readonly loadStep: (key: string) => void;
   readonly loadRequest: (key: string, attempt?: number) => void;
-  readonly loadTraces: SessionLoads["traces"];
-  readonly loadEvent: SessionLoads["event"];
+  readonly loadTraces: SessionLoader["traces"];
+  readonly loadEvent: SessionLoader["event"];
   /** Whom the page acts as, and whom its link is for. */
   readonly otherLogin: PageKey["otherLogin"];
   /** Takes the login of the link, or keeps the present one. */
@@ -38,40 +38,40 @@ export type Inspector = {
   readonly start: () => Promise<void>;
 };
 
-const listPage = 50;
+const listPageSize = 50;
 /** Child sessions that are listed below their parent. */
-const mostChildren = 200;
+const maxChildren = 200;
 
 export function createInspector(api: Api, key: PageKey): Inspector {
-  let state = initialState(routeOf(location.hash));
+  let state = initialState(parseRoute(location.hash));
   const listeners = new Set<() => void>();
-  let isTelling = false;
-  let listAsked = 0;
+  let isNotifyScheduled = false;
+  let listRequestCount = 0;
 
   function dispatch(action: Action): void {
     const next = reduce(state, action);
     if (next === state) return;
     state = next;
-    tell();
+    scheduleNotify();
   }
 
   /** A frame of the screen takes all changes that came before it. A hidden tab has no frames, and needs none. */
-  function tell(): void {
-    if (isTelling) return;
-    isTelling = true;
+  function scheduleNotify(): void {
+    if (isNotifyScheduled) return;
+    isNotifyScheduled = true;
     requestAnimationFrame(() => {
-      isTelling = false;
-      tellNow();
+      isNotifyScheduled = false;
+      notifyListeners();
     });
   }
 
-  function tellNow(): void {
+  function notifyListeners(): void {
     for (const listener of listeners) listener();
   }
 
-  const loads = createSessionLoads(api, () => state.session, dispatch);
+  const sessionLoader = createSessionLoader(api, () => state.session, dispatch);
   const stream = createPageStream(api, {
-    onFrame: take,
+    onFrame: applyFrame,
     onConnection: (connection) => dispatch({ type: "connection", connection }),
     onRefused(status) {
       if (status === 401 && state.access === "in") dispatch({ type: "access", access: "refused" });
@@ -79,7 +79,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     },
   });
 
-  function take(frame: StreamFrame, view: StreamView): void {
+  function applyFrame(frame: StreamFrame, view: StreamView): void {
     const { data } = frame;
     if (isListFrame(data)) {
       dispatch({ type: "list_frame", frame: data });
@@ -101,62 +101,64 @@ export function createInspector(api: Api, key: PageKey): Inspector {
   }
 
   async function loadList({ isMore = false }: { readonly isMore?: boolean } = {}): Promise<void> {
-    listAsked += 1;
-    const asked = listAsked;
+    listRequestCount += 1;
+    const requestNumber = listRequestCount;
     const { next, status, agent, find } = state.list;
     try {
       const query = {
         status,
         agent,
         q: find.trim(),
-        limit: listPage,
+        limit: listPageSize,
         cursor: isMore ? (next ?? undefined) : undefined,
       };
       const page = await api.get<{ readonly sessions: readonly ListedSession[]; readonly next: string | null }>(
         "/v1/sessions",
         query,
       );
-      if (asked === listAsked) dispatch({ type: "list_loaded", ...page, isMore });
+      if (requestNumber === listRequestCount) dispatch({ type: "list_loaded", ...page, isMore });
     } catch (error) {
-      if (asked === listAsked) dispatch({ type: "list_failed", message: messageOf(error) });
+      if (requestNumber === listRequestCount) dispatch({ type: "list_failed", message: formatErrorMessage(error) });
     }
   }
 
-  async function fold(parent: string): Promise<void> {
+  async function toggleChildren(parent: string): Promise<void> {
     if (state.list.children.has(parent)) return dispatch({ type: "folded", parent });
     try {
-      const query = { parent, limit: mostChildren };
+      const query = { parent, limit: maxChildren };
       const { sessions } = await api.get<{ readonly sessions: readonly ListedSession[] }>("/v1/sessions", query);
       const children = [...sessions].sort((a, b) => a.createdAt - b.createdAt);
       dispatch({ type: "unfolded", parent, children });
     } catch (error) {
-      dispatch({ type: "list_failed", message: messageOf(error) });
+      dispatch({ type: "list_failed", message: formatErrorMessage(error) });
     }
   }
 
   async function loadApprovals(): Promise<void> {
     try {
-      const { approvals } = await api.get<{ readonly approvals: readonly Waiting[] }>("/v1/approvals", { limit: 100 });
+      const { approvals } = await api.get<{ readonly approvals: readonly WaitingCall[] }>("/v1/approvals", {
+        limit: 100,
+      });
       dispatch({ type: "approvals_loaded", items: { status: "ready", value: approvals } });
     } catch (error) {
-      dispatch({ type: "approvals_loaded", items: { status: "failed", message: messageOf(error) } });
+      dispatch({ type: "approvals_loaded", items: { status: "failed", message: formatErrorMessage(error) } });
     }
   }
 
   async function loadAnswers({ isMore = false }: { readonly isMore?: boolean } = {}): Promise<void> {
     try {
       const cursor = isMore ? (state.approvals.answered.next ?? undefined) : undefined;
-      const page = await api.get<AnswersPage>("/v1/approvals/answered", { limit: listPage, cursor });
+      const page = await api.get<AnswersPage>("/v1/approvals/answered", { limit: listPageSize, cursor });
       dispatch({ type: "answers_loaded", page, isMore });
     } catch {
       // What waits is loaded beside it, and says what is wrong.
     }
   }
 
-  async function answer(approval: Waiting, decision: ApprovalDecision): Promise<void> {
+  async function answer(approval: WaitingCall, decision: ApprovalDecision): Promise<void> {
     const { sessionId, callKey, inputHash, questionId, why } = approval;
     const path = `/v1/sessions/${encodeURIComponent(sessionId)}`;
-    const given =
+    const posted =
       why === "external" && decision.type === "result"
         ? await api.post<{ readonly counted: "first" | "second" }>(`${path}/results`, {
             ...{ callKey, output: decision.output },
@@ -166,33 +168,37 @@ export function createInspector(api: Api, key: PageKey): Inspector {
             `${path}/answers`,
             { callKey, decision, ...(questionId === undefined ? { inputHash } : { questionId }) },
           );
-    const counting = "answer" in given ? (given as { readonly answer: GivenAnswer | null }).answer : null;
-    dispatch({ type: "answered", approval, answered: ownAnswer(approval, decision, given.counted, counting) });
+    const recordedAnswer = "answer" in posted ? (posted as { readonly answer: GivenAnswer | null }).answer : null;
+    dispatch({
+      type: "answered",
+      approval,
+      answered: createOwnAnswer(approval, decision, posted.counted, recordedAnswer),
+    });
   }
 
   /** Loads a session from its log, then watches it from there. */
   function openSession(id: string): void {
     dispatch({ type: "session", id, action: { type: "reset" } });
-    void loads.open(id).then((seq) => {
+    void sessionLoader.open(id).then((seq) => {
       if (seq !== null && state.session?.id === id) stream.watch({ sessionId: id, after: String(seq) });
     });
   }
 
-  function show(route: Route): void {
-    const before = state.session?.id ?? null;
-    const isNew = state.route.screen !== route.screen;
+  function applyRoute(route: Route): void {
+    const previousId = state.session?.id ?? null;
+    const isNewScreen = state.route.screen !== route.screen;
     dispatch({ type: "navigated", route });
     // Before the next frame: a key that came in between would act on what was left, and might approve another call.
-    tellNow();
+    notifyListeners();
     if (state.access !== "in") return;
     const id = state.session?.id ?? null;
-    if (id !== null && id !== before) openSession(id);
-    if (id === null && before !== null) stream.watch(null);
-    if (route.screen === "approvals" && (isNew || state.approvals.items.status !== "ready")) loadInbox();
+    if (id !== null && id !== previousId) openSession(id);
+    if (id === null && previousId !== null) stream.watch(null);
+    if (route.screen === "approvals" && (isNewScreen || state.approvals.items.status !== "ready")) loadInbox();
     if (route.screen === "sessions" && state.list.sessions.status !== "ready") void loadList();
   }
 
-  function begin(): void {
+  function startLoading(): void {
     if (state.session === null) stream.watch(null);
     else openSession(state.session.id);
     if (state.route.screen === "approvals") loadInbox();
@@ -203,11 +209,11 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     void loadAnswers();
   }
 
-  function letIn(access: Access): void {
+  function applyAccess(access: Access): void {
     dispatch({ type: "access", access });
     if (access !== "in") return;
-    show(routeOf(location.hash));
-    begin();
+    applyRoute(parseRoute(location.hash));
+    startLoading();
   }
 
   return {
@@ -219,29 +225,29 @@ export function createInspector(api: Api, key: PageKey): Inspector {
       return () => listeners.delete(listener);
     },
     navigate(route, { isReplacing = false } = {}) {
-      const fragment = fragmentOf(route);
+      const fragment = formatFragment(route);
       if (fragment === location.hash) return;
       if (isReplacing) history.replaceState(null, "", fragment);
       else history.pushState(null, "", fragment);
-      show(route);
+      applyRoute(route);
     },
     loadList,
-    fold,
+    toggleChildren,
     loadApprovals,
     loadAnswers,
     answer,
-    loadStep: loads.step,
-    loadRequest: loads.request,
-    loadTraces: loads.traces,
-    loadEvent: loads.event,
+    loadStep: sessionLoader.step,
+    loadRequest: sessionLoader.request,
+    loadTraces: sessionLoader.traces,
+    loadEvent: sessionLoader.event,
     otherLogin: key.otherLogin,
     async chooseLogin(choice) {
-      letIn(await key.choose(api, choice));
+      applyAccess(await key.chooseLogin(api, choice));
     },
     async start() {
-      addEventListener("hashchange", () => show(routeOf(location.hash)));
-      addEventListener("popstate", () => show(routeOf(location.hash)));
-      letIn(await key.enter(api));
+      addEventListener("hashchange", () => applyRoute(parseRoute(location.hash)));
+      addEventListener("popstate", () => applyRoute(parseRoute(location.hash)));
+      applyAccess(await key.signIn(api));
     },
   };
 }

@@ -10,11 +10,11 @@ import { followSession, type StreamFrame, StreamRefused, type StreamView } from 
 import type { Api } from "./api.js";
 import type { Connection } from "./state/app-state.js";
 
-export type Watched = { readonly sessionId: string; readonly after: string };
+export type WatchTarget = { readonly sessionId: string; readonly after: string };
 
 export type PageStream = {
   /** Watches the list, and this session if there is one. What was watched before is left. */
-  readonly watch: (watched: Watched | null) => void;
+  readonly watch: (target: WatchTarget | null) => void;
 };
 
 export type StreamListener = {
@@ -25,99 +25,99 @@ export type StreamListener = {
 };
 
 /** How long a tab may be hidden before its stream is closed, in milliseconds. */
-const hiddenMs = 30_000;
+const closeAfterHiddenMs = 30_000;
 
 export function createPageStream(api: Api, listener: StreamListener): PageStream {
-  let watched: Watched | null = null;
-  let isWanted = false;
+  let target: WatchTarget | null = null;
+  let isStarted = false;
   let lastId: string | null = null;
-  let current: AbortController | null = null;
-  let hiding: ReturnType<typeof setTimeout> | undefined;
+  let currentController: AbortController | null = null;
+  let hideTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** The other tabs of this page in this browser. */
   const tabs = new BroadcastChannel("pawl.tabs");
   tabs.onmessage = () => {
-    if (document.visibilityState === "hidden") leave();
+    if (document.visibilityState === "hidden") closeConnection();
   };
 
-  function leave(): void {
-    current?.abort();
-    current = null;
+  function closeConnection(): void {
+    currentController?.abort();
+    currentController = null;
     api.setConnected(false);
   }
 
-  async function follow(leaving: AbortController): Promise<void> {
-    const session = watched;
+  async function follow(controller: AbortController): Promise<void> {
+    const session = target;
     const url = new URL(api.url("/v1/stream", { session: session?.sessionId }), location.href);
     const after = lastId === null ? {} : { after: lastId };
-    const options = { url, signal: leaving.signal, fetch: telling(leaving), ...after };
+    const options = { url, signal: controller.signal, fetch: createReportingFetch(controller), ...after };
     try {
       for await (const { frame, view } of followSession(options)) {
-        if (leaving.signal.aborted) return;
+        if (controller.signal.aborted) return;
         if (frame.id !== undefined) lastId = frame.id;
         if (frame.data.type === "reset") lastId = null;
         listener.onFrame(frame, view);
       }
     } catch (error) {
-      if (!leaving.signal.aborted) listener.onRefused(error instanceof StreamRefused ? error.status : 0);
+      if (!controller.signal.aborted) listener.onRefused(error instanceof StreamRefused ? error.status : 0);
     }
   }
 
   /** `fetch`, which tells when the stream is there and when it is lost. */
-  function telling(leaving: AbortController): typeof fetch {
-    const tell = (connection: Connection) => {
-      if (leaving === current) api.setConnected(connection === "open");
-      if (!leaving.signal.aborted) listener.onConnection(connection);
+  function createReportingFetch(controller: AbortController): typeof fetch {
+    const reportConnection = (connection: Connection) => {
+      if (controller === currentController) api.setConnected(connection === "open");
+      if (!controller.signal.aborted) listener.onConnection(connection);
     };
     return async (input, init) => {
       try {
         const response = await api.fetch(input, init);
         if (!response.ok || response.body === null) return response;
-        tell("open");
+        reportConnection("open");
         return new Response(
-          toldAtItsEnd(response.body, () => tell("lost")),
+          notifyAtEnd(response.body, () => reportConnection("lost")),
           response,
         );
       } catch (error) {
-        tell("lost");
+        reportConnection("lost");
         throw error;
       }
     };
   }
 
-  function open(): void {
-    leave();
+  function openConnection(): void {
+    closeConnection();
     tabs.postMessage("open");
-    current = new AbortController();
-    void follow(current);
+    currentController = new AbortController();
+    void follow(currentController);
   }
 
-  function wake(): void {
-    clearTimeout(hiding);
-    if (!isWanted) return;
-    if (document.visibilityState === "visible") open();
-    else hiding = setTimeout(leave, hiddenMs);
+  function reconnect(): void {
+    clearTimeout(hideTimer);
+    if (!isStarted) return;
+    if (document.visibilityState === "visible") openConnection();
+    else hideTimer = setTimeout(closeConnection, closeAfterHiddenMs);
   }
 
   document.addEventListener("visibilitychange", () => {
     // A stream that was not closed meanwhile goes on.
-    if (document.visibilityState === "visible" && current !== null) clearTimeout(hiding);
-    else wake();
+    if (document.visibilityState === "visible" && currentController !== null) clearTimeout(hideTimer);
+    else reconnect();
   });
-  addEventListener("online", wake);
+  addEventListener("online", reconnect);
   addEventListener("offline", () => listener.onConnection("lost"));
 
   return {
-    watch(next) {
-      watched = next;
-      lastId = next?.after ?? null;
-      isWanted = true;
-      open();
+    watch(nextTarget) {
+      target = nextTarget;
+      lastId = nextTarget?.after ?? null;
+      isStarted = true;
+      openConnection();
     },
   };
 }
 
-function toldAtItsEnd(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
+function notifyAtEnd(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {

@@ -4,7 +4,7 @@
 import type { PublicEvent } from "../index.js";
 import type { Api } from "./api.js";
 
-const page = 500;
+const pageSize = 500;
 
 /**
  * Reads the log to its present end, and hands it to the browser as a download.
@@ -18,27 +18,27 @@ export async function saveLog(
   onCount: (events: number) => void,
 ): Promise<void> {
   const path = `/v1/sessions/${encodeURIComponent(sessionId)}/events`;
-  const parts: string[] = [];
+  const chunks: string[] = [];
   let count = 0;
   for (let after: string | null = "0"; after !== null; ) {
-    const loaded: EventPage = await api.get(path, { after, type, limit: page });
-    parts.push(loaded.events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+    const loaded: EventPage = await api.get(path, { after, type, limit: pageSize });
+    chunks.push(loaded.events.map((event) => `${JSON.stringify(event)}\n`).join(""));
     count += loaded.events.length;
     onCount(count);
     after = loaded.next;
   }
-  download(`${nameOf(sessionId)}${type === undefined ? "" : `-${type}`}.jsonl`, parts);
+  download(`${toFileName(sessionId)}${type === undefined ? "" : `-${type}`}.jsonl`, chunks);
 }
 
 type EventPage = { readonly events: readonly PublicEvent[]; readonly next: string | null };
 
 /** An id may have characters that no file's name has. */
-function nameOf(sessionId: string): string {
+function toFileName(sessionId: string): string {
   return sessionId.replace(/[^\w-]/g, "_").slice(0, 100);
 }
 
-function download(name: string, parts: readonly string[]): void {
-  const address = URL.createObjectURL(new Blob([...parts], { type: "application/jsonl" }));
+function download(name: string, chunks: readonly string[]): void {
+  const address = URL.createObjectURL(new Blob([...chunks], { type: "application/jsonl" }));
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -32,4 +32,4 @@ export {
   type RegistryOptions,
   resolveModel,
 } from "./registry/registry.js";
-export { type UsableModel, usableModels } from "./registry/usable.js";
+export { type UsableModel, usableModels } from "./registry/usable-models.js";

@@ -7,11 +7,11 @@ export function byteLength(text: string): number {
   return Buffer.byteLength(text);
 }
 
-export function base64Of(bytes: Uint8Array): string {
+export function encodeBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
 /** Takes both alphabets of base64, with padding or without. Other characters are left out. */
-export function bytesOfBase64(text: string): Uint8Array {
+export function decodeBase64(text: string): Uint8Array {
   return Buffer.from(text, "base64");
 }

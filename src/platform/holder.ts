@@ -8,18 +8,18 @@ import type { Holder } from "../ports/store.js";
 
 /** A holder for this process. Each call returns a new id; a process needs one holder. */
 export function createHolder(): Holder {
-  own ??= {
+  ownProcess ??= {
     surroundings: surroundings(),
-    host: hostOf(),
+    host: findHostName(),
     pid: process.pid,
-    startedAt: processOf(process.pid)?.startedAt ?? 0,
+    startedAt: readProcess(process.pid)?.startedAt ?? 0,
   };
-  const { host, pid, startedAt } = own;
-  return { id: [randomUUID(), ...own.surroundings].join(" "), host, pid, startedAt };
+  const { host, pid, startedAt } = ownProcess;
+  return { id: [randomUUID(), ...ownProcess.surroundings].join(" "), host, pid, startedAt };
 }
 
 /** What never changes of this process. It takes four files to read, and a program may make an agent for each request. */
-let own: (Omit<Holder, "id"> & { readonly surroundings: readonly string[] }) | undefined;
+let ownProcess: (Omit<Holder, "id"> & { readonly surroundings: readonly string[] }) | undefined;
 
 /**
  * Tells whether a holder is known to be dead. Hand it to `Store.claim` and `Store.due` in a program that uses a store directly, or ask it
@@ -29,31 +29,33 @@ let own: (Omit<Holder, "id"> & { readonly surroundings: readonly string[] }) | u
  */
 export function isHolderDead(holder: Holder): boolean {
   // A worker asks this of each session that its own process holds, again and again.
-  if (isHeldHere(holder) && holder.id.endsWith(own?.surroundings.join(" ") ?? "")) return false;
-  if (holder.host !== hostOf()) return false;
+  if (isHeldHere(holder) && holder.id.endsWith(ownProcess?.surroundings.join(" ") ?? "")) return false;
+  if (holder.host !== findHostName()) return false;
   const [, boot, namespace] = holder.id.split(" ");
-  const [bootNow, namespaceNow] = surroundings();
-  if (boot !== bootNow || namespace !== namespaceNow) return false;
-  const present = processOf(holder.pid);
-  if (present === undefined) return !isRunning(holder.pid);
-  return present.hasEnded || present.startedAt !== holder.startedAt;
+  const [currentBoot, currentNamespace] = surroundings();
+  if (boot !== currentBoot || namespace !== currentNamespace) return false;
+  const current = readProcess(holder.pid);
+  if (current === undefined) return !isRunning(holder.pid);
+  return current.hasEnded || current.startedAt !== holder.startedAt;
 }
 
 /** Tells whether a holder is an agent of this process: a program that shows sessions says so of those that another process drives. */
 export function isHeldHere({ host, pid, startedAt }: Holder): boolean {
-  return own !== undefined && host === own.host && pid === own.pid && startedAt === own.startedAt;
+  return (
+    ownProcess !== undefined && host === ownProcess.host && pid === ownProcess.pid && startedAt === ownProcess.startedAt
+  );
 }
 
 /** Two machines of the same name are told apart by a hash of the machine's own id, if it has one. */
-function hostOf(): string {
-  const machine = textOf("/etc/machine-id");
+function findHostName(): string {
+  const machine = readTrimmedFile("/etc/machine-id");
   if (machine === undefined) return hostname();
   return `${hostname()} ${createHash("sha256").update(`pawl ${machine}`).digest("hex").slice(0, 8)}`;
 }
 
 /** On Linux: the present boot, and the process ids' namespace (a container's ids mean nothing in another). */
 function surroundings(): readonly string[] {
-  const boot = textOf("/proc/sys/kernel/random/boot_id");
+  const boot = readTrimmedFile("/proc/sys/kernel/random/boot_id");
   if (boot === undefined) return [];
   try {
     return [boot, readlinkSync("/proc/self/ns/pid")];
@@ -63,8 +65,8 @@ function surroundings(): readonly string[] {
 }
 
 /** On Linux: when a process started, in clock ticks since the boot. Undefined if that cannot be read. */
-function processOf(pid: number): { readonly startedAt: number; readonly hasEnded: boolean } | undefined {
-  const stat = textOf(`/proc/${pid}/stat`);
+function readProcess(pid: number): { readonly startedAt: number; readonly hasEnded: boolean } | undefined {
+  const stat = readTrimmedFile(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
   // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -81,7 +83,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-function textOf(path: string): string | undefined {
+function readTrimmedFile(path: string): string | undefined {
   try {
     const text = readFileSync(path, "utf8").trim();
     return text === "" ? undefined : text;

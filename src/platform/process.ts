@@ -9,7 +9,7 @@ export function warn(message: string, code: string): void {
 }
 
 /** Calls back in the next turn of the event loop, after what is waiting already. */
-export function inNextTurn(callback: () => void): void {
+export function scheduleNextTurn(callback: () => void): void {
   setImmediate(callback);
 }
 

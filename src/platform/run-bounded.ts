@@ -5,7 +5,7 @@ import { createContext, Script } from "node:vm";
 
 const timeLimitMs = 250;
 /** A process that others keep from running uses up its time without doing anything: then the work is tried again. */
-const mostTries = 3;
+const maxTries = 3;
 
 const script = new Script("run()");
 const context = createContext(Object.assign(Object.create(null), { run: undefined }));
@@ -17,17 +17,17 @@ const context = createContext(Object.assign(Object.create(null), { run: undefine
  */
 export function withTimeLimit<T>(work: () => T): T {
   for (let tries = 1; ; tries += 1) {
-    const before = process.cpuUsage();
-    const outcome = inTime(work);
+    const cpuBefore = process.cpuUsage();
+    const outcome = runOnce(work);
     if (outcome !== "timed out") return outcome.value;
-    const { user, system } = process.cpuUsage(before);
+    const { user, system } = process.cpuUsage(cpuBefore);
     const workedMs = (user + system) / 1_000;
-    if (tries === mostTries || workedMs > timeLimitMs / 2)
+    if (tries === maxTries || workedMs > timeLimitMs / 2)
       throw new Error(`it took longer than ${timeLimitMs} ms on this value`);
   }
 }
 
-function inTime<T>(work: () => T): { readonly value: T } | "timed out" {
+function runOnce<T>(work: () => T): { readonly value: T } | "timed out" {
   const outcome: { result?: { readonly value: T } } = {};
   context.run = () => {
     outcome.result = { value: work() };

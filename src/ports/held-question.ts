@@ -5,12 +5,12 @@
  */
 import type { Question } from "./tool.js";
 
-const held = Symbol("held");
+const heldMark = Symbol("held");
 
-export function asHeld<T>(question: Question<T>): Question<T> {
-  return Object.assign({}, question, { [held]: true });
+export function markHeld<T>(question: Question<T>): Question<T> {
+  return Object.assign({}, question, { [heldMark]: true });
 }
 
 export function isHeld(question: Question<unknown>): boolean {
-  return held in question;
+  return heldMark in question;
 }

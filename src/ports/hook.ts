@@ -40,7 +40,7 @@ export type HookContext = {
   readonly data: SessionData;
 };
 
-type Call<Subject, Answer> = (subject: Subject, context: HookContext) => Answer | Promise<Answer>;
+type HookFunction<Subject, Answer> = (subject: Subject, context: HookContext) => Answer | Promise<Answer>;
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that returns nothing needs no return statement.
 type Nothing = void;
 
@@ -235,26 +235,26 @@ export type Hook = {
    */
   readonly onFailure?: "open" | "closed";
   /** Called before a run's first step. It may change the input, or refuse the run. */
-  readonly beforeRun?: Call<RunSubject, Nothing | { readonly input: HookInput } | { readonly refuse: string }>;
+  readonly beforeRun?: HookFunction<RunSubject, Nothing | { readonly input: HookInput } | { readonly refuse: string }>;
   /** Called before each step. It changes nothing. */
-  readonly beforeStep?: Call<StepSubject, Nothing>;
+  readonly beforeStep?: HookFunction<StepSubject, Nothing>;
   /**
    * It may choose among the agent's tools and models, and change the system prompt, tool choice, settings, provider
    * options and messages of this call.
    */
-  readonly beforeLLMCall?: Call<ModelCallSubject, Nothing | ModelCallChange>;
+  readonly beforeLLMCall?: HookFunction<ModelCallSubject, Nothing | ModelCallChange>;
   /**
    * Called while a model is called: at the start, every 500 characters of its answer, and at the end. The attempt counts
    * when the hook has answered. `{ trip: reason }` ends the call and the run: with `refused` at the start, and otherwise
    * with `output_refused`. `guard` makes such a hook. `onFailure` is `closed` by default: a failure trips.
    */
-  readonly besideLLMCall?: Call<ModelStreamSubject, Nothing | { readonly trip: string }>;
+  readonly besideLLMCall?: HookFunction<ModelStreamSubject, Nothing | { readonly trip: string }>;
   /** With `besideLLMCall`: the deltas of an answer are kept back until it has passed. Default: false. */
   readonly hold?: boolean;
   /** Called after each attempt that ended with an answer or a failure. */
-  readonly afterLLMCall?: Call<ModelAnswerSubject, Nothing>;
+  readonly afterLLMCall?: HookFunction<ModelAnswerSubject, Nothing>;
   /** Called before the input is validated. It may change the input, or block the call or stop the run with a reason. */
-  readonly beforeToolCall?: Call<
+  readonly beforeToolCall?: HookFunction<
     ToolCallSubject,
     Nothing | { readonly input: unknown } | { readonly block: string } | { readonly stop: string }
   >;
@@ -262,19 +262,22 @@ export type Hook = {
    * Called after execution, also if the tool failed, and for results of the provider and of agents behind tools. A returned
    * `output` replaces the tool's output, even if undefined.
    */
-  readonly afterToolCall?: Call<ToolResultSubject, Nothing | { readonly output: unknown }>;
+  readonly afterToolCall?: HookFunction<ToolResultSubject, Nothing | { readonly output: unknown }>;
   /** Called when all calls of a step have their results. */
-  readonly afterStep?: Call<StepResultSubject, Nothing>;
+  readonly afterStep?: HookFunction<StepResultSubject, Nothing>;
   /**
    * Called before a run completes. A message makes the run go on, at most `limits.maxStopPreventions` times. A refusal
    * ends it with the reason `output_refused`: the answer leaves the conversation, and no event and no result holds it.
    * The reason of the refusal is the message of the result's error.
    */
-  readonly beforeStop?: Call<StopSubject, Nothing | { readonly message: HookInput } | { readonly refuse: string }>;
+  readonly beforeStop?: HookFunction<
+    StopSubject,
+    Nothing | { readonly message: HookInput } | { readonly refuse: string }
+  >;
   /** Called after a failed attempt. It may retry the call, or give it up. */
-  readonly onError?: Call<FailureSubject, Nothing | "retry" | "giveUp">;
+  readonly onError?: HookFunction<FailureSubject, Nothing | "retry" | "giveUp">;
   /** Called when a conversation was compacted. It changes nothing. */
-  readonly onCompacted?: Call<CompactionSubject, Nothing>;
+  readonly onCompacted?: HookFunction<CompactionSubject, Nothing>;
   /** Called when the run has ended, in whatever way. `run` resolves after it. */
-  readonly afterRun?: Call<RunResult, Nothing>;
+  readonly afterRun?: HookFunction<RunResult, Nothing>;
 };

@@ -13,4 +13,4 @@
  */
 export type PromptCache = "auto" | "5m" | "1h" | "off";
 
-export const promptCaches: readonly PromptCache[] = ["auto", "5m", "1h", "off"];
+export const promptCacheModes: readonly PromptCache[] = ["auto", "5m", "1h", "off"];

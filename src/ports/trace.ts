@@ -112,7 +112,7 @@ export type TracedCall = {
 /** A text of a context source, without its words. */
 export type TracedSource = Pick<SourceReference, "name" | "path" | "bytes" | "trust">;
 
-type OfTrace = {
+type TraceIdentity = {
   readonly sessionId: string;
   readonly runId: string;
   /** 32 hexadecimal digits, the same in every process that drives the run. */
@@ -122,7 +122,7 @@ type OfTrace = {
 /** One part of a trace: the start of the run, a step, a compaction, a handoff, or the end. */
 export type TraceRecord =
   /** A run began. */
-  | (OfTrace & {
+  | (TraceIdentity & {
       readonly type: "run_started";
       readonly at: number;
       readonly agent: string;
@@ -141,7 +141,7 @@ export type TraceRecord =
       };
     })
   /** A model call and the tool calls that it asked for. */
-  | (OfTrace &
+  | (TraceIdentity &
       TraceSpan & {
         readonly type: "step";
         /** Present if the step was not over when the trace was made. */
@@ -189,7 +189,7 @@ export type TraceRecord =
         }[];
       })
   /** A compaction of the conversation. */
-  | (OfTrace & {
+  | (TraceIdentity & {
       readonly type: "compaction";
       readonly at: number;
       readonly tokensBefore?: number;
@@ -201,7 +201,7 @@ export type TraceRecord =
       readonly hooks: readonly TracedHook[];
     })
   /** A handoff to another agent. */
-  | (OfTrace & {
+  | (TraceIdentity & {
       readonly type: "handoff";
       readonly at: number;
       /** The call that asked for it. */
@@ -214,7 +214,7 @@ export type TraceRecord =
       readonly messages?: number;
     })
   /** A run ended. */
-  | (OfTrace &
+  | (TraceIdentity &
       TraceSpan & {
         readonly type: "run_finished";
         readonly status: Status;

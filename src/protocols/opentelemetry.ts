@@ -18,16 +18,16 @@ import {
   type TraceSpan,
 } from "../index.js";
 import * as names from "./genai.js";
-import { type OpenTelemetryApi, openTelemetryApi } from "./opentelemetry-api.js";
+import { loadOpenTelemetryApi, type OpenTelemetryApi } from "./opentelemetry-api.js";
 import {
-  attemptAttributes,
-  callAttributes,
-  compactionAttributes,
-  handoffAttributes,
-  hookAttributes,
-  runAttributes,
-  toolStepAttributes,
-  waitAttributes,
+  toAttemptAttributes,
+  toCallAttributes,
+  toCompactionAttributes,
+  toHandoffAttributes,
+  toHookAttributes,
+  toRunAttributes,
+  toToolStepAttributes,
+  toWaitAttributes,
 } from "./span-attributes.js";
 
 /** How spans are made. */
@@ -43,14 +43,18 @@ export type OpenTelemetryOptions = {
   readonly principal?: boolean;
 };
 
-const known: readonly string[] = ["tracer", "captureContent", "principal"] satisfies (keyof OpenTelemetryOptions)[];
+const optionNames: readonly string[] = [
+  "tracer",
+  "captureContent",
+  "principal",
+] satisfies (keyof OpenTelemetryOptions)[];
 
-function checkNames(options: OpenTelemetryOptions): void {
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
+function checkOptionNames(options: OpenTelemetryOptions): void {
+  const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
   if (unknown !== undefined)
     throw new PawlError(
       "bad_configuration",
-      `The OpenTelemetry observer has no option ${JSON.stringify(unknown)}. It has ${known.join(", ")}.`,
+      `The OpenTelemetry observer has no option ${JSON.stringify(unknown)}. It has ${optionNames.join(", ")}.`,
     );
 }
 
@@ -70,9 +74,9 @@ function checkNames(options: OpenTelemetryOptions): void {
  * ```
  */
 export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): Observer {
-  checkNames(options);
+  checkOptionNames(options);
   const { captureContent = false } = options;
-  openTelemetryApi();
+  loadOpenTelemetryApi();
   return {
     name: "opentelemetry",
     traceContent: captureContent,
@@ -91,7 +95,7 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
  * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
  */
 export function activeTraceparent(): string | undefined {
-  const { isSpanContextValid, trace } = openTelemetryApi();
+  const { isSpanContextValid, trace } = loadOpenTelemetryApi();
   const active = trace.getActiveSpan()?.spanContext();
   if (active === undefined || !isSpanContextValid(active)) return undefined;
   const flags = (active.traceFlags & 0xff).toString(16).padStart(2, "0");
@@ -112,13 +116,13 @@ export function activeTraceparent(): string | undefined {
  * ```
  */
 export function exportTrace(records: LoopTrace, options: OpenTelemetryOptions = {}): void {
-  checkNames(options);
-  const api = openTelemetryApi();
+  checkOptionNames(options);
+  const api = loadOpenTelemetryApi();
   for (const finished of records) {
     if (finished.type !== "run_finished") continue;
-    const ofRun = records.filter((record) => record.runId === finished.runId);
-    const started = ofRun.find((record) => record.type === "run_started");
-    if (started !== undefined) exportRun(api, started, ofRun, finished, options);
+    const runRecords = records.filter((record) => record.runId === finished.runId);
+    const started = runRecords.find((record) => record.type === "run_started");
+    if (started !== undefined) exportRun(api, started, runRecords, finished, options);
   }
 }
 
@@ -132,27 +136,31 @@ function exportRun(
   const { tracer = api.trace.getTracer("pawl"), captureContent = false, principal = false } = options;
   const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api;
   const { parent, agent, traceId, traceparent } = started;
-  const isOfParent = parent === undefined || parent.traceId === traceId;
-  const links: Link[] = isOfParent ? [] : [{ context: rootOf(api, parent.traceId) }];
-  const attributes = runAttributes(started, finished, { content: captureContent, principal });
+  const sharesTrace = parent === undefined || parent.traceId === traceId;
+  const links: Link[] = sharesTrace ? [] : [{ context: createRootContext(api, parent.traceId) }];
+  const attributes = toRunAttributes(started, finished, { content: captureContent, principal });
   const span = tracer.startSpan(
     `${names.operations.run} ${agent}`,
-    { kind: SpanKind.INTERNAL, startTime: timeOf(finished.startedAt), attributes, links },
-    trace.setSpanContext(ROOT_CONTEXT, traceparent === undefined ? rootOf(api, traceId) : remoteSpan(traceparent)),
+    { kind: SpanKind.INTERNAL, startTime: toHrTime(finished.startedAt), attributes, links },
+    trace.setSpanContext(
+      ROOT_CONTEXT,
+      traceparent === undefined ? createRootContext(api, traceId) : parseTraceparent(traceparent),
+    ),
   );
-  const within = { api, tracer, context: trace.setSpan(ROOT_CONTEXT, span), span, captureContent, principal };
+  const scope = { api, tracer, context: trace.setSpan(ROOT_CONTEXT, span), span, captureContent, principal };
   for (const record of records) {
-    if (record.type === "step") exportStep(record, within);
-    if (record.type === "compaction") span.addEvent("pawl.compaction", compactionAttributes(record), timeOf(record.at));
-    if (record.type === "handoff") span.addEvent("pawl.handoff", handoffAttributes(record), timeOf(record.at));
+    if (record.type === "step") exportStep(record, scope);
+    if (record.type === "compaction")
+      span.addEvent("pawl.compaction", toCompactionAttributes(record), toHrTime(record.at));
+    if (record.type === "handoff") span.addEvent("pawl.handoff", toHandoffAttributes(record), toHrTime(record.at));
     if ("hooks" in record)
-      for (const hook of record.hooks) span.addEvent("pawl.hook", hookAttributes(hook), timeOf(hook.startedAt));
+      for (const hook of record.hooks) span.addEvent("pawl.hook", toHookAttributes(hook), toHrTime(hook.startedAt));
   }
   if (finished.status === "failed") span.setStatus({ code: SpanStatusCode.ERROR, message: finished.reason });
-  span.end(timeOf(finished.startedAt + finished.durationMs));
+  span.end(toHrTime(finished.startedAt + finished.durationMs));
 }
 
-type Within = {
+type SpanScope = {
   readonly api: OpenTelemetryApi;
   readonly tracer: Tracer;
   readonly context: Context;
@@ -162,37 +170,37 @@ type Within = {
   readonly principal: boolean;
 };
 
-function exportStep(record: TraceRecordOf<"step">, within: Within): void {
-  const { captureContent, principal, span } = within;
-  const { SpanKind } = within.api;
+function exportStep(record: TraceRecordOf<"step">, scope: SpanScope): void {
+  const { captureContent, principal, span } = scope;
+  const { SpanKind } = scope.api;
   for (const attempt of record.attempts) {
-    const { text: _, ...silent } = attempt;
+    const { text: _, ...withoutContent } = attempt;
     const name = `${names.operations.modelCall} ${attempt.model}`;
-    const attributes = attemptAttributes(captureContent ? attempt : silent, record);
-    addSpan(within, name, SpanKind.CLIENT, attempt, attributes, attempt.failure?.message);
+    const attributes = toAttemptAttributes(captureContent ? attempt : withoutContent, record);
+    addSpan(scope, name, SpanKind.CLIENT, attempt, attributes, attempt.failure?.message);
   }
   for (const call of record.calls) {
-    const { input: _, output: __, returned: ___, ...silent } = call;
-    const attributes = callAttributes(captureContent ? call : silent, record);
-    const ran = executionOf(call);
+    const { input: _, output: __, returned: ___, ...withoutContent } = call;
+    const attributes = toCallAttributes(captureContent ? call : withoutContent, record);
+    const execution = findExecution(call);
     const error = call.outcome === "ok" ? undefined : (call.outcome ?? "unknown");
     const name = `${names.operations.toolCall} ${call.name}`;
-    if (ran !== undefined) addSpan(within, name, SpanKind.INTERNAL, ran, attributes, error, call.steps);
-    else span.addEvent("pawl.call_not_run", attributes, timeOf(record.startedAt + record.durationMs));
+    if (execution !== undefined) addSpan(scope, name, SpanKind.INTERNAL, execution, attributes, error, call.steps);
+    else span.addEvent("pawl.call_not_run", attributes, toHrTime(record.startedAt + record.durationMs));
     for (const { by, ...wait } of call.waits) {
-      const shown = principal && by !== undefined ? { ...wait, by } : wait;
-      span.addEvent("pawl.wait", waitAttributes(call, shown), timeOf(wait.startedAt));
+      const visibleWait = principal && by !== undefined ? { ...wait, by } : wait;
+      span.addEvent("pawl.wait", toWaitAttributes(call, visibleWait), toHrTime(wait.startedAt));
     }
   }
 }
 
 /** A call that ran elsewhere, or that another agent answered, ran during the wait for it. */
-function executionOf({ ran, waits }: TracedCall): TraceSpan | undefined {
-  return ran ?? waits.findLast((wait) => wait.for !== "person");
+function findExecution({ ran: execution, waits }: TracedCall): TraceSpan | undefined {
+  return execution ?? waits.findLast((wait) => wait.for !== "person");
 }
 
 function addSpan(
-  { api, tracer, context, captureContent, principal }: Within,
+  { api, tracer, context, captureContent, principal }: SpanScope,
   name: string,
   kind: SpanKind,
   { startedAt, durationMs }: TraceSpan,
@@ -200,29 +208,29 @@ function addSpan(
   error: string | undefined,
   steps: readonly TracedToolStep[] = [],
 ): void {
-  const span = tracer.startSpan(name, { kind, startTime: timeOf(startedAt), attributes }, context);
+  const span = tracer.startSpan(name, { kind, startTime: toHrTime(startedAt), attributes }, context);
   if (error !== undefined) span.setStatus({ code: api.SpanStatusCode.ERROR, message: error });
-  const inside = { api, tracer, context: api.trace.setSpan(context, span), span, captureContent, principal };
+  const stepScope = { api, tracer, context: api.trace.setSpan(context, span), span, captureContent, principal };
   for (const step of steps) {
-    const { output: _, ...silent } = step;
-    const given = toolStepAttributes(captureContent ? step : silent);
-    addSpan(inside, `tool_step ${step.step}`, api.SpanKind.INTERNAL, step, given, step.message);
+    const { output: _, ...withoutContent } = step;
+    const stepAttributes = toToolStepAttributes(captureContent ? step : withoutContent);
+    addSpan(stepScope, `tool_step ${step.step}`, api.SpanKind.INTERNAL, step, stepAttributes, step.message);
   }
-  span.end(timeOf(startedAt + durationMs));
+  span.end(toHrTime(startedAt + durationMs));
 }
 
 /** A remote parent with the run's trace id. The API offers no other way to choose a trace id. */
-function rootOf(api: OpenTelemetryApi, traceId: string) {
+function createRootContext(api: OpenTelemetryApi, traceId: string) {
   return { traceId, spanId: traceId.slice(0, 16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
 }
 
 /** The span of the request. Its sampling counts for the run, too. */
-function remoteSpan(traceparent: string) {
+function parseTraceparent(traceparent: string) {
   const [, traceId = "", spanId = "", flags = ""] = traceparent.split("-");
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
 }
 
 /** An `HrTime`, because OpenTelemetry may read a plain number as the time since the process began. */
-function timeOf(at: number): HrTime {
+function toHrTime(at: number): HrTime {
   return [Math.trunc(at / 1000), Math.round((at % 1000) * 1e6)];
 }

@@ -3,30 +3,31 @@
  */
 import type { PendingApproval } from "../index.js";
 
-type Schema = { readonly [key: string]: unknown };
+type FormSchema = { readonly [key: string]: unknown };
 export type FormContent = { readonly [field: string]: unknown };
 
 /** The schema of the form; null if the answer cannot be given in plain fields. */
-export function formSchemaOf({ schema }: PendingApproval): Schema | null {
-  const properties = isObject(schema) ? schema.properties : { [onlyField]: schema ?? { type: "string" } };
-  if (properties === null || typeof properties !== "object" || !Object.values(properties).every(isPlain)) return null;
-  const required = isObject(schema) ? schema.required : [onlyField];
+export function createFormSchema({ schema }: PendingApproval): FormSchema | null {
+  const properties = isObject(schema) ? schema.properties : { [answerField]: schema ?? { type: "string" } };
+  if (properties === null || typeof properties !== "object" || !Object.values(properties).every(isPlainField))
+    return null;
+  const required = isObject(schema) ? schema.required : [answerField];
   return { type: "object", properties, ...(Array.isArray(required) ? { required } : {}) };
 }
 
 /** The answer to the tool. */
-export function valueOfForm(content: FormContent, { schema }: PendingApproval): unknown {
-  return isObject(schema) ? content : content[onlyField];
+export function readFormValue(content: FormContent, { schema }: PendingApproval): unknown {
+  return isObject(schema) ? content : content[answerField];
 }
 
-const onlyField = "answer";
+const answerField = "answer";
 
-function isObject(schema: Schema | undefined): schema is Schema {
+function isObject(schema: FormSchema | undefined): schema is FormSchema {
   return schema?.type === "object";
 }
 
 const plainTypes: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean"]);
 
-function isPlain(property: unknown): boolean {
-  return property !== null && typeof property === "object" && plainTypes.has((property as Schema).type);
+function isPlainField(property: unknown): boolean {
+  return property !== null && typeof property === "object" && plainTypes.has((property as FormSchema).type);
 }

@@ -14,42 +14,42 @@ import { questionKey, type ViewChange } from "../view/view-change.js";
 export type ReadableSession = Pick<Session, "id" | "events" | "pendingApprovals" | "state">;
 
 /** A run, and where it is read from. */
-export type RunPlace = {
+export type RunCursor = {
   readonly runId: string;
   /** The place in the log behind which the run is read: `seq`, or `seq.index`. */
   readonly after: number | string;
 };
 
-export type RunFlowOptions = RunPlace & {
+export type RunFlowOptions = RunCursor & {
   /** The questions that have just been answered, by `questionKey`: nobody waits for them any more. */
   readonly answered?: ReadonlySet<string>;
   readonly signal?: AbortSignal;
 };
 
 /** What the flow of a run ends with, if the run has not ended: the calls that wait. */
-export type Waiting = { readonly type: "waiting"; readonly approvals: readonly PendingApproval[] };
+export type RunWaiting = { readonly type: "waiting"; readonly approvals: readonly PendingApproval[] };
 
 /** The last item is the run's `final`, or what waits. */
-export async function* runFlow(
+export async function* streamRun(
   session: ReadableSession,
-  { runId, after, answered = none, signal }: RunFlowOptions,
-): AsyncGenerator<ViewChange | Waiting, void, undefined> {
+  { runId, after, answered = noAnswers, signal }: RunFlowOptions,
+): AsyncGenerator<ViewChange | RunWaiting, void, undefined> {
   const view = createSessionView();
-  const approvals = await othersWaiting(session, answered);
+  const approvals = await listOpenApprovals(session, answered);
   // If nothing is asked or answered behind this place, no event tells that the run waits.
-  const isAsked = approvals.length === 0 || answered.size > 0 || (await asksAgain(session, runId, after));
-  const options = isAsked ? { after, ...(signal === undefined ? {} : { signal }) } : { after, follow: false };
+  const hasEventAhead = approvals.length === 0 || answered.size > 0 || (await suspendsAgain(session, runId, after));
+  const options = hasEventAhead ? { after, ...(signal === undefined ? {} : { signal }) } : { after, follow: false };
   for await (const item of session.events(options)) {
     if (!isOfRun(item, runId)) continue;
-    const waiting = await waitingAt(session, item, runId, answered);
+    const waiting = await findWaiting(session, item, runId, answered);
     yield* view.apply(item);
     if (waiting !== null) return yield { type: "waiting", approvals: waiting };
     if (item.type === "final") return;
   }
-  if (!isAsked) yield { type: "waiting", approvals };
+  if (!hasEventAhead) yield { type: "waiting", approvals };
 }
 
-const none: ReadonlySet<string> = new Set();
+const noAnswers: ReadonlySet<string> = new Set();
 
 /** An item that names no run belongs to the session, so to each of its runs. */
 function isOfRun(item: StreamItem, runId: string): boolean {
@@ -59,15 +59,15 @@ function isOfRun(item: StreamItem, runId: string): boolean {
 }
 
 /** What else waits, if questions were answered just now. */
-export async function othersWaiting(
+export async function listOpenApprovals(
   session: ReadableSession,
   answered: ReadonlySet<string>,
 ): Promise<readonly PendingApproval[]> {
-  return (await session.pendingApprovals()).filter((one) => !answered.has(questionKey(one)));
+  return (await session.pendingApprovals()).filter((candidate) => !answered.has(questionKey(candidate)));
 }
 
 /** What waits, if the run does nothing else since this item. */
-async function waitingAt(
+async function findWaiting(
   session: ReadableSession,
   item: StreamItem,
   runId: string,
@@ -78,19 +78,20 @@ async function waitingAt(
   if (item.type !== "suspended" && !(isAnswer && answered.has(questionKey(item)))) return null;
   // In this order: what waits again by now has an event behind this one.
   const { status } = await session.state();
-  const waiting = await othersWaiting(session, answered);
+  const waiting = await listOpenApprovals(session, answered);
   if (status !== "awaiting_human" || waiting.length === 0) return null;
-  if (item.type === "suspended" && !item.approvals.some((one) => isAmong(waiting, one))) return null;
+  if (item.type === "suspended" && !item.approvals.some((candidate) => includesApproval(waiting, candidate)))
+    return null;
   // More was asked since: the flow ends there.
-  return (await asksAgain(session, runId, formatCursor(item))) ? null : waiting;
+  return (await suspendsAgain(session, runId, formatCursor(item))) ? null : waiting;
 }
 
-function isAmong(waiting: readonly PendingApproval[], asked: PendingApproval): boolean {
-  return waiting.some((one) => questionKey(one) === questionKey(asked));
+function includesApproval(waiting: readonly PendingApproval[], approval: PendingApproval): boolean {
+  return waiting.some((candidate) => questionKey(candidate) === questionKey(approval));
 }
 
-async function asksAgain(session: ReadableSession, runId: string, after: number | string): Promise<boolean> {
-  for await (const later of session.events({ after, follow: false }))
-    if (later.type === "suspended" && later.runId === runId) return true;
+async function suspendsAgain(session: ReadableSession, runId: string, after: number | string): Promise<boolean> {
+  for await (const laterEvent of session.events({ after, follow: false }))
+    if (laterEvent.type === "suspended" && laterEvent.runId === runId) return true;
   return false;
 }

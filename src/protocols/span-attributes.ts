@@ -13,21 +13,21 @@ import type {
 } from "../index.js";
 import * as names from "./genai.js";
 
-export function runAttributes(
+export function toRunAttributes(
   started: TraceRecordOf<"run_started">,
   finished: TraceRecordOf<"run_finished">,
-  wanted: { readonly content: boolean; readonly principal: boolean },
+  include: { readonly content: boolean; readonly principal: boolean },
 ): Attributes {
   const { sessionId, runId, agent, input, parent, principal } = started;
   const parts = [{ type: "text", content: input }];
-  return withoutAbsent({
+  return omitUndefined({
     [names.operation]: names.operations.run,
     [names.agentName]: agent,
     [names.conversationId]: sessionId,
-    ...usageAttributes(finished.usage),
+    ...toUsageAttributes(finished.usage),
     [names.errorType]: finished.status === "failed" ? (finished.fault ?? finished.reason) : undefined,
-    [names.principal]: wanted.principal ? principal : undefined,
-    [names.inputMessages]: wanted.content ? JSON.stringify([{ role: "user", parts }]) : undefined,
+    [names.principal]: include.principal ? principal : undefined,
+    [names.inputMessages]: include.content ? JSON.stringify([{ role: "user", parts }]) : undefined,
     "pawl.run.id": runId,
     "pawl.run.status": finished.status,
     "pawl.run.reason": finished.reason,
@@ -38,23 +38,24 @@ export function runAttributes(
   });
 }
 
-export function attemptAttributes(
+export function toAttemptAttributes(
   attempt: TracedAttempt,
   { sessionId, modelCallIndex, messages, reused, promptCache, settings = {} }: TraceRecordOf<"step">,
 ): Attributes {
   const { model, usage, finishReason, failure, firstDeltaMs, text } = attempt;
-  const { provider, modelId } = partsOf(model);
-  return withoutAbsent({
+  const { provider, modelId } = parseModelId(model);
+  return omitUndefined({
     [names.operation]: names.operations.modelCall,
     [names.provider]: provider,
     [names.requestModel]: modelId,
-    ...settingsAttributes(settings),
+    ...toSettingsAttributes(settings),
     [names.conversationId]: sessionId,
     [names.finishReasons]: finishReason === undefined ? undefined : [finishReason.unified],
     [names.timeToFirstChunk]: firstDeltaMs === undefined ? undefined : firstDeltaMs / 1000,
-    ...usageAttributes(usage),
+    ...toUsageAttributes(usage),
     [names.errorType]: failure?.kind,
-    [names.outputMessages]: text === undefined ? undefined : outputMessages(text, finishReason?.unified ?? "error"),
+    [names.outputMessages]:
+      text === undefined ? undefined : formatOutputMessages(text, finishReason?.unified ?? "error"),
     "pawl.model_call.index": modelCallIndex,
     "pawl.model_call.attempt": attempt.attempt,
     "pawl.model_call.resends": attempt.resends,
@@ -64,7 +65,7 @@ export function attemptAttributes(
   });
 }
 
-function settingsAttributes(settings: NonNullable<TraceRecordOf<"step">["settings"]>): Attributes {
+function toSettingsAttributes(settings: NonNullable<TraceRecordOf<"step">["settings"]>): Attributes {
   const { stopSequences } = settings;
   return {
     [names.temperature]: settings.temperature,
@@ -80,21 +81,21 @@ function settingsAttributes(settings: NonNullable<TraceRecordOf<"step">["setting
   };
 }
 
-function outputMessages(text: string, finishReason: string): string {
+function formatOutputMessages(text: string, finishReason: string): string {
   return JSON.stringify([{ role: "assistant", parts: [{ type: "text", content: text }], finish_reason: finishReason }]);
 }
 
 /** Splits `provider/model`. An id without a slash has no provider. */
-function partsOf(model: string): { readonly provider?: string; readonly modelId: string } {
+function parseModelId(model: string): { readonly provider?: string; readonly modelId: string } {
   const slash = model.indexOf("/");
   if (slash < 1) return { modelId: model };
   const provider = model.slice(0, slash);
   return { provider: names.providers.get(provider) ?? provider, modelId: model.slice(slash + 1) };
 }
 
-export function callAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"step">): Attributes {
+export function toCallAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"step">): Attributes {
   const { name, toolCallId, outcome, callKey, ran, input, output, returned, waits, cut } = call;
-  return withoutAbsent({
+  return omitUndefined({
     [names.operation]: names.operations.toolCall,
     [names.toolName]: name,
     [names.toolCallId]: toolCallId,
@@ -111,8 +112,8 @@ export function callAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"s
   });
 }
 
-export function toolStepAttributes({ step, outcome, tries, output }: TracedToolStep): Attributes {
-  return withoutAbsent({
+export function toToolStepAttributes({ step, outcome, tries, output }: TracedToolStep): Attributes {
+  return omitUndefined({
     "pawl.tool_step.name": step,
     "pawl.tool_step.tries": tries,
     [names.errorType]: outcome === "ok" ? undefined : outcome,
@@ -120,8 +121,8 @@ export function toolStepAttributes({ step, outcome, tries, output }: TracedToolS
   });
 }
 
-export function waitAttributes(call: TracedCall, wait: TracedWait): Attributes {
-  return withoutAbsent({
+export function toWaitAttributes(call: TracedCall, wait: TracedWait): Attributes {
+  return omitUndefined({
     [names.toolName]: call.name,
     "pawl.call.key": call.callKey,
     "pawl.wait.for": wait.for,
@@ -130,8 +131,8 @@ export function waitAttributes(call: TracedCall, wait: TracedWait): Attributes {
   });
 }
 
-export function hookAttributes({ name, hook, outcome, message, durationMs, callKey }: TracedHook): Attributes {
-  return withoutAbsent({
+export function toHookAttributes({ name, hook, outcome, message, durationMs, callKey }: TracedHook): Attributes {
+  return omitUndefined({
     "pawl.hook.name": name,
     "pawl.hook.point": hook,
     "pawl.hook.outcome": outcome,
@@ -141,16 +142,16 @@ export function hookAttributes({ name, hook, outcome, message, durationMs, callK
   });
 }
 
-export function compactionAttributes(record: TraceRecordOf<"compaction">): Attributes {
-  return withoutAbsent({
+export function toCompactionAttributes(record: TraceRecordOf<"compaction">): Attributes {
+  return omitUndefined({
     "pawl.compaction.tokens_before": record.tokensBefore,
     "pawl.compaction.tokens_after": record.tokensAfter,
     [names.errorType]: record.fault,
   });
 }
 
-export function handoffAttributes({ callKey, from, to, messages }: TraceRecordOf<"handoff">): Attributes {
-  return withoutAbsent({
+export function toHandoffAttributes({ callKey, from, to, messages }: TraceRecordOf<"handoff">): Attributes {
+  return omitUndefined({
     "pawl.call.key": callKey,
     "pawl.handoff.from": from,
     "pawl.handoff.to": to,
@@ -158,7 +159,7 @@ export function handoffAttributes({ callKey, from, to, messages }: TraceRecordOf
   });
 }
 
-function usageAttributes(usage: Usage | undefined): Attributes {
+function toUsageAttributes(usage: Usage | undefined): Attributes {
   return {
     [names.inputTokens]: usage?.inputTokens,
     [names.outputTokens]: usage?.outputTokens,
@@ -169,6 +170,6 @@ function usageAttributes(usage: Usage | undefined): Attributes {
   };
 }
 
-function withoutAbsent(attributes: Attributes): Attributes {
+function omitUndefined(attributes: Attributes): Attributes {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }

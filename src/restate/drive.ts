@@ -6,7 +6,7 @@
  * 3. An invocation that is cut off leaves its sessions, so that the next one can drive them.
  */
 import { createWorker, PawlError, type Store, type WorkerReport, type WorkingAgent } from "../index.js";
-import { type Look, lookAtFamily } from "./family.js";
+import { type FamilyWork, findFamilyWork } from "./family.js";
 
 type WorkingSession = ReturnType<WorkingAgent["session"]>;
 
@@ -19,7 +19,7 @@ export type DispatchedAgent = Omit<WorkingAgent, "session"> & {
   };
 };
 
-export type DrivePlace = {
+export type DriveDeps = {
   readonly store: Store;
   readonly agents: readonly DispatchedAgent[];
   /** For how long calls that run may go on when the invocation is cut off, in milliseconds. */
@@ -31,18 +31,18 @@ export type DrivePlace = {
  * @param signal aborted when the invocation is cut off
  * @throws the error for which a session could not be carried on: the invocation is to be repeated
  */
-export async function driveFamily(sessionId: string, place: DrivePlace, signal: AbortSignal): Promise<Look> {
-  const { store, agents, graceMs } = place;
+export async function driveFamily(sessionId: string, deps: DriveDeps, signal: AbortSignal): Promise<FamilyWork> {
+  const { store, agents, graceMs } = deps;
   const driven = new Map<string, DispatchedAgent>();
   const errors: unknown[] = [];
-  let look: Look = { due: [], dueAt: null };
+  let work: FamilyWork = { due: [], dueAt: null };
   // The session itself is tried at once: whoever calls for a drive has mostly posted something to it.
-  let isTried = false;
+  let isFirstTried = false;
   const leave = (): void => {
-    for (const [id, agent] of driven) void agent.session(id).leave({ graceMs }).catch(nothingMore);
+    for (const [id, agent] of driven) void agent.session(id).leave({ graceMs }).catch(ignoreStoreError);
   };
   const onReport = (report: WorkerReport): void => {
-    if (report.type === "refused" && !isGone(report.error)) errors.push(report.error);
+    if (report.type === "refused" && !isUnknownSession(report.error)) errors.push(report.error);
     if (report.type === "left") driven.delete(report.sessionId);
     if (report.type !== "taken") return;
     const agent = agents.find(({ options }) => (options.name ?? "agent") === report.agent);
@@ -51,14 +51,14 @@ export async function driveFamily(sessionId: string, place: DrivePlace, signal: 
   };
   const due = async (now: number): Promise<readonly string[]> => {
     if (signal.aborted) return [];
-    if (!isTried) {
-      isTried = true;
+    if (!isFirstTried) {
+      isFirstTried = true;
       return [sessionId];
     }
-    look = await lookAtFamily(store, sessionId, now);
-    return look.due;
+    work = await findFamilyWork(store, sessionId, now);
+    return work.due;
   };
-  const worker = createWorker({ store: withDue(store, due), agents, onReport });
+  const worker = createWorker({ store: overrideDue(store, due), agents, onReport });
   signal.addEventListener("abort", leave, { once: true });
   try {
     await worker.runUntilIdle();
@@ -67,21 +67,21 @@ export async function driveFamily(sessionId: string, place: DrivePlace, signal: 
   }
   if (signal.aborted) throw new Error(`The invocation that drove session ${sessionId} was cut off.`);
   if (errors.length > 0) throw errors[0];
-  return look;
+  return work;
 }
 
 /** There is no such session, or no longer: nothing is to be done. */
-function isGone(error: unknown): boolean {
+function isUnknownSession(error: unknown): boolean {
   return error instanceof PawlError && error.code === "no_session";
 }
 
 /** The store has failed, or the session's children are not known: their leases end by themselves. */
-function nothingMore(error: unknown): void {
+function ignoreStoreError(error: unknown): void {
   if (!(error instanceof PawlError)) throw error;
 }
 
 /** The same store, in which only the sessions of one family are due. It may be an instance of a class. */
-function withDue(store: Store, due: Store["due"]): Store {
+function overrideDue(store: Store, due: Store["due"]): Store {
   return new Proxy(store, {
     get(_, name) {
       if (name === "due") return due;

@@ -4,7 +4,7 @@
 import { dueAt, hasCalls, initialState } from "../core/index.js";
 import type { SessionSummary, State, Status, Store } from "../index.js";
 
-export type Look = {
+export type FamilyWork = {
   /** The sessions that ask for a driver now. */
   readonly due: readonly string[];
   /** When the first session of the family asks for a driver, in epoch milliseconds; null if none does. */
@@ -15,17 +15,17 @@ export type Look = {
 const openStatuses = ["preparing", "model_running", "tool_running", "awaiting_human"] as const satisfies Status[];
 
 /** Among how many ended children, the newest ones, those are looked for that still have something to do. */
-const newestChildren = 100;
+const maxEndedChildren = 100;
 
 /** A run may go on in any session of the family: a child gives its result to its parent, and a parent may abort a child. */
-export async function lookAtFamily(store: Store, sessionId: string, now: number): Promise<Look> {
+export async function findFamilyWork(store: Store, sessionId: string, now: number): Promise<FamilyWork> {
   const due: string[] = [];
   const times: number[] = [];
-  const known = new Set<string>();
-  const open = [sessionId];
-  for (let id = open.shift(); id !== undefined; id = open.shift()) {
-    if (known.has(id)) continue;
-    known.add(id);
+  const visited = new Set<string>();
+  const queue = [sessionId];
+  for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
+    if (visited.has(id)) continue;
+    visited.add(id);
     // In this order: a message leaves the inbox in the commit that changes the state.
     const isPosted = (await store.inbox(id)).length > 0;
     const state = (await store.load(id))?.state ?? initialState;
@@ -33,8 +33,15 @@ export async function lookAtFamily(store: Store, sessionId: string, now: number)
     if (at !== null) times.push(at);
     if (at !== null && at <= now) due.push(id);
     const parent = state.session?.parent?.sessionId;
-    const below = [...(await store.list({ parent: id, status: openStatuses })), ...(await cutOffChildren(store, id))];
-    open.push(...(parent === undefined ? [] : [parent]), ...childrenIn(state), ...below.map((one) => one.sessionId));
+    const children = [
+      ...(await store.list({ parent: id, status: openStatuses })),
+      ...(await findCutOffChildren(store, id)),
+    ];
+    queue.push(
+      ...(parent === undefined ? [] : [parent]),
+      ...listWaitingChildren(state),
+      ...children.map((child) => child.sessionId),
+    );
   }
   return { due, dueAt: times.length === 0 ? null : Math.min(...times) };
 }
@@ -43,12 +50,12 @@ export async function lookAtFamily(store: Store, sessionId: string, now: number)
  * The children whose run is over, but whose process has not let go of them. It may have died after the parent had the result: then
  * neither the parent's state nor the child's status says that the child has a commit left to do.
  */
-async function cutOffChildren(store: Store, parent: string): Promise<readonly SessionSummary[]> {
-  return (await store.list({ parent, limit: newestChildren })).filter(({ holder }) => holder !== null);
+async function findCutOffChildren(store: Store, parent: string): Promise<readonly SessionSummary[]> {
+  return (await store.list({ parent, limit: maxEndedChildren })).filter(({ holder }) => holder !== null);
 }
 
 /** The children that a state waits for. They may have ended without having told it. */
-function childrenIn(state: State): readonly string[] {
+function listWaitingChildren(state: State): readonly string[] {
   if (!hasCalls(state)) return [];
   return state.calls.flatMap((call) => ("childId" in call && call.childId !== undefined ? [call.childId] : []));
 }

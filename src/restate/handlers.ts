@@ -8,15 +8,15 @@
  */
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { AbortOptions, Client, ClientRequest } from "../index.js";
-import { type DrivePlace, driveFamily } from "./drive.js";
+import { type DriveDeps, driveFamily } from "./drive.js";
 import {
   type AnswerRequest,
   checkRequest,
   type ObjectStatus,
+  parseWake,
   type ResultRequest,
   type SendRequest,
   type Wake,
-  wakeIn,
 } from "./requests.js";
 import type { RestateSdk } from "./sdk.js";
 
@@ -42,66 +42,67 @@ export type PawlHandlers = {
   readonly status: (context: ObjectSharedContext) => Promise<ObjectStatus>;
 };
 
-type Place = DrivePlace & {
+type HandlerDeps = DriveDeps & {
   readonly client: Client;
   /** Refuses what callers may not decide. @throws PawlError `bad_input` */
   readonly checkClient: (request: ClientRequest) => void;
 };
 
-export function createHandlers(sdk: RestateSdk, name: string, place: Place): PawlHandlers {
-  const { client, checkClient } = place;
+export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps): PawlHandlers {
+  const { client, checkClient } = deps;
   const { shared } = sdk.handlers.object;
-  const driver = (context: ObjectSharedContext) => context.objectSendClient<PawlHandlers>({ name }, context.key);
+  const createDriveClient = (context: ObjectSharedContext) =>
+    context.objectSendClient<PawlHandlers>({ name }, context.key);
 
   /** Not journaled: a message counts once, so a repetition does no harm, and Restate has one write less. */
-  async function posted<Result>(context: ObjectSharedContext, post: () => Promise<Result>): Promise<Result> {
+  async function postAndDrive<Result>(context: ObjectSharedContext, post: () => Promise<Result>): Promise<Result> {
     const result = await post();
-    driver(context).drive();
+    createDriveClient(context).drive();
     return result;
   }
 
-  async function drive(context: ObjectContext, given?: Wake): Promise<void> {
-    const wake = wakeIn(given);
+  async function drive(context: ObjectContext, rawWake?: Wake): Promise<void> {
+    const wake = parseWake(rawWake);
     const { attemptCompletedSignal: signal } = context.request();
-    const next = await context.run("drive", () => driveOnce(context.key, place, signal, wake?.tries ?? 0));
-    const sent = await context.get<number>(wakeKey);
+    const next = await context.run("drive", () => driveOnce(context.key, deps, signal, wake?.tries ?? 0));
+    const pendingAt = await context.get<number>(wakeKey);
     if (next === null) {
-      if (sent !== null) context.clear(wakeKey);
+      if (pendingAt !== null) context.clear(wakeKey);
       return;
     }
     // The one that was sent for this time has come: it is this one.
-    const pending = wake?.at === sent ? null : sent;
+    const otherPendingAt = wake?.at === pendingAt ? null : pendingAt;
     const { now, at, tries } = next;
-    if (pending !== null && pending > now && pending <= at) return;
+    if (otherPendingAt !== null && otherPendingAt > now && otherPendingAt <= at) return;
     context.set(wakeKey, at);
-    driver(context).drive({ at, tries }, sdk.rpc.sendOpts<Wake | undefined>({ delay: at - now }));
+    createDriveClient(context).drive({ at, tries }, sdk.rpc.sendOpts<Wake | undefined>({ delay: at - now }));
   }
 
   return {
     drive,
     send: shared(async (context: ObjectSharedContext, request: SendRequest) => {
       // It is the same in each attempt, so that they all begin one run.
-      const made = context.rand.uuidv4();
-      return posted(context, async () => {
+      const generatedRunId = context.rand.uuidv4();
+      return postAndDrive(context, async () => {
         const { input, options = {} } = checkRequest("send", request);
         checkClient({ input, options });
-        return client.session(context.key).send(input, { ...options, runId: options.runId ?? made });
+        return client.session(context.key).send(input, { ...options, runId: options.runId ?? generatedRunId });
       });
     }),
     answer: shared(async (context: ObjectSharedContext, request: AnswerRequest) =>
-      posted(context, async () => {
+      postAndDrive(context, async () => {
         const { callKey, decision, options } = checkRequest("answer", request);
         return client.session(context.key).answer(callKey, decision, options);
       }),
     ),
     provideResult: shared(async (context: ObjectSharedContext, request: ResultRequest) =>
-      posted(context, async () => {
+      postAndDrive(context, async () => {
         const { callKey, output, options } = checkRequest("provideResult", request);
         return client.session(context.key).provideResult(callKey, output, options);
       }),
     ),
     abort: shared(async (context: ObjectSharedContext, request?: AbortOptions) =>
-      posted(context, async () => client.session(context.key).abort(request)),
+      postAndDrive(context, async () => client.session(context.key).abort(request)),
     ),
     status: shared(async (context: ObjectSharedContext) => {
       const session = client.session(context.key);
@@ -114,23 +115,23 @@ export function createHandlers(sdk: RestateSdk, name: string, place: Place): Paw
 /** The key of the object's state under which the time stands that a later invocation is pending for. */
 const wakeKey = "wake";
 
-type Next = Wake & { readonly now: number };
+type NextWake = Wake & { readonly now: number };
 
 const firstRetryMs = 1_000;
-const longestRetryMs = 30_000;
+const maxRetryMs = 30_000;
 
 /** Drives the session, and says when that is to be done again; null if nothing is left that waits for a time. */
 async function driveOnce(
   sessionId: string,
-  place: DrivePlace,
+  deps: DriveDeps,
   signal: AbortSignal,
   tries: number,
-): Promise<Next | null> {
-  const { dueAt } = await driveFamily(sessionId, place, signal);
+): Promise<NextWake | null> {
+  const { dueAt } = await driveFamily(sessionId, deps, signal);
   const now = Date.now();
   if (dueAt === null) return null;
   if (dueAt > now) return { now, at: dueAt, tries: 0 };
   // Somebody else holds the session. If that is a process that died on another machine, its lease ends in a while.
-  const inMs = Math.min(longestRetryMs, firstRetryMs * 2 ** tries);
-  return { now, at: now + inMs, tries: tries + 1 };
+  const delayMs = Math.min(maxRetryMs, firstRetryMs * 2 ** tries);
+  return { now, at: now + delayMs, tries: tries + 1 };
 }

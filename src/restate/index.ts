@@ -63,18 +63,18 @@ export async function pawlObject(options: PawlObjectOptions): Promise<VirtualObj
     handlers: createHandlers(sdk, name, { store, agents, graceMs, checkClient, client: createClient({ store }) }),
     options: {
       // An attempt lasts as long as the run does.
-      inactivityTimeout: longestAttemptMs,
-      abortTimeout: longestAttemptMs,
+      inactivityTimeout: maxAttemptMs,
+      abortTimeout: maxAttemptMs,
       // A store may be away for long, and an agent may be missing until the next deployment.
       retryPolicy: { initialInterval: 100, exponentiationFactor: 2, maxInterval: 30_000, maxAttempts: 1_000_000 },
-      asTerminalError: (error: unknown) => refusalOf(sdk, error),
+      asTerminalError: (error: unknown) => toTerminalError(sdk, error),
     },
   });
 }
 
-const longestAttemptMs = 7 * 24 * 3_600_000;
+const maxAttemptMs = 7 * 24 * 3_600_000;
 
-const known: { readonly [Name in keyof PawlObjectOptions]-?: (value: unknown) => boolean } = {
+const optionChecks: { readonly [Name in keyof PawlObjectOptions]-?: (value: unknown) => boolean } = {
   store: (value) => typeof value === "object" && value !== null,
   agents: Array.isArray,
   clientOptions: (value) => value === undefined || Array.isArray(value),
@@ -86,23 +86,23 @@ function checkOptions(options: PawlObjectOptions): void {
   if (typeof options !== "object" || options === null)
     throw new PawlError("bad_configuration", "The options of pawlObject() must be an object.");
   for (const option of Object.keys(options))
-    if (!Object.hasOwn(known, option))
+    if (!Object.hasOwn(optionChecks, option))
       throw new PawlError(
         "bad_configuration",
-        `pawlObject() has no option ${JSON.stringify(option.slice(0, 100))}. It has ${Object.keys(known).join(", ")}.`,
+        `pawlObject() has no option ${JSON.stringify(option.slice(0, 100))}. It has ${Object.keys(optionChecks).join(", ")}.`,
       );
-  const wrong = Object.entries(known).find(
-    ([option, takes]) => !takes(Object.getOwnPropertyDescriptor(options, option)?.value),
+  const invalid = Object.entries(optionChecks).find(
+    ([option, isValid]) => !isValid(Object.getOwnPropertyDescriptor(options, option)?.value),
   );
-  if (wrong !== undefined)
+  if (invalid !== undefined)
     throw new PawlError(
       "bad_configuration",
-      `The option ${wrong[0]} of pawlObject() is missing or of a wrong kind. See PawlObjectOptions.`,
+      `The option ${invalid[0]} of pawlObject() is missing or of a wrong kind. See PawlObjectOptions.`,
     );
 }
 
 /** What a request cannot get however often it is repeated, by the code of the error. Everything else may pass. */
-const refusals: ReadonlyMap<string, number> = new Map([
+const terminalCodes: ReadonlyMap<string, number> = new Map([
   ["bad_input", 400],
   ["not_storable", 400],
   ["no_session", 404],
@@ -111,8 +111,8 @@ const refusals: ReadonlyMap<string, number> = new Map([
   ["session_busy", 409],
 ]);
 
-function refusalOf(sdk: RestateSdk, error: unknown): InstanceType<RestateSdk["TerminalError"]> | undefined {
-  const errorCode = error instanceof PawlError ? refusals.get(error.code) : undefined;
+function toTerminalError(sdk: RestateSdk, error: unknown): InstanceType<RestateSdk["TerminalError"]> | undefined {
+  const errorCode = error instanceof PawlError ? terminalCodes.get(error.code) : undefined;
   if (!(error instanceof PawlError) || errorCode === undefined) return undefined;
   return new sdk.TerminalError(`${error.code}: ${error.message}`, { errorCode });
 }

@@ -59,9 +59,9 @@ export type Wake = {
 /** The requests, by the handler that takes them. */
 type Requests = { readonly send: SendRequest; readonly answer: AnswerRequest; readonly provideResult: ResultRequest };
 
-type Names<Request> = { readonly [Name in keyof Request]-?: true };
+type FieldNames<Request> = { readonly [Name in keyof Request]-?: true };
 
-const fields: { readonly [Handler in keyof Requests]: Names<Requests[Handler]> } = {
+const requestFields: { readonly [Handler in keyof Requests]: FieldNames<Requests[Handler]> } = {
   send: { input: true, options: true },
   answer: { callKey: true, decision: true, options: true },
   provideResult: { callKey: true, output: true, options: true },
@@ -70,22 +70,22 @@ const fields: { readonly [Handler in keyof Requests]: Names<Requests[Handler]> }
 /** Gives the request back. @throws PawlError `bad_input` */
 export function checkRequest<Handler extends keyof Requests>(
   handler: Handler,
-  given: Requests[Handler],
+  request: Requests[Handler],
 ): Requests[Handler] {
-  const known = Object.keys(fields[handler]);
-  const { options } = Object(given) as { readonly options?: unknown };
-  if (!isObject(given) || (options !== undefined && !isObject(options)))
+  const known = Object.keys(requestFields[handler]);
+  const { options } = Object(request) as { readonly options?: unknown };
+  if (!isObject(request) || (options !== undefined && !isObject(options)))
     throw new PawlError(
       "bad_input",
       `${handler} takes an object with ${known.join(", ")}, of which options is an object. Send it as JSON.`,
     );
-  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  const unknown = Object.keys(request).find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new PawlError(
       "bad_input",
       `${handler} has no field ${JSON.stringify(unknown.slice(0, 100))}. It has ${known.join(", ")}.`,
     );
-  return given;
+  return request;
 }
 
 function isObject(value: unknown): boolean {
@@ -93,9 +93,9 @@ function isObject(value: unknown): boolean {
 }
 
 /** What was given to `drive`; null if it was called without a body. @throws PawlError `bad_input` */
-export function wakeIn(given: unknown): Wake | null {
-  if (given === undefined || given === null) return null;
-  const { at, tries } = Object(given) as { readonly at?: unknown; readonly tries?: unknown };
+export function parseWake(request: unknown): Wake | null {
+  if (request === undefined || request === null) return null;
+  const { at, tries } = Object(request) as { readonly at?: unknown; readonly tries?: unknown };
   if (typeof at === "number" && Number.isSafeInteger(tries) && Number(tries) >= 0) return { at, tries: Number(tries) };
   throw new PawlError("bad_input", "drive was given what it has not sent itself. Call it without a body.");
 }

@@ -10,7 +10,7 @@ export type RestateSdk = Pick<typeof Sdk, "handlers" | "object" | "rpc" | "Termi
 export async function importRestateSdk(): Promise<RestateSdk> {
   try {
     const sdk = await import("@restatedev/restate-sdk");
-    provideWithResolvers();
+    polyfillWithResolvers();
     return sdk;
   } catch (cause) {
     throw new PawlError(
@@ -22,7 +22,7 @@ export async function importRestateSdk(): Promise<RestateSdk> {
 }
 
 /** The SDK calls `Promise.withResolvers` in each invocation. Node has it from version 22 on, and keeps its own. */
-function provideWithResolvers(): void {
+function polyfillWithResolvers(): void {
   if ("withResolvers" in Promise) return;
   const value = function withResolvers<Value>() {
     let resolve: (value: Value | PromiseLike<Value>) => void = () => {};

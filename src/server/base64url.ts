@@ -10,5 +10,5 @@ export function toBase64url(bytes: Uint8Array): string {
 
 /** @throws Error if the text is none that `toBase64url` gives */
 export function fromBase64url(text: string): Uint8Array {
-  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
 }

@@ -7,53 +7,55 @@
  */
 import { PawlError } from "../index.js";
 import type { ByeReason } from "./client/index.js";
-import { beatFrame } from "./frames.js";
-import { enoughUnsent, type Sink } from "./sink.js";
+import { heartbeatFrame } from "./frames.js";
+import { type Sink, unsentHighWaterMark } from "./sink.js";
 import type { OpenStream } from "./watch.js";
 
 export type EventFormat = {
   readonly headers: { readonly [name: string]: string };
   /** The event that tells of a failure. */
-  readonly failure: (message: string) => object;
+  readonly formatFailure: (message: string) => object;
   /** What ends a whole stream; null for nothing. */
-  readonly end: string | null;
+  readonly endMarker: string | null;
   /**
    * How the client learns that the stream ends although its events go on: the connection breaks off ("cut"), or an event
    * tells it. Null: the client does not take the end of a stream for the end of its events.
    */
-  readonly early: "cut" | ((why: ByeReason) => object) | null;
+  readonly earlyEnd: "cut" | ((why: ByeReason) => object) | null;
 };
 
 const encoder = new TextEncoder();
 
-/** @param left is aborted when the other side has left */
-export function eventStream(
+/** @param connection is aborted when the other side has left */
+export function startEventStream(
   events: AsyncGenerator<object, void, undefined>,
-  left: AbortController,
+  connection: AbortController,
   sink: Sink,
-  { failure, end, early }: EventFormat,
+  { formatFailure, endMarker, earlyEnd }: EventFormat,
 ): OpenStream {
   let isQuiet = true;
   const write = (data: string): void => {
     isQuiet = false;
     sink.write(encoder.encode(`data: ${data}\n\n`));
   };
-  sink.onClose(() => left.abort());
+  sink.onClose(() => connection.abort());
   void pump();
 
   async function pump(): Promise<void> {
     try {
       for await (const event of events) {
-        if (left.signal.aborted) return;
+        if (connection.signal.aborted) return;
         write(JSON.stringify(event));
-        if (sink.unsent() > enoughUnsent) await sink.drained();
+        if (sink.unsentBytes() > unsentHighWaterMark) await sink.whenDrained();
       }
-      if (left.signal.aborted) return;
-      if (end !== null) write(end);
+      if (connection.signal.aborted) return;
+      if (endMarker !== null) write(endMarker);
     } catch (error) {
-      if (left.signal.aborted) return;
+      if (connection.signal.aborted) return;
       write(
-        JSON.stringify(failure(error instanceof PawlError ? error.message : "The stream broke off. Load it again.")),
+        JSON.stringify(
+          formatFailure(error instanceof PawlError ? error.message : "The stream broke off. Load it again."),
+        ),
       );
     }
     sink.end();
@@ -61,14 +63,14 @@ export function eventStream(
 
   return {
     bye(why) {
-      if (left.signal.aborted) return;
-      left.abort();
-      if (early === "cut") return sink.cut();
-      if (early !== null) write(JSON.stringify(early(why)));
+      if (connection.signal.aborted) return;
+      connection.abort();
+      if (earlyEnd === "cut") return sink.destroy();
+      if (earlyEnd !== null) write(JSON.stringify(earlyEnd(why)));
       sink.end();
     },
-    beat() {
-      if (isQuiet) sink.write(beatFrame);
+    heartbeat() {
+      if (isQuiet) sink.write(heartbeatFrame);
       isQuiet = true;
     },
   };

@@ -4,98 +4,98 @@
  */
 import { createStreamRedaction, type FamilyItem, type Redact, type StreamItem } from "../index.js";
 import type { ControlFrame, LiveSource } from "./client/index.js";
-import { beatFrame, byeFrame, controlFrame, retryFrame } from "./frames.js";
-import { askEveryMs } from "./read-right.js";
-import { enoughUnsent, type Sink } from "./sink.js";
+import { createByeFrame, encodeControlFrame, heartbeatFrame, retryFrame } from "./frames.js";
+import { recheckEveryMs } from "./read-permission.js";
+import { type Sink, unsentHighWaterMark } from "./sink.js";
 import type { OpenStream } from "./watch.js";
 
-export type FamilyRules = {
+export type FamilyStreamDeps = {
   readonly redact: Redact;
   /** Whether a session of the family may be shown. Asked about each at most once a second. */
   readonly mayRead: (sessionId: string) => Promise<boolean>;
-  readonly live: LiveNews;
+  readonly live: LiveSourceState;
 };
 
 /** Where the live items of the session at the top come from, as far as this is known, and who is told when it changes. */
-export type LiveNews = { latest: LiveSource; onChange: (live: LiveSource) => void };
+export type LiveSourceState = { latest: LiveSource; onChange: (live: LiveSource) => void };
 
 const encoder = new TextEncoder();
 
 /**
  * @param opening the first frame, except for where live items come from
- * @param left is aborted when the stream has ended
+ * @param connection is aborted when the stream has ended
  */
-export function familyStream(
+export function startFamilyStream(
   items: AsyncIterable<FamilyItem>,
   opening: Omit<Extract<ControlFrame, { readonly type: "open" }>, "live">,
-  left: AbortController,
-  { redact, mayRead, live }: FamilyRules,
+  connection: AbortController,
+  { redact, mayRead, live }: FamilyStreamDeps,
   sink: Sink,
 ): OpenStream {
   let isQuiet = true;
-  let isOver = false;
+  let isClosed = false;
   const write = (bytes: Uint8Array): void => {
-    if (isOver) return;
+    if (isClosed) return;
     isQuiet = false;
     sink.write(bytes);
   };
 
   function end(bytes: Uint8Array): void {
-    if (isOver) return;
+    if (isClosed) return;
     write(bytes);
-    isOver = true;
+    isClosed = true;
     sink.end();
-    left.abort();
+    connection.abort();
   }
 
   async function pump(): Promise<void> {
-    const shown = createFamilyRedaction(redact);
+    const redactItem = createFamilyRedaction(redact);
     const isReadable = createReadableCheck(mayRead);
     write(retryFrame);
-    write(controlFrame({ ...opening, live: live.latest }));
-    live.onChange = (found) => write(controlFrame({ type: "live", live: found }));
+    write(encodeControlFrame({ ...opening, live: live.latest }));
+    live.onChange = (source) => write(encodeControlFrame({ type: "live", live: source }));
     for await (const item of items) {
       // The right to the session at the top is that to the stream.
       if (item.depth > 0 && !(await isReadable(item.sessionId))) continue;
-      for (const one of shown(item)) {
-        if (isOver) return;
-        write(frameOf(one));
+      for (const redacted of redactItem(item)) {
+        if (isClosed) return;
+        write(encodeFamilyItem(redacted));
       }
-      if (sink.unsent() > enoughUnsent) await sink.drained();
+      if (sink.unsentBytes() > unsentHighWaterMark) await sink.whenDrained();
     }
-    end(byeFrame("drain"));
+    end(createByeFrame("drain"));
   }
 
   sink.onClose(() => {
-    isOver = true;
-    left.abort();
+    isClosed = true;
+    connection.abort();
   });
-  pump().catch(() => end(byeFrame("error")));
+  pump().catch(() => end(createByeFrame("error")));
   return {
-    bye: (why, retryMs) => end(byeFrame(why, retryMs)),
-    beat() {
-      if (isQuiet && !isOver) sink.write(beatFrame);
+    bye: (why, retryMs) => end(createByeFrame(why, retryMs)),
+    heartbeat() {
+      if (isQuiet && !isClosed) sink.write(heartbeatFrame);
       isQuiet = true;
     },
   };
 }
 
 /** A session that was refused once stays out of the stream: what came between would be missing. */
-function createReadableCheck(mayRead: FamilyRules["mayRead"]): (sessionId: string) => Promise<boolean> {
-  const askedAt = new Map<string, number>();
-  const refused = new Set<string>();
+function createReadableCheck(mayRead: FamilyStreamDeps["mayRead"]): (sessionId: string) => Promise<boolean> {
+  const checkedAt = new Map<string, number>();
+  const deniedIds = new Set<string>();
   return async (sessionId) => {
-    if (refused.has(sessionId)) return false;
-    const at = Date.now();
-    if (at - (askedAt.get(sessionId) ?? Number.NEGATIVE_INFINITY) < askEveryMs) return true;
-    askedAt.set(sessionId, at);
+    if (deniedIds.has(sessionId)) return false;
+    const now = Date.now();
+    if (now - (checkedAt.get(sessionId) ?? Number.NEGATIVE_INFINITY) < recheckEveryMs) return true;
+    checkedAt.set(sessionId, now);
     if (await mayRead(sessionId)) return true;
-    refused.add(sessionId);
+    deniedIds.add(sessionId);
     return false;
   };
 }
 
-function frameOf(item: FamilyItem): Uint8Array {
+function encodeFamilyItem(item: FamilyItem): Uint8Array {
   const id = "cursor" in item ? `id: ${item.cursor}\n` : "";
   const data = item.type === "delta" ? { n: 1, ...item } : item;
   return encoder.encode(`${id}data: ${JSON.stringify(data)}\n\n`);
@@ -107,16 +107,16 @@ function createFamilyRedaction(redact: Redact): (item: FamilyItem) => readonly F
   return (item) => {
     if (item.type === "children_omitted") return [item];
     const { sessionId, parent, depth } = item;
-    const clean = bySession.get(sessionId) ?? createStreamRedaction(redact);
-    bySession.set(sessionId, clean);
+    const redactItem = bySession.get(sessionId) ?? createStreamRedaction(redact);
+    bySession.set(sessionId, redactItem);
     const family = { sessionId, depth, ...(parent === undefined ? {} : { parent }) };
     const cursor = "cursor" in item ? { cursor: item.cursor } : {};
-    const cleaned = clean(item as StreamItem).map((one) => {
-      const isEvent = "seq" in one;
-      return { ...one, ...family, ...(isEvent ? cursor : {}) } as FamilyItem;
+    const redactedItems = redactItem(item as StreamItem).map((redacted) => {
+      const isEvent = "seq" in redacted;
+      return { ...redacted, ...family, ...(isEvent ? cursor : {}) } as FamilyItem;
     });
     // The end of a run ends what is held back of its session.
     if (item.type === "final") bySession.delete(sessionId);
-    return cleaned;
+    return redactedItems;
   };
 }

@@ -15,7 +15,7 @@ export type SharedFrame = {
   /** The run that it belongs to; null for those of the session. */
   readonly runId: string | null;
   /** The run whose end it is. */
-  readonly ends: string | null;
+  readonly endsRunId: string | null;
 };
 
 const encoder = new TextEncoder();
@@ -24,39 +24,39 @@ const encoder = new TextEncoder();
 const defaultRetryMs = 1_500;
 
 export const retryFrame = encoder.encode(`retry: ${defaultRetryMs}\n\n`);
-export const beatFrame = encoder.encode(": beat\n\n");
+export const heartbeatFrame = encoder.encode(": beat\n\n");
 
-export function controlFrame(frame: ControlFrame | ListFrame | SnapshotFrame): Uint8Array {
+export function encodeControlFrame(frame: ControlFrame | ListFrame | SnapshotFrame): Uint8Array {
   return encoder.encode(`data: ${JSON.stringify(frame)}\n\n`);
 }
 
 /** The last frame of a stream. */
-export function byeFrame(why: ByeReason, retryMs = defaultRetryMs): Uint8Array {
-  return controlFrame({ type: "bye", why, retryMs });
+export function createByeFrame(why: ByeReason, retryMs = defaultRetryMs): Uint8Array {
+  return encodeControlFrame({ type: "bye", why, retryMs });
 }
 
 /** The frame of an item. Deltas have frames of their own: `deltaFrame`. */
-export function itemFrame(item: Exclude<StreamItem, { readonly type: "delta" }>): SharedFrame {
+export function createItemFrame(item: Exclude<StreamItem, { readonly type: "delta" }>): SharedFrame {
   const cursor = "seq" in item ? cursorAfter(item) : null;
   const id = cursor === null ? "" : `id: ${formatCursor(cursor)}\n`;
   return {
     bytes: encoder.encode(`${id}data: ${JSON.stringify(item)}\n\n`),
     cursor,
-    runId: runOf(item),
-    ends: item.type === "final" ? item.runId : null,
+    runId: findRunId(item),
+    endsRunId: item.type === "final" ? item.runId : null,
   };
 }
 
-export function deltaFrame(frame: DeltaFrame): SharedFrame {
+export function createDeltaFrame(frame: DeltaFrame): SharedFrame {
   return {
     bytes: encoder.encode(`data: ${JSON.stringify(frame)}\n\n`),
     cursor: null,
     runId: frame.delta.runId,
-    ends: null,
+    endsRunId: null,
   };
 }
 
-function runOf(item: Exclude<StreamItem, { readonly type: "delta" }>): string | null {
+function findRunId(item: Exclude<StreamItem, { readonly type: "delta" }>): string | null {
   if ("runId" in item && typeof item.runId === "string") return item.runId;
   if ("callKey" in item && typeof item.callKey === "string") return item.callKey.split("/").slice(0, -2).join("/");
   return null;

@@ -1,35 +1,40 @@
 /**
  * From a request to its answer: host and origin, then the principal, then its scope, then the route.
  */
-import type { Answer } from "./answer.js";
+
+import { authenticateRequest, isStillAuthorized } from "./authenticate.js";
+import { encodeResponse, type HandledRequest, toResponse } from "./encode-response.js";
 import type { Handlers } from "./handlers.js";
-import { isLetIn, principalOf } from "./let-in.js";
-import { createListener, httpOptionsFor } from "./node-listener.js";
-import { checkOrigin, corsHeaders, preflight } from "./origin.js";
-import { type Principal, randomText } from "./principal.js";
-import { readBody } from "./request.js";
-import { type Asked, findRoute, mountedPaths, type Route } from "./route.js";
+import { createHttpOptions, createListener } from "./node-listener.js";
+import { checkOrigin, corsHeaders, respondToPreflight } from "./origin.js";
+import { type Principal, randomBase64url } from "./principal.js";
+import { readBody } from "./read-body.js";
+import { findRoute, listMountedPaths, type Route, type RouteRequest } from "./route.js";
+import type { RouteResponse } from "./route-response.js";
 import { isPageLoad } from "./routes/inspector.js";
 import type { ServerContext } from "./server-context.js";
-import { errorAnswer, ServerError } from "./server-error.js";
+import { ServerError, toErrorResponse } from "./server-error.js";
 import { parseQuery } from "./shape.js";
-import { type Handled, toResponse, written } from "./written.js";
 
 /**
  * @param routes what the server answers
  * @param track is given each answer before it is there
  */
-export function handlersOf(
+export function createHandlers(
   context: ServerContext,
   routes: readonly Route[],
-  track: (answer: Promise<Handled>) => Promise<Handled>,
+  track: (response: Promise<HandledRequest>) => Promise<HandledRequest>,
 ): Handlers {
   const { limits } = context.settings;
-  const answer = (request: Request, port: number | null) => track(handle(request, context, routes, port));
+  const response = (request: Request, port: number | null) => track(handle(request, context, routes, port));
   return {
-    fetch: async (request) => toResponse(await answer(request, null)),
-    listener: createListener(async (request, port) => written(await answer(request, port)), limits, context.isDraining),
-    httpOptions: httpOptionsFor(limits),
+    fetch: async (request) => toResponse(await response(request, null)),
+    listener: createListener(
+      async (request, port) => encodeResponse(await response(request, port)),
+      limits,
+      context.isDraining,
+    ),
+    httpOptions: createHttpOptions(limits),
   };
 }
 
@@ -47,68 +52,80 @@ async function handle(
   context: ServerContext,
   routes: readonly Route[],
   port: number | null,
-): Promise<Handled> {
+): Promise<HandledRequest> {
   const { settings } = context;
-  const requestId = randomText(9);
+  const requestId = randomBase64url(9);
   const headers = { ...safeHeaders, ...corsHeaders(request, settings), "x-request-id": requestId };
-  const line = { principal: null as string | null, action: "unknown", sessionId: null as string | null };
+  const logLine = { principal: null as string | null, action: "unknown", sessionId: null as string | null };
   const log = (status: number, error?: unknown) =>
-    settings.log({ at: Date.now(), requestId, ...line, status, ...(error === undefined ? {} : { error }) });
+    settings.log({ at: Date.now(), requestId, ...logLine, status, ...(error === undefined ? {} : { error }) });
   try {
     checkOrigin(request, settings, port, isPageLoad(request, settings));
-    const allowed = preflight(request, settings);
-    if (allowed !== null) return { answer: { status: 204, bytes: null }, headers: Object.fromEntries(allowed.headers) };
-    const { route, params, url } = routeOf(request, context, routes);
-    line.action = route.action;
-    line.sessionId = route.ofSession === true ? (params.id ?? null) : null;
-    const principal = route.scope === null ? nobody : await principalOf(request, context);
-    line.principal = principal.id;
-    const answer = await answerOf(
-      { request, requestId, principal, params, isStillLetIn: () => isLetIn(request, context, principal, route) },
+    const preflightResponse = respondToPreflight(request, settings);
+    if (preflightResponse !== null)
+      return { routeResponse: { status: 204, bytes: null }, headers: Object.fromEntries(preflightResponse.headers) };
+    const { route, params, url } = resolveRoute(request, context, routes);
+    logLine.action = route.action;
+    logLine.sessionId = route.ofSession === true ? (params.id ?? null) : null;
+    const principal = route.scope === null ? anonymous : await authenticateRequest(request, context);
+    logLine.principal = principal.id;
+    const response = await dispatch(
+      {
+        request,
+        requestId,
+        principal,
+        params,
+        isStillAuthorized: () => isStillAuthorized(request, context, principal, route),
+      },
       route,
       url,
       context,
     );
-    line.sessionId ??= madeBy(answer);
-    context.requests.answered(line.action, answer.status);
-    if (route.method !== "GET") log(answer.status);
-    return { answer, headers };
+    logLine.sessionId ??= findCreatedSessionId(response);
+    context.requestMetrics.recordResponse(logLine.action, response.status);
+    if (route.method !== "GET") log(response.status);
+    return { routeResponse: response, headers };
   } catch (error) {
-    const failed = errorAnswer(error, requestId);
-    context.requests.answered(line.action, failed.status);
-    if (failed.cause !== undefined) log(failed.status, failed.cause);
-    return { answer: { status: failed.status, json: failed.body, headers: failed.headers }, headers };
+    const errorResponse = toErrorResponse(error, requestId);
+    context.requestMetrics.recordResponse(logLine.action, errorResponse.status);
+    if (errorResponse.cause !== undefined) log(errorResponse.status, errorResponse.cause);
+    return {
+      routeResponse: { status: errorResponse.status, json: errorResponse.body, headers: errorResponse.headers },
+      headers,
+    };
   }
 }
 
 /** The session that an answer says it has made. */
-function madeBy(answer: Answer): string | null {
-  const { sessionId } = ("json" in answer ? answer.json : {}) as { readonly sessionId?: unknown };
+function findCreatedSessionId(response: RouteResponse): string | null {
+  const { sessionId } = ("json" in response ? response.json : {}) as { readonly sessionId?: unknown };
   return typeof sessionId === "string" ? sessionId : null;
 }
 
-const nobody: Principal = { id: "", scopes: [] };
+const anonymous: Principal = { id: "", scopes: [] };
 
-function routeOf(request: Request, { settings }: ServerContext, routes: readonly Route[]) {
+function resolveRoute(request: Request, { settings }: ServerContext, routes: readonly Route[]) {
   const url = new URL(request.url);
-  const tries = mountedPaths(url.pathname, settings.basePath).map((path) => findRoute(routes, request.method, path));
-  for (const found of tries) if (found.type === "found") return { ...found, url };
-  for (const found of tries)
-    if (found.type === "other_method")
-      throw new ServerError("method_not_allowed", `This address takes ${found.allowed.join(", ")}.`);
+  const matches = listMountedPaths(url.pathname, settings.basePath).map((path) =>
+    findRoute(routes, request.method, path),
+  );
+  for (const match of matches) if (match.type === "found") return { ...match, url };
+  for (const match of matches)
+    if (match.type === "other_method")
+      throw new ServerError("method_not_allowed", `This address takes ${match.allowed.join(", ")}.`);
   throw new ServerError(
     "not_found",
     "There is nothing at this address. See /openapi.json. A server that is mounted below a path may need its option basePath.",
   );
 }
 
-async function answerOf(
-  asked: Pick<Asked, "request" | "requestId" | "principal" | "params" | "isStillLetIn">,
+async function dispatch(
+  routeRequest: Pick<RouteRequest, "request" | "requestId" | "principal" | "params" | "isStillAuthorized">,
   route: Route,
   url: URL,
   context: ServerContext,
-): Promise<Answer> {
-  const { request, principal } = asked;
+): Promise<RouteResponse> {
+  const { request, principal } = routeRequest;
   const { settings, usage } = context;
   if (route.scope !== null && !principal.scopes.includes(route.scope))
     throw new ServerError("forbidden", `This needs the scope ${route.scope}.`);
@@ -121,5 +138,5 @@ async function answerOf(
     route.query ?? { type: "object", properties: {}, additionalProperties: false },
   );
   const body = route.body === undefined ? {} : await readBody(request, route.body, settings.limits);
-  return route.handle({ ...asked, query, body }, context);
+  return route.handle({ ...routeRequest, query, body }, context);
 }

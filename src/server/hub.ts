@@ -10,16 +10,16 @@
 import type { StreamItem } from "../index.js";
 import { createSessionView } from "../view/session-view.js";
 import type { ByeReason, LiveSource, SnapshotFrame } from "./client/index.js";
-import { controlFrame, deltaFrame, itemFrame, type SharedFrame } from "./frames.js";
+import { createDeltaFrame, createItemFrame, encodeControlFrame, type SharedFrame } from "./frames.js";
 
 /** Somebody who watches a session. */
 export type Watcher = {
   /** Sends a frame, if the watcher wants it. */
   readonly send: (frame: SharedFrame) => void;
   /** Sends a control frame, or what is not shared. */
-  readonly tell: (bytes: Uint8Array) => void;
+  readonly sendControl: (bytes: Uint8Array) => void;
   /** Says why, and ends the stream. */
-  readonly bye: (why: ByeReason) => void;
+  readonly bye: (reason: ByeReason) => void;
 };
 
 export type HubSource = {
@@ -27,17 +27,17 @@ export type HubSource = {
    * The items of the session behind the present end of its log, until the signal is aborted. Deltas of one text that wait
    * are joined. `onLive` is told where live items come from, at first and whenever that changes.
    */
-  readonly items: (signal: AbortSignal, onLive: (live: LiveSource) => void) => AsyncIterable<StreamItem>;
+  readonly openItems: (signal: AbortSignal, onLive: (liveSource: LiveSource) => void) => AsyncIterable<StreamItem>;
 };
 
 export type Hub = {
-  readonly live: () => LiveSource;
+  readonly liveSource: () => LiveSource;
   /**
    * Joins: what follows is sent to the watcher. Gives the message that is being streamed by now; null if the hub is over,
    * because its last watcher has left.
    */
-  readonly join: (watcher: Watcher) => { readonly snapshot: SnapshotFrame | null } | null;
-  readonly leave: (watcher: Watcher) => void;
+  readonly addWatcher: (watcher: Watcher) => { readonly snapshot: SnapshotFrame | null } | null;
+  readonly removeWatcher: (watcher: Watcher) => void;
 };
 
 /**
@@ -50,55 +50,55 @@ function pauseMs(watchers: number): number {
 }
 
 /** @param onEmpty called when the last watcher has left */
-export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () => void): Hub {
+export function createHub(source: HubSource, initialLiveSource: LiveSource, onEmpty: () => void): Hub {
   const watchers = new Set<Watcher>();
   const view = createSessionView();
-  const over = new AbortController();
-  let live = firstLive;
+  const lifetime = new AbortController();
+  let liveSource = initialLiveSource;
   let started = false;
 
   function publish(frame: SharedFrame): void {
     for (const watcher of watchers) watcher.send(frame);
   }
 
-  function take(item: StreamItem): void {
+  function publishItem(item: StreamItem): void {
     view.apply(item);
-    if (item.type === "delta") publish(deltaFrame({ n: 1, ...item }));
-    else publish(itemFrame(item));
+    if (item.type === "delta") publish(createDeltaFrame({ n: 1, ...item }));
+    else publish(createItemFrame(item));
   }
 
-  function tellLive(found: LiveSource): void {
-    if (found === live || over.signal.aborted) return;
-    live = found;
-    for (const watcher of watchers) watcher.tell(controlFrame({ type: "live", live }));
+  function publishLiveSource(newSource: LiveSource): void {
+    if (newSource === liveSource || lifetime.signal.aborted) return;
+    liveSource = newSource;
+    for (const watcher of watchers) watcher.sendControl(encodeControlFrame({ type: "live", live: liveSource }));
   }
 
   async function follow(): Promise<void> {
-    let why: ByeReason = "drain";
+    let reason: ByeReason = "drain";
     try {
-      for await (const item of source.items(over.signal, tellLive)) {
-        take(item);
+      for await (const item of source.openItems(lifetime.signal, publishLiveSource)) {
+        publishItem(item);
         if (item.type === "delta" && "text" in item.delta) await pause(pauseMs(watchers.size));
       }
     } catch {
-      why = "error";
+      reason = "error";
     }
-    for (const watcher of [...watchers]) watcher.bye(why);
+    for (const watcher of [...watchers]) watcher.bye(reason);
   }
 
   return {
-    live: () => live,
-    join(watcher) {
-      if (over.signal.aborted) return null;
+    liveSource: () => liveSource,
+    addWatcher(watcher) {
+      if (lifetime.signal.aborted) return null;
       watchers.add(watcher);
       if (!started) void follow();
       started = true;
       return { snapshot: view.snapshot().streamed };
     },
-    leave(watcher) {
+    removeWatcher(watcher) {
       watchers.delete(watcher);
-      if (watchers.size > 0 || over.signal.aborted) return;
-      over.abort();
+      if (watchers.size > 0 || lifetime.signal.aborted) return;
+      lifetime.abort();
       onEmpty();
     },
   };

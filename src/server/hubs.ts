@@ -5,56 +5,56 @@
 import type { Client, Redact, SessionSource } from "../index.js";
 import { afterEntry } from "../stream/cursor.js";
 import type { LiveSource } from "./client/index.js";
+import type { FindReadingAgent } from "./find-reading-agent.js";
 import { createHub, type Hub, type HubSource } from "./hub.js";
 import type { LoneRuns } from "./lone-runs.js";
 import type { Links } from "./peers/links.js";
-import type { ReadingAgent } from "./reading-agent.js";
-import { redacted } from "./redacted-items.js";
+import { redactItems } from "./redact-items.js";
 
 export type Hubs = {
-  readonly of: (sessionId: string) => Promise<Hub>;
-  readonly live: (sessionId: string) => Promise<LiveSource>;
+  readonly getOrOpen: (sessionId: string) => Promise<Hub>;
+  readonly liveSource: (sessionId: string) => Promise<LiveSource>;
 };
 
-export type HubParts = {
+export type HubsDeps = {
   readonly links: Links;
-  readonly alone: LoneRuns | null;
+  readonly loneRuns: LoneRuns | null;
   readonly client: Client;
-  readonly agentFor: ReadingAgent;
+  readonly findReadingAgent: FindReadingAgent;
   readonly redact: Redact;
 };
 
-export function createHubs(parts: HubParts): Hubs {
+export function createHubs(deps: HubsDeps): Hubs {
   const hubs = new Map<string, Promise<Hub>>();
 
   async function open(sessionId: string): Promise<Hub> {
-    const { seq, session } = await parts.client.session(sessionId).state();
-    const agent = await parts.agentFor(sessionId, session);
+    const { seq, session } = await deps.client.session(sessionId).state();
+    const agent = await deps.findReadingAgent(sessionId, session);
     // The handle of a session is made when it is used: a hub in whose session nothing happens does not hold one.
-    const events: SessionSource["events"] = (options) => (agent ?? parts.client).session(sessionId).events(options);
+    const events: SessionSource["events"] = (options) => (agent ?? deps.client).session(sessionId).events(options);
     const after = afterEntry(seq);
-    const items: HubSource["items"] = (signal, onLive) =>
-      redacted(parts.links.items({ id: sessionId, events }, after, { signal, onLive }), parts.redact);
-    const live = await parts.links.live(sessionId);
-    const leave = parts.alone?.joined(sessionId);
-    return createHub({ items }, live, () => {
+    const openItems: HubSource["openItems"] = (signal, onLive) =>
+      redactItems(deps.links.items({ id: sessionId, events }, after, { signal, onLive }), deps.redact);
+    const liveSource = await deps.links.liveSource(sessionId);
+    const streamClosed = deps.loneRuns?.streamOpened(sessionId);
+    return createHub({ openItems }, liveSource, () => {
       hubs.delete(sessionId);
-      leave?.();
+      streamClosed?.();
     });
   }
 
   return {
-    of(sessionId) {
-      const known = hubs.get(sessionId);
-      if (known !== undefined) return known;
+    getOrOpen(sessionId) {
+      const existing = hubs.get(sessionId);
+      if (existing !== undefined) return existing;
       const opening = open(sessionId);
       hubs.set(sessionId, opening);
       opening.catch(() => hubs.delete(sessionId));
       return opening;
     },
-    async live(sessionId) {
-      const known = await hubs.get(sessionId)?.catch(() => undefined);
-      return known?.live() ?? parts.links.live(sessionId);
+    async liveSource(sessionId) {
+      const existing = await hubs.get(sessionId)?.catch(() => undefined);
+      return existing?.liveSource() ?? deps.links.liveSource(sessionId);
     },
   };
 }

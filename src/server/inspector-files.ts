@@ -5,10 +5,10 @@
 
 export type InspectorFile = { readonly name: string; readonly type: string; readonly text: string };
 
-type Built = { readonly page: string; readonly files: readonly InspectorFile[] };
+type InspectorBuild = { readonly page: string; readonly files: readonly InspectorFile[] };
 
-const built: Built = await import(new URL("../../dist/inspector/files.js", import.meta.url).href);
+const build: InspectorBuild = await import(new URL("../../dist/inspector/files.js", import.meta.url).href);
 
 /** The page, with `{{base}}` for the path under which the server is mounted. */
-export const page = built.page;
-export const files = built.files;
+export const page = build.page;
+export const files = build.files;

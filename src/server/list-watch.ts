@@ -10,136 +10,136 @@ import { pendingApprovals, type SessionInfo, type SessionSummary, type Store } f
 import type { ApprovalCount, ListedSession, ListFrame } from "./client/index.js";
 
 export type ListWatcher = {
-  readonly tell: (frame: ListFrame) => void;
+  readonly notify: (frame: ListFrame) => void;
   /** Whether this session may be told of. */
-  readonly mayRead: (sessionId: string, info: SessionInfo | null) => Promise<boolean>;
+  readonly canRead: (sessionId: string, info: SessionInfo | null) => Promise<boolean>;
   /** Whether the principal may answer the calls of this session; null if it may answer none at all. */
-  readonly mayAnswer: ((sessionId: string, info: SessionInfo | null) => Promise<boolean>) | null;
+  readonly canAnswer: ((sessionId: string, info: SessionInfo | null) => Promise<boolean>) | null;
 };
 
 export type ListWatch = {
   /** Joins; gives how many calls wait by now, null for those who answer none. */
-  readonly join: (watcher: ListWatcher) => Promise<ApprovalCount | null>;
-  readonly leave: (watcher: ListWatcher) => void;
+  readonly addWatcher: (watcher: ListWatcher) => Promise<ApprovalCount | null>;
+  readonly removeWatcher: (watcher: ListWatcher) => void;
 };
 
-export type ListSource = {
+export type ListWatchDeps = {
   readonly store: Store;
-  readonly infoOf: (summary: Pick<SessionSummary, "sessionId" | "info">) => Promise<SessionInfo | null>;
-  readonly listed: (summary: SessionSummary, info: SessionInfo | null) => Promise<ListedSession>;
+  readonly loadInfo: (summary: Pick<SessionSummary, "sessionId" | "info">) => Promise<SessionInfo | null>;
+  readonly loadListedSession: (summary: SessionSummary, info: SessionInfo | null) => Promise<ListedSession>;
 };
 
 const gatherMs = 250;
 const sweepMs = 5_000;
 /** Sessions that a sweep looks at, and that may change at once before all lists are loaded again. */
-const most = 200;
-const mostApprovals = 500;
+const maxSessions = 200;
+const maxApprovals = 500;
 
-export function createListWatch({ store, infoOf, listed }: ListSource): ListWatch {
+export function createListWatch({ store, loadInfo, loadListedSession }: ListWatchDeps): ListWatch {
   const watchers = new Map<ListWatcher, ApprovalCount | null>();
   const changed = new Set<string>();
-  const known = new Map<string, string>();
+  const fingerprints = new Map<string, string>();
   let stop: (() => void) | null = null;
   let timer: ReturnType<typeof setTimeout> | null = null;
-  let telling = false;
+  let isNotifying = false;
 
-  function note(sessionId: string): void {
+  function markChanged(sessionId: string): void {
     changed.add(sessionId);
-    if (timer === null && !telling) timer = setTimeout(() => void tell(), gatherMs);
+    if (timer === null && !isNotifying) timer = setTimeout(() => void notify(), gatherMs);
   }
 
-  function start(): () => void {
-    const lookAgain = () => void sweep(true).catch(() => {});
-    const unwatch = store.watch(({ sessionId }) => (sessionId === undefined ? lookAgain() : note(sessionId)));
-    const sweeping = setInterval(lookAgain, sweepMs);
+  function startWatching(): () => void {
+    const sweepAgain = () => void sweep(true).catch(() => {});
+    const unwatch = store.watch(({ sessionId }) => (sessionId === undefined ? sweepAgain() : markChanged(sessionId)));
+    const sweepTimer = setInterval(sweepAgain, sweepMs);
     void sweep(false).catch(() => {});
     return () => {
       unwatch();
-      clearInterval(sweeping);
+      clearInterval(sweepTimer);
       if (timer !== null) clearTimeout(timer);
       timer = null;
       changed.clear();
-      known.clear();
+      fingerprints.clear();
     };
   }
 
-  async function sweep(isTold: boolean): Promise<void> {
-    for (const { sessionId, seq, inbox, status, holder } of await store.list({ limit: most })) {
-      const mark = `${seq} ${inbox} ${status} ${holder !== null}`;
-      if (isTold && known.get(sessionId) !== mark) note(sessionId);
-      known.set(sessionId, mark);
+  async function sweep(shouldNotify: boolean): Promise<void> {
+    for (const { sessionId, seq, inbox, status, holder } of await store.list({ limit: maxSessions })) {
+      const fingerprint = `${seq} ${inbox} ${status} ${holder !== null}`;
+      if (shouldNotify && fingerprints.get(sessionId) !== fingerprint) markChanged(sessionId);
+      fingerprints.set(sessionId, fingerprint);
     }
-    if (known.size > most * 10) known.clear();
+    if (fingerprints.size > maxSessions * 10) fingerprints.clear();
   }
 
-  async function tell(): Promise<void> {
+  async function notify(): Promise<void> {
     timer = null;
-    telling = true;
+    isNotifying = true;
     try {
       const ids = [...changed];
       changed.clear();
-      if (ids.length > most) tellAll({ type: "list_changed" });
-      else for (const id of ids) await tellOf(id);
-      await tellApprovals();
+      if (ids.length > maxSessions) notifyAll({ type: "list_changed" });
+      else for (const id of ids) await notifyOfSession(id);
+      await notifyApprovalCounts();
     } catch {
       // The store does not answer. The sweep finds what was missed.
-      known.clear();
+      fingerprints.clear();
     } finally {
-      telling = false;
+      isNotifying = false;
     }
-    if (changed.size > 0 && watchers.size > 0) timer ??= setTimeout(() => void tell(), gatherMs);
+    if (changed.size > 0 && watchers.size > 0) timer ??= setTimeout(() => void notify(), gatherMs);
   }
 
-  async function tellOf(sessionId: string): Promise<void> {
+  async function notifyOfSession(sessionId: string): Promise<void> {
     const summary = await store.describe(sessionId);
     // An id says something to nobody who might not have read the session: it is not told.
-    if (summary === null) return tellAll({ type: "list_changed" });
-    const info = await infoOf(summary);
-    const frame: ListFrame = { type: "session", session: await listed(summary, info) };
-    for (const watcher of [...watchers.keys()]) if (await watcher.mayRead(sessionId, info)) watcher.tell(frame);
+    if (summary === null) return notifyAll({ type: "list_changed" });
+    const info = await loadInfo(summary);
+    const frame: ListFrame = { type: "session", session: await loadListedSession(summary, info) };
+    for (const watcher of [...watchers.keys()]) if (await watcher.canRead(sessionId, info)) watcher.notify(frame);
   }
 
-  function tellAll(frame: ListFrame): void {
-    for (const watcher of watchers.keys()) watcher.tell(frame);
+  function notifyAll(frame: ListFrame): void {
+    for (const watcher of watchers.keys()) watcher.notify(frame);
   }
 
-  async function tellApprovals(): Promise<void> {
-    for (const [watcher, now] of await countFor([...watchers.keys()])) {
+  async function notifyApprovalCounts(): Promise<void> {
+    for (const [watcher, current] of await countApprovals([...watchers.keys()])) {
       const last = watchers.get(watcher);
-      if (last === undefined || (now.count === last?.count && now.more === last.more)) continue;
-      watchers.set(watcher, now);
-      watcher.tell({ type: "approvals", ...now });
+      if (last === undefined || (current.count === last?.count && current.more === last.more)) continue;
+      watchers.set(watcher, current);
+      watcher.notify({ type: "approvals", ...current });
     }
   }
 
   /** How many calls wait for each of those who may answer any. The list is read once for all of them. */
-  async function countFor(some: readonly ListWatcher[]): Promise<ReadonlyMap<ListWatcher, ApprovalCount>> {
+  async function countApprovals(targets: readonly ListWatcher[]): Promise<ReadonlyMap<ListWatcher, ApprovalCount>> {
     const counts = new Map<ListWatcher, ApprovalCount>();
-    for (const watcher of some) if (watcher.mayAnswer !== null) counts.set(watcher, { count: 0, more: false });
-    const counting = new Set(counts.keys());
-    if (counting.size === 0) return counts;
+    for (const watcher of targets) if (watcher.canAnswer !== null) counts.set(watcher, { count: 0, more: false });
+    const pendingWatchers = new Set(counts.keys());
+    if (pendingWatchers.size === 0) return counts;
     for await (const { sessionId, session } of pendingApprovals(store)) {
-      const info = await infoOf({ sessionId, info: session });
-      for (const watcher of counting) {
-        if (!(await watcher.mayAnswer?.(sessionId, info))) continue;
+      const info = await loadInfo({ sessionId, info: session });
+      for (const watcher of pendingWatchers) {
+        if (!(await watcher.canAnswer?.(sessionId, info))) continue;
         const { count = 0 } = counts.get(watcher) ?? {};
-        if (count === mostApprovals) counting.delete(watcher);
-        counts.set(watcher, count === mostApprovals ? { count, more: true } : { count: count + 1, more: false });
+        if (count === maxApprovals) pendingWatchers.delete(watcher);
+        counts.set(watcher, count === maxApprovals ? { count, more: true } : { count: count + 1, more: false });
       }
-      if (counting.size === 0) break;
+      if (pendingWatchers.size === 0) break;
     }
     return counts;
   }
 
   return {
-    async join(watcher) {
+    async addWatcher(watcher) {
       watchers.set(watcher, null);
-      stop ??= start();
-      const count = (await countFor([watcher])).get(watcher) ?? null;
+      stop ??= startWatching();
+      const count = (await countApprovals([watcher])).get(watcher) ?? null;
       if (watchers.has(watcher)) watchers.set(watcher, count);
       return count;
     },
-    leave(watcher) {
+    removeWatcher(watcher) {
       watchers.delete(watcher);
       if (watchers.size > 0 || stop === null) return;
       stop();

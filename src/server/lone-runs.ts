@@ -11,13 +11,13 @@ import type { ServerSettings } from "./server-options.js";
 
 export type LoneRuns = {
   /** A chat request has begun a run. Its stream is not open yet. */
-  readonly begun: (sessionId: string, runId: string) => void;
+  readonly runStarted: (sessionId: string, runId: string) => void;
   /** A stream of the session is open; the returned function tells that it has ended. */
-  readonly joined: (sessionId: string) => () => void;
+  readonly streamOpened: (sessionId: string) => () => void;
   readonly close: () => void;
 };
 
-export type LoneRunsParts = {
+export type LoneRunsDeps = {
   readonly afterMs: number;
   readonly clock: Pick<Clock, "after">;
   /**
@@ -27,19 +27,19 @@ export type LoneRunsParts = {
   readonly abort: (sessionId: string, runIds: readonly string[]) => Promise<"done" | "later" | "parked">;
 };
 
-type Watched = { streams: number; runs: readonly string[]; cancel: (() => void) | null };
+type WatchedSession = { streams: number; runs: readonly string[]; cancel: (() => void) | null };
 
 /** Sessions that are remembered although they wait for somebody and have no stream, before all of them are forgotten. */
-const mostParked = 10_000;
+const maxParkedSessions = 10_000;
 
-export function createLoneRuns({ afterMs, clock, abort }: LoneRunsParts): LoneRuns {
-  const sessions = new Map<string, Watched>();
+export function createLoneRuns({ afterMs, clock, abort }: LoneRunsDeps): LoneRuns {
+  const sessions = new Map<string, WatchedSession>();
 
-  function of(sessionId: string): Watched {
-    const known = sessions.get(sessionId);
-    if (known !== undefined) return known;
-    if (sessions.size >= mostParked) forgetParked();
-    const watched: Watched = { streams: 0, runs: [], cancel: null };
+  function getOrCreate(sessionId: string): WatchedSession {
+    const existing = sessions.get(sessionId);
+    if (existing !== undefined) return existing;
+    if (sessions.size >= maxParkedSessions) forgetParked();
+    const watched: WatchedSession = { streams: 0, runs: [], cancel: null };
     sessions.set(sessionId, watched);
     return watched;
   }
@@ -49,29 +49,29 @@ export function createLoneRuns({ afterMs, clock, abort }: LoneRunsParts): LoneRu
     for (const [id, { streams, cancel }] of sessions) if (streams === 0 && cancel === null) sessions.delete(id);
   }
 
-  function wait(sessionId: string, watched: Watched): void {
+  function scheduleAbort(sessionId: string, watched: WatchedSession): void {
     if (watched.streams > 0) return;
     watched.cancel?.();
     watched.cancel = null;
     if (watched.runs.length === 0) sessions.delete(sessionId);
-    else watched.cancel = clock.after(afterMs, () => void end(sessionId, watched));
+    else watched.cancel = clock.after(afterMs, () => void abortRuns(sessionId, watched));
   }
 
-  async function end(sessionId: string, watched: Watched): Promise<void> {
+  async function abortRuns(sessionId: string, watched: WatchedSession): Promise<void> {
     watched.cancel = null;
     const outcome = await abort(sessionId, watched.runs).catch(() => "later" as const);
     if (outcome === "done") watched.runs = [];
-    if (outcome !== "parked" && sessions.get(sessionId) === watched) wait(sessionId, watched);
+    if (outcome !== "parked" && sessions.get(sessionId) === watched) scheduleAbort(sessionId, watched);
   }
 
   return {
-    begun(sessionId, runId) {
-      const watched = of(sessionId);
+    runStarted(sessionId, runId) {
+      const watched = getOrCreate(sessionId);
       if (!watched.runs.includes(runId)) watched.runs = [...watched.runs, runId];
-      wait(sessionId, watched);
+      scheduleAbort(sessionId, watched);
     },
-    joined(sessionId) {
-      const watched = of(sessionId);
+    streamOpened(sessionId) {
+      const watched = getOrCreate(sessionId);
       watched.streams += 1;
       watched.cancel?.();
       watched.cancel = null;
@@ -80,7 +80,7 @@ export function createLoneRuns({ afterMs, clock, abort }: LoneRunsParts): LoneRu
         if (!isOpen) return;
         isOpen = false;
         watched.streams -= 1;
-        wait(sessionId, watched);
+        scheduleAbort(sessionId, watched);
       };
     },
     close() {
@@ -91,13 +91,17 @@ export function createLoneRuns({ afterMs, clock, abort }: LoneRunsParts): LoneRu
 }
 
 /** Those of a server; null if runs that nobody watches go on. */
-export function loneRunsOf({ aloneMs, store }: ServerSettings, client: Client, links: Links): LoneRuns | null {
+export function createServerLoneRuns(
+  { aloneMs, store }: ServerSettings,
+  client: Client,
+  links: Links,
+): LoneRuns | null {
   if (aloneMs === null) return null;
   return createLoneRuns({
     afterMs: aloneMs,
     clock: {
-      after(ms, call) {
-        const timer = setTimeout(call, ms);
+      after(ms, callback) {
+        const timer = setTimeout(callback, ms);
         return () => clearTimeout(timer);
       },
     },
@@ -107,7 +111,7 @@ export function loneRunsOf({ aloneMs, store }: ServerSettings, client: Client, l
       const { holder, activity, inbox } = summary;
       if (holder === null && inbox === 0 && activity !== "active") return activity === "waiting" ? "parked" : "done";
       if (holder === null) return "later";
-      if (links.isHere(holder))
+      if (links.isLocalHolder(holder))
         for (const runId of runIds) await client.session(sessionId).abort({ runId, note: "Nobody watched the chat." });
       return "done";
     },

@@ -4,11 +4,11 @@
  * 1. Nobody keeps a connection by being slow: headers, a body and the taking of an answer have their times.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { beatFrame } from "./frames.js";
-import { isBodyRead, parsedBody } from "./parsed-body.js";
-import type { BodyLimits } from "./request.js";
-import { enoughUnsent, type Sink } from "./sink.js";
-import type { Written } from "./written.js";
+import type { EncodedResponse } from "./encode-response.js";
+import { heartbeatFrame } from "./frames.js";
+import { encodeParsedBody, isBodyRead } from "./parsed-body.js";
+import type { BodyLimits } from "./read-body.js";
+import { type Sink, unsentHighWaterMark } from "./sink.js";
 
 /** Options of `http.createServer` that bound how a request arrives. Times are in milliseconds. */
 export type HttpOptions = {
@@ -25,7 +25,7 @@ export type HttpOptions = {
 const maxHeaderSize = 16 * 1024;
 
 /** The body has its own time in this server. The time of the whole request is for bodies that nobody reads. */
-export function httpOptionsFor({ headersMs, bodyMs }: Times): HttpOptions {
+export function createHttpOptions({ headersMs, bodyMs }: RequestTimes): HttpOptions {
   return Object.freeze({
     headersTimeout: headersMs,
     requestTimeout: headersMs + bodyMs,
@@ -34,58 +34,58 @@ export function httpOptionsFor({ headersMs, bodyMs }: Times): HttpOptions {
   });
 }
 
-type Times = { readonly headersMs: number; readonly bodyMs: number };
+type RequestTimes = { readonly headersMs: number; readonly bodyMs: number };
 
 export function createListener(
-  handle: (request: Request, port: number | null) => Promise<Written>,
+  handle: (request: Request, port: number | null) => Promise<EncodedResponse>,
   limits: BodyLimits,
   isDraining: () => boolean,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (incoming, response) => {
-    void answer(incoming, response, handle, { ...limits, isDraining }).catch(() => {
+    void respond(incoming, response, handle, { ...limits, isDraining }).catch(() => {
       // The answer cannot be written, or the request is none: the connection is of no more use.
       incoming.destroy();
     });
   };
 }
 
-async function answer(
+async function respond(
   incoming: IncomingMessage,
   response: ServerResponse,
-  handle: (request: Request, port: number | null) => Promise<Written>,
+  handle: (request: Request, port: number | null) => Promise<EncodedResponse>,
   limits: BodyLimits & { readonly isDraining: () => boolean },
 ): Promise<void> {
-  const left = new AbortController();
+  const connection = new AbortController();
   // An abort costs as much as a small request: whoever has the whole answer has not left.
-  const leave = () => response.writableFinished || left.abort();
-  response.on("close", leave);
-  const request = toRequest(incoming, left.signal, limits);
+  const onClose = () => response.writableFinished || connection.abort();
+  response.on("close", onClose);
+  const request = toRequest(incoming, connection.signal, limits);
   if (request === null) {
     response.writeHead(400).end();
     return;
   }
   const port = incoming.socket.localPort ?? null;
-  const { answer, headers, body } = await handle(request, port);
+  const { routeResponse, headers, body } = await handle(request, port);
   if (response.destroyed) return;
   // A body that was refused is not read to its end: the connection cannot be used again.
-  const isLast = !("stream" in answer) && !incoming.complete && hasBody(incoming);
+  const mustClose = !("stream" in routeResponse) && !incoming.complete && hasBody(incoming);
   // A client that keeps its connection would come back to this process.
-  const isClosing = isLast || (limits.isDraining() && !("stream" in answer));
-  response.writeHead(answer.status, isClosing ? { ...headers, connection: "close" } : headers);
-  if ("stream" in answer) {
+  const isClosing = mustClose || (limits.isDraining() && !("stream" in routeResponse));
+  response.writeHead(routeResponse.status, isClosing ? { ...headers, connection: "close" } : headers);
+  if ("stream" in routeResponse) {
     // A request without a body is over when its stream begins: many idle streams hold nothing of their requests.
-    if (incoming.method === "GET") response.off("close", leave);
+    if (incoming.method === "GET") response.off("close", onClose);
     // The first frames leave with the headers.
     response.cork();
     response.flushHeaders();
-    answer.stream(sinkOf(response));
+    routeResponse.stream(createResponseSink(response));
     setImmediate(() => response.uncork());
   } else if (incoming.method === "HEAD" || body === null) response.end();
   else {
     response.end(body);
     if (response.writableLength > 0) destroyLater(response, limits.bodyMs + body.byteLength / bytesPerMs);
   }
-  if (isLast) response.once("finish", () => incoming.destroy());
+  if (mustClose) response.once("finish", () => incoming.destroy());
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
@@ -106,7 +106,7 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal, limits: BodyL
     method,
     headers,
     signal,
-    ...(hasBody ? { body: bodyOf(incoming, limits), duplex: "half" } : {}),
+    ...(hasBody ? { body: toBodyStream(incoming, limits), duplex: "half" } : {}),
   } as RequestInit);
 }
 
@@ -114,14 +114,14 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal, limits: BodyL
  * Read only as far as a route reads it. The connection of a body that is not read to its end is closed. A body that other
  * code has read is taken from `request.body`.
  */
-function bodyOf(incoming: IncomingMessage, limits: BodyLimits): ReadableStream<Uint8Array> {
+function toBodyStream(incoming: IncomingMessage, limits: BodyLimits): ReadableStream<Uint8Array> {
   const isRead = isBodyRead(incoming);
   const chunks = isRead ? null : incoming.iterator({ destroyOnReturn: false });
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         if (chunks === null) {
-          controller.enqueue(parsedBody(incoming, limits));
+          controller.enqueue(encodeParsedBody(incoming, limits));
           controller.close();
           return;
         }
@@ -135,20 +135,20 @@ function bodyOf(incoming: IncomingMessage, limits: BodyLimits): ReadableStream<U
 }
 
 /** How long the last of a stream may take to leave, in milliseconds. */
-const mostFlushMs = 5_000;
+const maxFlushMs = 5_000;
 
 /** The slowest pace at which an answer may be taken. */
 const bytesPerMs = 64;
 
 /** A client that does not read would keep the connection for ever. */
-function destroyLater(response: ServerResponse, afterMs = mostFlushMs): void {
+function destroyLater(response: ServerResponse, afterMs = maxFlushMs): void {
   if (response.destroyed) return;
   const timer = setTimeout(() => response.destroy(), afterMs);
   timer.unref();
   response.once("close", () => clearTimeout(timer));
 }
 
-type Chunk = { readonly of: Uint8Array; readonly bytes: Uint8Array };
+type Chunk = { readonly payload: Uint8Array; readonly bytes: Uint8Array };
 
 let lastChunk: Chunk | null = null;
 
@@ -156,10 +156,10 @@ let lastChunk: Chunk | null = null;
  * A piece of a body as HTTP/1.1 frames it. The watchers of a session are sent the same bytes one after the other: they are
  * framed once. Node would frame them for each, and hand three pieces to each socket, which costs a quarter more.
  */
-function chunkOf(bytes: Uint8Array): Uint8Array {
-  if (lastChunk?.of !== bytes) {
+function toChunk(bytes: Uint8Array): Uint8Array {
+  if (lastChunk?.payload !== bytes) {
     const size = Buffer.from(`${bytes.byteLength.toString(16)}\r\n`);
-    lastChunk = { of: bytes, bytes: Buffer.concat([size, bytes, Buffer.from("\r\n")]) };
+    lastChunk = { payload: bytes, bytes: Buffer.concat([size, bytes, Buffer.from("\r\n")]) };
   }
   return lastChunk.bytes;
 }
@@ -167,27 +167,27 @@ function chunkOf(bytes: Uint8Array): Uint8Array {
 const endOfBody = "0\r\n\r\n";
 
 /** @param response its headers are sent */
-function sinkOf(response: ServerResponse): Sink {
+function createResponseSink(response: ServerResponse): Sink {
   const isChunked = response.chunkedEncoding === true;
   if (isChunked) response.chunkedEncoding = false;
-  const framed = (bytes: Uint8Array) => (isChunked ? chunkOf(bytes) : bytes);
+  const toFrame = (bytes: Uint8Array) => (isChunked ? toChunk(bytes) : bytes);
   return {
     write(bytes) {
       // A stream that has ended stays among the open ones until its connection is closed. A write would throw.
       if (response.writableEnded || response.destroyed || bytes.byteLength === 0) return;
-      response.write(framed(bytes));
+      response.write(toFrame(bytes));
     },
-    unsent: () => response.writableLength,
-    drained() {
-      if (response.writableLength < enoughUnsent || response.destroyed) return Promise.resolve();
+    unsentBytes: () => response.writableLength,
+    whenDrained() {
+      if (response.writableLength < unsentHighWaterMark || response.destroyed) return Promise.resolve();
       return new Promise((resolve) => {
-        const end = () => {
-          response.off("drain", end);
-          response.off("close", end);
+        const settle = () => {
+          response.off("drain", settle);
+          response.off("close", settle);
           resolve();
         };
-        response.on("drain", end);
-        response.on("close", end);
+        response.on("drain", settle);
+        response.on("close", settle);
       });
     },
     end() {
@@ -195,15 +195,15 @@ function sinkOf(response: ServerResponse): Sink {
       response.end(isChunked ? endOfBody : undefined);
       if (!response.writableFinished) destroyLater(response);
     },
-    cut() {
+    destroy() {
       if (response.destroyed || response.writableEnded) return;
       // What was written before leaves first. No end of the body follows it.
-      response.write(framed(beatFrame), () => response.destroy());
+      response.write(toFrame(heartbeatFrame), () => response.destroy());
       destroyLater(response);
     },
-    onClose(act) {
-      if (response.destroyed || response.writableFinished) act();
-      else response.on("close", act);
+    onClose(listener) {
+      if (response.destroyed || response.writableFinished) listener();
+      else response.on("close", listener);
     },
   };
 }

@@ -2,16 +2,16 @@
  * The OpenAPI document, made from the routes and from the shapes that check requests.
  */
 import { errorCodes } from "../index.js";
-import { type AnswerContent, answerSchemas } from "./answer-shapes.js";
+import { type ResponseContent, responseSchemas } from "./response-schemas.js";
 import type { Route } from "./route.js";
 import { type AnsweredCode, serverCodes, statusOf } from "./server-error.js";
 import type { ObjectShape } from "./shape.js";
 
-export function openApi(routes: readonly Route[], basePath: string): object {
+export function createOpenApiDocument(routes: readonly Route[], basePath: string): object {
   const paths: { [path: string]: { [method: string]: object } } = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, "{$1}");
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: createOperation(route) };
   }
   return {
     openapi: "3.1.0",
@@ -21,7 +21,7 @@ export function openApi(routes: readonly Route[], basePath: string): object {
     paths,
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
-      schemas: { ...answerSchemas, Error: errorSchema },
+      schemas: { ...responseSchemas, Error: errorSchema },
       responses: {
         Error: {
           description: "What was wrong, and what to do next.",
@@ -56,7 +56,17 @@ const errorSchema = {
   required: ["error"],
 };
 
-function operation({ path, about, query, body, gives, answers = {}, scope, action, method }: Route): object {
+function createOperation({
+  path,
+  summary,
+  query,
+  body,
+  responses,
+  content = {},
+  scope,
+  action,
+  method,
+}: Route): object {
   const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
     name,
     in: "path",
@@ -65,17 +75,17 @@ function operation({ path, about, query, body, gives, answers = {}, scope, actio
   }));
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
-    summary: about,
+    summary,
     ...(scope === null ? { security: [] } : { description: `Scope \`${scope}\`, action \`${action}\`.` }),
-    parameters: [...pathParameters, ...parametersOf(query)],
+    parameters: [...pathParameters, ...createQueryParameters(query)],
     ...(body === undefined
       ? {}
       : { requestBody: { required: true, content: { "application/json": { schema: body === "json" ? {} : body } } } }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(gives).map(([status, description]) => [
+        Object.entries(responses).map(([status, description]) => [
           status,
-          { description, ...contentOf(answers[Number(status)] ?? []) },
+          { description, ...createContent(content[Number(status)] ?? []) },
         ]),
       ),
       default: { $ref: "#/components/responses/Error" },
@@ -83,14 +93,14 @@ function operation({ path, about, query, body, gives, answers = {}, scope, actio
   };
 }
 
-function contentOf(answers: AnswerContent | readonly AnswerContent[]): object {
-  const all = [answers].flat();
-  if (all.length === 0) return {};
-  const content = all.map(({ type, schema }) => [type, schema === undefined ? {} : { schema }]);
+function createContent(answers: ResponseContent | readonly ResponseContent[]): object {
+  const contents = [answers].flat();
+  if (contents.length === 0) return {};
+  const content = contents.map(({ type, schema }) => [type, schema === undefined ? {} : { schema }]);
   return { content: Object.fromEntries(content) };
 }
 
-function parametersOf(query: ObjectShape | undefined): readonly object[] {
+function createQueryParameters(query: ObjectShape | undefined): readonly object[] {
   return Object.entries(query?.properties ?? {}).map(([name, { description = "", ...schema }]) => ({
     name,
     in: "query",

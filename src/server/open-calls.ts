@@ -4,48 +4,48 @@
  */
 
 /** How long an answer may take, when it is wanted at once, in milliseconds. */
-export const mostAnswerMs = 1_000;
+export const maxResponseMs = 1_000;
 
 export type OpenCall = {
   /** Aborted when the call is to be answered now. */
-  readonly leaving: AbortSignal;
-  readonly leave: () => void;
+  readonly drainSignal: AbortSignal;
+  readonly drain: () => void;
   /** Tells that the call has its answer. */
-  readonly done: () => void;
+  readonly finish: () => void;
 };
 
 export type OpenCalls = {
   readonly begin: () => OpenCall;
   /** Has all of them answered, and waits for it. */
-  readonly leaveAll: () => Promise<void>;
+  readonly drainAll: () => Promise<void>;
 };
 
 export function createOpenCalls(): OpenCalls {
   const open = new Set<OpenCall>();
-  let isLeaving = false;
-  let onDone = () => {};
+  let isDraining = false;
+  let onFinished = () => {};
   return {
     begin() {
       const controller = new AbortController();
       const call: OpenCall = {
-        leaving: controller.signal,
-        leave: () => controller.abort(),
-        done() {
+        drainSignal: controller.signal,
+        drain: () => controller.abort(),
+        finish() {
           open.delete(call);
-          onDone();
+          onFinished();
         },
       };
       open.add(call);
-      if (isLeaving) call.leave();
+      if (isDraining) call.drain();
       return call;
     },
-    async leaveAll() {
-      isLeaving = true;
+    async drainAll() {
+      isDraining = true;
       if (open.size === 0) return;
-      for (const call of open) call.leave();
+      for (const call of open) call.drain();
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, mostAnswerMs);
-        onDone = () => {
+        const timer = setTimeout(resolve, maxResponseMs);
+        onFinished = () => {
           if (open.size > 0) return;
           clearTimeout(timer);
           // The answer is written in this turn of the event loop.
@@ -57,27 +57,27 @@ export function createOpenCalls(): OpenCalls {
 }
 
 /** Answers that are being made. */
-export type OpenAnswers = {
-  readonly track: <Result>(answer: Promise<Result>) => Promise<Result>;
+export type PendingResponses = {
+  readonly track: <Result>(response: Promise<Result>) => Promise<Result>;
   /** Resolves when those of this moment are made, at the latest after `mostAnswerMs`. */
-  readonly settled: () => Promise<void>;
+  readonly whenSettled: () => Promise<void>;
 };
 
-export function createOpenAnswers(): OpenAnswers {
+export function createPendingResponses(): PendingResponses {
   const open = new Set<Promise<unknown>>();
   return {
-    track(answer) {
-      const forget = () => void open.delete(answer);
-      open.add(answer);
-      answer.then(forget, forget);
-      return answer;
+    track(response) {
+      const forget = () => void open.delete(response);
+      open.add(response);
+      response.then(forget, forget);
+      return response;
     },
-    async settled() {
+    async whenSettled() {
       let timer: ReturnType<typeof setTimeout> | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, mostAnswerMs);
+      const timeout = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, maxResponseMs);
       });
-      await Promise.race([Promise.allSettled(open), late]);
+      await Promise.race([Promise.allSettled(open), timeout]);
       clearTimeout(timer);
     },
   };

@@ -27,7 +27,7 @@ export function checkOrigin(
   isPageLoad = false,
 ): void {
   const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
-  if (!isOurHost(host, hosts, port) && host !== peerHost(peers?.address ?? null))
+  if (!isOwnHost(host, hosts, port) && host !== peerHost(peers?.address ?? null))
     throw new ServerError("forbidden", "The Host of the request is not one of this server's. See its option hosts.");
   const origin = request.headers.get("origin");
   if (origin !== null && origins.includes(origin)) return;
@@ -38,24 +38,24 @@ export function checkOrigin(
     throw new ServerError("forbidden", "The request comes from a page of another site.");
 }
 
-function isOurHost(host: string, hosts: readonly string[] | undefined, port: number | null): boolean {
+function isOwnHost(host: string, hosts: readonly string[] | undefined, port: number | null): boolean {
   if (hosts !== undefined) return hosts.includes(host);
-  const parsed = parse(`http://${host}`);
+  const parsed = parseUrl(`http://${host}`);
   if (parsed === null || parsed.host !== host.replace(/:80$/, "") || !loopbackNames.has(parsed.hostname)) return false;
   return port === null || Number(parsed.port === "" ? 80 : parsed.port) === port;
 }
 
 function peerHost(address: string | null): string | null {
   if (address === null) return null;
-  return address.startsWith("unix:") ? "localhost" : (parse(address)?.host ?? null);
+  return address.startsWith("unix:") ? "localhost" : (parseUrl(address)?.host ?? null);
 }
 
 function originHost(origin: string): string | null {
-  const parsed = parse(origin);
+  const parsed = parseUrl(origin);
   return parsed === null || parsed.origin !== origin ? null : parsed.host;
 }
 
-function parse(url: string): URL | null {
+function parseUrl(url: string): URL | null {
   return URL.canParse(url) ? new URL(url) : null;
 }
 
@@ -70,14 +70,14 @@ export function corsHeaders(request: Request, { origins }: OriginRules): { reado
   };
 }
 
-export function preflight(request: Request, rules: OriginRules): Response | null {
+export function respondToPreflight(request: Request, rules: OriginRules): Response | null {
   if (request.method !== "OPTIONS" || request.headers.get("access-control-request-method") === null) return null;
-  const allowed = corsHeaders(request, rules);
-  if (Object.keys(allowed).length === 0) return null;
+  const allowedHeaders = corsHeaders(request, rules);
+  if (Object.keys(allowedHeaders).length === 0) return null;
   return new Response(null, {
     status: 204,
     headers: {
-      ...allowed,
+      ...allowedHeaders,
       "access-control-allow-methods": "GET, POST, DELETE",
       "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
       "access-control-max-age": "600",

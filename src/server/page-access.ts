@@ -11,18 +11,18 @@
  */
 import { hmacSha256, sha256 } from "../platform/hash.js";
 import { fromBase64url, toBase64url } from "./base64url.js";
-import { isSameText, type Principal, randomText, type Scope, scopes } from "./principal.js";
-import type { Keys } from "./secret.js";
+import type { Keys } from "./keys.js";
+import { isEqualInConstantTime, type Principal, randomBase64url, type Scope, scopes } from "./principal.js";
 
 export type PageAccess = {
   /** Makes a code that lets one page act as a principal. */
   readonly createCode: (principal: Principal) => string;
   /** The principal that a code lets a page act as; null if the code is unknown, used or too old. The code stays good. */
-  readonly codePrincipal: (code: string, now: number) => Principal | null;
+  readonly peekCode: (code: string, now: number) => Principal | null;
   /** Null if the code is unknown, used or too old. */
-  readonly exchange: (code: string, now: number) => PageTicket | null;
+  readonly redeemCode: (code: string, now: number) => PageTicket | null;
   /** The principal of a request with both halves; null if one of them is missing, wrong or too old. */
-  readonly principalOf: (request: Request, now: number) => Principal | null;
+  readonly authenticate: (request: Request, now: number) => Principal | null;
   /**
    * Proves to the page whose cookie a request has that this server knows its second half; null without a valid cookie. The
    * proof names the host that was asked, so that nobody can pass the question on to a server elsewhere.
@@ -44,94 +44,94 @@ const codeMs = 10 * 60_000;
 /** A working day. */
 const ticketMs = 8 * 60 * 60_000;
 /** Codes that wait to be used. The oldest gives way. */
-const mostCodes = 100;
+const maxPendingCodes = 100;
 
 export function createPageAccess(keys: Keys): PageAccess {
   const codes: { readonly hash: string; readonly principal: Principal; readonly until: number }[] = [];
 
-  function take(code: string, now: number): Principal | null {
+  function claimCode(code: string, now: number): Principal | null {
     const given = sha256(code);
-    const at = codes.findIndex(({ hash }) => isSameText(hash, given));
-    const [one] = at === -1 ? [] : codes.splice(at, 1);
+    const index = codes.findIndex(({ hash }) => isEqualInConstantTime(hash, given));
+    const [one] = index === -1 ? [] : codes.splice(index, 1);
     return one !== undefined && one.until > now ? one.principal : null;
   }
 
   /** What the cookie says, if it was signed here. */
-  function payloadOf(request: Request): string | null {
-    const cookie = cookieIn(request);
+  function readSignedPayload(request: Request): string | null {
+    const cookie = readCookie(request);
     if (cookie === null || cookie.length > 4_096) return null;
     const [payload = "", mac = ""] = cookie.split(".");
-    return isSameText(mac, keys.sign("page cookie", payload)) ? payload : null;
+    return isEqualInConstantTime(mac, keys.sign("page cookie", payload)) ? payload : null;
   }
 
   return {
     createCode({ id, scopes: given }) {
-      const code = randomText(32);
-      if (codes.length === mostCodes) codes.shift();
+      const code = randomBase64url(32);
+      if (codes.length === maxPendingCodes) codes.shift();
       codes.push({ hash: sha256(code), principal: { id, scopes: [...given] }, until: Date.now() + codeMs });
       return code;
     },
-    codePrincipal(code, now) {
+    peekCode(code, now) {
       const given = sha256(code);
-      const one = codes.find(({ hash }) => isSameText(hash, given));
+      const one = codes.find(({ hash }) => isEqualInConstantTime(hash, given));
       return one !== undefined && one.until > now ? one.principal : null;
     },
-    exchange(code, now) {
-      const principal = take(code, now);
+    redeemCode(code, now) {
+      const principal = claimCode(code, now);
       if (principal === null) return null;
       const expiresAt = now + ticketMs;
-      const said = { id: principal.id, scopes: principal.scopes, until: expiresAt, nonce: randomText(12) };
-      const payload = toBase64url(new TextEncoder().encode(JSON.stringify(said)));
+      const claims = { id: principal.id, scopes: principal.scopes, until: expiresAt, nonce: randomBase64url(12) };
+      const payload = toBase64url(new TextEncoder().encode(JSON.stringify(claims)));
       const cookie = `${payload}.${keys.sign("page cookie", payload)}`;
       return { cookie, half: keys.sign("page half", payload), expiresAt };
     },
-    principalOf(request, now) {
+    authenticate(request, now) {
       const half = request.headers.get(halfHeader);
-      const payload = payloadOf(request);
+      const payload = readSignedPayload(request);
       if (half === null || payload === null || half.length > 100) return null;
-      return isSameText(half, keys.sign("page half", payload)) ? principalIn(payload, now) : null;
+      return isEqualInConstantTime(half, keys.sign("page half", payload)) ? parsePrincipal(payload, now) : null;
     },
     prove(request, nonce, now) {
-      const payload = payloadOf(request);
-      if (payload === null || principalIn(payload, now) === null) return null;
-      return hmacSha256(keys.sign("page half", payload), `${hostOf(request)}\0${nonce}`);
+      const payload = readSignedPayload(request);
+      if (payload === null || parsePrincipal(payload, now) === null) return null;
+      return hmacSha256(keys.sign("page half", payload), `${getHost(request)}\0${nonce}`);
     },
   };
 }
 
 /** The payload was signed here, so it has this shape. */
-function principalIn(payload: string, now: number): Principal | null {
-  const said = JSON.parse(new TextDecoder().decode(fromBase64url(payload))) as {
+function parsePrincipal(payload: string, now: number): Principal | null {
+  const claims = JSON.parse(new TextDecoder().decode(fromBase64url(payload))) as {
     readonly id: string;
     readonly scopes: readonly Scope[];
     readonly until: number;
   };
-  return said.until > now ? { id: said.id, scopes: scopes.filter((scope) => said.scopes.includes(scope)) } : null;
+  return claims.until > now ? { id: claims.id, scopes: scopes.filter((scope) => claims.scopes.includes(scope)) } : null;
 }
 
 /** Over TLS the browser keeps the cookie to this host. Its name has the port, because cookies have none. */
 function cookieName(request: Request): string {
-  const [, port = ""] = /:(\d+)$/.exec(hostOf(request)) ?? [];
+  const [, port = ""] = /:(\d+)$/.exec(getHost(request)) ?? [];
   return `${new URL(request.url).protocol === "https:" ? "__Host-" : ""}pawl${port === "" ? "" : `_${port}`}`;
 }
 
 /** The host and port that the client asked. The server has checked that they are its own. */
-export function hostOf(request: Request): string {
+export function getHost(request: Request): string {
   return (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
 }
 
-function cookieIn(request: Request): string | null {
+function readCookie(request: Request): string | null {
   const name = cookieName(request);
-  const found = (request.headers.get("cookie") ?? "")
+  const matches = (request.headers.get("cookie") ?? "")
     .slice(0, 16_384)
     .split(";")
     .map((one) => one.trim())
     // A page of another port may have set one of the same name: two are none.
     .filter((one) => one.startsWith(`${name}=`));
-  return found.length === 1 ? (found[0]?.slice(name.length + 1) ?? null) : null;
+  return matches.length === 1 ? (matches[0]?.slice(name.length + 1) ?? null) : null;
 }
 
-export function setCookie(request: Request, { cookie, expiresAt }: PageTicket, now: number): string {
+export function formatSetCookie(request: Request, { cookie, expiresAt }: PageTicket, now: number): string {
   const secure = new URL(request.url).protocol === "https:" ? "; Secure" : "";
   const seconds = Math.floor((expiresAt - now) / 1_000);
   return `${cookieName(request)}=${cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${seconds}${secure}`;

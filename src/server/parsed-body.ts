@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { PawlError } from "../index.js";
-import type { BodyLimits } from "./request.js";
+import type { BodyLimits } from "./read-body.js";
 import { ServerError } from "./server-error.js";
 
 type ParsedLimits = Pick<BodyLimits, "maxBodyBytes" | "maxJsonDepth">;
@@ -21,7 +21,7 @@ export function isBodyRead(incoming: IncomingMessage): boolean {
  * @throws ServerError `too_large`, `bad_input`
  * @throws PawlError `bad_configuration` if the code that read the body did not leave it in `request.body`
  */
-export function parsedBody(incoming: IncomingMessage, limits: ParsedLimits): Uint8Array {
+export function encodeParsedBody(incoming: IncomingMessage, limits: ParsedLimits): Uint8Array {
   const { body } = incoming as { readonly body?: unknown };
   if (body === undefined)
     throw new PawlError(
@@ -40,13 +40,13 @@ export function parsedBody(incoming: IncomingMessage, limits: ParsedLimits): Uin
  * @throws ServerError `too_large`, `bad_input`
  */
 function checkSize(body: unknown, { maxBodyBytes, maxJsonDepth }: ParsedLimits): void {
-  const waiting: { readonly value: unknown; readonly depth: number }[] = [{ value: body, depth: 0 }];
+  const stack: { readonly value: unknown; readonly depth: number }[] = [{ value: body, depth: 0 }];
   let bytes = 0;
-  const count = (more: number) => {
-    bytes += more;
+  const count = (added: number) => {
+    bytes += added;
     if (bytes > maxBodyBytes) throw new ServerError("too_large", `The body has more than ${maxBodyBytes} bytes.`);
   };
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { value, depth } = next;
     count(typeof value === "string" ? value.length + 2 : 1);
     if (typeof value !== "object" || value === null) continue;
@@ -54,7 +54,7 @@ function checkSize(body: unknown, { maxBodyBytes, maxJsonDepth }: ParsedLimits):
       throw new ServerError("bad_input", `The body is nested more than ${maxJsonDepth} levels deep.`);
     for (const key in value) {
       count(1 + (Array.isArray(value) ? 0 : key.length + 3));
-      waiting.push({ value: (value as { readonly [name: string]: unknown })[key], depth: depth + 1 });
+      stack.push({ value: (value as { readonly [name: string]: unknown })[key], depth: depth + 1 });
     }
   }
 }

@@ -52,15 +52,15 @@ export type May = (
 ) => boolean | Promise<boolean>;
 
 /** The fewest characters of a token: 128 bits in base64url. */
-const shortestToken = 22;
+const minTokenCharacters = 22;
 
 /** A random token of 256 bits, for `createServer({ token })`. */
 export function createToken(): string {
-  return randomText(32);
+  return randomBase64url(32);
 }
 
 /** Random bytes as base64url. */
-export function randomText(bytes: number): string {
+export function randomBase64url(bytes: number): string {
   const random = crypto.getRandomValues(new Uint8Array(bytes));
   return btoa(String.fromCharCode(...random))
     .replaceAll("+", "-")
@@ -69,28 +69,28 @@ export function randomText(bytes: number): string {
 }
 
 export function isToken(token: unknown): token is string {
-  return typeof token === "string" && token.length >= shortestToken && /^[\x21-\x7e]+$/.test(token);
+  return typeof token === "string" && token.length >= minTokenCharacters && /^[\x21-\x7e]+$/.test(token);
 }
 
 /** Everyone who has the token. */
 export const tokenPrincipal: Principal = Object.freeze({ id: "token", scopes });
 
 /** Everyone who has the token may do everything. */
-export function byToken(token: string): Authenticate {
+export function createTokenAuthentication(token: string): Authenticate {
   const expected = sha256(token);
   return (request) => {
     const given = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-    return given !== undefined && isSameText(sha256(given), expected) ? tokenPrincipal : null;
+    return given !== undefined && isEqualInConstantTime(sha256(given), expected) ? tokenPrincipal : null;
   };
 }
 
 /** The id that a principal's own name for something gives: the same each time, and no two principals share one. */
-export function idFor({ id }: Principal, name: string): string {
+export function deriveId({ id }: Principal, name: string): string {
   return sha256(JSON.stringify([id, name])).slice(0, 32);
 }
 
 /** Takes the same time wherever two texts of one length differ. */
-export function isSameText(a: string, b: string): boolean {
+export function isEqualInConstantTime(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let index = 0; index < a.length; index += 1) difference |= a.charCodeAt(index) ^ b.charCodeAt(index);
   return difference === 0;
@@ -100,6 +100,6 @@ export function isSameText(a: string, b: string): boolean {
  * The default of `may`: the scope is enough for what is about no session; a session may be used by the principal that began it, and
  * by principals with the scope `admin`.
  */
-export function ownSessions({ id, scopes: given }: Principal, session: AskedSession | null): boolean {
+export function isOwnSession({ id, scopes: given }: Principal, session: AskedSession | null): boolean {
   return session === null || given.includes("admin") || session.info?.principal === id;
 }

@@ -1,21 +1,22 @@
 /**
  * Routes as data: the server goes by them, and so does the OpenAPI document.
  */
-import type { Answer } from "./answer.js";
-import type { AnswerContent } from "./answer-shapes.js";
+
 import type { Principal, Scope } from "./principal.js";
+import type { ResponseContent } from "./response-schemas.js";
+import type { RouteResponse } from "./route-response.js";
 import type { ServerContext } from "./server-context.js";
 import type { ObjectShape } from "./shape.js";
 
 export type Method = "GET" | "POST" | "DELETE";
 
 /** A request that was found to be allowed. */
-export type Asked = {
+export type RouteRequest = {
   readonly request: Request;
   readonly requestId: string;
   readonly principal: Principal;
   /** Whether the request would still be let in as this principal, with the route's scope: an open stream asks again. */
-  readonly isStillLetIn: () => Promise<boolean>;
+  readonly isStillAuthorized: () => Promise<boolean>;
   /** The named parts of the path. */
   readonly params: { readonly [name: string]: string };
   readonly query: { readonly [name: string]: unknown };
@@ -31,20 +32,20 @@ export type Route = {
   readonly action: string;
   /** Null: open to everybody, without a token. */
   readonly scope: Scope | null;
-  readonly about: string;
+  readonly summary: string;
   /** Whether the part `:id` names a session, which the principal must be allowed to read. */
   readonly ofSession?: boolean;
   readonly query?: ObjectShape;
   /** `json`: any JSON. */
   readonly body?: ObjectShape | "json";
   /** The statuses of answers other than errors, and what they have. */
-  readonly gives: { readonly [status: number]: string };
+  readonly responses: { readonly [status: number]: string };
   /** What those answers are made of. A status that is not here has no body. */
-  readonly answers?: { readonly [status: number]: AnswerContent | readonly AnswerContent[] };
-  readonly handle: (asked: Asked, context: ServerContext) => Promise<Answer> | Answer;
+  readonly content?: { readonly [status: number]: ResponseContent | readonly ResponseContent[] };
+  readonly handle: (routeRequest: RouteRequest, context: ServerContext) => Promise<RouteResponse> | RouteResponse;
 };
 
-export type Found =
+export type RouteMatch =
   | { readonly type: "found"; readonly route: Route; readonly params: { readonly [name: string]: string } }
   | { readonly type: "other_method"; readonly allowed: readonly Method[] }
   | { readonly type: "none" };
@@ -53,19 +54,19 @@ export type Found =
  * The paths that a request may mean. `app.use` of Express and `app.mount` of Hono take the path off under which a server is
  * mounted; `app.all` and routes of Next.js leave it on. Both forms are understood.
  */
-export function mountedPaths(pathname: string, basePath: string): readonly string[] {
+export function listMountedPaths(pathname: string, basePath: string): readonly string[] {
   if (basePath === "") return [pathname];
   if (pathname === basePath) return ["/"];
   return pathname.startsWith(`${basePath}/`) ? [pathname.slice(basePath.length), pathname] : [pathname];
 }
 
 /** Finds the route of a path without its base. */
-export function findRoute(routes: readonly Route[], method: string, path: string): Found {
-  const parts = partsOf(path);
-  if (parts === null) return { type: "none" };
+export function findRoute(routes: readonly Route[], method: string, path: string): RouteMatch {
+  const segments = splitPath(path);
+  if (segments === null) return { type: "none" };
   const allowed: Method[] = [];
   for (const route of routes) {
-    const params = matched(route.path.split("/").slice(1), parts);
+    const params = matchPath(route.path.split("/").slice(1), segments);
     if (params === null) continue;
     if (route.method === method) return { type: "found", route, params };
     allowed.push(route.method);
@@ -74,7 +75,7 @@ export function findRoute(routes: readonly Route[], method: string, path: string
 }
 
 /** Null if a part is not properly encoded. */
-function partsOf(path: string): readonly string[] | null {
+function splitPath(path: string): readonly string[] | null {
   try {
     return path.split("/").slice(1).map(decodeURIComponent);
   } catch {
@@ -82,13 +83,16 @@ function partsOf(path: string): readonly string[] | null {
   }
 }
 
-function matched(pattern: readonly string[], parts: readonly string[]): { readonly [name: string]: string } | null {
-  if (pattern.length !== parts.length) return null;
+function matchPath(
+  pattern: readonly string[],
+  segments: readonly string[],
+): { readonly [name: string]: string } | null {
+  if (pattern.length !== segments.length) return null;
   const params: { [name: string]: string } = {};
   for (const [index, expected] of pattern.entries()) {
-    const part = parts[index] ?? "";
-    if (expected.startsWith(":")) params[expected.slice(1)] = part;
-    else if (part !== expected) return null;
+    const segment = segments[index] ?? "";
+    if (expected.startsWith(":")) params[expected.slice(1)] = segment;
+    else if (segment !== expected) return null;
   }
   return params;
 }

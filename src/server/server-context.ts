@@ -4,19 +4,19 @@
 import type { Agent, Client, ClientSession, Json, SessionSummary, Worker } from "../index.js";
 import { redactJson } from "../index.js";
 import type { McpHttp } from "../protocols/mcp-server/index.js";
+import type { FindReadingAgent } from "./find-reading-agent.js";
 import type { Hubs } from "./hubs.js";
+import type { Keys } from "./keys.js";
 import type { ListWatch } from "./list-watch.js";
 import type { LoneRuns } from "./lone-runs.js";
-import type { RequestFigures } from "./metrics/requests.js";
+import type { RequestMetrics } from "./metrics/request-metrics.js";
 import type { OpenCalls } from "./open-calls.js";
 import type { PageAccess } from "./page-access.js";
 import type { Links } from "./peers/links.js";
-import { type Action, type AskedRun, type AskedSession, ownSessions, type Principal } from "./principal.js";
-import type { ReadingAgent } from "./reading-agent.js";
-import type { Keys } from "./secret.js";
+import { type Action, type AskedRun, type AskedSession, isOwnSession, type Principal } from "./principal.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
-import { sessionInfo } from "./session-info.js";
+import { loadSessionInfo } from "./session-info.js";
 import type { OpenStreams } from "./streams.js";
 import type { UsageLimits } from "./usage-limits.js";
 
@@ -25,22 +25,22 @@ export type ServerContext = {
   readonly client: Client;
   /** The agents of this process, by name. */
   readonly agents: ReadonlyMap<string, Agent>;
-  readonly agentFor: ReadingAgent;
+  readonly findReadingAgent: FindReadingAgent;
   readonly worker: Pick<Worker, "status"> | null;
   readonly hubs: Hubs;
   readonly links: Links;
-  readonly list: ListWatch;
+  readonly listWatch: ListWatch;
   readonly streams: OpenStreams;
   /** Those that other processes of this server read. */
   readonly peerStreams: OpenStreams;
   /** Null if runs that nobody watches go on. */
-  readonly alone: LoneRuns | null;
+  readonly loneRuns: LoneRuns | null;
   readonly usage: UsageLimits;
-  readonly requests: RequestFigures;
-  readonly calls: OpenCalls;
+  readonly requestMetrics: RequestMetrics;
+  readonly openCalls: OpenCalls;
   readonly isDraining: () => boolean;
   readonly keys: Keys;
-  readonly pages: PageAccess;
+  readonly pageAccess: PageAccess;
   /** Proves this server to those who know its secret; null if nobody was given one. */
   readonly proofKey: string | null;
   /** The MCP server of the agents here, loaded when it is used. @throws PawlError `missing_package` */
@@ -48,41 +48,41 @@ export type ServerContext = {
   /** The OpenAPI document. */
   readonly openApi: () => object;
   /** The ids of an agent's model and its fallbacks. */
-  readonly modelsOf: (agent: Agent) => readonly string[];
+  readonly listModelIds: (agent: Agent) => readonly string[];
 };
 
 /** A session that the caller may read. */
-export type ReadSession = {
+export type ReadableSession = {
   readonly session: ClientSession;
   readonly summary: SessionSummary;
-  readonly asked: AskedSession;
+  readonly requested: AskedSession;
 };
 
 /** A session that may not be read is answered like one that there is not (SEC-3). */
-export function noSession(id: string): ServerError {
+export function createNoSessionError(id: string): ServerError {
   return new ServerError("no_session", `There is no session ${id}.`);
 }
 
 /** @throws ServerError `no_session`, `forbidden` */
-export async function sessionFor(
+export async function authorizeSession(
   context: ServerContext,
   principal: Principal,
   action: Action,
   id: string,
   run: AskedRun = {},
-): Promise<ReadSession> {
-  const session = isId(id) ? context.client.session(id) : null;
+): Promise<ReadableSession> {
+  const session = isValidId(id) ? context.client.session(id) : null;
   const summary = session === null ? null : await context.settings.store.describe(id);
-  if (session === null || summary === null) throw noSession(id);
-  const asked = { id, info: await sessionInfo(context.settings.store, summary) };
-  if (!(await isAllowed(context, principal, "read", asked))) throw noSession(id);
-  if (action !== "read" && !(await isAllowed(context, principal, action, asked, run)))
+  if (session === null || summary === null) throw createNoSessionError(id);
+  const requested = { id, info: await loadSessionInfo(context.settings.store, summary) };
+  if (!(await isAllowed(context, principal, "read", requested))) throw createNoSessionError(id);
+  if (action !== "read" && !(await isAllowed(context, principal, action, requested, run)))
     throw new ServerError("forbidden", `You may not do this in session ${id} (${action}).`);
-  return { session, summary, asked };
+  return { session, summary, requested };
 }
 
 /** Whether the library can have a session of this id: others are answered like those that there are not. */
-function isId(id: string): boolean {
+function isValidId(id: string): boolean {
   return id !== "" && id.length <= 512 && !/\0|\p{Surrogate}/u.test(id);
 }
 
@@ -93,10 +93,10 @@ export async function isAllowed(
   session: AskedSession | null,
   run: AskedRun = {},
 ): Promise<boolean> {
-  return settings.may === null ? ownSessions(principal, session) : settings.may(principal, action, session, run);
+  return settings.may === null ? isOwnSession(principal, session) : settings.may(principal, action, session, run);
 }
 
 /** A copy without secrets. */
-export function shown({ settings }: Pick<ServerContext, "settings">, value: unknown): unknown {
+export function redactSecrets({ settings }: Pick<ServerContext, "settings">, value: unknown): unknown {
   return redactJson(value as Json, settings.redact);
 }

@@ -83,7 +83,7 @@ export type ErrorBody = {
   };
 };
 
-export type ErrorAnswer = {
+export type ErrorResponse = {
   readonly status: number;
   readonly headers: { readonly [name: string]: string };
   readonly body: ErrorBody;
@@ -92,12 +92,12 @@ export type ErrorAnswer = {
 };
 
 /** What an error is answered with. Only messages that are made for callers go out: no stack, path or cause. */
-export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
+export function toErrorResponse(error: unknown, requestId: string): ErrorResponse {
   const code = error instanceof ServerError || error instanceof PawlError ? error.code : "internal";
   const status = statusOf[code] ?? 500;
-  const message = status === 500 || status === 503 ? messageOfFailure(code) : (error as Error).message;
-  const retry = error instanceof ServerError ? error.retryAfterS : undefined;
-  const retryAfter = retry ?? (status === 503 ? 5 : undefined);
+  const message = status === 500 || status === 503 ? formatFailure(code) : (error as Error).message;
+  const retryAfterS = error instanceof ServerError ? error.retryAfterS : undefined;
+  const retryAfter = retryAfterS ?? (status === 503 ? 5 : undefined);
   return {
     status,
     headers: {
@@ -109,7 +109,7 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
   };
 }
 
-function messageOfFailure(code: AnsweredCode): string {
+function formatFailure(code: AnsweredCode): string {
   if (code === "draining" || code === "shut_down") return "The server is shutting down. Try again.";
   if (code === "store_closed") return "The store is closed. Try again.";
   if (code === "store_failed")

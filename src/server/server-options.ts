@@ -11,11 +11,11 @@ import {
   type Redact,
   type Store,
 } from "../index.js";
+import { isSecret, minSecretCharacters } from "./keys.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
-import { checkNames, misconfigured } from "./option-checks.js";
-import { type PeerOptions, type Peers, peersOf } from "./peers/peer-options.js";
-import { type Authenticate, byToken, isToken, type May } from "./principal.js";
-import { isSecret, shortestSecret } from "./secret.js";
+import { checkOptionNames, createConfigurationError } from "./option-checks.js";
+import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.js";
+import { type Authenticate, createTokenAuthentication, isToken, type May } from "./principal.js";
 
 /** How much the server takes on. */
 export type ServerLimits = {
@@ -71,7 +71,7 @@ export type LogLine = {
 };
 
 /** The line of a failure that no request is answered with. */
-export function failureLine(
+export function createFailureLine(
   action: string,
   error: unknown,
   { principal = null, sessionId = null }: Partial<Pick<LogLine, "principal" | "sessionId">> = {},
@@ -79,7 +79,7 @@ export function failureLine(
   return { at: Date.now(), requestId: "", principal, action, sessionId, status: 500, error };
 }
 
-type Common = {
+type CommonOptions = {
   /**
    * Whether this process carries out the runs of its agents. Set it to false where a process does not last. Default: true.
    */
@@ -159,7 +159,7 @@ type Common = {
 };
 
 /** What a server serves, whom, and how much. It is given a store and agents, or an engine. */
-export type ServerOptions = Common &
+export type ServerOptions = CommonOptions &
   (
     | {
         readonly store: Store;
@@ -239,37 +239,44 @@ const optionNames: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws PawlError `bad_configuration` */
-export function settingsOf(options: ServerOptions): ServerSettings {
-  checkNames("createServer()", options, optionNames);
+export function resolveSettings(options: ServerOptions): ServerSettings {
+  checkOptionNames("createServer()", options, optionNames);
   const { engine, limits = {}, basePath = "", heartbeatMs = 15_000 } = options;
   const store = engine?.store ?? options.store;
   const given = engine?.agents ?? options.agents;
   if (store === undefined || given === undefined)
-    throw misconfigured("createServer() needs a store and agents, or an engine. The list of agents may be empty.");
+    throw createConfigurationError(
+      "createServer() needs a store and agents, or an engine. The list of agents may be empty.",
+    );
   if (typeof basePath !== "string" || !/^(?:\/[\w.-]+)*$/.test(basePath))
-    throw misconfigured("basePath is a path such as /pawl, without a slash at its end.");
+    throw createConfigurationError("basePath is a path such as /pawl, without a slash at its end.");
   if (!Number.isFinite(heartbeatMs) || heartbeatMs <= 0)
-    throw misconfigured("heartbeatMs is a number of milliseconds, more than 0.");
+    throw createConfigurationError("heartbeatMs is a number of milliseconds, more than 0.");
   if (options.secret !== undefined && !isSecret(options.secret))
-    throw misconfigured(`secret is a text of at least ${shortestSecret} characters. createToken() makes one.`);
-  const { abortWhenAlone: alone } = options;
-  if (alone !== undefined && !(Number.isFinite(alone) && alone > 0 && alone <= 86_400))
-    throw misconfigured("abortWhenAlone is a number of seconds, more than 0 and at most a day.");
-  checkNames("limits", limits, new Set(Object.keys(defaultLimits)));
+    throw createConfigurationError(
+      `secret is a text of at least ${minSecretCharacters} characters. createToken() makes one.`,
+    );
+  const { abortWhenAlone: abortAfterSeconds } = options;
+  if (
+    abortAfterSeconds !== undefined &&
+    !(Number.isFinite(abortAfterSeconds) && abortAfterSeconds > 0 && abortAfterSeconds <= 86_400)
+  )
+    throw createConfigurationError("abortWhenAlone is a number of seconds, more than 0 and at most a day.");
+  checkOptionNames("limits", limits, new Set(Object.keys(defaultLimits)));
   for (const [name, value] of Object.entries(limits))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
-      throw misconfigured(`limits.${name} is ${String(value)}; it must be a whole number, 1 or more.`);
-  const peers = peersOf(options.peers);
+      throw createConfigurationError(`limits.${name} is ${String(value)}; it must be a whole number, 1 or more.`);
+  const peers = checkPeers(options.peers);
   return {
     store,
-    agents: given.map((agent) => reachable(agent, peers)),
+    agents: given.map((agent) => withPeerAddress(agent, peers)),
     work: options.work ?? true,
-    authenticate: authenticationOf(options),
+    authenticate: checkAuthentication(options),
     may: options.may ?? null,
     checkClient: createClientCheck(options.clientOptions ?? []),
     secret: options.secret ?? options.peers?.secret ?? options.token,
     hasSecret: hasSecret(options),
-    pageAccess: pageAccessOf(options),
+    pageAccess: checkPageAccess(options),
     basePath,
     hosts: options.hosts?.map((host) => host.toLowerCase()),
     origins: options.origins ?? [],
@@ -288,7 +295,9 @@ export function settingsOf(options: ServerOptions): ServerSettings {
 /** @throws PawlError `bad_configuration` */
 function traceOf(traceparent: ServerOptions["traceparent"] = true): ServerSettings["traceOf"] {
   if (typeof traceparent !== "boolean" && typeof traceparent !== "function")
-    throw misconfigured("traceparent is true, false, or a function that returns the traceparent of a request.");
+    throw createConfigurationError(
+      "traceparent is true, false, or a function that returns the traceparent of a request.",
+    );
   if (traceparent === false) return () => ({});
   const read = traceparent === true ? (request: Request) => request.headers.get("traceparent") : traceparent;
   return (request) => {
@@ -307,30 +316,30 @@ function hasSecret({ secret, peers }: ServerOptions): boolean {
 }
 
 /** @throws PawlError `bad_configuration` */
-function pageAccessOf(options: ServerOptions): "start" | "secret" {
+function checkPageAccess(options: ServerOptions): "start" | "secret" {
   const { pageAccess = hasSecret(options) ? "secret" : "start" } = options;
   if (pageAccess === "start" || pageAccess === "secret") return pageAccess;
-  throw misconfigured('pageAccess is "start" or "secret".');
+  throw createConfigurationError('pageAccess is "start" or "secret".');
 }
 
 /** The agent with the address at which other processes reach this server. */
-function reachable(agent: Agent, peers: Peers | null): Agent {
+function withPeerAddress(agent: Agent, peers: Peers | null): Agent {
   const address = peers?.address ?? null;
   return address === null || agent.options.address === address ? agent : agent.with({ address });
 }
 
 /** There is no server without authentication, also not on this machine alone (SEC-1). */
-function authenticationOf({ token, authenticate }: ServerOptions): Authenticate {
+function checkAuthentication({ token, authenticate }: ServerOptions): Authenticate {
   if (authenticate !== undefined && token !== undefined)
-    throw misconfigured("createServer() takes a token or authenticate, not both.");
+    throw createConfigurationError("createServer() takes a token or authenticate, not both.");
   if (authenticate !== undefined) return authenticate;
   if (token === undefined)
-    throw misconfigured(
+    throw createConfigurationError(
       "createServer() needs authentication: the option authenticate, or a token, which createToken() makes.",
     );
   if (!isToken(token))
-    throw misconfigured(
+    throw createConfigurationError(
       "The token is too short or has spaces. One of at least 22 characters is needed: createToken() makes one.",
     );
-  return byToken(token);
+  return createTokenAuthentication(token);
 }

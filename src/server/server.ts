@@ -6,12 +6,12 @@
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
 import { createWorker, PawlError, type Worker, type WorkerReport } from "../index.js";
-import { contextOf } from "./create-context.js";
-import { handlersOf } from "./handle.js";
+import { checkPrincipal } from "./authenticate.js";
+import { createServerContext } from "./create-context.js";
+import { createHandlers } from "./handle.js";
 import type { Handlers } from "./handlers.js";
-import { checkPrincipal } from "./let-in.js";
-import { createOpenAnswers } from "./open-calls.js";
-import { misconfigured } from "./option-checks.js";
+import { createPendingResponses } from "./open-calls.js";
+import { createConfigurationError } from "./option-checks.js";
 import { liveRoute } from "./peers/live-route.js";
 import { type Principal, tokenPrincipal } from "./principal.js";
 import type { Route } from "./route.js";
@@ -26,7 +26,7 @@ import { runRoutes } from "./routes/runs.js";
 import { sessionRoutes } from "./routes/sessions.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
-import { failureLine, type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
+import { createFailureLine, resolveSettings, type ServerOptions, type ServerSettings } from "./server-options.js";
 
 /** Sessions over HTTP. */
 export type Server = Handlers & {
@@ -83,63 +83,64 @@ const drainSpreadMs = 2_000;
  * ```
  */
 export function createServer(options: ServerOptions): Server {
-  const settings = settingsOf(options);
-  let ending: Promise<void> | null = null;
+  const settings = resolveSettings(options);
+  let closePromise: Promise<void> | null = null;
   // Made in any case, because a worker refuses agents with another store.
-  const ownWorker = workerOf(settings);
+  const ownWorker = createServerWorker(settings);
   const worker = settings.work && settings.agents.length > 0 ? ownWorker : null;
-  const context = contextOf(settings, routes, worker, () => ending !== null);
-  const working = worker === null ? null : work(worker, settings);
+  const context = createServerContext(settings, routes, worker, () => closePromise !== null);
+  const workerRun = worker === null ? null : runWorker(worker, settings);
 
-  const answers = createOpenAnswers();
+  const pendingResponses = createPendingResponses();
 
   async function close({ graceMs = 5_000 }: { readonly graceMs?: number } = {}): Promise<void> {
     context.streams.endAll("drain", drainSpreadMs);
-    const answered = context.calls.leaveAll();
+    const callsDrained = context.openCalls.drainAll();
     await worker?.stop({ graceMs });
-    await working;
+    await workerRun;
     context.peerStreams.endAll("drain", 0);
-    context.alone?.close();
-    await answered;
+    context.loneRuns?.close();
+    await callsDrained;
     // What was asked before is answered, as long as the store is open.
-    await answers.settled();
+    await pendingResponses.whenSettled();
   }
 
   return {
-    ...handlersOf(context, settings.ui ? routesWithPage : routes, answers.track),
+    ...createHandlers(context, settings.ui ? routesWithPage : routes, pendingResponses.track),
     createStartCode(principal) {
-      const acting = principal ?? (options.token === undefined ? null : tokenPrincipal);
-      if (acting === null) throw misconfigured("createStartCode() needs a principal, because the server has no token.");
-      checkPrincipal(acting, "createStartCode() takes");
-      return context.pages.createCode(acting);
+      const actingPrincipal = principal ?? (options.token === undefined ? null : tokenPrincipal);
+      if (actingPrincipal === null)
+        throw createConfigurationError("createStartCode() needs a principal, because the server has no token.");
+      checkPrincipal(actingPrincipal, "createStartCode() takes");
+      return context.pageAccess.createCode(actingPrincipal);
     },
     agents: Object.freeze(worker === null ? [] : [...context.agents.keys()]),
-    close(closing) {
-      ending ??= Promise.resolve().then(() => close(closing));
-      return ending;
+    close(closeOptions) {
+      closePromise ??= Promise.resolve().then(() => close(closeOptions));
+      return closePromise;
     },
   };
 }
 
 /** A worker asks a store again that has failed. Meanwhile the server answers what it can. */
-function workerOf({ store, agents, limits, log }: ServerSettings): Worker {
+function createServerWorker({ store, agents, limits, log }: ServerSettings): Worker {
   const onReport = (report: WorkerReport) => {
-    if (report.type === "store_failed") log(failureLine("work", report.error));
+    if (report.type === "store_failed") log(createFailureLine("work", report.error));
     // What has no agent here belongs to another process.
-    else if (report.type === "refused" && codeOf(report.error) !== "agent_mismatch")
-      log(failureLine("work", report.error, { sessionId: report.sessionId }));
+    else if (report.type === "refused" && getErrorCode(report.error) !== "agent_mismatch")
+      log(createFailureLine("work", report.error, { sessionId: report.sessionId }));
   };
   return createWorker({ store, agents, concurrency: limits.runs, onReport });
 }
 
-async function work(worker: Worker, { log }: ServerSettings): Promise<void> {
+async function runWorker(worker: Worker, { log }: ServerSettings): Promise<void> {
   try {
     await worker.run();
   } catch (error) {
-    log(failureLine("work", error));
+    log(createFailureLine("work", error));
   }
 }
 
-function codeOf(error: unknown): string | null {
+function getErrorCode(error: unknown): string | null {
   return error instanceof PawlError ? error.code : null;
 }

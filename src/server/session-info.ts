@@ -4,18 +4,18 @@
 import { findBeginning, type SessionInfo, type SessionSummary, type Store } from "../index.js";
 
 /** A child session belongs to the principal that began the session at the top. */
-export async function sessionInfo(
+export async function loadSessionInfo(
   store: Store,
-  { sessionId, info: given }: Pick<SessionSummary, "sessionId" | "info">,
+  { sessionId, info: storedInfo }: Pick<SessionSummary, "sessionId" | "info">,
 ): Promise<SessionInfo | null> {
-  const info = given ?? (await beginningInfo(store, sessionId));
+  const info = storedInfo ?? (await loadBeginningInfo(store, sessionId));
   if (info === null || info.principal !== undefined || info.top === undefined) return info;
   const principal = (await store.describe(info.top))?.info?.principal;
   return principal === undefined ? info : { ...info, principal };
 }
 
 /** Of a session whose log was empty a moment ago. The process that takes its first request says which model it has. */
-export async function beginningInfo(store: Store, sessionId: string): Promise<SessionInfo | null> {
-  const begun = await findBeginning(store, sessionId);
-  return begun === null ? null : { model: "", ...begun.session };
+export async function loadBeginningInfo(store: Store, sessionId: string): Promise<SessionInfo | null> {
+  const beginning = await findBeginning(store, sessionId);
+  return beginning === null ? null : { model: "", ...beginning.session };
 }

@@ -27,21 +27,18 @@ export type Shape = {
 
 export type ObjectShape = Extract<Shape, { readonly type: "object" }>;
 
-export function objectOf(
-  properties: { readonly [name: string]: Shape },
-  required: readonly string[] = [],
-): ObjectShape {
+export function object(properties: { readonly [name: string]: Shape }, required: readonly string[] = []): ObjectShape {
   return { type: "object", properties, ...(required.length === 0 ? {} : { required }), additionalProperties: false };
 }
 
-export const text = (description: string, maxLength = 500): Shape => ({
+export const string = (description: string, maxLength = 500): Shape => ({
   type: "string",
   description,
   minLength: 1,
   maxLength,
 });
 
-export const flag = (description: string): Shape => ({ type: "boolean", description });
+export const boolean = (description: string): Shape => ({ type: "boolean", description });
 
 export const oneOf = (description: string, ...values: readonly string[]): Shape => ({
   type: "string",
@@ -49,29 +46,29 @@ export const oneOf = (description: string, ...values: readonly string[]): Shape 
   enum: values,
 });
 
-export const whole = (description: string, minimum: number, maximum: number): Shape => ({
+export const integer = (description: string, minimum: number, maximum: number): Shape => ({
   type: "integer",
   description,
   minimum,
   maximum,
 });
 
-export const json = (description: string): Shape => ({ description });
+export const anyJson = (description: string): Shape => ({ description });
 
 /** @param where how messages name the value: "the body", "the query" @throws ServerError `bad_input` */
 export function checkShape(value: unknown, shape: Shape, where: string): void {
-  const problem = problemOf(value, shape);
+  const problem = findProblem(value, shape);
   if (problem !== null) throw new ServerError("bad_input", `${where} ${problem}`);
   if (shape.type === "object" && isObject(value)) checkObject(value, shape, where);
 }
 
-function problemOf(value: unknown, shape: Shape): string | null {
+function findProblem(value: unknown, shape: Shape): string | null {
   if (shape.type === undefined) return null;
   switch (shape.type) {
     case "object":
       return isObject(value) ? null : "must be an object.";
     case "string":
-      return problemOfText(value, shape);
+      return findStringProblem(value, shape);
     case "integer":
       return Number.isSafeInteger(value) && (value as number) >= shape.minimum && (value as number) <= shape.maximum
         ? null
@@ -81,13 +78,13 @@ function problemOf(value: unknown, shape: Shape): string | null {
   }
 }
 
-function problemOfText(
+function findStringProblem(
   value: unknown,
   { enum: values, minLength = 0, maxLength }: Extract<Shape, { readonly type: "string" }>,
 ): string | null {
   if (typeof value !== "string") return "must be a text.";
   if (values !== undefined && !values.includes(value))
-    return `must be one of ${values.map((one) => JSON.stringify(one)).join(", ")}.`;
+    return `must be one of ${values.map((member) => JSON.stringify(member)).join(", ")}.`;
   if (value.length < minLength) return "must not be empty.";
   // Not every store can keep them, and none of them is in what a client was given.
   if (/\0|\p{Surrogate}/u.test(value)) return "must not have the character U+0000, or half of a surrogate pair.";
@@ -97,14 +94,14 @@ function problemOfText(
 }
 
 function checkObject(value: { readonly [name: string]: unknown }, shape: ObjectShape, where: string): void {
-  for (const [name, one] of Object.entries(value)) {
-    const known = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
-    if (known === undefined)
+  for (const [name, member] of Object.entries(value)) {
+    const property = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
+    if (property === undefined)
       throw new ServerError(
         "bad_input",
         `${where} has an unknown field ${JSON.stringify(name.slice(0, 100))}. It takes ${Object.keys(shape.properties).join(", ") || "no fields"}.`,
       );
-    checkShape(one, known, `${where}: ${name}`);
+    checkShape(member, property, `${where}: ${name}`);
   }
   for (const name of shape.required ?? [])
     if (value[name] === undefined) throw new ServerError("bad_input", `${where} lacks the field ${name}.`);
@@ -119,20 +116,20 @@ function isObject(value: unknown): value is { readonly [name: string]: unknown }
  * @throws ServerError `bad_input`
  */
 export function parseQuery(query: URLSearchParams, shape: ObjectShape): { readonly [name: string]: unknown } {
-  const given: { [name: string]: unknown } = {};
+  const values: { [name: string]: unknown } = {};
   for (const [name, value] of query) {
-    if (Object.hasOwn(given, name))
+    if (Object.hasOwn(values, name))
       throw new ServerError("bad_input", `The query has ${JSON.stringify(name.slice(0, 100))} twice.`);
-    const known = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
-    given[name] = typedValue(value, known);
+    const property = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
+    values[name] = parseQueryValue(value, property);
   }
-  checkShape(given, shape, "The query");
-  return given;
+  checkShape(values, shape, "The query");
+  return values;
 }
 
-function typedValue(text: string, shape: Shape | undefined): unknown {
-  if (shape?.type === "integer") return /^\d{1,15}$/.test(text) ? Number(text) : text;
+function parseQueryValue(string: string, shape: Shape | undefined): unknown {
+  if (shape?.type === "integer") return /^\d{1,15}$/.test(string) ? Number(string) : string;
   if (shape?.type === "boolean")
-    return text === "1" || text === "true" ? true : text === "0" || text === "false" ? false : text;
-  return text;
+    return string === "1" || string === "true" ? true : string === "0" || string === "false" ? false : string;
+  return string;
 }

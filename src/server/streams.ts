@@ -2,7 +2,7 @@
  * The open streams of a server: one timer for the heartbeats, the ages and the rights of them all.
  */
 import type { ByeReason } from "./client/index.js";
-import { createCheckedSink, createReadRight, type ReadRight } from "./read-right.js";
+import { createCheckedSink, createReadPermission, type ReadPermission } from "./read-permission.js";
 import type { Sink } from "./sink.js";
 import type { OpenStream } from "./watch.js";
 
@@ -15,56 +15,56 @@ export type StreamRules = {
 export type OpenStreams = {
   /**
    * Opens a stream that a person reads: it ends when they may not read any more, and shows nothing after that.
-   * @param mayStay asked at most once a second while something is written, and within a minute in any case
+   * @param canStay asked at most once a second while something is written, and within a minute in any case
    * @param start starts to write to the sink that it is given
    */
-  readonly open: (sink: Sink, mayStay: () => Promise<boolean>, start: (sink: Sink) => OpenStream) => OpenStream;
-  /** Keeps a stream between processes. @param mayStay asked within a minute */
-  readonly add: (stream: OpenStream, mayStay: () => Promise<boolean>) => () => void;
+  readonly open: (sink: Sink, canStay: () => Promise<boolean>, start: (sink: Sink) => OpenStream) => OpenStream;
+  /** Keeps a stream between processes. @param canStay asked within a minute */
+  readonly add: (stream: OpenStream, canStay: () => Promise<boolean>) => () => void;
   readonly count: () => number;
   /** Ends all, spread over a time in which they may come back. */
   readonly endAll: (why: ByeReason, spreadMs: number) => void;
 };
 
-type Entry = {
+type TrackedStream = {
   readonly stream: OpenStream;
-  readonly right: ReadRight;
-  readonly since: number;
+  readonly permission: ReadPermission;
+  readonly openedAt: number;
   beatAt: number;
 };
 
 /** With the time until the next look, a withdrawn right ends a stream within a minute. */
-const askEveryMs = 40_000;
-const longestUntilLookMs = 15_000;
+const recheckEveryMs = 40_000;
+const maxSweepIntervalMs = 15_000;
 
 export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules): OpenStreams {
-  const open = new Set<Entry>();
+  const open = new Set<TrackedStream>();
   /** Set once all were ended. A stream that is opened later is told the same. */
   let ended: { readonly why: ByeReason; readonly spreadMs: number } | null = null;
   let timer: ReturnType<typeof setInterval> | null = null;
 
-  function look(): void {
-    const at = now();
+  function sweep(): void {
+    const nowMs = now();
     for (const entry of open) {
-      if (at - entry.since >= streamAgeMs) {
+      if (nowMs - entry.openedAt >= streamAgeMs) {
         entry.stream.bye("age");
         continue;
       }
-      if (entry.right.ageMs() >= askEveryMs) void entry.right.ask();
-      if (at - entry.beatAt < heartbeatMs) continue;
-      entry.beatAt = at;
-      entry.stream.beat();
+      if (entry.permission.ageMs() >= recheckEveryMs) void entry.permission.check();
+      if (nowMs - entry.beatAt < heartbeatMs) continue;
+      entry.beatAt = nowMs;
+      entry.stream.heartbeat();
     }
   }
 
-  function keep(stream: OpenStream, right: ReadRight): () => void {
-    const at = now();
-    const entry: Entry = { stream, right, since: at, beatAt: at };
+  function trackStream(stream: OpenStream, permission: ReadPermission): () => void {
+    const nowMs = now();
+    const entry: TrackedStream = { stream, permission, openedAt: nowMs, beatAt: nowMs };
     open.add(entry);
-    timer ??= setInterval(look, Math.min(heartbeatMs, longestUntilLookMs));
+    timer ??= setInterval(sweep, Math.min(heartbeatMs, maxSweepIntervalMs));
     if (ended !== null) {
       const { why, spreadMs } = ended;
-      queueMicrotask(() => stream.bye(why, retryAfter(spreadMs)));
+      queueMicrotask(() => stream.bye(why, pickRetryMs(spreadMs)));
     }
     return () => {
       open.delete(entry);
@@ -75,26 +75,26 @@ export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules
   }
 
   return {
-    open(sink, mayStay, start) {
-      const right = createReadRight(mayStay, now, () => checked.refuse(() => stream.bye("auth")));
-      const checked = createCheckedSink(sink, right);
+    open(sink, canStay, start) {
+      const permission = createReadPermission(canStay, now, () => checked.revoke(() => stream.bye("auth")));
+      const checked = createCheckedSink(sink, permission);
       const stream = start(checked.sink);
-      sink.onClose(keep(stream, right));
+      sink.onClose(trackStream(stream, permission));
       return stream;
     },
-    add: (stream, mayStay) =>
-      keep(
+    add: (stream, canStay) =>
+      trackStream(
         stream,
-        createReadRight(mayStay, now, () => stream.bye("auth")),
+        createReadPermission(canStay, now, () => stream.bye("auth")),
       ),
     count: () => open.size,
     endAll(why, spreadMs) {
       ended = { why, spreadMs };
-      for (const { stream } of [...open]) stream.bye(why, retryAfter(spreadMs));
+      for (const { stream } of [...open]) stream.bye(why, pickRetryMs(spreadMs));
     },
   };
 }
 
-function retryAfter(spreadMs: number): number {
+function pickRetryMs(spreadMs: number): number {
   return Math.round(200 + Math.random() * spreadMs);
 }

@@ -1,7 +1,7 @@
 /**
  * What each principal may use at a time: changes in a minute, open streams, and requests that wait (SEC-4).
  */
-import { createFigures } from "./metrics/figures.js";
+import { createMetricRegistry } from "./metrics/registry.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
 
@@ -9,9 +9,9 @@ export type UsageLimits = {
   /** Counts a change. @throws ServerError `too_many` */
   readonly countChange: (principalId: string, now: number) => void;
   /** Counts a stream; the returned function gives it back. @throws ServerError `too_many` */
-  readonly takeStream: (principalId: string) => () => void;
+  readonly acquireStream: (principalId: string) => () => void;
   /** Counts a request that waits; the returned function gives it back. @throws ServerError `too_many` */
-  readonly takeWait: (principalId: string) => () => void;
+  readonly acquireWait: (principalId: string) => () => void;
   /** The requests that were refused, as a figure of Prometheus. */
   readonly text: () => string;
 };
@@ -21,84 +21,86 @@ type Minute = { readonly from: number; changes: number };
 const minuteMs = 60_000;
 
 /** Principals are forgotten when their minute is over, and all of them if there are more than this. */
-const mostRemembered = 10_000;
+const maxRememberedPrincipals = 10_000;
 
 export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): UsageLimits {
   const minutes = new Map<string, Minute>();
-  const figures = createFigures();
-  const refused = figures.counter("pawl_requests_limited_total", "Requests that were refused because of a limit.");
+  const registry = createMetricRegistry();
+  const refused = registry.counter("pawl_requests_limited_total", "Requests that were refused because of a limit.");
   refused.add({}, 0);
 
-  function tooMany(what: string, retryAfterS: number): ServerError {
+  function createTooManyError(what: string, retryAfterS: number): ServerError {
     refused.add({});
     return new ServerError("too_many", what, { retryAfterS });
   }
 
-  function forgetOld(now: number): void {
-    if (minutes.size < mostRemembered) return;
+  function forgetExpired(now: number): void {
+    if (minutes.size < maxRememberedPrincipals) return;
     for (const [id, { from }] of minutes) if (now - from >= minuteMs) minutes.delete(id);
-    if (minutes.size >= mostRemembered) minutes.clear();
+    if (minutes.size >= maxRememberedPrincipals) minutes.clear();
   }
 
   return {
     countChange(principalId, now) {
-      forgetOld(now);
-      const known = minutes.get(principalId);
-      const minute = known !== undefined && now - known.from < minuteMs ? known : { from: now, changes: 0 };
+      forgetExpired(now);
+      const existing = minutes.get(principalId);
+      const minute = existing !== undefined && now - existing.from < minuteMs ? existing : { from: now, changes: 0 };
       minutes.set(principalId, minute);
       if (minute.changes >= limits.changesPerMinute)
-        throw tooMany(
+        throw createTooManyError(
           `At most ${limits.changesPerMinute} changes a minute are taken.`,
           Math.max(1, Math.ceil((minute.from + minuteMs - now) / 1_000)),
         );
       minute.changes += 1;
     },
-    takeStream: createPlaces({
-      most: limits.streams,
-      mostOfOne: limits.streamsPerPrincipal,
-      tooManyOfOne: () => tooMany(`At most ${limits.streamsPerPrincipal} streams may be open at a time.`, 5),
-      tooManyOfAll: () => tooMany("This server has as many streams open as it may.", 5),
+    acquireStream: createSlots({
+      maxTotal: limits.streams,
+      maxPerPrincipal: limits.streamsPerPrincipal,
+      createPrincipalLimitError: () =>
+        createTooManyError(`At most ${limits.streamsPerPrincipal} streams may be open at a time.`, 5),
+      createTotalLimitError: () => createTooManyError("This server has as many streams open as it may.", 5),
     }),
-    takeWait: createPlaces({
-      most: limits.waits,
-      mostOfOne: limits.waitsPerPrincipal,
-      tooManyOfOne: () => tooMany(`At most ${limits.waitsPerPrincipal} requests may wait for results at a time.`, 5),
-      tooManyOfAll: () => tooMany("As many requests wait for results as this server allows.", 5),
+    acquireWait: createSlots({
+      maxTotal: limits.waits,
+      maxPerPrincipal: limits.waitsPerPrincipal,
+      createPrincipalLimitError: () =>
+        createTooManyError(`At most ${limits.waitsPerPrincipal} requests may wait for results at a time.`, 5),
+      createTotalLimitError: () => createTooManyError("As many requests wait for results as this server allows.", 5),
     }),
-    text: figures.text,
+    text: registry.text,
   };
 }
 
-type PlaceRules = {
-  readonly most: number;
-  readonly mostOfOne: number;
-  readonly tooManyOfOne: () => ServerError;
-  readonly tooManyOfAll: () => ServerError;
+type SlotRules = {
+  readonly maxTotal: number;
+  readonly maxPerPrincipal: number;
+  readonly createPrincipalLimitError: () => ServerError;
+  readonly createTotalLimitError: () => ServerError;
 };
 
 /** Places that principals take and give back. */
-function createPlaces({
-  most,
-  mostOfOne,
-  tooManyOfOne,
-  tooManyOfAll,
-}: PlaceRules): (principalId: string) => () => void {
-  const taken = new Map<string, number>();
-  let all = 0;
+function createSlots({
+  maxTotal,
+  maxPerPrincipal,
+  createPrincipalLimitError,
+  createTotalLimitError,
+}: SlotRules): (principalId: string) => () => void {
+  const slotsByPrincipal = new Map<string, number>();
+  let total = 0;
   return (principalId) => {
-    const own = taken.get(principalId) ?? 0;
-    if (own >= mostOfOne) throw tooManyOfOne();
-    if (all >= most) throw tooManyOfAll();
-    all += 1;
-    taken.set(principalId, own + 1);
-    let isTaken = true;
+    const ownCount = slotsByPrincipal.get(principalId) ?? 0;
+    if (ownCount >= maxPerPrincipal) throw createPrincipalLimitError();
+    if (total >= maxTotal) throw createTotalLimitError();
+    total += 1;
+    slotsByPrincipal.set(principalId, ownCount + 1);
+    let isAcquired = true;
     return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      all -= 1;
-      const left = (taken.get(principalId) ?? 1) - 1;
-      if (left === 0) taken.delete(principalId);
-      else taken.set(principalId, left);
+      if (!isAcquired) return;
+      isAcquired = false;
+      total -= 1;
+      const remaining = (slotsByPrincipal.get(principalId) ?? 1) - 1;
+      if (remaining === 0) slotsByPrincipal.delete(principalId);
+      else slotsByPrincipal.set(principalId, remaining);
     };
   };
 }

@@ -10,7 +10,14 @@
 import type { PublicEvent } from "../index.js";
 import { type Cursor, isAfter } from "../stream/cursor.js";
 import type { ByeReason, SnapshotFrame } from "./client/index.js";
-import { beatFrame, byeFrame, controlFrame, itemFrame, retryFrame, type SharedFrame } from "./frames.js";
+import {
+  createByeFrame,
+  createItemFrame,
+  encodeControlFrame,
+  heartbeatFrame,
+  retryFrame,
+  type SharedFrame,
+} from "./frames.js";
 import type { Hub, Watcher } from "./hub.js";
 import type { Sink } from "./sink.js";
 
@@ -34,121 +41,121 @@ export type WatchSource = {
   /** The first frame. */
   readonly opening: () => Promise<Uint8Array>;
   /** The most bytes that may wait for the socket. */
-  readonly mostUnsent: number;
+  readonly maxUnsent: number;
 };
 
 /** A stream that is open. */
 export type OpenStream = {
   readonly bye: (why: ByeReason, retryMs?: number) => void;
   /** Writes a comment if nothing was written since the last beat. */
-  readonly beat: () => void;
+  readonly heartbeat: () => void;
 };
 
 /**
  * Starts to watch. The stream ends when the other side leaves, or with a `bye`. What has joined the hub no longer holds its
  * source: a process may have many watchers in whose sessions nothing happens.
  */
-export function watch(source: WatchSource, options: WatchOptions, sink: Sink): OpenStream {
-  const { mostUnsent } = source;
+export function watchSession(source: WatchSource, options: WatchOptions, sink: Sink): OpenStream {
+  const { maxUnsent } = source;
   let cursor = options.after;
   let hub: Hub | null = null;
-  let waiting: SharedFrame[] | null = [];
-  let waitingBytes = 0;
-  let closed = false;
-  let quiet = true;
+  let buffered: SharedFrame[] | null = [];
+  let bufferedBytes = 0;
+  let isClosed = false;
+  let isQuiet = true;
   /** The bytes of the largest frame since the socket had taken everything. */
-  let largest = 0;
+  let maxFrameBytes = 0;
 
   function write(bytes: Uint8Array): void {
-    if (closed) return;
-    quiet = false;
-    if (sink.unsent() === 0) largest = 0;
-    largest = Math.max(largest, bytes.byteLength);
+    if (isClosed) return;
+    isQuiet = false;
+    if (sink.unsentBytes() === 0) maxFrameBytes = 0;
+    maxFrameBytes = Math.max(maxFrameBytes, bytes.byteLength);
     sink.write(bytes);
   }
 
   function bye(why: ByeReason, retryMs?: number): void {
-    if (closed) return;
-    write(byeFrame(why, retryMs));
-    leave();
+    if (isClosed) return;
+    write(createByeFrame(why, retryMs));
+    closeStream();
     sink.end();
   }
 
-  function leave(): void {
-    closed = true;
-    hub?.leave(watcher);
+  function closeStream(): void {
+    isClosed = true;
+    hub?.removeWatcher(watcher);
     hub = null;
   }
 
-  function isWanted({ cursor: at, runId }: SharedFrame): boolean {
-    if (at === null ? !options.deltas : cursor !== null && !isAfter(at, cursor)) return false;
+  function isWanted({ cursor: frameCursor, runId }: SharedFrame): boolean {
+    if (frameCursor === null ? !options.deltas : cursor !== null && !isAfter(frameCursor, cursor)) return false;
     return options.runId === undefined || runId === null || runId === options.runId;
   }
 
-  function pass(frame: SharedFrame): void {
+  function sendIfWanted(frame: SharedFrame): void {
     if (isWanted(frame)) write(frame.bytes);
     if (frame.cursor !== null && (cursor === null || isAfter(frame.cursor, cursor))) cursor = frame.cursor;
-    if (frame.ends !== null && frame.ends === options.until) bye("end");
+    if (frame.endsRunId !== null && frame.endsRunId === options.until) bye("end");
   }
 
   const watcher: Watcher = {
     send(frame) {
-      if (closed) return;
-      if (waiting === null) pass(frame);
+      if (isClosed) return;
+      if (buffered === null) sendIfWanted(frame);
       else {
-        waiting.push(frame);
-        waitingBytes += frame.bytes.byteLength;
+        buffered.push(frame);
+        bufferedBytes += frame.bytes.byteLength;
       }
-      if (sink.unsent() + waitingBytes > mostUnsent + largest) bye("slow");
+      if (sink.unsentBytes() + bufferedBytes > maxUnsent + maxFrameBytes) bye("slow");
     },
-    tell: write,
+    sendControl: write,
     bye: (why) => bye(why),
   };
 
-  async function tellLog({ logged }: WatchSource): Promise<void> {
+  async function sendLog({ logged }: WatchSource): Promise<void> {
     for await (const event of logged(cursor, options.runId)) {
-      if (closed) return;
-      pass(itemFrame(event));
-      await sink.drained();
+      if (isClosed) return;
+      sendIfWanted(createItemFrame(event));
+      await sink.whenDrained();
     }
   }
 
   /** A hub ends with its last watcher: then the next one is asked for. */
-  async function join({ hub: open }: WatchSource): Promise<SnapshotFrame | null> {
-    while (!closed) {
-      const found = await open();
-      const joined = closed ? found.leave(watcher) : found.join(watcher);
-      if (joined === undefined || joined === null) continue;
-      hub = found;
-      return joined.snapshot;
+  async function joinHub({ hub: open }: WatchSource): Promise<SnapshotFrame | null> {
+    while (!isClosed) {
+      const opened = await open();
+      const joining = isClosed ? opened.removeWatcher(watcher) : opened.addWatcher(watcher);
+      if (joining === undefined || joining === null) continue;
+      hub = opened;
+      return joining.snapshot;
     }
     return null;
   }
 
-  async function tell(from: WatchSource): Promise<void> {
+  async function streamSession(watchSource: WatchSource): Promise<void> {
     write(retryFrame);
-    write(await from.opening());
-    if (options.isReset) write(controlFrame({ type: "reset" }));
-    await tellLog(from);
+    write(await watchSource.opening());
+    if (options.isReset) write(encodeControlFrame({ type: "reset" }));
+    await sendLog(watchSource);
     // All of a run that has ended is in the log.
     if (options.until === null) return bye("end");
-    const snapshot = await join(from);
-    await tellLog(from);
+    const snapshot = await joinHub(watchSource);
+    await sendLog(watchSource);
     const isOfRun = options.runId === undefined || snapshot?.runId === options.runId;
-    if (snapshot !== null && options.deltas && isOfRun) write(controlFrame(snapshot));
-    const before = waiting ?? [];
-    waiting = null;
-    waitingBytes = 0;
-    for (const frame of before) pass(frame);
+    if (snapshot !== null && options.deltas && isOfRun) write(encodeControlFrame(snapshot));
+    const pending = buffered ?? [];
+    buffered = null;
+    bufferedBytes = 0;
+    for (const frame of pending) sendIfWanted(frame);
   }
 
-  sink.onClose(leave);
-  tell(source).catch(() => bye("error"));
+  sink.onClose(closeStream);
+  streamSession(source).catch(() => bye("error"));
   return {
     bye,
-    beat() {
-      if (quiet && !closed) sink.write(beatFrame);
-      quiet = true;
+    heartbeat() {
+      if (isQuiet && !isClosed) sink.write(heartbeatFrame);
+      isQuiet = true;
     },
   };
 }

@@ -12,15 +12,15 @@ export type Cursor = {
 };
 
 /** What a public event, or anything else with a position in the log, has of a cursor. */
-type Positioned = { readonly seq: number; readonly index: number };
+type LogPosition = { readonly seq: number; readonly index: number };
 
 /** After one event. */
-export function cursorAfter({ seq, index }: Positioned): Cursor {
+export function cursorAfter({ seq, index }: LogPosition): Cursor {
   return { seq, index };
 }
 
 /** After the event that precedes this one, so that this one comes next. */
-export function cursorBefore({ seq, index }: Positioned): Cursor {
+export function cursorBefore({ seq, index }: LogPosition): Cursor {
   return index > 1 ? { seq, index: index - 1 } : afterEntry(seq - 1);
 }
 
@@ -30,39 +30,39 @@ export function afterEntry(seq: number): Cursor {
 }
 
 /** Before the first event of every session. */
-export const beginning: Cursor = Object.freeze(afterEntry(0));
+export const startCursor: Cursor = Object.freeze(afterEntry(0));
 
 /** Reads the number of an entry (57 or "57"), or entry and index of an event ("57.2"). Null for anything else. */
-export function parseCursor(given: unknown): Cursor | null {
-  if (typeof given === "number") return Number.isSafeInteger(given) && given >= 0 ? afterEntry(given) : null;
-  const parts = typeof given === "string" ? /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(given) : null;
+export function parseCursor(value: unknown): Cursor | null {
+  if (typeof value === "number") return Number.isSafeInteger(value) && value >= 0 ? afterEntry(value) : null;
+  const parts = typeof value === "string" ? /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(value) : null;
   if (parts === null) return null;
   const [, seq, index] = parts;
   return index === undefined ? afterEntry(Number(seq)) : { seq: Number(seq), index: Number(index) };
 }
 
-export function formatCursor({ seq, index }: Positioned): string {
+export function formatCursor({ seq, index }: LogPosition): string {
   return Number.isFinite(index) ? `${seq}.${index}` : `${seq}`;
 }
 
 /** Negative if `a` comes before `b`, positive if it comes after, 0 if they are the same. */
-export function compareCursors(a: Positioned, b: Positioned): number {
+export function compareCursors(a: LogPosition, b: LogPosition): number {
   if (a.seq !== b.seq) return a.seq - b.seq;
   return a.index === b.index ? 0 : a.index - b.index;
 }
 
 /** Whether an event or a cursor comes after a cursor. */
-export function isAfter(position: Positioned, cursor: Cursor): boolean {
+export function isAfter(position: LogPosition, cursor: Cursor): boolean {
   return position.seq > cursor.seq || (position.seq === cursor.seq && position.index > cursor.index);
 }
 
 /** The last entry whose events are all before the cursor. */
-export function lastWholeEntry({ seq, index }: Cursor): number {
+export function findLastWholeEntry({ seq, index }: Cursor): number {
   return index === Number.POSITIVE_INFINITY ? seq : seq - 1;
 }
 
 /** The message of an error about a value that is not a cursor. */
-export function invalidCursor(given: unknown): string {
-  const shown = JSON.stringify(given)?.slice(0, 100);
-  return `Invalid cursor ${shown}: expected an entry number (57) or "entry.index" ("57.2").`;
+export function formatInvalidCursor(value: unknown): string {
+  const quotedValue = JSON.stringify(value)?.slice(0, 100);
+  return `Invalid cursor ${quotedValue}: expected an entry number (57) or "entry.index" ("57.2").`;
 }

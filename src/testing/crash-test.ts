@@ -5,15 +5,15 @@
 
 import { randomUUID } from "node:crypto";
 import {
+  aBoolean,
   aFunction,
-  aList,
-  anything,
+  anArray,
+  anyValue,
   aStore,
   checkOptions,
   numberFrom,
   type OptionTable,
   oneOf,
-  trueOrFalse,
 } from "../check-options.js";
 import type { Entry } from "../core/machine/event.js";
 import type { RunResult } from "../core/view/outcome.js";
@@ -22,19 +22,19 @@ import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
 import { createMemoryStore } from "../stores/memory/index.js";
 import { startAgent } from "./crash/agent-process.js";
-import { attendRun, type Respond } from "./crash/attend.js";
-import { callsOf, type PlayedCall } from "./crash/calls.js";
+import { collectCalls, type PlayedCall } from "./crash/calls.js";
 import { checkSession } from "./crash/check-session.js";
 import { agentInvariants } from "./crash/invariants-agent.js";
-import { isAroundCommit, playThrough } from "./crash/play.js";
+import { isAroundCommit, playToEnd } from "./crash/play-scenario.js";
+import { type Respond, runToEnd } from "./crash/run-to-end.js";
 import { sweepPairs, sweepSingles } from "./crash/sweep.js";
-import { sumOf, type Tally, tallyOf } from "./crash/tally.js";
-import { createChance } from "./world/chance.js";
+import { createTally, sumTallies, type Tally } from "./crash/tally.js";
 import type { Fact } from "./world/facts.js";
-import { historyOf } from "./world/history.js";
+import { readHistory } from "./world/history.js";
 import { checkInvariants, InvariantBroken } from "./world/invariants.js";
-import { storyOf } from "./world/story.js";
-import { createWorld, type Process, ready, type World } from "./world/world.js";
+import { createSeededRandom } from "./world/seeded-random.js";
+import { formatStory } from "./world/story.js";
+import { createWorld, listReadyTurns, type Process, type World } from "./world/world.js";
 
 /** The agent that is crashed, and what is checked. */
 export type CrashTestOptions = {
@@ -77,13 +77,13 @@ export type CrashTestOptions = {
 
 const optionRules: OptionTable<CrashTestOptions> = {
   agent: aFunction,
-  input: anything,
+  input: anyValue,
   respond: aFunction,
   check: aFunction,
   reset: aFunction,
-  pairs: trueOrFalse,
+  pairs: aBoolean,
   points: oneOf("commits", "waits"),
-  at: aList,
+  at: anArray,
   store: aStore,
   patienceMs: numberFrom(0),
   quietMs: numberFrom(0),
@@ -125,11 +125,11 @@ export class CrashFailure extends Error {
   readonly invariant: number | null;
 
   constructor(at: readonly number[], cause: unknown, facts: readonly Fact[]) {
-    const what = cause instanceof Error ? cause.message : String(cause);
+    const reason = cause instanceof Error ? cause.message : String(cause);
     const where = at.length === 0 ? "Without a crash" : `With a crash at ${at.join(" and ")}`;
     const broken = cause instanceof InvariantBroken ? cause : null;
-    const story = storyOf(facts, { lines: 60, about: broken?.line ?? null });
-    super(`${where}: ${what}\n\n${story}\n\nAgain: crashTest({ …, at: [${at.join(", ")}] })`, { cause });
+    const story = formatStory(facts, { lines: 60, about: broken?.line ?? null });
+    super(`${where}: ${reason}\n\n${story}\n\nAgain: crashTest({ …, at: [${at.join(", ")}] })`, { cause });
     this.at = at;
     this.invariant = broken?.number ?? null;
   }
@@ -157,10 +157,10 @@ export async function crashTest(options: CrashTestOptions): Promise<CrashReport>
   checkOptions("crashTest()", optionRules, options);
   const store = options.store ?? createMemoryStore();
   const prefix = randomUUID().slice(0, 8);
-  const endings: Ending[] = [];
-  const play = async (dies: readonly number[]): Promise<Ending> => {
+  const endings: PlayEnding[] = [];
+  const play = async (deathPoints: readonly number[]): Promise<PlayEnding> => {
     await options.reset?.();
-    const ending = await playAgent(options, store, `${prefix}-${endings.length + 1}`, dies);
+    const ending = await playAgent(options, store, `${prefix}-${endings.length + 1}`, deathPoints);
     endings.push(ending);
     return ending;
   };
@@ -173,11 +173,11 @@ export async function crashTest(options: CrashTestOptions): Promise<CrashReport>
     points,
     plays: endings.length,
     crashes: endings.reduce((sum, { deaths }) => sum + deaths, 0),
-    ...sumOf(endings.map(({ calls }): Tally => tallyOf(calls.values()))),
+    ...sumTallies(endings.map(({ calls }): Tally => createTally(calls.values()))),
   };
 }
 
-type Ending = {
+type PlayEnding = {
   readonly points: number;
   readonly deaths: number;
   readonly calls: ReadonlyMap<string, PlayedCall>;
@@ -187,43 +187,47 @@ async function playAgent(
   options: CrashTestOptions,
   store: Store,
   id: string,
-  dies: readonly number[],
-): Promise<Ending> {
-  const world = createWorld(store, createChance(1), `session ${id}`);
+  deathPoints: readonly number[],
+): Promise<PlayEnding> {
+  const world = createWorld(store, createSeededRandom(1), `session ${id}`);
   const runId = `run-${id}`;
   try {
-    const { points, deaths, result } = await playThrough(world, playableOf(world, options, runId, dies), dies);
-    const missed = options.at?.find((point) => point > points);
-    if (missed !== undefined)
-      throw new PawlError("bad_input", `There is no point ${missed}: the play ended after ${points} points.`);
-    const history = await historyOf(world);
+    const { points, deaths, result } = await playToEnd(
+      world,
+      createScenario(world, options, runId, deathPoints),
+      deathPoints,
+    );
+    const missingPoint = options.at?.find((point) => point > points);
+    if (missingPoint !== undefined)
+      throw new PawlError("bad_input", `There is no point ${missingPoint}: the play ended after ${points} points.`);
+    const history = await readHistory(world);
     checkInvariants(history, agentInvariants);
     if (result.status === "interrupted")
       throw new Error(`the run was interrupted (${result.reason}): ${result.error?.message}`);
-    for (const sessionId of await familyOf(store, world.sessionId)) await checkSession(store, sessionId);
-    await options.check?.({ result, log: history.log, sessionId: world.sessionId, runId, at: dies });
-    return { points, deaths, calls: callsOf(history.log, world.facts) };
+    for (const sessionId of await listFamily(store, world.sessionId)) await checkSession(store, sessionId);
+    await options.check?.({ result, log: history.log, sessionId: world.sessionId, runId, at: deathPoints });
+    return { points, deaths, calls: collectCalls(history.log, world.facts) };
   } catch (cause) {
-    throw new CrashFailure(dies, cause, world.facts);
+    throw new CrashFailure(deathPoints, cause, world.facts);
   }
 }
 
-function playableOf(world: World, options: CrashTestOptions, runId: string, dies: readonly number[]) {
-  const { agent, input, respond = approve, patienceMs = 2_000, quietMs = 0, points = "commits" } = options;
+function createScenario(world: World, options: CrashTestOptions, runId: string, deathPoints: readonly number[]) {
+  const { agent, input, respond = respondByDefault, patienceMs = 2_000, quietMs = 0, points = "commits" } = options;
   // In half of the plays the next process can see that the last one is dead. In the others it waits for the end of
   // the lease.
-  const sameHost = (dies[0] ?? 0) % 2 === 0;
+  const sameHost = (deathPoints[0] ?? 0) % 2 === 0;
   return {
     start() {
       const process = startAgent(world, { agent: agent(), sameHost, patienceMs });
-      return { process, attended: attendRun(process, { sessionId: world.sessionId, runId, input, respond }) };
+      return { process, attended: runToEnd(process, { sessionId: world.sessionId, runId, input, respond }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
     /**
      * Does a worker's job: resumes the run if the session of an agent behind a tool is due, because its process died.
      */
     async whenStill({ agent }: Process) {
-      const due = await world.include(world.store.due(world.clock.now(), dueAtOnce));
+      const due = await world.include(world.store.due(world.clock.now(), maxDue));
       const isChild = due.some((sessionId) => sessionId !== world.sessionId);
       // `attendRun` gets the result. Here the session only has to be resumed.
       if (isChild)
@@ -234,14 +238,14 @@ function playableOf(world: World, options: CrashTestOptions, runId: string, dies
     },
     async isStillBusy() {
       if (quietMs > 0) await new Promise((resolve) => setTimeout(resolve, quietMs));
-      return quietMs > 0 && ready(world).length > 0;
+      return quietMs > 0 && listReadyTurns(world).length > 0;
     },
   };
 }
 
-const dueAtOnce = 100;
+const maxDue = 100;
 
-const approve: Respond = ({ why, callKey, name }) => {
+const respondByDefault: Respond = ({ why, callKey, name }) => {
   if (why === "policy" || why === "provider") return { type: "approve" };
   if (why === "recovery") return { type: "fail" };
   if (why === "tool") return { type: "decline" };
@@ -249,7 +253,7 @@ const approve: Respond = ({ why, callKey, name }) => {
 };
 
 /** The session, and the sessions of the agents behind its tools. */
-async function familyOf(store: Store, sessionId: string): Promise<readonly string[]> {
+async function listFamily(store: Store, sessionId: string): Promise<readonly string[]> {
   const all = await store.list();
   const children = all.filter(({ info }) => info?.top === sessionId).map((child) => child.sessionId);
   return [sessionId, ...children];

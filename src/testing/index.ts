@@ -1,8 +1,9 @@
 /**
  * `pawl/testing`: a scripted model, a test clock, the conformance suite for stores, and a crash kit for your own agents.
  */
-export type { Respond } from "./crash/attend.js";
+
 export { checkSession } from "./crash/check-session.js";
+export type { Respond } from "./crash/run-to-end.js";
 export {
   CrashFailure,
   type CrashPlay,

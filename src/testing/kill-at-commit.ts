@@ -10,15 +10,15 @@
  */
 import process from "node:process";
 import { PawlError } from "../errors.js";
-import { sqliteLibrary } from "../stores/sqlite/driver.js";
+import { loadSqlite } from "../stores/sqlite/driver.js";
 
 /** The part of a database class that every transaction ends through. */
-type Database = { readonly prototype: { exec: (sql: string) => unknown } };
+type DatabaseClass = { readonly prototype: { exec: (sql: string) => unknown } };
 
 const setting = process.env.PAWL_KILL_AT;
-if (setting !== undefined) watchCommits(await sqliteLibrary(), setting);
+if (setting !== undefined) interceptCommits(await loadSqlite(), setting);
 
-function watchCommits({ prototype }: Database, setting: string): void {
+function interceptCommits({ prototype }: DatabaseClass, setting: string): void {
   const [moment = "", number = "0"] = setting.split(" ");
   if (!/^((before|after|full) [1-9]\d*|count)$/.test(setting))
     throw new PawlError(
@@ -31,20 +31,20 @@ function watchCommits({ prototype }: Database, setting: string): void {
   prototype.exec = function (sql) {
     if (sql !== "COMMIT") return exec.call(this, sql);
     commits += 1;
-    if (moment === "before" && commits === at) die();
-    if (moment === "full" && commits >= at) throw fullDisk();
+    if (moment === "before" && commits === at) killProcess();
+    if (moment === "full" && commits >= at) throw createDiskFullError();
     const result = exec.call(this, sql);
-    if (moment === "after" && commits === at) die();
+    if (moment === "after" && commits === at) killProcess();
     return result;
   };
   if (moment === "count") process.on("exit", () => process.stderr.write(`commits: ${commits}\n`));
 }
 
-function die(): void {
+function killProcess(): void {
   process.kill(process.pid, "SIGKILL");
 }
 
 /** The error that both libraries raise: SQLITE_FULL is 13. */
-function fullDisk(): Error {
+function createDiskFullError(): Error {
   return Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL", rawCode: 13, errcode: 13 });
 }

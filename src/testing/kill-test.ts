@@ -9,23 +9,23 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import {
   aFunction,
-  aList,
+  anArray,
   anObject,
-  anything,
+  anyValue,
   checkOptions,
+  integerFrom,
   numberFrom,
   type OptionTable,
-  wholeNumber,
 } from "../check-options.js";
 import type { Entry } from "../core/machine/event.js";
 import { isResting } from "../core/machine/state.js";
 import type { Store } from "../ports/store.js";
-import { callsOf } from "./crash/calls.js";
+import { collectCalls } from "./crash/calls.js";
 import { checkSession } from "./crash/check-session.js";
-import { type Ended, startProgram } from "./crash/program.js";
-import { sumOf, type Tally, tallyOf } from "./crash/tally.js";
-import { createChance } from "./world/chance.js";
+import { type ProgramEnd, startProgram } from "./crash/program.js";
+import { createTally, sumTallies, type Tally } from "./crash/tally.js";
 import { InvariantBroken } from "./world/invariants.js";
+import { createSeededRandom } from "./world/seeded-random.js";
 
 /** The program that is killed, and what is checked. */
 export type KillTestOptions = {
@@ -68,15 +68,15 @@ export type KillTestOptions = {
 };
 
 const optionRules: OptionTable<KillTestOptions> = {
-  script: anything,
-  args: aList,
+  script: anyValue,
+  args: anArray,
   env: anObject,
-  nodeOptions: aList,
+  nodeOptions: anArray,
   openStore: aFunction,
   check: aFunction,
   prepare: aFunction,
-  kills: anything,
-  atOnce: wholeNumber(1),
+  kills: anyValue,
+  atOnce: integerFrom(1),
   timeoutMs: numberFrom(1),
 };
 
@@ -142,13 +142,13 @@ export class KillFailure extends Error {
 export async function killTest(options: KillTestOptions): Promise<KillReport> {
   checkOptions("killTest()", optionRules, options);
   const { kills = "commits", atOnce = 2 } = options;
-  const plays: Played[] = [];
+  const plays: KillPlayResult[] = [];
   const next =
     kills === "commits"
-      ? everyCommit(options, plays)
+      ? createCommitPlays(options, plays)
       : "at" in kills
-        ? once(options, kills.at, plays)
-        : atRandom(options, kills, plays);
+        ? createSinglePlay(options, kills.at, plays)
+        : createRandomPlays(options, kills, plays);
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
       while (await next());
@@ -157,16 +157,16 @@ export async function killTest(options: KillTestOptions): Promise<KillReport> {
   return {
     plays: plays.length,
     kills: plays.reduce((sum, play) => sum + play.at.length, 0),
-    ...sumOf(plays.map(({ tally }) => tally)),
+    ...sumTallies(plays.map(({ tally }) => tally)),
   };
 }
 
-type Played = { readonly at: readonly string[]; readonly tally: Tally; readonly tookMs: number };
+type KillPlayResult = { readonly at: readonly string[]; readonly tally: Tally; readonly tookMs: number };
 
 /** Plays once more. @returns false if no play is left */
-type Next = () => Promise<boolean>;
+type PlayNext = () => Promise<boolean>;
 
-function everyCommit(options: KillTestOptions, plays: Played[]): Next {
+function createCommitPlays(options: KillTestOptions, plays: KillPlayResult[]): PlayNext {
   let commit = 0;
   let isOver = false;
   return async () => {
@@ -182,51 +182,51 @@ function everyCommit(options: KillTestOptions, plays: Played[]): Next {
   };
 }
 
-function once(options: KillTestOptions, at: readonly string[], plays: Played[]): Next {
+function createSinglePlay(options: KillTestOptions, at: readonly string[], plays: KillPlayResult[]): PlayNext {
   let isOver = false;
   return async () => {
     if (isOver) return false;
     isOver = true;
-    const deathOf = (commit: string | undefined): Death => (commit === undefined ? null : { commit });
-    plays.push(await play(options, (life) => deathOf(at[life - 1])));
+    const planDeath = (commit: string | undefined): PlannedDeath => (commit === undefined ? null : { commit });
+    plays.push(await play(options, (life) => planDeath(at[life - 1])));
     return false;
   };
 }
 
-function atRandom(
+function createRandomPlays(
   options: KillTestOptions,
   { random, seed = 1 }: { readonly random: number; readonly seed?: number },
-  plays: Played[],
-): Next {
-  const chance = createChance(seed);
-  let left = random;
-  let usualMs: number | null = null;
+  plays: KillPlayResult[],
+): PlayNext {
+  const chance = createSeededRandom(seed);
+  let killsLeft = random;
+  let baselineMs: number | null = null;
   return async () => {
-    if (left <= 0) return false;
-    if (usualMs === null) {
+    if (killsLeft <= 0) return false;
+    if (baselineMs === null) {
       const clean = await play(options, () => null);
-      usualMs = clean.tookMs;
+      baselineMs = clean.tookMs;
     }
-    const lifeMs = usualMs;
+    const lifeMs = baselineMs;
     const played = await play(options, () => {
-      if (left <= 0) return null;
-      left -= 1;
+      if (killsLeft <= 0) return null;
+      killsLeft -= 1;
       return { afterMs: Math.ceil(chance.fraction() * lifeMs) };
     });
     // A life that ended before its kill was due does not count as a death.
-    left += played.missed;
+    killsLeft += played.missed;
     plays.push(played);
     return true;
   };
 }
 
 /** When a life is killed; null if it is not. */
-type Death = { readonly commit: string } | { readonly afterMs: number } | null;
+type PlannedDeath = { readonly commit: string } | { readonly afterMs: number } | null;
 
 async function play(
   options: KillTestOptions,
-  deathOf: (life: number) => Death,
-): Promise<Played & { readonly missed: number }> {
+  planDeath: (life: number) => PlannedDeath,
+): Promise<KillPlayResult & { readonly missed: number }> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-kill-"));
   const at: string[] = [];
   const startedAt = performance.now();
@@ -234,21 +234,21 @@ async function play(
   try {
     await options.prepare?.(folder);
     for (let life = 1; ; life += 1) {
-      const death = deathOf(life);
-      const ended = await runLife(options, folder, death);
-      const isKilled = ended.signal === "SIGKILL" && death !== null && !ended.tookTooLong;
+      const death = planDeath(life);
+      const exit = await runLife(options, folder, death);
+      const isKilled = exit.signal === "SIGKILL" && death !== null && !exit.tookTooLong;
       if (isKilled) at.push("commit" in death ? death.commit : `${death.afterMs} ms`);
       const tookMs = performance.now() - startedAt;
       const store = await options.openStore(folder);
       try {
         logs = await checkStore(store, logs, !isKilled);
         if (isKilled) continue;
-        expectEnd(ended);
-        await options.check?.({ folder, store, logs, at, stdout: ended.stdout });
+        checkExit(exit);
+        await options.check?.({ folder, store, logs, at, stdout: exit.stdout });
       } finally {
         await store.close();
       }
-      const tally = sumOf([...logs.values()].map((log) => tallyOf(callsOf(log, null).values())));
+      const tally = sumTallies([...logs.values()].map((log) => createTally(collectCalls(log, null).values())));
       return { at, tally, tookMs, missed: death !== null && "afterMs" in death ? 1 : 0 };
     }
   } catch (cause) {
@@ -258,9 +258,9 @@ async function play(
   }
 }
 
-type EndedLife = Ended & { readonly tookTooLong: boolean };
+type EndedLife = ProgramEnd & { readonly tookTooLong: boolean };
 
-async function runLife(options: KillTestOptions, folder: string, death: Death): Promise<EndedLife> {
+async function runLife(options: KillTestOptions, folder: string, death: PlannedDeath): Promise<EndedLife> {
   const { script, args = [], env = {}, nodeOptions = [], timeoutMs = 60_000 } = options;
   const program = startProgram({
     folder,
@@ -268,42 +268,42 @@ async function runLife(options: KillTestOptions, folder: string, death: Death): 
     env: { ...env, ...(death !== null && "commit" in death ? { PAWL_KILL_AT: death.commit } : {}) },
   });
   let tookTooLong = false;
-  const limit = setTimeout(() => {
+  const timeoutTimer = setTimeout(() => {
     tookTooLong = true;
     program.kill();
   }, timeoutMs);
-  const killing = death !== null && "afterMs" in death ? setTimeout(program.kill, death.afterMs) : undefined;
-  const ended = await program.ended;
-  clearTimeout(limit);
-  clearTimeout(killing);
-  return { ...ended, tookTooLong };
+  const killTimer = death !== null && "afterMs" in death ? setTimeout(program.kill, death.afterMs) : undefined;
+  const exit = await program.ended;
+  clearTimeout(timeoutTimer);
+  clearTimeout(killTimer);
+  return { ...exit, tookTooLong };
 }
 
 const killAtCommit = new URL("./kill-at-commit.js", import.meta.url).href;
 
-function expectEnd({ code, signal, stderr, tookTooLong }: EndedLife): void {
+function checkExit({ code, signal, stderr, tookTooLong }: EndedLife): void {
   if (tookTooLong) throw new Error(`the program did not end in time: ${stderr}`);
   if (code !== 0) throw new Error(`the program ended with ${signal ?? `exit code ${code}`}: ${stderr}`);
 }
 
 /** Checks that every session is undamaged and has kept its entries, and that no run is unfinished at the end. */
-async function checkStore(store: Store, before: KillPlay["logs"], isEnd: boolean): Promise<KillPlay["logs"]> {
+async function checkStore(store: Store, earlierLogs: KillPlay["logs"], isEnd: boolean): Promise<KillPlay["logs"]> {
   const logs = new Map<string, readonly Entry[]>();
   for (const { sessionId } of await store.list()) {
     await checkSession(store, sessionId);
     const log = await store.read(sessionId);
-    const earlier = before.get(sessionId) ?? [];
+    const earlier = earlierLogs.get(sessionId) ?? [];
     if (!isDeepStrictEqual(log.slice(0, earlier.length), earlier))
-      throw new InvariantBroken(nothingLost, `${sessionId} has lost entries`);
+      throw new InvariantBroken(nothingLostInvariant, `${sessionId} has lost entries`);
     logs.set(sessionId, log);
     const state = (await store.load(sessionId))?.state;
     if (isEnd && state !== undefined && !isResting(state))
-      throw new InvariantBroken(everythingEnds, `${sessionId} is left '${state.status}'`);
+      throw new InvariantBroken(nothingActiveInvariant, `${sessionId} is left '${state.status}'`);
   }
-  for (const sessionId of before.keys())
-    if (!logs.has(sessionId)) throw new InvariantBroken(nothingLost, `${sessionId} is gone`);
+  for (const sessionId of earlierLogs.keys())
+    if (!logs.has(sessionId)) throw new InvariantBroken(nothingLostInvariant, `${sessionId} is gone`);
   return logs;
 }
 
-const everythingEnds = { number: 12, name: "no session stays active" };
-const nothingLost = { number: 1, name: "what was acknowledged stays" };
+const nothingActiveInvariant = { number: 12, name: "no session stays active" };
+const nothingLostInvariant = { number: 1, name: "what was acknowledged stays" };

@@ -1,7 +1,7 @@
 /**
  * A model that gives the answers of a script, in order.
  */
-import { anObject, checkOptions, type OptionTable, someText, trueOrFalse, wholeNumber } from "../check-options.js";
+import { aBoolean, anObject, checkOptions, integerFrom, nonEmptyString, type OptionTable } from "../check-options.js";
 import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 import type { Price } from "../ports/services.js";
@@ -69,10 +69,10 @@ export type ScriptedModelOptions = {
 };
 
 const optionRules: OptionTable<ScriptedModelOptions> = {
-  id: someText,
-  contextWindow: wholeNumber(1, "tokens"),
+  id: nonEmptyString,
+  contextWindow: integerFrom(1, "tokens"),
   price: anObject,
-  record: trueOrFalse,
+  record: aBoolean,
 };
 
 /** A model that answers by a script. */
@@ -106,18 +106,18 @@ export function createScriptedModel(script: Script, options: ScriptedModelOption
       count += 1;
       if (options.record !== false) requests.push(request);
       const step = typeof script === "function" ? script(request) : script[count - 1];
-      return play(step ?? beyondEnd(count), count, signal);
+      return streamStep(step ?? createMissingStep(count), count, signal);
     },
   };
 }
 
-function beyondEnd(count: number): ScriptedStep {
+function createMissingStep(count: number): ScriptedStep {
   return { error: { kind: "invalid_request", message: `The script has no step ${count}.` } };
 }
 
-async function* play(step: ScriptedStep, count: number, signal: AbortSignal): AsyncGenerator<ModelDelta> {
-  if (step.wait !== undefined) await settledOrAborted(step.wait, signal);
-  const deltas = step.deltas ?? deltasOf(step, count);
+async function* streamStep(step: ScriptedStep, count: number, signal: AbortSignal): AsyncGenerator<ModelDelta> {
+  if (step.wait !== undefined) await waitOrAbort(step.wait, signal);
+  const deltas = step.deltas ?? createDeltas(step, count);
   // Synchronous deltas have their own loop: `for await` would double the cost of a delta.
   if (Symbol.iterator in deltas)
     for (const delta of deltas) {
@@ -132,37 +132,37 @@ async function* play(step: ScriptedStep, count: number, signal: AbortSignal): As
   if (step.throws !== undefined) throw step.throws;
 }
 
-function* deltasOf(step: ScriptedStep, count: number): Generator<ModelDelta> {
+function* createDeltas(step: ScriptedStep, count: number): Generator<ModelDelta> {
   const { reasoning, text, calls = [], chunk, warnings } = step;
   yield warnings === undefined ? { kind: "start" } : { kind: "start", warnings };
   if (reasoning !== undefined) {
     yield { kind: "reasoning-start", id: "reasoning" };
-    for (const piece of pieces(reasoning, chunk)) yield { kind: "reasoning-delta", id: "reasoning", text: piece };
+    for (const piece of splitText(reasoning, chunk)) yield { kind: "reasoning-delta", id: "reasoning", text: piece };
     yield { kind: "reasoning-end", id: "reasoning" };
   }
   if (text !== undefined) {
     yield { kind: "text-start", id: "text" };
-    for (const piece of pieces(text, chunk)) yield { kind: "text-delta", id: "text", text: piece };
+    for (const piece of splitText(text, chunk)) yield { kind: "text-delta", id: "text", text: piece };
     // A failure comes in the middle of the text, so the text has no end.
     if (step.error === undefined && step.throws === undefined) yield { kind: "text-end", id: "text" };
   }
-  for (const [index, call] of calls.entries()) yield* deltasOfCall(call, `call_${count}_${index + 1}`, chunk);
+  for (const [index, call] of calls.entries()) yield* createCallDeltas(call, `call_${count}_${index + 1}`, chunk);
   if (step.error !== undefined) yield { kind: "error", failure: step.error, ...(step.usage && { usage: step.usage }) };
-  else if (step.throws === undefined) yield doneOf(step);
+  else if (step.throws === undefined) yield createDone(step);
 }
 
-function* deltasOfCall(call: ScriptedCall, defaultId: string, chunk: number | undefined): Generator<ModelDelta> {
+function* createCallDeltas(call: ScriptedCall, defaultId: string, chunk: number | undefined): Generator<ModelDelta> {
   const { name, id = defaultId } = call;
   const input = call.raw ?? JSON.stringify(call.input ?? {});
   if (chunk !== undefined) {
     yield { kind: "tool-input-start", id, name };
-    for (const piece of pieces(input, chunk)) yield { kind: "tool-input-delta", id, text: piece };
+    for (const piece of splitText(input, chunk)) yield { kind: "tool-input-delta", id, text: piece };
     yield { kind: "tool-input-end", id };
   }
   yield { kind: "tool-call", id, name, input };
 }
 
-function doneOf({ finish, calls = [], usage }: ScriptedStep): ModelDelta {
+function createDone({ finish, calls = [], usage }: ScriptedStep): ModelDelta {
   return {
     kind: "done",
     finishReason: { unified: finish ?? (calls.length > 0 ? "tool-calls" : "stop") },
@@ -170,23 +170,23 @@ function doneOf({ finish, calls = [], usage }: ScriptedStep): ModelDelta {
   };
 }
 
-function pieces(text: string, chunk: number | undefined): readonly string[] {
+function splitText(text: string, chunk: number | undefined): readonly string[] {
   if (chunk === undefined) return text.match(/\S+\s*|\s+/g) ?? [];
-  const cut: string[] = [];
-  for (let start = 0; start < text.length; start += chunk) cut.push(text.slice(start, start + chunk));
-  return cut;
+  const chunks: string[] = [];
+  for (let start = 0; start < text.length; start += chunk) chunks.push(text.slice(start, start + chunk));
+  return chunks;
 }
 
-async function settledOrAborted(wait: Promise<unknown>, signal: AbortSignal): Promise<void> {
+async function waitOrAbort(wait: Promise<unknown>, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  let stop = () => {};
+  let onAbort = () => {};
   const aborted = new Promise<void>((resolve) => {
-    stop = resolve;
-    signal.addEventListener("abort", stop, { once: true });
+    onAbort = resolve;
+    signal.addEventListener("abort", onAbort, { once: true });
   });
   try {
     await Promise.race([wait, aborted]);
   } finally {
-    signal.removeEventListener("abort", stop);
+    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -7,46 +7,46 @@
  */
 
 import type { Store } from "../ports/store.js";
-import { askingSessions } from "./conformance/asking.js";
-import type { Case, ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
-import { committing, logs, together } from "./conformance/commits.js";
-import { contents } from "./conformance/content.js";
-import { inItsTime } from "./conformance/in-its-time.js";
-import { consuming, posting, recording, takenIds } from "./conformance/inboxes.js";
-import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
-import { dueSessions, listing } from "./conformance/lists.js";
-import { redacting } from "./conformance/redacting.js";
-import { loadingAt } from "./conformance/states.js";
-import { describing, filtering } from "./conformance/summaries.js";
-import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
-import { watching } from "./conformance/watching.js";
+import { askingCases } from "./conformance/asking.js";
+import type { ConformanceCase, StoreCase, StoreUnderTest } from "./conformance/bench.js";
+import { commitCases, concurrencyCases, logCases } from "./conformance/commits.js";
+import { contentCases } from "./conformance/content.js";
+import { consumeCases, messageIdCases, postCases, recordCases } from "./conformance/inboxes.js";
+import { claimCases, expiryCases, releaseCases, renewCases } from "./conformance/leases.js";
+import { dueCases, listCases } from "./conformance/lists.js";
+import { redactCases } from "./conformance/redacting.js";
+import { loadAtCases } from "./conformance/states.js";
+import { withStoreClock } from "./conformance/store-clock.js";
+import { describeCases, filterCases } from "./conformance/summaries.js";
+import { blobCases, deleteCases, upkeepCases } from "./conformance/upkeep.js";
+import { watchCases } from "./conformance/watching.js";
 
 export type { ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
 
-const groups: { readonly [subject: string]: readonly Case[] } = {
-  claim: claiming,
-  expiry,
-  renew: renewing,
-  release: releasing,
-  commit: committing,
-  together,
-  log: logs,
-  loadAt: loadingAt,
-  post: posting,
-  consume: consuming,
-  record: recording,
-  messageIds: takenIds,
-  content: contents,
-  list: listing,
-  filter: filtering,
-  describe: describing,
-  asking: askingSessions,
-  due: dueSessions,
-  watch: watching,
-  blob: blobs,
-  redact: redacting,
-  delete: deleting,
-  upkeep,
+const caseGroups: { readonly [subject: string]: readonly StoreCase[] } = {
+  claim: claimCases,
+  expiry: expiryCases,
+  renew: renewCases,
+  release: releaseCases,
+  commit: commitCases,
+  together: concurrencyCases,
+  log: logCases,
+  loadAt: loadAtCases,
+  post: postCases,
+  consume: consumeCases,
+  record: recordCases,
+  messageIds: messageIdCases,
+  content: contentCases,
+  list: listCases,
+  filter: filterCases,
+  describe: describeCases,
+  asking: askingCases,
+  due: dueCases,
+  watch: watchCases,
+  blob: blobCases,
+  redact: redactCases,
+  delete: deleteCases,
+  upkeep: upkeepCases,
 };
 
 /**
@@ -66,20 +66,20 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
  * ```
  */
 export function storeConformance(open: () => Promise<StoreUnderTest>): readonly ConformanceCase[] {
-  return Object.entries(groups).flatMap(([subject, cases]) =>
+  return Object.entries(caseGroups).flatMap(([subject, cases]) =>
     cases.map(({ name, verifies, check }) => ({
       name: `${subject}: ${name}`,
       verifies,
       run: async () => {
         const opened = await open();
-        const store = inItsTime(opened.store, opened.setClock);
-        const other = async (one: Promise<Store> | undefined) =>
-          one === undefined ? store : inItsTime(await one, opened.setClock);
+        const store = withStoreClock(opened.store, opened.setClock);
+        const openOther = async (opening: Promise<Store> | undefined) =>
+          opening === undefined ? store : withStoreClock(await opening, opened.setClock);
         try {
           await check({
             store,
-            second: () => other(opened.second?.()),
-            reopened: () => other(opened.reopen?.()),
+            second: () => openOther(opened.second?.()),
+            reopened: () => openOther(opened.reopen?.()),
           });
         } finally {
           await opened.close();

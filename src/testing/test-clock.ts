@@ -26,9 +26,9 @@ export type TestClock = Clock & {
   readonly jump: (ms: number) => void;
 };
 
-type Timer = { readonly due: number; readonly call: () => void };
+type PendingTimer = { readonly due: number; readonly call: () => void };
 
-const anHour = 3_600_000;
+const hourMs = 3_600_000;
 
 // The validator is loaded lazily. Loaded now, because a test's time could move on while it loads.
 await loadValidator();
@@ -49,17 +49,17 @@ await loadValidator();
  * ```
  */
 export function createTestClock(startAt = 1_000_000): TestClock {
-  let timers: Timer[] = [];
+  let timers: PendingTimer[] = [];
   let elapsed = 0;
-  let wall = startAt;
+  let wallOffset = startAt;
 
-  function fire(timer: Timer): void {
+  function fire(timer: PendingTimer): void {
     timers = timers.filter((other) => other !== timer);
     elapsed = Math.max(elapsed, timer.due);
     timer.call();
   }
 
-  async function runTo(end: number): Promise<void> {
+  async function runUntil(end: number): Promise<void> {
     await settled();
     for (let timer = timers[0]; timer !== undefined && timer.due <= end; timer = timers[0]) {
       fire(timer);
@@ -68,28 +68,28 @@ export function createTestClock(startAt = 1_000_000): TestClock {
   }
 
   return {
-    now: () => wall + elapsed,
+    now: () => wallOffset + elapsed,
     after(ms, call) {
       const timer = { due: elapsed + Math.max(0, ms), call };
-      const place = timers.findIndex((other) => other.due > timer.due);
-      timers.splice(place === -1 ? timers.length : place, 0, timer);
+      const index = timers.findIndex((other) => other.due > timer.due);
+      timers.splice(index === -1 ? timers.length : index, 0, timer);
       return () => {
         timers = timers.filter((other) => other !== timer);
       };
     },
     async advance(ms) {
       const end = elapsed + ms;
-      await runTo(end);
+      await runUntil(end);
       elapsed = Math.max(elapsed, end);
     },
-    runUntilIdle: ({ maxMs = anHour } = {}) => runTo(elapsed + maxMs),
+    runUntilIdle: ({ maxMs = hourMs } = {}) => runUntil(elapsed + maxMs),
     fireNext() {
       const timer = timers[0];
       if (timer !== undefined) fire(timer);
       return timer !== undefined;
     },
     jump(ms) {
-      wall += ms;
+      wallOffset += ms;
     },
     elapsed: () => elapsed,
   };

@@ -2,11 +2,11 @@
  * `askPerson()`: the model asks the person whom it works for.
  */
 import type { AnyTool } from "../ports/tool.js";
-import { defineTool } from "./define.js";
+import { defineTool } from "./lib/define-tool.js";
 
-const mostOptions = 20;
+const maxOptions = 20;
 
-const input = {
+const inputSchema = {
   type: "object",
   properties: {
     question: { type: "string", minLength: 1, maxLength: 10_000, description: "What the person is asked." },
@@ -14,7 +14,7 @@ const input = {
       type: "array",
       items: { type: "string", minLength: 1, maxLength: 500 },
       minItems: 1,
-      maxItems: mostOptions,
+      maxItems: maxOptions,
       uniqueItems: true,
       description: "The answers to choose from. Leave it out for an answer in the person's own words.",
     },
@@ -33,17 +33,19 @@ export function askPerson(): AnyTool {
     lenientInput: true,
     description:
       "Asks the person whom you work for, and waits for the answer. Use it only if you cannot go on without it, or if a wrong guess would do harm.",
-    input,
+    input: inputSchema,
     readOnly: true,
     durable: true,
     async execute({ question, options }, { ask }) {
       const schema = Array.isArray(options) ? { type: "string", enum: options } : { type: "string" };
-      const said = await ask({ message: String(question), name: "answer", schema });
-      switch (said.type) {
+      const answer = await ask({ message: String(question), name: "answer", schema });
+      switch (answer.type) {
         case "answered":
-          return String(said.value);
+          return String(answer.value);
         case "declined":
-          return said.note === undefined ? "The person does not answer." : `The person does not answer: ${said.note}`;
+          return answer.note === undefined
+            ? "The person does not answer."
+            : `The person does not answer: ${answer.note}`;
         case "expired":
           return "Nobody answered in time.";
       }

@@ -1,13 +1,13 @@
 /**
  * Tools for the files of one folder.
  */
-import { aFunction, aList, anything, checkOptions, type OptionTable } from "../check-options.js";
+import { aFunction, anArray, anyValue, checkOptions, type OptionTable } from "../check-options.js";
 import type { AnyTool } from "../ports/tool.js";
-import { usualAccess } from "./folder.js";
-import { createListFiles, createReadFile } from "./read-files.js";
-import { createRoot, type MayReach } from "./root.js";
-import { createSearchFiles } from "./search-files.js";
-import { createEditFile, createWriteFile } from "./write-files.js";
+import { defaultAccess } from "./files/folder.js";
+import { createListFiles, createReadFile } from "./files/read-files.js";
+import { createRoot, type MayReach } from "./files/root.js";
+import { createEditFile, createWriteFile } from "./files/write-files.js";
+import { createSearchFiles } from "./search/search-files.js";
 
 /** The folder of the tools, and what they may do. */
 export type FileToolsOptions = {
@@ -26,7 +26,7 @@ export type FileToolsOptions = {
   readonly mayReach?: MayReach;
 };
 
-const optionRules: OptionTable<FileToolsOptions> = { root: anything, protect: aList, mayReach: aFunction };
+const optionRules: OptionTable<FileToolsOptions> = { root: anyValue, protect: anArray, mayReach: aFunction };
 
 /**
  * Creates the tools `list_files`, `read_file` and `search_files`, which are read-only, and `write_file` and
@@ -48,12 +48,12 @@ const optionRules: OptionTable<FileToolsOptions> = { root: anything, protect: aL
 export function createFileTools(options: FileToolsOptions): readonly AnyTool[] {
   checkOptions("createFileTools()", optionRules, options, { otherNames: { cwd: "root", folder: "root" } });
   const { root, protect, mayReach } = options;
-  const opened = createRoot(root, protect, usualAccess, mayReach);
+  const fileRoot = createRoot(root, protect, defaultAccess, mayReach);
   return [
-    createListFiles(opened),
-    createReadFile(opened),
-    createSearchFiles(opened),
-    createWriteFile(opened),
-    createEditFile(opened),
+    createListFiles(fileRoot),
+    createReadFile(fileRoot),
+    createSearchFiles(fileRoot),
+    createWriteFile(fileRoot),
+    createEditFile(fileRoot),
   ];
 }

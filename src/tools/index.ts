@@ -11,8 +11,10 @@ export type {
   ToolContext,
   ToolOutput,
 } from "../ports/tool.js";
-export { type AgentsFileOptions, agentsFile } from "./agents-file.js";
 export { askPerson } from "./ask-person.js";
+export { createFileTools, type FileToolsOptions } from "./file-tools.js";
+export { type FindFilesOptions, findFiles } from "./files/find-files.js";
+export { defineTool, type InputOf } from "./lib/define-tool.js";
 export {
   type BackgroundCommand,
   type BackgroundOptions,
@@ -20,13 +22,11 @@ export {
   type BackgroundProcesses,
   createBackgroundProcesses,
   type EarlierProcess,
-} from "./background.js";
-export { defineTool, type InputOf } from "./define.js";
-export { createFetchTool, type FetchToolOptions } from "./fetch-url.js";
-export { createFileTools, type FileToolsOptions } from "./file-tools.js";
-export { type FindFilesOptions, findFiles } from "./find-files.js";
-export type { ProcessFate } from "./process-identity.js";
-export { detectSandbox, type Sandbox } from "./sandbox.js";
-export { createShellTool, type ShellToolOptions } from "./shell.js";
-export { type SkillFolder, type SkillsOptions, skills } from "./skills.js";
+} from "./shell/background-processes.js";
+export type { ProcessFate } from "./shell/process-identity.js";
+export { detectSandbox, type Sandbox } from "./shell/sandbox.js";
+export { createShellTool, type ShellToolOptions } from "./shell/shell.js";
+export { type AgentsFileOptions, agentsFile } from "./sources/agents-file.js";
+export { type SkillFolder, type SkillsOptions, skills } from "./sources/skills.js";
 export { type TodoItem, todo, todoHint } from "./todo.js";
+export { createFetchTool, type FetchToolOptions } from "./web/fetch-url.js";

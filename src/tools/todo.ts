@@ -5,7 +5,7 @@ import type { Json } from "../core/data/message.js";
 import type { Hint } from "../ports/context.js";
 import type { SessionData } from "../ports/session-data.js";
 import type { AnyTool } from "../ports/tool.js";
-import { defineTool } from "./define.js";
+import { defineTool } from "./lib/define-tool.js";
 
 /** The key of the session's data under which the plan is kept. */
 const key = "todo";
@@ -20,7 +20,7 @@ export type TodoItem = {
   readonly status: (typeof statuses)[number];
 };
 
-const input = {
+const inputSchema = {
   type: "object",
   properties: {
     items: {
@@ -52,12 +52,12 @@ export function todo(): AnyTool {
     lenientInput: true,
     description:
       "Keeps a plan of your work. Use it for work of several steps: write the plan when you begin, and send it anew whenever a step begins or is done.",
-    input,
+    input: inputSchema,
     readOnly: true,
     sequential: true,
     execute({ items }, { data }) {
       data.set(key, items);
-      return planText(items as readonly TodoItem[]);
+      return formatPlan(items as readonly TodoItem[]);
     },
   });
 }
@@ -66,13 +66,13 @@ export function todo(): AnyTool {
 export const todoHint: Hint = Object.freeze({
   name: "todo",
   text(_run: unknown, { data }: { readonly data: SessionData }): string | undefined {
-    const items = itemsOf(data[key]);
-    return items.every(({ status }) => status === "done") ? undefined : planText(items);
+    const items = readItems(data[key]);
+    return items.every(({ status }) => status === "done") ? undefined : formatPlan(items);
   },
 });
 
 /** Anybody may change the session's data: what is no item is left out. */
-function itemsOf(plan: Json | undefined): readonly TodoItem[] {
+function readItems(plan: Json | undefined): readonly TodoItem[] {
   return Array.isArray(plan) ? (plan.filter(isItem) as readonly unknown[] as readonly TodoItem[]) : [];
 }
 
@@ -82,9 +82,9 @@ function isItem(item: Json): boolean {
   return typeof text === "string" && statuses.includes(status as TodoItem["status"]);
 }
 
-const marks = { open: "[ ]", in_progress: "[>]", done: "[x]" } as const;
+const statusMarks = { open: "[ ]", in_progress: "[>]", done: "[x]" } as const;
 
-function planText(items: readonly TodoItem[]): string {
+function formatPlan(items: readonly TodoItem[]): string {
   if (items.length === 0) return "The plan is empty.";
-  return items.map(({ text, status }) => `${marks[status]} ${text}`).join("\n");
+  return items.map(({ text, status }) => `${statusMarks[status]} ${text}`).join("\n");
 }

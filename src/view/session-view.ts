@@ -11,17 +11,17 @@
  *    cursor. A run has as many calls and questions at once as the log's rules allow.
  * 6. It is pure, and what it hands out is frozen.
  */
-import { freeze } from "../core/data/freeze.js";
+import { deepFreeze } from "../core/data/freeze.js";
 import type { Json, PublicEvent, RunResult, Snapshot, StreamItem } from "../index.js";
-import { beginning, type Cursor, cursorAfter, isAfter } from "../stream/cursor.js";
+import { type Cursor, cursorAfter, isAfter, startCursor } from "../stream/cursor.js";
 import {
-  beginMessage,
+  acceptDelta,
+  createMessage,
+  mergeMessage,
+  mergeSnapshot,
   type StreamedMessage,
-  settle,
-  snapshotOf,
-  takeDelta,
-  takeMessage,
-  takeSnapshot,
+  settleMessage,
+  toSnapshot,
 } from "./streamed-message.js";
 import {
   type Attempt,
@@ -51,55 +51,55 @@ export type SessionView = {
   readonly snapshot: () => SessionSnapshot;
 };
 
-type Live = Exclude<StreamItem, PublicEvent>;
+type LiveItem = Exclude<StreamItem, PublicEvent>;
 
-type OfRun = Extract<PublicEvent, { readonly type: "run_started" | "final" }>;
+type RunBoundaryEvent = Extract<PublicEvent, { readonly type: "run_started" | "final" }>;
 
-type Calls = Map<string, { readonly name: string; readonly input?: Json }>;
+type OpenCalls = Map<string, { readonly name: string; readonly input?: Json }>;
 
 /** @param after the cursor that the items come after */
-export function createSessionView(after: Cursor = beginning): SessionView {
+export function createSessionView(after: Cursor = startCursor): SessionView {
   let cursor = after;
   let run: SessionSnapshot["run"] = null;
   let message: StreamedMessage | null = null;
   /** The last attempt whose message has ended. */
-  let over: Attempt | null = null;
-  const calls: Calls = new Map();
+  let lastEnded: Attempt | null = null;
+  const calls: OpenCalls = new Map();
   const questions = new Map<string, Question>();
 
   function endStep(changes: ViewChange[]): void {
     if (message === null) return;
-    settle(message, changes);
+    settleMessage(message, changes);
     const { runId, modelCallIndex, attempt } = message;
     if (message.isStarted) changes.push({ type: "step_ended", runId, modelCallIndex, attempt });
     message = null;
   }
 
-  function messageOf(attempt: Attempt, changes: ViewChange[]): StreamedMessage {
+  function ensureMessage(attempt: Attempt, changes: ViewChange[]): StreamedMessage {
     if (message !== null && isSameAttempt(message, attempt)) return message;
     endStep(changes);
-    message = beginMessage(attempt);
+    message = createMessage(attempt);
     return message;
   }
 
-  function isLate(attempt: Attempt): boolean {
-    if (over !== null && (isSameAttempt(attempt, over) || isEarlierAttempt(attempt, over))) return true;
+  function isOutdated(attempt: Attempt): boolean {
+    if (lastEnded !== null && (isSameAttempt(attempt, lastEnded) || isEarlierAttempt(attempt, lastEnded))) return true;
     return message !== null && isEarlierAttempt(attempt, message);
   }
 
-  function applyLive(item: Live, changes: ViewChange[]): void {
+  function applyLive(item: LiveItem, changes: ViewChange[]): void {
     switch (item.type) {
       case "delta": {
         const { delta, n = 1 } = item;
-        if (isLate(delta)) return;
-        const taken = takeDelta(messageOf(delta, changes), delta, n, changes);
-        if (taken === "gap") changes.push({ type: "gap" });
-        if (taken === "applied" && changes.length === 0) changes.push({ type: "note", item });
+        if (isOutdated(delta)) return;
+        const outcome = acceptDelta(ensureMessage(delta, changes), delta, n, changes);
+        if (outcome === "gap") changes.push({ type: "gap" });
+        if (outcome === "applied" && changes.length === 0) changes.push({ type: "note", item });
         return;
       }
       case "snapshot":
-        if (isLate(item)) return;
-        if (takeSnapshot(messageOf(item, changes), item, changes) && changes.length === 0)
+        if (isOutdated(item)) return;
+        if (mergeSnapshot(ensureMessage(item, changes), item, changes) && changes.length === 0)
           changes.push({ type: "note", item });
         return;
       case "lagged":
@@ -108,7 +108,7 @@ export function createSessionView(after: Cursor = beginning): SessionView {
         changes.push({ type: "note", item });
         return;
       case "partial_output":
-        if (!isLate(item)) changes.push({ type: "note", item });
+        if (!isOutdated(item)) changes.push({ type: "note", item });
         return;
       case "progress":
       case "preliminary":
@@ -125,8 +125,8 @@ export function createSessionView(after: Cursor = beginning): SessionView {
     }
   }
 
-  function applyRun(event: OfRun, changes: ViewChange[]): void {
-    if (event.type === "final" && message?.runId === event.runId) over = message;
+  function applyRun(event: RunBoundaryEvent, changes: ViewChange[]): void {
+    if (event.type === "final" && message?.runId === event.runId) lastEnded = message;
     endStep(changes);
     closeQuestions(changes, () => true);
     calls.clear();
@@ -138,18 +138,18 @@ export function createSessionView(after: Cursor = beginning): SessionView {
   function applyMessage(event: PublicEvent, changes: ViewChange[]): void {
     switch (event.type) {
       case "message":
-        takeMessage(messageOf(event, changes), event.message, changes);
-        over = event;
+        mergeMessage(ensureMessage(event, changes), event.message, changes);
+        lastEnded = event;
         return;
       case "attempt_withdrawn":
-        if (message !== null && isSameAttempt(message, event)) settle(message, changes);
-        over = event;
+        if (message !== null && isSameAttempt(message, event)) settleMessage(message, changes);
+        lastEnded = event;
         return;
       case "attempt_failed":
         // The text of an attempt that an abort or a limit has cut off stays: its message follows, or the end of the run.
         if (event.next === "give_up") return;
         endStep(changes);
-        over = event;
+        lastEnded = event;
         return;
       case "restarted":
       case "suspended":
@@ -198,8 +198,8 @@ export function createSessionView(after: Cursor = beginning): SessionView {
         return;
       }
       case "suspended": {
-        const waiting = new Set(event.approvals.map(questionKey));
-        closeQuestions(changes, (_, key) => !waiting.has(key));
+        const waitingKeys = new Set(event.approvals.map(questionKey));
+        closeQuestions(changes, (_, key) => !waitingKeys.has(key));
         break;
       }
       default:
@@ -210,7 +210,7 @@ export function createSessionView(after: Cursor = beginning): SessionView {
   }
 
   /** Calls open and end in events and in the message that is streamed. */
-  function track(change: ViewChange): void {
+  function trackCalls(change: ViewChange): void {
     if (change.type === "call_opened") calls.set(change.callKey, { name: change.name });
     else if (change.type === "call_ended") calls.delete(change.callKey);
   }
@@ -220,13 +220,13 @@ export function createSessionView(after: Cursor = beginning): SessionView {
       const changes: ViewChange[] = [];
       if ("seq" in item) applyEvent(item, changes);
       else applyLive(item, changes);
-      for (const change of changes) track(Object.freeze(change));
+      for (const change of changes) trackCalls(Object.freeze(change));
       return Object.freeze(changes);
     },
     snapshot() {
-      const open = [...calls].map(([callKey, call]) => ({ callKey, ...call }));
-      const streamed = message === null ? null : snapshotOf(message);
-      return freeze({ cursor, run, streamed, calls: open, questions: [...questions.values()] });
+      const openCalls = [...calls].map(([callKey, call]) => ({ callKey, ...call }));
+      const streamed = message === null ? null : toSnapshot(message);
+      return deepFreeze({ cursor, run, streamed, calls: openCalls, questions: [...questions.values()] });
     },
   };
 }

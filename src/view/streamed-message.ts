@@ -17,7 +17,7 @@ import type {
 } from "../index.js";
 import type { Attempt, TextKind, ViewChange } from "./view-change.js";
 
-type Text = {
+type StreamedText = {
   readonly kind: TextKind;
   readonly name: string;
   readonly metadata: { readonly providerMetadata?: ProviderMetadata };
@@ -25,10 +25,10 @@ type Text = {
   isOpen: boolean;
 };
 
-type Part = Text | { readonly kind: "whole"; readonly content: AssistantPart };
+type StreamedPart = StreamedText | { readonly kind: "whole"; readonly content: AssistantPart };
 
 /** The arguments of a call. `callKey` is null for a call that the provider runs. */
-type Input = { readonly callKey: string | null; readonly name: string; text: string; isWhole: boolean };
+type StreamedInput = { readonly callKey: string | null; readonly name: string; text: string; isWhole: boolean };
 
 export type StreamedMessage = Attempt & {
   /** The number of the last delta that it includes. */
@@ -36,29 +36,29 @@ export type StreamedMessage = Attempt & {
   state: "growing" | "broken" | "settled";
   /** Whether it has been shown as a step. */
   isStarted: boolean;
-  parts: Part[];
+  parts: StreamedPart[];
   /** The parts that may grow, by kind and by the id that the deltas name. */
-  readonly open: Map<string, Text>;
+  readonly open: Map<string, StreamedText>;
   /** By the id that the deltas name. */
-  readonly inputs: Map<string, Input>;
+  readonly inputs: Map<string, StreamedInput>;
   texts: number;
   calls: number;
 };
 
-export function beginMessage({ runId, modelCallIndex, attempt }: Attempt): StreamedMessage {
+export function createMessage({ runId, modelCallIndex, attempt }: Attempt): StreamedMessage {
   const counts = { deltaSeq: 0, texts: 0, calls: 0 };
   const contents = { parts: [], open: new Map(), inputs: new Map() };
   return { runId, modelCallIndex, attempt, state: "growing", isStarted: false, ...counts, ...contents };
 }
 
 /** The message so far, as a snapshot has it; null if it is not known. */
-export function snapshotOf(message: StreamedMessage): Snapshot | null {
+export function toSnapshot(message: StreamedMessage): Snapshot | null {
   if (message.state !== "growing") return null;
   const { runId, modelCallIndex, attempt, deltaSeq, parts, open, inputs } = message;
   return {
     type: "snapshot",
     ...{ runId, modelCallIndex, attempt, deltaSeq },
-    message: { role: "assistant", parts: parts.map(partOf) },
+    message: { role: "assistant", parts: parts.map(toAssistantPart) },
     open: [...open].map(([key, part]) => ({
       id: key.slice(part.kind.length + 1),
       type: part.kind,
@@ -70,7 +70,7 @@ export function snapshotOf(message: StreamedMessage): Snapshot | null {
   };
 }
 
-function partOf(part: Part): AssistantPart {
+function toAssistantPart(part: StreamedPart): AssistantPart {
   return part.kind === "whole" ? part.content : { type: part.kind, text: part.text, ...part.metadata };
 }
 
@@ -78,7 +78,7 @@ function partOf(part: Part): AssistantPart {
  * Applies a delta that stands for `count` deltas.
  * @returns whether it continued the message; "late" if the message includes it already
  */
-export function takeDelta(
+export function acceptDelta(
   message: StreamedMessage,
   delta: MessageDelta,
   count: number,
@@ -104,13 +104,17 @@ function applyDelta(message: StreamedMessage, delta: MessageDelta, changes: View
     case "text-delta":
     case "reasoning-delta": {
       const kind = delta.kind === "text-delta" ? "text" : "reasoning";
-      grow(message.open.get(keyOf(kind, delta.id)) ?? openText(message, kind, delta.id, changes), delta.text, changes);
+      growText(
+        message.open.get(formatTextKey(kind, delta.id)) ?? openText(message, kind, delta.id, changes),
+        delta.text,
+        changes,
+      );
       return;
     }
     case "text-end":
     case "reasoning-end": {
-      const key = keyOf(delta.kind === "text-end" ? "text" : "reasoning", delta.id);
-      end(message.open.get(key), changes);
+      const key = formatTextKey(delta.kind === "text-end" ? "text" : "reasoning", delta.id);
+      endText(message.open.get(key), changes);
       message.open.delete(key);
       return;
     }
@@ -122,7 +126,7 @@ function applyDelta(message: StreamedMessage, delta: MessageDelta, changes: View
       return;
     case "tool-call":
       openInput(message, delta.id, delta.name, delta.providerExecuted === true, changes).isWhole = true;
-      message.parts.push({ kind: "whole", content: callOf(delta) });
+      message.parts.push({ kind: "whole", content: toToolCall(delta) });
       return;
     case "file":
       message.parts.push({ kind: "whole", content: { type: "file", mediaType: delta.mediaType, data: delta.data } });
@@ -132,11 +136,11 @@ function applyDelta(message: StreamedMessage, delta: MessageDelta, changes: View
   }
 }
 
-function keyOf(kind: TextKind, id: string): string {
+function formatTextKey(kind: TextKind, id: string): string {
   return `${kind} ${id}`;
 }
 
-function callOf({ id, name, input, providerExecuted }: Extract<MessageDelta, { kind: "tool-call" }>): ToolCallPart {
+function toToolCall({ id, name, input, providerExecuted }: Extract<MessageDelta, { kind: "tool-call" }>): ToolCallPart {
   const base = { type: "tool_call", toolCallId: id, name } as const;
   const by = providerExecuted === true ? { providerExecuted } : {};
   try {
@@ -154,29 +158,34 @@ export function startStep(message: StreamedMessage, changes: ViewChange[]): void
   changes.push({ type: "step_started", runId, modelCallIndex, attempt });
 }
 
-function begin(message: StreamedMessage, kind: TextKind, changes: ViewChange[], metadata: Text["metadata"] = {}): Text {
+function beginText(
+  message: StreamedMessage,
+  kind: TextKind,
+  changes: ViewChange[],
+  metadata: StreamedText["metadata"] = {},
+): StreamedText {
   startStep(message, changes);
   message.texts += 1;
   const name = `${message.modelCallIndex}.${message.attempt}.${message.texts}`;
-  const part: Text = { kind, name, text: "", isOpen: true, metadata };
+  const part: StreamedText = { kind, name, text: "", isOpen: true, metadata };
   message.parts.push(part);
   changes.push({ type: "part_started", kind, part: name });
   return part;
 }
 
-function openText(message: StreamedMessage, kind: TextKind, id: string, changes: ViewChange[]): Text {
-  const part = begin(message, kind, changes);
-  message.open.set(keyOf(kind, id), part);
+function openText(message: StreamedMessage, kind: TextKind, id: string, changes: ViewChange[]): StreamedText {
+  const part = beginText(message, kind, changes);
+  message.open.set(formatTextKey(kind, id), part);
   return part;
 }
 
-function grow(part: Text, text: string, changes: ViewChange[]): void {
+function growText(part: StreamedText, text: string, changes: ViewChange[]): void {
   if (text === "" || !part.isOpen) return;
   part.text += text;
   changes.push({ type: "part_grew", kind: part.kind, part: part.name, text });
 }
 
-function end(part: Text | undefined, changes: ViewChange[]): void {
+function endText(part: StreamedText | undefined, changes: ViewChange[]): void {
   if (part?.isOpen !== true) return;
   part.isOpen = false;
   changes.push({ type: "part_ended", kind: part.kind, part: part.name });
@@ -186,14 +195,14 @@ function openInput(
   message: StreamedMessage,
   id: string,
   name: string,
-  isProviders: boolean,
+  runsAtProvider: boolean,
   changes: ViewChange[],
-): Input {
+): StreamedInput {
   const known = message.inputs.get(id);
   if (known !== undefined) return known;
-  if (!isProviders) message.calls += 1;
-  const callKey = isProviders ? null : callKeyAt(message, message.calls);
-  const input: Input = { callKey, name, text: "", isWhole: false };
+  if (!runsAtProvider) message.calls += 1;
+  const callKey = runsAtProvider ? null : formatCallKey(message, message.calls);
+  const input: StreamedInput = { callKey, name, text: "", isWhole: false };
   message.inputs.set(id, input);
   if (callKey !== null) {
     startStep(message, changes);
@@ -202,11 +211,11 @@ function openInput(
   return input;
 }
 
-function callKeyAt({ runId, modelCallIndex }: Attempt, position: number): string {
+function formatCallKey({ runId, modelCallIndex }: Attempt, position: number): string {
   return `${runId}/${modelCallIndex}/${position}`;
 }
 
-function growInput(input: Input | undefined, text: string, changes: ViewChange[]): void {
+function growInput(input: StreamedInput | undefined, text: string, changes: ViewChange[]): void {
   if (input === undefined || input.isWhole || text === "") return;
   input.text += text;
   const { callKey } = input;
@@ -218,7 +227,7 @@ function isText(part: AssistantPart): part is Extract<AssistantPart, { readonly 
 }
 
 /** Brings the message up to a snapshot, which has parts that are still empty: so its texts have the positions they started in. */
-export function takeSnapshot(message: StreamedMessage, snapshot: Snapshot, changes: ViewChange[]): boolean {
+export function mergeSnapshot(message: StreamedMessage, snapshot: Snapshot, changes: ViewChange[]): boolean {
   if (message.state === "settled" || (message.state === "growing" && snapshot.deltaSeq < message.deltaSeq))
     return false;
   message.state = "growing";
@@ -236,18 +245,18 @@ export function takeSnapshot(message: StreamedMessage, snapshot: Snapshot, chang
     const started = known.shift();
     if (started !== undefined) message.parts.push(started);
     const metadata = providerMetadata === undefined ? {} : { providerMetadata };
-    const part = started ?? begin(message, type, changes, metadata);
-    grow(part, text.slice(part.text.length), changes);
+    const part = started ?? beginText(message, type, changes, metadata);
+    growText(part, text.slice(part.text.length), changes);
     const id = openAt.get(index);
-    if (id === undefined) end(part, changes);
-    else message.open.set(keyOf(type, id), part);
+    if (id === undefined) endText(part, changes);
+    else message.open.set(formatTextKey(type, id), part);
   }
-  takeInputs(message, snapshot, changes);
+  mergeInputs(message, snapshot, changes);
   return true;
 }
 
 /** Calls that are whole come before those that are being written. */
-function takeInputs(message: StreamedMessage, { message: { parts }, inputs }: Snapshot, changes: ViewChange[]): void {
+function mergeInputs(message: StreamedMessage, { message: { parts }, inputs }: Snapshot, changes: ViewChange[]): void {
   for (const part of parts) {
     if (part.type !== "tool_call") continue;
     const { toolCallId, name, input, providerExecuted } = part;
@@ -263,7 +272,7 @@ function takeInputs(message: StreamedMessage, { message: { parts }, inputs }: Sn
 }
 
 /** Brings what the deltas have not, and settles the message. A part that stayed empty is not in it. */
-export function takeMessage(message: StreamedMessage, { parts }: AssistantMessage, changes: ViewChange[]): void {
+export function mergeMessage(message: StreamedMessage, { parts }: AssistantMessage, changes: ViewChange[]): void {
   if (message.state === "settled") return;
   startStep(message, changes);
   const texts = message.parts.filter((part) => part.kind !== "whole");
@@ -274,28 +283,28 @@ export function takeMessage(message: StreamedMessage, { parts }: AssistantMessag
     if (isText(written)) {
       if (written.text === "") continue;
       const { type } = written;
-      const part = takeFirst(started, type) ?? takeFirst(empty, type) ?? begin(message, type, changes);
-      grow(part, written.text.slice(part.text.length), changes);
-      end(part, changes);
+      const part = shiftFirst(started, type) ?? shiftFirst(empty, type) ?? beginText(message, type, changes);
+      growText(part, written.text.slice(part.text.length), changes);
+      endText(part, changes);
     } else if (
       written.type === "tool_call" &&
       (written.providerExecuted !== true || written.approvalId !== undefined)
     ) {
       calls += 1;
-      takeCall(message, callKeyAt(message, calls), written.name, changes);
-    } else takeWhole(written, changes);
+      reconcileCall(message, formatCallKey(message, calls), written.name, changes);
+    } else emitWholePart(written, changes);
   }
-  settle(message, changes);
+  settleMessage(message, changes);
 }
 
-function takeFirst(parts: Text[], kind: TextKind): Text | undefined {
+function shiftFirst(parts: StreamedText[], kind: TextKind): StreamedText | undefined {
   const index = parts.findIndex((part) => part.kind === kind);
   return index === -1 ? undefined : parts.splice(index, 1)[0];
 }
 
-type Whole = Exclude<AssistantPart, { readonly type: TextKind }>;
+type WholePart = Exclude<AssistantPart, { readonly type: TextKind }>;
 
-function takeWhole(part: Whole, changes: ViewChange[]): void {
+function emitWholePart(part: WholePart, changes: ViewChange[]): void {
   switch (part.type) {
     case "file":
     case "source":
@@ -314,7 +323,7 @@ function takeWhole(part: Whole, changes: ViewChange[]): void {
  * A call that is in the message has events from now on. A call that the provider runs once somebody allows it counts among
  * the calls with events, and no delta says so before its input: then the calls after it were opened under wrong keys.
  */
-function takeCall({ inputs }: StreamedMessage, callKey: string, name: string, changes: ViewChange[]): void {
+function reconcileCall({ inputs }: StreamedMessage, callKey: string, name: string, changes: ViewChange[]): void {
   const [id, opened] = [...inputs].find(([, input]) => input.callKey === callKey) ?? [];
   if (id !== undefined) inputs.delete(id);
   if (opened?.name === name) return;
@@ -323,10 +332,10 @@ function takeCall({ inputs }: StreamedMessage, callKey: string, name: string, ch
 }
 
 /** Ends what is open. Calls that are not in the message never run. */
-export function settle(message: StreamedMessage, changes: ViewChange[]): void {
+export function settleMessage(message: StreamedMessage, changes: ViewChange[]): void {
   if (message.state === "settled") return;
   message.state = "settled";
-  for (const part of message.parts) if (part.kind !== "whole") end(part, changes);
+  for (const part of message.parts) if (part.kind !== "whole") endText(part, changes);
   for (const { callKey, name } of message.inputs.values())
     if (callKey !== null) changes.push({ type: "call_ended", callKey, name, by: null });
   message.parts = [];

@@ -51,12 +51,12 @@ export type ViewChange =
   /** Deltas are missing. The message that is being streamed is unknown until a snapshot, or its event, brings it. */
   | { readonly type: "gap" }
   /** Everything else: the front decides whether to show it. */
-  | { readonly type: "note"; readonly item: Noted };
+  | { readonly type: "note"; readonly item: NotedItem };
 
 /** `input_grew`: the model has written more of the call's arguments. */
-export type CallChange = { readonly type: "input_grew"; readonly text: string } | Extract<StreamItem, OfCallChange>;
+export type CallChange = { readonly type: "input_grew"; readonly text: string } | Extract<StreamItem, CallChangeItem>;
 
-type OfCallChange = {
+type CallChangeItem = {
   readonly type:
     | "call_start"
     | "tool_call"
@@ -69,16 +69,16 @@ type OfCallChange = {
 
 export type Question = EventOf<"approval_requested">;
 
-export type Noted = Exclude<
+export type NotedItem = Exclude<
   StreamItem,
-  | OfCallChange
+  | CallChangeItem
   | {
       readonly type: "tool_result" | "approval_requested" | "approval_answered" | "run_started" | "final";
     }
 >;
 
 /** The event of the log that a change is of; null for a change that only live items make. */
-export function eventOf(change: ViewChange): PublicEvent | null {
+export function findLogEvent(change: ViewChange): PublicEvent | null {
   if (change.type === "question_opened") return change.question;
   const cause = change.type === "note" ? change.item : "by" in change ? change.by : null;
   return cause !== null && "seq" in cause ? cause : null;

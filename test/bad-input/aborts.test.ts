@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 import { defineTool, type Permission, type Store } from "../../src/index.js";
 import type { Script } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { holdTable, type Row } from "./page.js";
-import { type SceneCase, showScene, told } from "./scenes.js";
+import { expectBadInputTable, type Row } from "./page.js";
+import { runScene, type SceneCase, told } from "./scenes.js";
 
 const anyInput = { type: "object" } as const;
 const never = () => new Promise<never>(() => {});
@@ -28,7 +28,7 @@ const act: Act = async ({ session }) => [await told(session.abort({ by: "Ada" })
 
 /** Holds the commit of this number back until it is released. */
 function holding(number: number) {
-  const held = deferred();
+  const held = createDeferred();
   let commits = 0;
   const storeOf = (inner: Store): Store => ({
     ...inner,
@@ -47,14 +47,14 @@ const cases: readonly SceneCase[] = [
     make: () => ({
       script: [{ text: "Done." }],
       tools: [],
-      at: "completed",
+      expectedStatus: "completed",
       act: async ({ agent }) => [await told(agent.session("other").abort())],
     }),
   },
   {
     input: "preparing: the signal of the run was aborted before",
     make: () => ({
-      at: "aborted",
+      expectedStatus: "aborted",
       script: [{ text: "Never." }],
       tools: [],
       signal: AbortSignal.abort(),
@@ -63,12 +63,17 @@ const cases: readonly SceneCase[] = [
   },
   {
     input: "model_running",
-    make: () => ({ at: "model_running", script: () => ({ wait: never(), text: "Never." }), tools: [], act }),
+    make: () => ({
+      expectedStatus: "model_running",
+      script: () => ({ wait: never(), text: "Never." }),
+      tools: [],
+      act,
+    }),
   },
   {
     input: "model_running, in a backoff of 7 s",
     make: () => ({
-      at: "model_running",
+      expectedStatus: "model_running",
       script: [{ error: { kind: "rate_limit", message: "slow down", retryAfterMs: 7_000 } }, { text: "Never." }],
       tools: [],
       act,
@@ -79,7 +84,7 @@ const cases: readonly SceneCase[] = [
     make: () => {
       const { storeOf, release } = holding(2);
       return {
-        at: "model_running",
+        expectedStatus: "model_running",
         script: calls,
         tools: [quick],
         storeOf,
@@ -92,11 +97,11 @@ const cases: readonly SceneCase[] = [
       };
     },
   },
-  { input: "tool_running", make: () => ({ at: "tool_running", script: calls, tools: [hang], act }) },
+  { input: "tool_running", make: () => ({ expectedStatus: "tool_running", script: calls, tools: [hang], act }) },
   {
     input: "tool_running, one call at a time",
     make: () => ({
-      at: "tool_running",
+      expectedStatus: "tool_running",
       script: calls,
       tools: [hang],
       options: { limits: { toolConcurrency: 1 } },
@@ -106,7 +111,7 @@ const cases: readonly SceneCase[] = [
   {
     input: "tool_running, twice, by two people at once",
     make: () => ({
-      at: "tool_running",
+      expectedStatus: "tool_running",
       script: calls,
       tools: [hang],
       act: ({ session, agent }) => Promise.all([told(session.abort()), told(agent.session("s").abort())]),
@@ -115,7 +120,7 @@ const cases: readonly SceneCase[] = [
   {
     input: "tool_running, a tool that ignores its signal",
     make: () => ({
-      at: "tool_running",
+      expectedStatus: "tool_running",
       script: calls,
       tools: [{ ...hang, execute: never }],
       async act({ session, clock }) {
@@ -129,22 +134,22 @@ const cases: readonly SceneCase[] = [
   {
     input: "awaiting_human",
     make: () => ({
-      at: "awaiting_human",
+      expectedStatus: "awaiting_human",
       script: calls,
       tools: [quick],
       options: { canExecuteTool: (): Permission => "ask" },
       act,
     }),
   },
-  { input: "completed", make: () => ({ at: "completed", script: calls, tools: [quick], act }) },
+  { input: "completed", make: () => ({ expectedStatus: "completed", script: calls, tools: [quick], act }) },
   {
     input: "failed",
-    make: () => ({ at: "failed", script: [{ error: { kind: "auth", message: "no" } }], tools: [], act }),
+    make: () => ({ expectedStatus: "failed", script: [{ error: { kind: "auth", message: "no" } }], tools: [], act }),
   },
   {
     input: "aborted: once more, by two people",
     make: () => ({
-      at: "aborted",
+      expectedStatus: "aborted",
       script: [{ text: "Never." }],
       tools: [],
       signal: AbortSignal.abort(),
@@ -156,12 +161,12 @@ const cases: readonly SceneCase[] = [
 const rows = new Map<string, Row>();
 
 test.each(cases)("$input", verifies("REC-8", "LOOP-10#intent"), async (one) => {
-  rows.set(one.input, await showScene(one));
+  rows.set(one.input, await runScene(one));
 });
 
 test("the page says the same", () => {
   expect(rows.size).toBe(cases.length);
-  holdTable(
+  expectBadInputTable(
     "Aborts",
     cases.flatMap((one) => rows.get(one.input) ?? []),
   );

@@ -16,10 +16,10 @@ import {
   type StreamItem,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { openFile } from "../stores/open.js";
-import { collect, eventsOf } from "../support/agents.js";
+import { openFileStore } from "../stores/open.js";
+import { collect, filterEvents } from "../support/agents.js";
 import { createWatchedClock, type WatchedClock } from "../support/clock.js";
-import { type Row, shown } from "./page.js";
+import { formatShown, type Row } from "./page.js";
 
 export type Scene = {
   readonly clock: WatchedClock;
@@ -34,14 +34,14 @@ export type Case = {
     readonly tools?: readonly AnyTool[];
     readonly options?: Partial<AgentOptions>;
     /** Writes the log of a run `r` that is under way: it is carried on, in the place of a new one. */
-    readonly begun?: (store: Store) => Promise<void>;
+    readonly writeLog?: (store: Store) => Promise<void>;
     /** What happens while the run is under way. */
     readonly meanwhile?: (scene: Scene) => Promise<void>;
   };
-  readonly check?: (seen: Seen) => void;
+  readonly check?: (outcome: CaseOutcome) => void;
 };
 
-export type Seen = {
+export type CaseOutcome = {
   readonly result: RunResult;
   readonly items: readonly StreamItem[];
   readonly requests: readonly ModelRequest[];
@@ -49,11 +49,11 @@ export type Seen = {
 };
 
 /** Runs a case on a store in memory and on one in a file, and gives what both show. */
-export async function show(one: Case): Promise<Row> {
-  const inMemory = await play(one, createMemoryStore());
-  const file = await openFile({ synchronous: "normal" });
+export async function runCase(testCase: Case): Promise<Row> {
+  const inMemory = await play(testCase, createMemoryStore());
+  const file = await openFileStore({ synchronous: "normal" });
   try {
-    const inFile = await play(one, file.store);
+    const inFile = await play(testCase, file.store);
     expect(inFile).toEqual(inMemory);
   } finally {
     await file.close();
@@ -62,26 +62,26 @@ export async function show(one: Case): Promise<Row> {
 }
 
 async function play({ input, make, check }: Case, store: Store): Promise<Row> {
-  const { script, tools = [], options = {}, begun, meanwhile } = make(() => agent);
+  const { script, tools = [], options = {}, writeLog, meanwhile } = make(() => agent);
   const clock = createWatchedClock();
-  const { model, requests } = recording("stream" in script ? script : createScriptedModel(script));
+  const { model, requests } = recordRequests("stream" in script ? script : createScriptedModel(script));
   const agent: Agent = createAgent({ model, tools, store, clock, ...options });
   const controller = new AbortController();
-  await begun?.(store);
-  const run = begun === undefined ? startRun(agent, controller.signal) : carryOn(agent);
+  await writeLog?.(store);
+  const run = writeLog === undefined ? startRun(agent, controller.signal) : continueRun(agent);
   const [result] = await Promise.all([run.result, meanwhile?.({ clock, abort: () => controller.abort() })]);
   const items = await run.items;
   await clock.advance(0);
   const session = agent.session("s");
-  const seen: Seen = { result, items, requests: [...requests], messages: await session.messages() };
-  expectWhole(seen);
-  check?.(seen);
+  const outcome: CaseOutcome = { result, items, requests: [...requests], messages: await session.messages() };
+  expectConsistent(outcome);
+  check?.(outcome);
 
   // What is in the store folds to the same, and the session goes on.
   expect(await store.verify()).toEqual([]);
-  const logged = (await collect(session.events({ follow: false }))).filter((event) => isOfRun(event));
-  expect(JSON.stringify(logged)).toBe(JSON.stringify(eventsOf(items)));
-  const after = createAgent({
+  const loggedEvents = (await collect(session.events({ follow: false }))).filter((event) => isOfRun(event));
+  expect(JSON.stringify(loggedEvents)).toBe(JSON.stringify(filterEvents(items)));
+  const laterAgent = createAgent({
     ...options,
     hooks: [],
     model: createScriptedModel([{ text: "Still here." }]),
@@ -89,18 +89,21 @@ async function play({ input, make, check }: Case, store: Store): Promise<Row> {
     store,
     clock,
   });
-  expect(await after.run("And now?", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Still here." });
-  return { input, user: userSees(seen), model: modelSees(seen) };
+  expect(await laterAgent.run("And now?", { sessionId: "s" })).toMatchObject({
+    status: "completed",
+    text: "Still here.",
+  });
+  return { input, user: formatUserView(outcome), model: formatModelView(outcome) };
 }
 
-type Playing = { readonly result: Promise<RunResult>; readonly items: Promise<readonly StreamItem[]> };
+type RunningCase = { readonly result: Promise<RunResult>; readonly items: Promise<readonly StreamItem[]> };
 
-function startRun(agent: Agent, signal: AbortSignal): Playing {
+function startRun(agent: Agent, signal: AbortSignal): RunningCase {
   const stream = agent.runStream("Go", { sessionId: "s", runId: "r", signal });
   return { result: stream.result, items: collect(stream) };
 }
 
-function carryOn(agent: Agent): Playing {
+function continueRun(agent: Agent): RunningCase {
   const session = agent.session("s");
   const watch = async () => {
     const items: StreamItem[] = [];
@@ -118,7 +121,7 @@ function isOfRun(event: StreamItem): boolean {
   return !("runId" in event) || event.runId === "r";
 }
 
-function recording(inner: Model): { readonly model: Model; readonly requests: ModelRequest[] } {
+function recordRequests(inner: Model): { readonly model: Model; readonly requests: ModelRequest[] } {
   const requests: ModelRequest[] = [];
   const stream: Model["stream"] = (request, signal) => {
     requests.push({ ...request, messages: structuredClone(request.messages) });
@@ -128,17 +131,17 @@ function recording(inner: Model): { readonly model: Model; readonly requests: Mo
 }
 
 /** Whatever comes in: one end, one result for each call, in order, under ids that are unique, in all that a model is sent. */
-function expectWhole({ items, requests, messages }: Seen): void {
-  const events = eventsOf(items);
+function expectConsistent({ items, requests, messages }: CaseOutcome): void {
+  const events = filterEvents(items);
   expect(events.filter((event) => event.type === "final")).toHaveLength(1);
   expect(events.at(-1)?.type).toBe("final");
-  for (const sent of [...requests.map((request) => request.messages), messages]) expectPaired(sent);
+  for (const sent of [...requests.map((request) => request.messages), messages]) expectPairedCalls(sent);
   const results = events.filter((event) => event.type === "tool_result").map((event) => event.callKey);
   const calls = events.filter((event) => event.type === "call_start").map((event) => event.callKey);
   expect([...results].sort()).toEqual([...calls].sort());
 }
 
-function expectPaired(messages: readonly Message[]): void {
+function expectPairedCalls(messages: readonly Message[]): void {
   const ids = new Set<string>();
   messages.forEach((message, index) => {
     if (message.role !== "assistant") return;
@@ -150,31 +153,31 @@ function expectPaired(messages: readonly Message[]): void {
     }
     const calls = asked.filter((part) => part.providerExecuted !== true).map((part) => part.toolCallId);
     const next = messages[index + 1];
-    const answered = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
-    expect(answered).toEqual(calls);
+    const answeredIds = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
+    expect(answeredIds).toEqual(calls);
   });
 }
 
-function userSees({ result, items }: Seen): string {
-  const lines = eventsOf(items).flatMap((event): readonly string[] => {
+function formatUserView({ result, items }: CaseOutcome): string {
+  const lines = filterEvents(items).flatMap((event): readonly string[] => {
     if (event.type === "tool_result") return [`\`tool_result\` (${event.outcome})`];
     if (event.type === "attempt_failed")
-      return [`\`attempt_failed\` (${event.failure.kind}): ${shown(event.failure.message)}`];
-    if (event.type === "hook_failed") return [`\`hook_failed\` (${event.outcome}): ${shown(event.message)}`];
+      return [`\`attempt_failed\` (${event.failure.kind}): ${formatShown(event.failure.message)}`];
+    if (event.type === "hook_failed") return [`\`hook_failed\` (${event.outcome}): ${formatShown(event.message)}`];
     return [];
   });
-  return [...lines, ending(result)].join("\n");
+  return [...lines, formatEnding(result)].join("\n");
 }
 
-function ending(result: RunResult): string {
+function formatEnding(result: RunResult): string {
   const reason = "reason" in result ? ` (${result.reason})` : "";
-  return `**${result.status}**${reason}: ${shown(result.text, 60)}`;
+  return `**${result.status}**${reason}: ${formatShown(result.text, 60)}`;
 }
 
-function modelSees({ requests, messages }: Seen): string {
+function formatModelView({ requests, messages }: CaseOutcome): string {
   const last = requests.at(-1)?.messages ?? [];
   const results = [...last, ...messages.slice(last.length)].flatMap((message) =>
-    message.role === "tool" ? message.parts.map((part) => shown(textOf(part.output))) : [],
+    message.role === "tool" ? message.parts.map((part) => formatShown(textOf(part.output))) : [],
   );
   const asked = requests.length === 1 ? "is asked once" : `is asked ${requests.length} times`;
   if (results.length > 0) return results.join("\n");

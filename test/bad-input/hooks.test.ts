@@ -5,11 +5,11 @@ import { expect, test } from "vitest";
 import type { Agent, AnyTool, Hook, HookContext, HookPoint, Model } from "../../src/index.js";
 import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { deferred } from "../support/agents.js";
-import { writeCompacted } from "../support/compacted.js";
+import { createDeferred } from "../support/agents.js";
+import { writeCompactedSession } from "../support/compacted-session.js";
 import { verifies } from "../verifies.js";
-import { type Case, show } from "./cases.js";
-import { holdTable, type Row } from "./page.js";
+import { type Case, runCase } from "./cases.js";
+import { expectBadInputTable, type Row } from "./page.js";
 
 const never = () => new Promise<never>(() => {});
 
@@ -118,7 +118,7 @@ function caseOf(point: HookPoint, { what, onFailure, takesMs, act }: Misdeed): C
   return {
     input: `\`${point}\` ${what}`,
     make(agent) {
-      const called = deferred();
+      const called = createDeferred();
       let acted: unknown;
       let calls = 0;
       const hook: Hook = {
@@ -136,7 +136,7 @@ function caseOf(point: HookPoint, { what, onFailure, takesMs, act }: Misdeed): C
         script: modelFor(point),
         tools: [echo],
         options: { hooks: [hook], retry: { decide: () => ({ retryInMs: 0 }) } },
-        ...(point === "onCompacted" ? { begun: writeCompacted } : {}),
+        ...(point === "onCompacted" ? { writeLog: writeCompactedSession } : {}),
         async meanwhile({ clock }) {
           await called.promise;
           if (takesMs === undefined) return;
@@ -166,12 +166,12 @@ const cases = hookPoints.flatMap((point) =>
 const rows = new Map<string, Row>();
 
 test.each(cases)("$input", verifies("HOOK-2", "HOOK-3"), async (one) => {
-  rows.set(one.input, await show(one));
+  rows.set(one.input, await runCase(one));
 });
 
 test("the page says the same", () => {
   expect(rows.size).toBe(cases.length);
-  holdTable(
+  expectBadInputTable(
     "Hooks",
     cases.flatMap((one) => rows.get(one.input) ?? []),
   );

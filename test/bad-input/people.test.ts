@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { type AnyTool, defineTool, type Permission } from "../../src/index.js";
 import type { Script } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { holdTable, type Row } from "./page.js";
-import { type Scene, type SceneCase, showScene, told } from "./scenes.js";
+import { expectBadInputTable, type Row } from "./page.js";
+import { runScene, type Scene, type SceneCase, told } from "./scenes.js";
 
 const day = 24 * 60 * 60 * 1_000;
 
@@ -24,7 +24,10 @@ const script: Script = ({ messages }) =>
 const ask = (): Permission => "ask";
 
 function people(input: string, act: Act, canExecuteTool: () => Permission = ask): SceneCase {
-  return { input, make: () => ({ script, tools: [pay()], options: { canExecuteTool }, at: "awaiting_human", act }) };
+  return {
+    input,
+    make: () => ({ script, tools: [pay()], options: { canExecuteTool }, expectedStatus: "awaiting_human", act }),
+  };
 }
 
 const key = "r/1/1";
@@ -37,24 +40,24 @@ async function hashNow({ session }: Scene): Promise<string> {
 }
 
 const cases: readonly SceneCase[] = [
-  people("The same answer twice", async ({ session, goOn }) => {
+  people("The same answer twice", async ({ session, runToRest }) => {
     const said = [await told(session.answer(key, approve)), await told(session.answer(key, approve))];
-    await goOn();
+    await runToRest();
     return said;
   }),
-  people("Contradicting answers by two people, one after the other", async ({ client, session, goOn }) => {
+  people("Contradicting answers by two people, one after the other", async ({ client, session, runToRest }) => {
     const said = [
       await told(client.answer(key, deny, { by: "Ada" })),
       await told(session.answer(key, approve, { by: "Bob" })),
     ];
-    await goOn();
+    await runToRest();
     return said;
   }),
   people("An edit that does not fit, and then an answer to the input as it is", async (scene) => {
-    const { session, goOn } = scene;
+    const { session, runToRest } = scene;
     const inputHash = await hashNow(scene);
     const edit = await told(session.answer(key, { type: "modify", input: { sum: 5 } }));
-    await goOn();
+    await runToRest();
     return [edit, await told(session.answer(key, approve, { inputHash }))];
   }),
   people("An edit that is no JSON", async ({ session }) => [
@@ -78,22 +81,22 @@ const cases: readonly SceneCase[] = [
   }),
   people(
     "An answer when its time is over",
-    async ({ session, clock, goOn }) => {
+    async ({ session, clock, runToRest }) => {
       await clock.advance(60_000);
       const said = await told(session.answer(key, approve));
-      await goOn();
+      await runToRest();
       return [said];
     },
     () => ({ verdict: "ask", expiresInMs: 60_000 }),
   ),
-  people("An answer 30 days later, on code whose tool takes other input", async ({ clock, later }) => {
+  people("An answer 30 days later, on code whose tool takes other input", async ({ clock, createLaterAgent }) => {
     await clock.advance(30 * day);
-    const session = later([pay("currency")]).session("s");
+    const session = createLaterAgent([pay("currency")]).session("s");
     return [await told(session.answer(key, approve)), await told(session.result().then(() => "carried on"))];
   }),
-  people("An answer 30 days later, on code without the tool", async ({ clock, later }) => {
+  people("An answer 30 days later, on code without the tool", async ({ clock, createLaterAgent }) => {
     await clock.advance(30 * day);
-    const session = later([]).session("s");
+    const session = createLaterAgent([]).session("s");
     return [await told(session.answer(key, approve)), await told(session.result().then(() => "carried on"))];
   }),
 ];
@@ -101,12 +104,12 @@ const cases: readonly SceneCase[] = [
 const rows = new Map<string, Row>();
 
 test.each(cases)("$input", verifies("HITL-4", "SEC-6#bound"), async (one) => {
-  rows.set(one.input, await showScene(one));
+  rows.set(one.input, await runScene(one));
 });
 
 test("the page says the same", () => {
   expect(rows.size).toBe(cases.length);
-  holdTable(
+  expectBadInputTable(
     "People",
     cases.flatMap((one) => rows.get(one.input) ?? []),
   );

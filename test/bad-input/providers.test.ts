@@ -6,10 +6,10 @@ import { createAgent } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { type ProviderServer, type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { type RealProvider, realProviders } from "../models/real-providers.js";
-import { ofType } from "../support/agents.js";
-import { createWatchedClock, passWaits } from "../support/clock.js";
+import { filterEventsOfType } from "../support/agents.js";
+import { advanceThroughRetries, createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
-import { holdTable, type Row } from "./page.js";
+import { expectBadInputTable, type Row } from "./page.js";
 
 const servers: ProviderServer[] = [];
 
@@ -79,9 +79,9 @@ async function play(provider: RealProvider, { replies, isAbout }: Case): Promise
   const clock = createWatchedClock(Date.now());
   const model = fromAiSdk(provider.create({ baseURL: server.baseURL, apiKey: "sk-test" }));
   const stream = createAgent({ model, clock, retry: { baseDelayMs: 1 } }).runStream("Go");
-  const items = await passWaits(clock, stream);
+  const items = await advanceThroughRetries(clock, stream);
   const result = await stream.result;
-  const failed = ofType(items, "attempt_failed").map(({ failure, retryInMs }) => {
+  const failed = filterEventsOfType(items, "attempt_failed").map(({ failure, retryInMs }) => {
     const wait = retryInMs === undefined ? "not tried again" : `again after ${waitIn(retryInMs, isAbout === true)}`;
     return `\`attempt_failed\` (${failure.kind}), ${wait}`;
   });
@@ -116,7 +116,7 @@ describe("a provider answers with", () => {
 
 test("the page says the same", () => {
   expect(rows.size).toBe(cases.length);
-  holdTable(
+  expectBadInputTable(
     "Providers",
     cases.flatMap((one) => rows.get(one.input) ?? []),
   );

@@ -13,10 +13,10 @@ import {
   type Store,
 } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
-import { openFile } from "../stores/open.js";
-import { collect, ofType } from "../support/agents.js";
+import { openFileStore } from "../stores/open.js";
+import { collect, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock, type WatchedClock } from "../support/clock.js";
-import { type Row, shown } from "./page.js";
+import { formatShown, type Row } from "./page.js";
 
 export type Scene = {
   readonly store: Store;
@@ -26,9 +26,9 @@ export type Scene = {
   /** Somebody who carries nothing on. */
   readonly client: ReturnType<ReturnType<typeof createClient>["session"]>;
   /** The same agent by later code. */
-  readonly later: (tools: readonly AnyTool[]) => ReturnType<typeof createAgent>;
+  readonly createLaterAgent: (tools: readonly AnyTool[]) => ReturnType<typeof createAgent>;
   /** Carries the run on until it ends or waits, whatever time that takes. */
-  readonly goOn: () => Promise<void>;
+  readonly runToRest: () => Promise<void>;
 };
 
 export type SceneCase = {
@@ -41,16 +41,16 @@ export type SceneCase = {
     readonly storeOf?: (inner: Store) => Store;
     readonly signal?: AbortSignal;
     /** The state in which it happens. */
-    readonly at: Status;
+    readonly expectedStatus: Status;
     /** What happens once the run has begun; gives what those who act are told. */
     readonly act: (scene: Scene) => Promise<readonly string[]>;
   };
 };
 
 /** Plays a case on both stores, which must agree. */
-export async function showScene(one: SceneCase): Promise<Row> {
+export async function runScene(one: SceneCase): Promise<Row> {
   const inMemory = await play(one, createMemoryStore());
-  const file = await openFile({ synchronous: "normal" });
+  const file = await openFileStore({ synchronous: "normal" });
   try {
     expect(await play(one, file.store)).toEqual(inMemory);
   } finally {
@@ -60,19 +60,20 @@ export async function showScene(one: SceneCase): Promise<Row> {
 }
 
 async function play({ input, make }: SceneCase, inner: Store): Promise<Row> {
-  const { script, tools, options = {}, storeOf = (one) => one, signal, at, act } = make();
+  const { script, tools, options = {}, storeOf = (one) => one, signal, expectedStatus, act } = make();
   const clock = createWatchedClock();
   const store = storeOf(inner);
   const agent = createAgent({ model: createScriptedModel(script), tools, store, clock, ...options });
   const session = agent.session("s");
-  const shared = { store: inner, clock };
+  const clientOptions = { store: inner, clock };
   const scene: Scene = {
-    ...shared,
+    ...clientOptions,
     agent,
     session,
-    client: createClient(shared).session("s"),
-    later: (own) => createAgent({ ...options, model: createScriptedModel(script), tools: own, ...shared }),
-    async goOn() {
+    client: createClient(clientOptions).session("s"),
+    createLaterAgent: (laterTools) =>
+      createAgent({ ...options, model: createScriptedModel(script), tools: laterTools, ...clientOptions }),
+    async runToRest() {
       const result = session.resume().catch(() => null);
       let isOver = false;
       void result.finally(() => {
@@ -83,34 +84,48 @@ async function play({ input, make }: SceneCase, inner: Store): Promise<Row> {
   };
   void agent.run("Go", { sessionId: "s", runId: "r", ...(signal === undefined ? {} : { signal }) });
   const status = async () => (await inner.load("s"))?.state.status ?? "idle";
-  await expect.poll(status).toBe(at);
+  await expect.poll(status).toBe(expectedStatus);
   const told = await act(scene);
   await expect.poll(status).toMatch(/^(awaiting_human|completed|failed|aborted)$/);
   const result = await session.result();
   const messages = await session.messages();
-  expectPaired(messages);
+  expectPairedCalls(messages);
   const events = await collect(session.events({ follow: false }));
-  expect(ofType(events, "final").length).toBeLessThan(2);
+  expect(filterEventsOfType(events, "final").length).toBeLessThan(2);
   expect(await inner.verify()).toEqual([]);
   await expect.poll(() => inner.inbox("s")).toEqual([]);
-  const after = createAgent({ ...options, model: createScriptedModel([{ text: "Still here." }]), tools, ...shared });
-  if (result?.status === "awaiting_human") await after.session("s").abort();
-  expect(await after.run("And now?", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Still here." });
-  const ending =
+  const laterAgent = createAgent({
+    ...options,
+    model: createScriptedModel([{ text: "Still here." }]),
+    tools,
+    ...clientOptions,
+  });
+  if (result?.status === "awaiting_human") await laterAgent.session("s").abort();
+  expect(await laterAgent.run("And now?", { sessionId: "s" })).toMatchObject({
+    status: "completed",
+    text: "Still here.",
+  });
+  const endingLine =
     result === null ? "nothing has begun" : `**${result.status}**${"reason" in result ? ` (${result.reason})` : ""}`;
   const results = messages.flatMap((message) =>
-    message.role === "tool" ? message.parts.map(({ output }) => shown(output.type === "text" ? output.text : "…")) : [],
+    message.role === "tool"
+      ? message.parts.map(({ output }) => formatShown(output.type === "text" ? output.text : "…"))
+      : [],
   );
-  return { input, user: [...told, ending].join("\n"), model: results.length === 0 ? "no result" : results.join("\n") };
+  return {
+    input,
+    user: [...told, endingLine].join("\n"),
+    model: results.length === 0 ? "no result" : results.join("\n"),
+  };
 }
 
-function expectPaired(messages: readonly Message[]): void {
+function expectPairedCalls(messages: readonly Message[]): void {
   messages.forEach((message, index) => {
     if (message.role !== "assistant") return;
     const calls = message.parts.flatMap((part) => (part.type === "tool_call" ? [part.toolCallId] : []));
     const next = messages[index + 1];
-    const answered = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
-    if (answered.length > 0) expect(answered).toEqual(calls);
+    const answeredIds = next?.role === "tool" ? next.parts.map((part) => part.toolCallId) : [];
+    if (answeredIds.length > 0) expect(answeredIds).toEqual(calls);
   });
 }
 
@@ -121,6 +136,6 @@ export async function told(doing: Promise<unknown>): Promise<string> {
     return said === undefined ? "done" : `\`${String(said)}\``;
   } catch (error) {
     const { code, message } = error as { readonly code?: string; readonly message: string };
-    return `\`${code}\`: ${shown(message)}`;
+    return `\`${code}\`: ${formatShown(message)}`;
   }
 }

@@ -4,10 +4,10 @@
 import { describe, expect, test } from "vitest";
 import type { AgentOptions, MessageDelta, Model, ModelDelta } from "../../src/index.js";
 import type { ScriptedStep } from "../../src/testing/scripted-model.js";
-import { createEcho, deferred, ofType } from "../support/agents.js";
+import { createDeferred, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { type Case, type Seen, show } from "./cases.js";
-import { holdTable, type Row } from "./page.js";
+import { type Case, type CaseOutcome, runCase } from "./cases.js";
+import { expectBadInputTable, type Row } from "./page.js";
 
 const finished = {
   kind: "done",
@@ -26,10 +26,10 @@ function streaming(input: string, deltas: readonly ModelDelta[], more: Partial<C
 
 function playing(input: string, script: readonly ScriptedStep[] | Model, more: Partial<Case> = {}): Case {
   const options: Partial<AgentOptions> = { retry: { baseDelayMs: 0, maxRetries: 2 } };
-  return { input, make: () => ({ script, options, tools: [createEcho().tool] }), ...more };
+  return { input, make: () => ({ script, options, tools: [createEchoTool().tool] }), ...more };
 }
 
-const deltasOf = (seen: Seen) => seen.items.flatMap((item) => (item.type === "delta" ? [item.delta] : []));
+const deltasOf = (seen: CaseOutcome) => seen.items.flatMap((item) => (item.type === "delta" ? [item.delta] : []));
 
 const order: readonly Case[] = [
   streaming(
@@ -119,7 +119,7 @@ const ends: readonly Case[] = [
   {
     input: "A stream that stalls, until the user aborts",
     make() {
-      const stalled = deferred();
+      const stalled = createDeferred();
       return {
         script: [
           {
@@ -231,7 +231,7 @@ const models: readonly Case[] = [
   {
     input: "A model that goes on after it was aborted",
     make() {
-      const controller = deferred();
+      const controller = createDeferred();
       return {
         script: {
           id: "m",
@@ -258,7 +258,7 @@ const rows = new Map<string, Row>();
 
 describe.each(Object.entries(groups))("%s", (_, cases) => {
   test.each(cases)("$input", verifies("STRM-1", "STRM-2", "SEC-12"), async (one) => {
-    const row = await show({
+    const row = await runCase({
       ...one,
       check(seen) {
         expectNumbered(seen);
@@ -270,7 +270,7 @@ describe.each(Object.entries(groups))("%s", (_, cases) => {
 });
 
 /** Whatever a model yields: `start` first, numbers by one, one `done` or `error` last, in each attempt. */
-function expectNumbered(seen: Seen): void {
+function expectNumbered(seen: CaseOutcome): void {
   const attempts = new Map<string, MessageDelta[]>();
   for (const delta of deltasOf(seen)) {
     const attempt = `${delta.modelCallIndex}/${delta.attempt}`;
@@ -284,16 +284,18 @@ function expectNumbered(seen: Seen): void {
     expect(deltas.at(-1)).toBe(ending[0]);
   }
   expect(
-    ofType(seen.items, "attempt_failed").every((event) => attempts.has(`${event.modelCallIndex}/${event.attempt}`)),
+    filterEventsOfType(seen.items, "attempt_failed").every((event) =>
+      attempts.has(`${event.modelCallIndex}/${event.attempt}`),
+    ),
   ).toBe(true);
 }
 
 test("every delta that names another place fails the attempt", verifies("STRM-8"), async () => {
   for (const place of [{ attempt: 2 }, { modelCallIndex: 9 }, { runId: "other" }, { sessionId: "other" }]) {
-    const row = await show(streaming("elsewhere", [says("One "), { ...says("two."), ...place }]));
+    const row = await runCase(streaming("elsewhere", [says("One "), { ...says("two."), ...place }]));
     expect(row.user).toContain("`attempt_failed` (provider): `A delta named another session, run, step or attempt.`");
   }
-  const right = await show(
+  const right = await runCase(
     streaming("here", [
       says("One "),
       { ...says("two."), attempt: 1, modelCallIndex: 1, runId: "r", sessionId: "s" },
@@ -307,7 +309,7 @@ const all = Object.values(groups).flat();
 
 test("the page says the same", () => {
   expect(rows.size).toBe(all.length);
-  holdTable(
+  expectBadInputTable(
     "Streams",
     all.flatMap((one) => rows.get(one.input) ?? []),
   );

@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, type RunResult, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { openFile } from "../stores/open.js";
+import { openFileStore } from "../stores/open.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { holdTable, type Row, shown } from "./page.js";
+import { expectBadInputTable, formatShown, type Row } from "./page.js";
 
 const year = 365 * 24 * 60 * 60 * 1_000;
 
@@ -75,8 +75,8 @@ const cases: readonly Case[] = [
   {
     input: "The store wrote, and its answer is lost",
     trouble(inner) {
-      const { store, failCommits, mend } = createFailingStore(inner);
-      return { store, begin: () => failCommits(1, { afterWriting: true }), end: mend };
+      const { store, failCommits, repair } = createFailingStore(inner);
+      return { store, begin: () => failCommits(1, { afterWriting: true }), end: repair };
     },
   },
 ];
@@ -126,14 +126,16 @@ async function play({ shift = 0, trouble }: Case, inner: Store): Promise<Omit<Ro
     status: "completed",
   });
   const results = (await session.messages()).flatMap((message) =>
-    message.role === "tool" ? message.parts.map(({ output }) => shown(output.type === "text" ? output.text : "…")) : [],
+    message.role === "tool"
+      ? message.parts.map(({ output }) => formatShown(output.type === "text" ? output.text : "…"))
+      : [],
   );
   const told = two === one ? ending(two) : `${ending(one)}\nresumed: ${ending(two)}`;
   return { user: told, model: results[0] ?? "no result" };
 }
 
 function ending(result: RunResult): string {
-  const why = "error" in result && result.error !== undefined ? `: ${shown(result.error.message, 80)}` : "";
+  const why = "error" in result && result.error !== undefined ? `: ${formatShown(result.error.message, 80)}` : "";
   return `**${result.status}**${"reason" in result ? ` (${result.reason})` : ""}${why}`;
 }
 
@@ -151,7 +153,7 @@ const rows = new Map<string, Row>();
 
 test.each(cases)("$input", verifies("REC-2"), async (one) => {
   const inMemory = await play(one, createMemoryStore());
-  const file = await openFile({ synchronous: "normal" });
+  const file = await openFileStore({ synchronous: "normal" });
   try {
     expect(await play(one, file.store)).toEqual(inMemory);
   } finally {
@@ -162,7 +164,7 @@ test.each(cases)("$input", verifies("REC-2"), async (one) => {
 
 test("the page says the same", () => {
   expect(rows.size).toBe(cases.length);
-  holdTable(
+  expectBadInputTable(
     "Surroundings",
     cases.flatMap((one) => rows.get(one.input) ?? []),
   );

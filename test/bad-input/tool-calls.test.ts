@@ -5,10 +5,10 @@ import { afterAll, describe, expect, test } from "vitest";
 import { type AnyTool, defineTool, done } from "../../src/index.js";
 import type { ScriptedCall } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { type Case, show } from "./cases.js";
-import { holdTable, type Row } from "./page.js";
+import { type Case, runCase } from "./cases.js";
+import { expectBadInputTable, type Row } from "./page.js";
 
 const anyObject = { type: "object" } as const;
 const city = {
@@ -219,7 +219,7 @@ const times: readonly Case[] = [
   {
     input: "A tool that gives its result after its timeout",
     make: () => {
-      const late = deferred<string>();
+      const late = createDeferred<string>();
       return {
         script: [{ calls: [{ name: "give" }] }, { text: "Done." }],
         tools: [giving(() => late.promise, { timeoutMs: 1_000 })],
@@ -235,7 +235,7 @@ const times: readonly Case[] = [
   {
     input: "A tool that fails after its timeout",
     make: () => {
-      const late = deferred<string>();
+      const late = createDeferred<string>();
       return {
         script: [{ calls: [{ name: "give" }] }, { text: "Done." }],
         tools: [giving(() => late.promise, { timeoutMs: 1_000 })],
@@ -251,7 +251,7 @@ const times: readonly Case[] = [
   {
     input: "A tool that ignores its signal when the run is aborted",
     make: () => {
-      const started = deferred();
+      const started = createDeferred();
       const never = () => {
         started.resolve();
         return new Promise(() => {});
@@ -283,7 +283,7 @@ const rows = new Map<string, Row>();
 
 describe.each(Object.entries(groups))("%s", (_, cases) => {
   test.each(cases)("$input", verifies("SEC-12", "TOOL-5#results"), async (one) => {
-    rows.set(one.input, await show(one));
+    rows.set(one.input, await runCase(one));
   });
 });
 
@@ -291,7 +291,7 @@ const all = Object.values(groups).flat();
 
 test("the page says the same", () => {
   expect(rows.size).toBe(all.length);
-  holdTable(
+  expectBadInputTable(
     "Tool calls",
     all.flatMap((one) => rows.get(one.input) ?? []),
   );

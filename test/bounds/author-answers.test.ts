@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent, done, type Permission, TaskComplete } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { createEcho } from "../support/agents.js";
+import { createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const call: ScriptedStep = { calls: [{ name: "echo" }] };
@@ -35,7 +35,7 @@ function changing(...verdicts: readonly string[]): Permission {
 }
 
 async function play(options: Partial<AgentOptions>, steps: readonly ScriptedStep[] = [call, { text: "Done." }]) {
-  const { tool, inputs } = createEcho();
+  const { tool, inputs } = createEchoTool();
   const model = createScriptedModel(steps);
   const result = await createAgent({ model, tools: [tool], ...options }).run("Go");
   return { result, ran: inputs.length, told: JSON.stringify(model.requests.at(-1)?.messages.at(-1)) };

@@ -14,7 +14,7 @@
 import { expect } from "vitest";
 
 /** How many plain passes a turn of the event loop may take. See above for the choice. */
-export const mostPasses = 50;
+export const maxPasses = 50;
 
 const passCharacters = 1024 * 1024;
 const passRounds = 9;
@@ -36,29 +36,29 @@ export type Block = {
  *   a good answer to a bad input
  */
 export async function expectShortBlocks(what: string, input: string, work: () => unknown): Promise<Block> {
-  const passMs = plainPass(input);
-  const allowedMs = passMs * mostPasses;
+  const passMs = measurePlainPass(input);
+  const allowedMs = passMs * maxPasses;
   let blockMs = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds && blockMs > allowedMs; round += 1) {
-    blockMs = Math.min(blockMs, await longestBlock(work));
+    blockMs = Math.min(blockMs, await measureLongestBlock(work));
     // A round that is far too long shows no chance disturbance, and three more would only take time.
     if (blockMs > allowedMs * 20) break;
   }
   const passes = Math.round(blockMs / passMs);
   expect(passes, `${what} keeps the event loop for ${passes} plain passes over its input`).toBeLessThanOrEqual(
-    mostPasses,
+    maxPasses,
   );
   return { blockMs, passMs };
 }
 
 /** The milliseconds of a plain pass: the median of nine. */
-export function plainPass(input: string): number {
+export function measurePlainPass(input: string): number {
   const text = (input === "" ? " " : input).repeat(Math.ceil(passCharacters / Math.max(1, input.length)));
   const times: number[] = [];
   let sum = 0;
   for (let round = 0; round < passRounds; round += 1) {
     const before = now();
-    for (let at = 0; at < passCharacters; at += 1) sum += text.charCodeAt(at);
+    for (let index = 0; index < passCharacters; index += 1) sum += text.charCodeAt(index);
     times.push(timeSince(before));
   }
   // The sum is used, so that the loop cannot be left out.
@@ -67,19 +67,19 @@ export function plainPass(input: string): number {
 }
 
 /** The longest turn of the event loop while the work runs, in milliseconds. */
-export async function longestBlock(work: () => unknown): Promise<number> {
+export async function measureLongestBlock(work: () => unknown): Promise<number> {
   await new Promise((resolve) => setImmediate(resolve));
-  let longest = 0;
-  let isOver = false;
+  let longestMs = 0;
+  let isDone = false;
   let before = now();
   const endTurn = () => {
-    longest = Math.max(longest, timeSince(before));
+    longestMs = Math.max(longestMs, timeSince(before));
     before = now();
   };
   const turns = new Promise<void>((resolve) => {
     const turn = () => {
       endTurn();
-      if (isOver) resolve();
+      if (isDone) resolve();
       else setImmediate(turn);
     };
     setImmediate(turn);
@@ -89,21 +89,21 @@ export async function longestBlock(work: () => unknown): Promise<number> {
   } catch {
     // Whether the input is refused is not asked here.
   }
-  isOver = true;
+  isDone = true;
   await turns;
-  return longest;
+  return longestMs;
 }
 
-type Moment = { readonly wall: number; readonly processor: number };
+type Instant = { readonly wall: number; readonly processor: number };
 
 /** Milliseconds of time or of processor time, whichever is less. */
-function timeSince(before: Moment): number {
+function timeSince(before: Instant): number {
   const after = now();
   return Math.min(after.wall - before.wall, after.processor - before.processor);
 }
 
 /** In milliseconds. */
-function now(): Moment {
+function now(): Instant {
   const { user, system } = process.cpuUsage();
   return { wall: performance.now(), processor: (user + system) / 1000 };
 }

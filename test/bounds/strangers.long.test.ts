@@ -7,26 +7,26 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import * as cliRedaction from "../../src/cli/redaction.js";
-import * as cliText from "../../src/cli/text.js";
-import * as escapes from "../../src/core/data/escapes.js";
+import * as cliRedaction from "../../src/cli/terminal/redaction.js";
+import * as cliText from "../../src/cli/terminal/text.js";
 import * as hiddenCharacters from "../../src/core/data/hidden-characters.js";
 import * as json from "../../src/core/data/json.js";
 import * as jsonFault from "../../src/core/data/json-fault.js";
 import * as jsonWeight from "../../src/core/data/json-weight.js";
+import * as escapes from "../../src/core/data/skeleton.js";
 import * as errorBody from "../../src/models/ai-sdk/error-body.js";
 import * as failure from "../../src/models/ai-sdk/failure.js";
 import * as retryAfter from "../../src/models/ai-sdk/retry-after.js";
 import * as streamRedaction from "../../src/runtime/agent/stream-redaction.js";
 import * as redaction from "../../src/runtime/observers/redact.js";
 import * as toJson from "../../src/runtime/tools/to-json.js";
-import * as fetchBody from "../../src/tools/fetch-body.js";
-import * as fetchRequest from "../../src/tools/fetch-request.js";
 import * as mcpOptions from "../../src/tools/mcp/options.js";
-import * as mcpResult from "../../src/tools/mcp/result.js";
-import * as mcpSpecification from "../../src/tools/mcp/specification.js";
+import * as mcpSpecification from "../../src/tools/mcp/tool-list.js";
+import * as mcpResult from "../../src/tools/mcp/tool-output.js";
+import * as fetchRequest from "../../src/tools/web/fetch-request.js";
+import * as fetchBody from "../../src/tools/web/response-body.js";
 import { verifies } from "../verifies.js";
-import type { Case, Cases, None } from "./cases.js";
+import type { Case, Cases, NoCaseReason } from "./cases.js";
 import { expectShortBlocks } from "./plain-pass.js";
 import { storedModules } from "./stored.js";
 
@@ -112,11 +112,11 @@ const modules = {
       formatPath: (text) => json.formatPath([text, 0, text]),
     } satisfies Cases<typeof json>,
   ],
-  jsonFault: [jsonFault, { findFault: jsonFault.findFault } satisfies Cases<typeof jsonFault>],
+  jsonFault: [jsonFault, { findJsonFault: jsonFault.findJsonFault } satisfies Cases<typeof jsonFault>],
   jsonWeight: [
     jsonWeight,
     {
-      weightOf: (text) => jsonWeight.weightOf({ [text]: text.slice(0, 20_000).split("") }),
+      weighJson: (text) => jsonWeight.weighJson({ [text]: text.slice(0, 20_000).split("") }),
       measureSchema: (text) => jsonWeight.measureSchema({ properties: { [text]: text.slice(0, 20_000).split("") } }),
     } satisfies Cases<typeof jsonWeight>,
   ],
@@ -131,7 +131,7 @@ const modules = {
     redaction,
     {
       createRedaction: known,
-      guarded: redaction.guarded(known),
+      createGuardedRedact: redaction.createGuardedRedact(known),
       redactOutput: (text) => redaction.redactOutput({ type: "text", text }, known),
       redactContent: (text) =>
         redaction.redactContent({ [text.slice(0, length / 2)]: text.slice(0, length / 2) }, known),
@@ -141,7 +141,7 @@ const modules = {
   cliRedaction: [
     cliRedaction,
     {
-      secretsOf: "of the environment of the person",
+      listSecrets: "of the environment of the person",
       createTerminalRedaction: streamed,
     } satisfies Cases<typeof cliRedaction>,
   ],
@@ -149,30 +149,31 @@ const modules = {
     streamRedaction,
     {
       createStreamRedaction: "of a stream: the case of createTerminalRedaction is one of it",
-      shownLength: (text) => streamRedaction.shownLength(text, { redact: known, secrets }),
+      safeLength: (text) => streamRedaction.safeLength(text, { redact: known, secrets }),
     } satisfies Cases<typeof streamRedaction>,
   ],
   cliText: [
     cliText,
     {
-      visible: cliText.visible,
-      isPlain: cliText.isPlain,
-      exact: cliText.exact,
-      segmentsOf: "each character is asked for on its own",
+      sanitize: cliText.sanitize,
+      isPlainText: cliText.isPlainText,
+      sanitizeStrictly: cliText.sanitizeStrictly,
+      segmentText: "each character is asked for on its own",
       widthOf: cliText.widthOf,
-      cut: (text) => cliText.cut(text, 80),
-      oneLine: cliText.oneLine,
-      shortInput: (text) => cliText.shortInput({ a: text.slice(0, length / 2), b: text.slice(0, length / 2) }, 80),
-      shortResult: (text) => cliText.shortResult(text, true),
+      truncate: (text) => cliText.truncate(text, 80),
+      toOneLine: cliText.toOneLine,
+      summarizeInput: (text) =>
+        cliText.summarizeInput({ a: text.slice(0, length / 2), b: text.slice(0, length / 2) }, 80),
+      summarizeResult: (text) => cliText.summarizeResult(text, true),
       hasFailedCommand: cliText.hasFailedCommand,
-      wholeInput: (text) => cliText.wholeInput({ command: text }),
-      duration: "of a number",
-      age: "of a number",
-      counted: "of a number",
-      jsonLine: cliText.jsonLine,
-      dollarsIn: cliText.dollarsIn,
-      wrapped: (text) => cliText.wrapped(text, 80),
-      failureLines: (text) => cliText.failureLines(text, 80),
+      formatInput: (text) => cliText.formatInput({ command: text }),
+      formatDuration: "of a number",
+      formatAge: "of a number",
+      formatCount: "of a number",
+      formatJsonLine: cliText.formatJsonLine,
+      parseDollars: cliText.parseDollars,
+      wrapWords: (text) => cliText.wrapWords(text, 80),
+      formatFailure: (text) => cliText.formatFailure(text, 80),
     } satisfies Cases<typeof cliText>,
   ],
   toJson: [
@@ -193,7 +194,7 @@ const modules = {
     {
       toModelFailure: (text) =>
         failure.toModelFailure(Object.assign(new Error(text), { responseBody: text, statusCode: 400 }), 0),
-      isClosed: (text) => failure.isClosed({ kind: "network", message: text, code: text }),
+      isConnectionClosed: (text) => failure.isConnectionClosed({ kind: "network", message: text, code: text }),
     } satisfies Cases<typeof failure>,
   ],
   retryAfter: [
@@ -206,35 +207,37 @@ const modules = {
     fetchBody,
     {
       mediaTypeOf: (text) => fetchBody.mediaTypeOf(answer("", text)),
-      isTextType: fetchBody.isTextType,
-      readText: (text) => fetchBody.readText(answer(text), length),
+      isTextMediaType: fetchBody.isTextMediaType,
+      readTextBody: (text) => fetchBody.readTextBody(answer(text), length),
     } satisfies Cases<typeof fetchBody>,
   ],
   fetchRequest: [
     fetchRequest,
     {
-      checkedUrl: (text) => fetchRequest.checkedUrl(`http://${text}`.slice(0, 8_000)),
-      get: "takes a URL that was checked",
+      parseFetchUrl: (text) => fetchRequest.parseFetchUrl(`http://${text}`.slice(0, 8_000)),
+      sendGet: "takes a URL that was checked",
     } satisfies Cases<typeof fetchRequest>,
   ],
   mcpOptions: [
     mcpOptions,
     {
       checkMcpOptions: "of the options of the author",
-      showServer: (text) => mcpOptions.showServer({ type: "stdio", command: text, args: [text.slice(0, 1_000)] }),
+      formatServer: (text) => mcpOptions.formatServer({ type: "stdio", command: text, args: [text.slice(0, 1_000)] }),
       hashServer: "of the options of the author",
-      hashOf: (text) => mcpOptions.hashOf({ [text]: text }),
+      hashJson: (text) => mcpOptions.hashJson({ [text]: text }),
     } satisfies Cases<typeof mcpOptions>,
   ],
   mcpResult: [
     mcpResult,
-    { outputOf: (text) => mcpResult.outputOf({ content: [{ type: "text", text }] }) } satisfies Cases<typeof mcpResult>,
+    { toToolOutput: (text) => mcpResult.toToolOutput({ content: [{ type: "text", text }] }) } satisfies Cases<
+      typeof mcpResult
+    >,
   ],
   mcpSpecification: [
     mcpSpecification,
     {
-      readListing: (text) =>
-        mcpSpecification.readListing(
+      parseListing: (text) =>
+        mcpSpecification.parseListing(
           "s",
           [
             { name: text, description: text, inputSchema: { type: "object", description: text } },
@@ -246,7 +249,7 @@ const modules = {
   ],
   ...storedModules,
 } as const satisfies {
-  readonly [name: string]: readonly [module: object, cases: { readonly [name: string]: Case | None }];
+  readonly [name: string]: readonly [module: object, cases: { readonly [name: string]: Case | NoCaseReason }];
 };
 
 describe.each(Object.entries(modules))("%s", (_name, [module, cases]) => {
@@ -255,7 +258,7 @@ describe.each(Object.entries(modules))("%s", (_name, [module, cases]) => {
     expect(Object.keys(cases).sort()).toEqual(exported.sort());
   });
 
-  const played = Object.entries<Case | None>(cases).flatMap(([name, play]) =>
+  const played = Object.entries<Case | NoCaseReason>(cases).flatMap(([name, play]) =>
     typeof play === "string" ? [] : [[name, play] as const],
   );
   if (played.length > 0)

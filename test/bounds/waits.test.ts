@@ -24,7 +24,7 @@ import {
 import type { RecoverOption } from "../../src/ports/tool.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 /** The names of the members that are functions, and may return something to wait for. */
@@ -134,7 +134,7 @@ const cases = {
       const store = createMemoryStore();
       const tool = (more: Partial<Tool>) => work({ recover: { reconcile: never }, timeoutMs: 5_000, ...more });
       const clock = createTestClock();
-      const started = deferred();
+      const started = createDeferred();
       const execute = () => {
         started.resolve();
         return never();

@@ -7,9 +7,9 @@ import { Writable } from "node:stream";
 import { ndJsonStream } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
-import { connectClient, type Person, saidIn } from "../protocols/acp-client.js";
+import { collectText, connectClient, type Person } from "../protocols/acp-client.js";
 import { verifies } from "../verifies.js";
-import { createGate, createWorld, jsonLines, type RunOptions, type World } from "./pawl.js";
+import { createGate, createWorld, parseJsonLines, type RunOptions, type World } from "./pawl.js";
 
 const files = { "notes.txt": "colour\n" };
 const replace = 'Replace "colour" with "color" in notes.txt';
@@ -42,7 +42,7 @@ describe("pawl acp", () => {
     const { sessionId } = await editor.request("session/new", { cwd: world.root, mcpServers: [] });
     expect(await editor.prompt(sessionId, replace)).toMatchObject({ stopReason: "end_turn" });
     expect(notes(world)).toBe("color\n");
-    expect(editor.asked).toMatchObject([
+    expect(editor.permissionRequests).toMatchObject([
       {
         toolCall: {
           kind: "edit",
@@ -57,12 +57,12 @@ describe("pawl acp", () => {
         ],
       },
     ]);
-    expect(saidIn(editor.updates, "agent_message_chunk")).toContain("notes.txt");
+    expect(collectText(editor.updates, "agent_message_chunk")).toContain("notes.txt");
     const { sessions } = await editor.request("session/list", { cwd: world.root });
     expect(sessions).toMatchObject([{ sessionId, cwd: world.root, title: replace }]);
     editor.running.child.stdin?.end();
     expect(await editor.running.ended).toMatchObject({ code: 0 });
-    const listed = jsonLines((await world.pawl(["sessions", "--json"])).stdout);
+    const listed = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout);
     expect(listed).toMatchObject([{ sessionId, status: "completed" }]);
   });
 
@@ -79,7 +79,7 @@ describe("pawl acp", () => {
       const open = { cwd: world.root, mcpServers: [] };
       const { sessionId } = await editor.request("session/new", open);
       await editor.prompt(sessionId, "run: touch a");
-      expect(editor.asked[0]?.options.map(({ name }) => name)).toEqual([
+      expect(editor.permissionRequests[0]?.options.map(({ name }) => name)).toEqual([
         "Allow",
         "Reject",
         'Always allow shell "touch" with any arguments, in this session',
@@ -88,10 +88,10 @@ describe("pawl acp", () => {
         'Always allow shell "touch a", exactly this, in this folder',
       ]);
       await editor.prompt(sessionId, "run: touch b");
-      expect(editor.asked).toHaveLength(1);
+      expect(editor.permissionRequests).toHaveLength(1);
       wanted[0] = "nothing of this";
       await editor.prompt(sessionId, "run: rm a");
-      expect(editor.asked).toHaveLength(2);
+      expect(editor.permissionRequests).toHaveLength(2);
       expect(existsSync(join(world.root, "b"))).toBe(true);
       expect(existsSync(join(world.root, "a"))).toBe(true);
 
@@ -99,7 +99,7 @@ describe("pawl acp", () => {
       wanted.shift();
       const other = await editor.request("session/new", open);
       await editor.prompt(other.sessionId, "run: touch c");
-      expect(editor.asked).toHaveLength(3);
+      expect(editor.permissionRequests).toHaveLength(3);
       editor.running.child.stdin?.end();
       await editor.running.ended;
       expect((await world.pawl(["permissions"])).stdout).toContain("allow  shell(touch *)  (yours, for this folder;");
@@ -132,8 +132,8 @@ describe("pawl acp", () => {
     const said = second.updates.slice(told);
     // The first prompt ends, then the second one is answered.
     expect(said.filter(({ sessionUpdate }) => sessionUpdate === "tool_call_update").length).toBeGreaterThan(1);
-    expect(saidIn(said, "agent_message_chunk")).toContain("notes.txt");
-    const events = jsonLines((await world.pawl(["sessions", "show", sessionId, "--json"])).stdout);
+    expect(collectText(said, "agent_message_chunk")).toContain("notes.txt");
+    const events = parseJsonLines((await world.pawl(["sessions", "show", sessionId, "--json"])).stdout);
     expect(events.filter(({ type }) => type === "final")).toMatchObject([
       { result: { status: "completed" } },
       { result: { status: "completed" } },
@@ -173,11 +173,11 @@ describe("pawl acp", () => {
     const editor = await editorOf(world, ["--model", "vllm/some"], {}, { env });
     const { sessionId } = await editor.request("session/new", { cwd: world.root, mcpServers: [] });
     const prompted = editor.prompt(sessionId, "Tell me.");
-    await editor.saw(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk");
+    await editor.waitForUpdate(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk");
     await editor.cancel(sessionId);
     expect(await prompted).toMatchObject({ stopReason: "cancelled" });
     expect(await editor.prompt(sessionId, "Once more.")).toMatchObject({ stopReason: "end_turn" });
-    expect(saidIn(editor.updates, "agent_message_chunk")).toContain("Done.");
+    expect(collectText(editor.updates, "agent_message_chunk")).toContain("Done.");
   });
 
   test("refuses a folder that does not exist, and writes nothing but the protocol", async () => {
@@ -188,7 +188,7 @@ describe("pawl acp", () => {
     editor.running.kill("SIGTERM");
     const { code, stdout } = await editor.running.ended;
     expect(code).toBe(0);
-    expect(jsonLines(stdout).every(({ jsonrpc }) => jsonrpc === "2.0")).toBe(true);
+    expect(parseJsonLines(stdout).every(({ jsonrpc }) => jsonrpc === "2.0")).toBe(true);
     expect(existsSync(missing)).toBe(false);
   });
 });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
 const fixture = fileURLToPath(new URL("../fixtures/asking-agent.mjs", import.meta.url));
 
@@ -80,7 +80,7 @@ test("eight parallel asks are answered out of order by two processes, the holder
     "r-1-6": { to: 6, cents: 600 },
     "r-1-7": { to: 7, cents: 7 },
   });
-  const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+  const log = parseJsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
   const finished = log.filter(({ type }) => type === "tool_finished");
   expect(finished.map(({ callKey, outcome }) => `${callKey} ${outcome}`).sort()).toEqual([
     "r/1/1 ok",

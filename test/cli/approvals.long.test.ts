@@ -10,11 +10,11 @@ import { createAgent, defineTool, type Tool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { startProviderServer } from "../models/provider-server.js";
-import { listIn, startWireServer } from "../models/wire-server.js";
-import { outputText, responses } from "../models/wires.js";
-import { deferred } from "../support/agents.js";
+import { readList, startWireServer } from "../models/wire-server.js";
+import { createOutputText, responses } from "../models/wires.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines, type World } from "./pawl.js";
+import { createWorld, parseJsonLines, type World } from "./pawl.js";
 
 const files = { "notes.txt": "colour\n" };
 const replace = 'Replace "colour" with "color" in notes.txt';
@@ -32,7 +32,7 @@ async function park(world: World, sessionId = "s", options: readonly string[] = 
 }
 
 async function answersIn({ pawl }: World, sessionId = "s") {
-  const entries = jsonLines((await pawl(["sessions", "export", sessionId])).stdout);
+  const entries = parseJsonLines((await pawl(["sessions", "export", sessionId])).stdout);
   return entries.map(({ event }) => event).filter(({ type }) => type === "answered");
 }
 
@@ -60,7 +60,7 @@ describe("pawl run --park, if nobody can be asked", () => {
     const world = createWorld(files);
     const { code, stdout } = await world.pawl(["run", replace, "--park", "--json"]);
     expect(code).toBe(3);
-    expect(jsonLines(stdout).at(-1)).toMatchObject({ type: "suspended", approvals: [{ name: "edit_file" }] });
+    expect(parseJsonLines(stdout).at(-1)).toMatchObject({ type: "suspended", approvals: [{ name: "edit_file" }] });
   });
 
   test(
@@ -95,7 +95,7 @@ describe("pawl approvals", () => {
     expect(stdout).toContain("xxx end\n");
     expect(stdout).not.toContain("\u009b");
     expect(stderr).toContain("pawl approve s/1/1");
-    const [one, ...others] = jsonLines((await world.pawl(["approvals", "--json"])).stdout);
+    const [one, ...others] = parseJsonLines((await world.pawl(["approvals", "--json"])).stdout);
     expect(others).toEqual([]);
     expect(one).toMatchObject({ id: "s/1/1", sessionId: "s", name: "shell", input: { command }, why: "policy" });
     expect(one).toMatchObject({ inputHash: expect.stringMatching(/^[0-9a-f]{64}$/), askedAt: expect.any(Number) });
@@ -111,10 +111,10 @@ describe("pawl approvals", () => {
     });
     await park(world, "first");
     await park(world, "second");
-    const ids = jsonLines((await world.pawl(["approvals", "--json"])).stdout).map(({ id }) => id);
+    const ids = parseJsonLines((await world.pawl(["approvals", "--json"])).stdout).map(({ id }) => id);
     expect(ids).toEqual(["first/1/1", "second/1/1"]);
     const one = await world.pawl(["approvals", "sec", "--json"]);
-    expect(jsonLines(one.stdout).map(({ id }) => id)).toEqual(["second/1/1"]);
+    expect(parseJsonLines(one.stdout).map(({ id }) => id)).toEqual(["second/1/1"]);
   });
 
   test(
@@ -202,7 +202,7 @@ describe("pawl approve", () => {
       );
       const same = await world.pawl(["deny", "s", "--json"]);
       expect(same.code).toBe(0);
-      expect(jsonLines(same.stdout)).toMatchObject([{ status: "second", first: { type: "deny", by: "ada" } }]);
+      expect(parseJsonLines(same.stdout)).toMatchObject([{ status: "second", first: { type: "deny", by: "ada" } }]);
       const { stderr } = await world.pawl(["resume", "s"]);
       expect(stderr).toContain("Denied: It is British.");
       expect(stderr).not.toContain("nobody could be asked");
@@ -305,7 +305,7 @@ describe("pawl approve", () => {
   test("counts for the input of its hash only", verifies("SEC-6#bound"), async () => {
     const world = createWorld(files);
     await park(world);
-    const [{ inputHash }] = jsonLines((await world.pawl(["approvals", "--json"])).stdout);
+    const [{ inputHash }] = parseJsonLines((await world.pawl(["approvals", "--json"])).stdout);
     const other = await world.pawl(["approve", "s", "--hash", "0".repeat(12)]);
     expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("it has changed") });
     expect(await world.pawl(["approve", "s", "--hash", "xyz"])).toMatchObject({ code: 2 });
@@ -355,7 +355,7 @@ describe("pawl approve", () => {
 
 describe("a question of recovery", () => {
   async function inDoubt(world: World) {
-    const started = deferred();
+    const started = createDeferred();
     const pay = defineTool({
       name: "pay",
       description: "Pays.",
@@ -463,7 +463,7 @@ describe("a call that the model's provider runs", () => {
     const server = await startWireServer([
       asks("mcpr_1"),
       asks("mcpr_2"),
-      responses("resp_2", [outputText("msg_1", "Refunded.")]),
+      responses("resp_2", [createOutputText("msg_1", "Refunded.")]),
     ]);
     const world = createWorld();
     const store = await openSqliteStore({ path: join(world.home, "sessions.db") });
@@ -481,7 +481,7 @@ describe("a call that the model's provider runs", () => {
     expect(await agent.session("s").resume()).toMatchObject({ status: "awaiting_human" });
     expect(await world.pawl(["approve", "s"])).toMatchObject({ code: 0 });
     expect(await agent.session("s").resume()).toMatchObject({ status: "completed", text: "Refunded." });
-    const answers = server.bodies.slice(1).map((body) => listIn(body, "input").at(-1));
+    const answers = server.bodies.slice(1).map((body) => readList(body, "input").at(-1));
     expect(answers).toMatchObject([{ approve: false }, { approve: true }]);
     await store.close();
   });

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
 const brought =
   '{ // of the folder\n  "model": "openai-compatible/theirs",\n  "permissions": { "allow": ["write_file(*.md)"] }\n}\n';
@@ -33,7 +33,7 @@ test(
       code: 2,
       stderr: expect.stringContaining("pawl trust --hash"),
     });
-    const [shown] = jsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
+    const [shown] = parseJsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
     expect(shown).toMatchObject({
       isTrusted: false,
       files: [{ effects: ["sets the model: openai-compatible/theirs", "allows without a question: write_file(*.md)"] }],
@@ -78,7 +78,7 @@ test(
     expect(await set("model", "demo")).toMatchObject({ code: 0, stdout: `model  demo  (${file})\n` });
     writeFileSync(file, JSON.stringify({ $schema: "https://example.org/pawl.json", ...JSON.parse(text()) }));
     expect((await set("limits.maxSteps", "7")).code).toBe(0);
-    expect(jsonLines((await set("limits.maxCostUsd", "0.5", "--json")).stdout)).toEqual([
+    expect(parseJsonLines((await set("limits.maxCostUsd", "0.5", "--json")).stdout)).toEqual([
       { key: "limits.maxCostUsd", value: 0.5, path: file },
     ]);
     const whole = {
@@ -189,7 +189,7 @@ test(
     expect(untrusted.prompt).not.toContain("rhymes");
     expect(untrusted.prompt).toContain("Agents read this.");
     expect(untrusted.stderr).toContain("does not count that it adds to the system prompt: Answer in rhymes.");
-    const [shown] = jsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
+    const [shown] = parseJsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
     expect((await world.pawl(["trust", "--hash", shown.hash])).code).toBe(0);
     const trusted = await run(settings, [{ name: "shell", input: { command } }]);
     expect(trusted.names).toContain("shell");

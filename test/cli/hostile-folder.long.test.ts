@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { openProgram } from "../terminal/pseudo-terminal.js";
 import { verifies } from "../verifies.js";
-import { installBare, makeHostile } from "./hostile-folder.js";
-import { createWorld, program, type Running } from "./pawl.js";
+import { fillHostileFolder, installBare } from "./hostile-folder.js";
+import { createWorld, pawlProgram, type RunningProcess } from "./pawl.js";
 
 /** The key of a provider that Pawl does not bring: its package is in the folder only. */
 const keys = { GROQ_API_KEY: "secret-key", ANTHROPIC_API_KEY: "" };
@@ -24,9 +24,9 @@ type Which = "whole" | "bare";
 
 function hostileWorld(which: Which) {
   const world = createWorld();
-  const canaries = makeHostile(world);
-  const file = which === "bare" ? barePawl : program;
-  const launch = (args: readonly string[], input?: string): Running =>
+  const canaries = fillHostileFolder(world);
+  const file = which === "bare" ? barePawl : pawlProgram;
+  const launch = (args: readonly string[], input?: string): RunningProcess =>
     world.startNode(file, args, { env: keys, ...(input === undefined ? {} : { input }) });
   return { ...world, canaries, file, launch };
 }
@@ -187,7 +187,7 @@ describe.each(["whole", "bare"] as const)(
 
 test("the hostile folder is one: what it has does run if it is started", untrusted, () => {
   const world = createWorld();
-  const canaries = makeHostile(world);
+  const canaries = fillHostileFolder(world);
   spawnSync("git", ["status"], { cwd: world.root });
   spawnSync(process.execPath, ["-e", 'require("@agentclientprotocol/sdk"); require("./server.js")'], {
     cwd: world.root,

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { commandFor, installationOf } from "../../src/cli/installation.js";
+import { detectInstallation, formatInstallCommand } from "../../src/cli/installation.js";
 import { verifies } from "../verifies.js";
 
 function folderWith(...files: readonly string[]): string {
@@ -23,21 +23,23 @@ const program = "node_modules/pawl/dist/cli/main.js";
 describe("the command that adds a package", () => {
   test("to a checkout installs it there, and changes no file of the checkout", verifies("CHAT-5"), () => {
     const base = folderWith("package.json", "dist/cli/main.js");
-    const clone = installationOf(join(base, "dist/cli/main.js"));
+    const clone = detectInstallation(join(base, "dist/cli/main.js"));
     expect(clone).toEqual({ kind: "clone", folder: base });
-    expect(commandFor(clone, "libsql", join(base, "docs"))).toBe("npm install --no-save libsql");
-    expect(commandFor(clone, "libsql", tmpdir())).toBe(`npm install --no-save --prefix "${base}" libsql`);
+    expect(formatInstallCommand(clone, "libsql", join(base, "docs"))).toBe("npm install --no-save libsql");
+    expect(formatInstallCommand(clone, "libsql", tmpdir())).toBe(`npm install --no-save --prefix "${base}" libsql`);
   });
 
   test("to a run of npx is another run of npx", verifies("CHAT-5"), () => {
     const base = folderWith("_npx/1f2e/package.json", `_npx/1f2e/${program}`);
-    const npx = installationOf(join(base, "_npx/1f2e", program));
-    expect(commandFor(npx, "libsql", base)).toBe("npx -p pawl -p libsql pawl …");
+    const npx = detectInstallation(join(base, "_npx/1f2e", program));
+    expect(formatInstallCommand(npx, "libsql", base)).toBe("npx -p pawl -p libsql pawl …");
   });
 
   test("to a global install is global", verifies("CHAT-5"), () => {
     const base = folderWith(`lib/${program}`);
-    expect(commandFor(installationOf(join(base, "lib", program)), "libsql", base)).toBe("npm install -g libsql");
+    expect(formatInstallCommand(detectInstallation(join(base, "lib", program)), "libsql", base)).toBe(
+      "npm install -g libsql",
+    );
   });
 
   test.each([
@@ -48,14 +50,14 @@ describe("the command that adds a package", () => {
   ])("to a project with %s is that of its package manager", verifies("CHAT-5"), (lockfile, command) => {
     const base = folderWith("package.json", lockfile, program, "node_modules/.pnpm/pawl@1/node_modules/pawl/main.js");
     for (const path of [program, "node_modules/.pnpm/pawl@1/node_modules/pawl/main.js"]) {
-      const local = installationOf(join(base, path));
-      expect(commandFor(local, "libsql", join(base, "src"))).toBe(`${command} libsql`);
+      const local = detectInstallation(join(base, path));
+      expect(formatInstallCommand(local, "libsql", join(base, "src"))).toBe(`${command} libsql`);
     }
   });
 
   test("names the project's folder if the person is elsewhere", verifies("CHAT-5"), () => {
     const base = folderWith("package.json", program);
-    const local = installationOf(join(base, program));
-    expect(commandFor(local, "libsql", tmpdir())).toBe(`npm install --prefix "${base}" libsql`);
+    const local = detectInstallation(join(base, program));
+    expect(formatInstallCommand(local, "libsql", tmpdir())).toBe(`npm install --prefix "${base}" libsql`);
   });
 });

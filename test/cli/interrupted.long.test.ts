@@ -6,7 +6,7 @@ import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
-import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
+import { createGate, createWorld, parseJsonLines, type World } from "./pawl.js";
 
 /** Starts a run whose shell command is under way and waits. */
 async function startInShell(world: World, before = "echo ran >> effects") {
@@ -18,11 +18,11 @@ async function startInShell(world: World, before = "echo ran >> effects") {
 }
 
 async function summaryOf({ pawl }: World) {
-  return jsonLines((await pawl(["sessions", "--json"])).stdout)[0];
+  return parseJsonLines((await pawl(["sessions", "--json"])).stdout)[0];
 }
 
 async function logOf({ pawl }: World): Promise<readonly { readonly type: string; readonly [key: string]: unknown }[]> {
-  return jsonLines((await pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+  return parseJsonLines((await pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
 }
 
 function effectsIn({ root }: World): number {
@@ -56,7 +56,7 @@ describe("Ctrl-C", () => {
     running.kill("SIGINT");
     const { code, stdout } = await running.ended;
     expect(code).toBe(130);
-    expect(jsonLines(stdout).at(-1)).toMatchObject({
+    expect(parseJsonLines(stdout).at(-1)).toMatchObject({
       type: "final",
       result: { status: "aborted", text: "Request aborted." },
     });
@@ -124,7 +124,7 @@ describe("SIGTERM", () => {
     running.kill("SIGTERM");
     const { code, stdout } = await running.ended;
     expect(code).toBe(75);
-    expect(jsonLines(stdout).at(-1)).toMatchObject({
+    expect(parseJsonLines(stdout).at(-1)).toMatchObject({
       type: "interrupted",
       result: { status: "interrupted", reason: "shutdown", resumable: true, sessionId: "s" },
     });
@@ -266,7 +266,10 @@ describe("pawl abort", () => {
     expect(await summaryOf(world)).toMatchObject({ progress: "interrupted" });
     const { code, stdout } = await world.pawl(["abort", "s", "--json"]);
     expect(code).toBe(0);
-    expect(jsonLines(stdout)[0]).toMatchObject({ sessionId: "s", result: { status: "aborted", reason: "aborted" } });
+    expect(parseJsonLines(stdout)[0]).toMatchObject({
+      sessionId: "s",
+      result: { status: "aborted", reason: "aborted" },
+    });
     expect(effectsIn(world)).toBe(1);
     const results = (await logOf(world)).filter(({ type }) => type === "tool_finished");
     expect(results).toMatchObject([{ outcome: "interrupted" }]);

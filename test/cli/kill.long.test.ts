@@ -2,19 +2,19 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type ProviderServer, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import {
-  checkEffects,
-  checkLog,
-  eventsOf,
+  createShellCall,
+  expectValidEffects,
+  expectValidLog,
+  filterEvents,
   killAtCommit,
-  linesOf,
-  logOf,
-  shell,
-  sideBySide,
-  startModel,
+  mapConcurrently,
+  readLines,
+  readLog,
+  startModelServer,
   workFiles,
   workSteps,
 } from "./killed.js";
-import { createGate, createWorld, type Ended } from "./pawl.js";
+import { createGate, createWorld, type ExitResult } from "./pawl.js";
 
 const args = (model: string) => [model, "--model", "openai-compatible/test", "--yes", "--allow-shell"];
 const run = ["run", ...args("work"), "--session", "s"];
@@ -27,22 +27,24 @@ describe("kill -9 of pawl run", () => {
     const env = { OPENAI_BASE_URL: server.baseURL, PAWL_KILL_AT: point };
     const killed = await world.pawl(run, { env, node: ["--import", killAtCommit] });
     expect(killed.signal, `${point}: ${killed.stderr}`).toBe("SIGKILL");
-    const before = await logOf(world);
-    const wasDone = eventsOf(before, "tool_finished").filter(({ outcome }) => outcome === "ok");
-    const ended = eventsOf(before, "run_finished").length > 0;
-    if (eventsOf(before, "run_started").length === 0) {
-      expect(linesOf(world, "effects"), point).toEqual([]);
+    const before = await readLog(world);
+    const wasDone = filterEvents(before, "tool_finished").filter(({ outcome }) => outcome === "ok");
+    const ended = filterEvents(before, "run_finished").length > 0;
+    if (filterEvents(before, "run_started").length === 0) {
+      expect(readLines(world, "effects"), point).toEqual([]);
       return "nothing had begun";
     }
     const resumed = await world.pawl(resume, { env: { OPENAI_BASE_URL: server.baseURL } });
     if (ended) expect(resumed, point).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to resume") });
     else expect(resumed, point).toMatchObject({ code: 0, stdout: expect.stringMatching(/All done\.\n$/) });
-    const log = await logOf(world);
-    checkLog(log);
+    const log = await readLog(world);
+    expectValidLog(log);
     expect(log.slice(0, before.length), point).toEqual(before);
-    checkEffects(world, log, point);
+    expectValidEffects(world, log, point);
     for (const { callKey } of wasDone)
-      expect(eventsOf(log.slice(before.length), "tool_finished").map((event) => event.callKey)).not.toContain(callKey);
+      expect(filterEvents(log.slice(before.length), "tool_finished").map((event) => event.callKey)).not.toContain(
+        callKey,
+      );
     return ended ? "had ended" : `resumed in ${before.at(-1)?.event.type}`;
   }
 
@@ -50,7 +52,7 @@ describe("kill -9 of pawl run", () => {
     ...verifies("REC-1", "REC-3", "TOOL-6"),
     timeout: 300_000,
   }, async () => {
-    const server = await startModel(workSteps);
+    const server = await startModelServer(workSteps);
     const counted = await createWorld(workFiles).pawl(run, {
       env: { OPENAI_BASE_URL: server.baseURL, PAWL_KILL_AT: "count" },
       node: ["--import", killAtCommit],
@@ -59,7 +61,7 @@ describe("kill -9 of pawl run", () => {
     const commits = Number(/commits: (\d+)\n/.exec(counted.stderr)?.[1]);
     expect(commits).toBeGreaterThanOrEqual(8);
     const points = Array.from({ length: commits }, (_, at) => [`before ${at + 1}`, `after ${at + 1}`]).flat();
-    const outcomes = [...(await sideBySide(points, 3, (point) => killAndResume(point, server)))];
+    const outcomes = [...(await mapConcurrently(points, 3, (point) => killAndResume(point, server)))];
     // On a busy machine fewer events meet in one commit than in the run that was counted.
     for (let last = commits; !outcomes.includes("had ended") && last < commits + 5; )
       outcomes.push(await killAndResume(`after ${++last}`, server));
@@ -95,9 +97,9 @@ describe("kill -9 of pawl run", () => {
     const resumed = await world.pawl(resume, { env });
     expectAtOnce(resumed);
     expect(resumed).toMatchObject({ code: 0, stdout: "One two three.\n" });
-    const log = await logOf(world);
-    checkLog(log);
-    expect(eventsOf(log, "model_finished")).toMatchObject([{ modelCallIndex: 1, attempt: 2 }]);
+    const log = await readLog(world);
+    expectValidLog(log);
+    expect(filterEvents(log, "model_finished")).toMatchObject([{ modelCallIndex: 1, attempt: 2 }]);
     expect(server.requests[1]?.body).toEqual(server.requests[0]?.body);
   });
 
@@ -107,8 +109,11 @@ describe("kill -9 of pawl run", () => {
     async () => {
       const world = createWorld();
       const gate = createGate(world.root);
-      const server = await startModel([
-        { type: "answer", calls: [shell("echo done >> effects"), shell(`echo started >> effects; ${gate.command}`)] },
+      const server = await startModelServer([
+        {
+          type: "answer",
+          calls: [createShellCall("echo done >> effects"), createShellCall(`echo started >> effects; ${gate.command}`)],
+        },
         { type: "answer", text: "I do not know whether the second one did anything." },
       ]);
       const env = { OPENAI_BASE_URL: server.baseURL };
@@ -122,16 +127,16 @@ describe("kill -9 of pawl run", () => {
       expectAtOnce(resumed);
       expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining("I do not know whether") });
       expect(resumed.stderr).toContain("✗ shell: Interrupted. It had started and its outcome is unknown.");
-      expect([...linesOf(world, "effects")].sort()).toEqual(["done", "started"]);
-      const log = await logOf(world);
-      checkLog(log);
-      expect(eventsOf(log, "tool_finished").map(({ outcome }) => outcome)).toEqual(["ok", "interrupted"]);
+      expect([...readLines(world, "effects")].sort()).toEqual(["done", "started"]);
+      const log = await readLog(world);
+      expectValidLog(log);
+      expect(filterEvents(log, "tool_finished").map(({ outcome }) => outcome)).toEqual(["ok", "interrupted"]);
     },
   );
 
   test("again and again: each resume goes on from where the last one was killed", verifies("REC-3"), async () => {
     const world = createWorld(workFiles);
-    const server = await startModel(workSteps);
+    const server = await startModelServer(workSteps);
     const env = { OPENAI_BASE_URL: server.baseURL };
     const node = ["--import", killAtCommit];
     let ended = await world.pawl(run, { env: { ...env, PAWL_KILL_AT: "after 6" }, node });
@@ -140,16 +145,16 @@ describe("kill -9 of pawl run", () => {
       ended = await world.pawl(resume, { env: { ...env, PAWL_KILL_AT: "after 6" }, node });
     expect(kills).toBeGreaterThanOrEqual(2);
     expect(ended.code === 0 || ended.stderr.includes("nothing to resume")).toBe(true);
-    const log = await logOf(world);
-    checkLog(log);
-    checkEffects(world, log, `${kills} kills`);
+    const log = await readLog(world);
+    expectValidLog(log);
+    expectValidEffects(world, log, `${kills} kills`);
   });
 
   test(
     "a store that gives out interrupts the run, and it is resumed when there is room again",
     verifies("REC-2", "CLI-3"),
     async () => {
-      const server = await startModel(workSteps);
+      const server = await startModelServer(workSteps);
       for (const number of [6, 7, 9]) {
         const world = createWorld(workFiles);
         const env = { OPENAI_BASE_URL: server.baseURL };
@@ -160,9 +165,9 @@ describe("kill -9 of pawl run", () => {
         expect(failed.stderr).toContain("To continue: pawl resume s");
         const resumed = await world.pawl(resume, { env });
         expect(resumed).toMatchObject({ code: 0, stdout: expect.stringMatching(/All done\.\n$/) });
-        const log = await logOf(world);
-        checkLog(log);
-        checkEffects(world, log, `full at ${number}`);
+        const log = await readLog(world);
+        expectValidLog(log);
+        expectValidEffects(world, log, `full at ${number}`);
       }
     },
   );
@@ -180,12 +185,12 @@ describe("kill -9 of pawl run", () => {
     const resumed = await world.pawl(["resume", "s", "--yes", "--allow-shell"]);
     expectAtOnce(resumed);
     expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining("Interrupted") });
-    expect(linesOf(world, "effects")).toEqual(["ran"]);
+    expect(readLines(world, "effects")).toEqual(["ran"]);
   });
 });
 
 /** The process took the session over at once: it did not follow the dead process, nor wait for the end of its lease. */
-function expectAtOnce({ stderr }: Ended): void {
+function expectAtOnce({ stderr }: ExitResult): void {
   expect(stderr).toContain("Continuing after an interruption.");
   expect(stderr).not.toContain("following");
 }

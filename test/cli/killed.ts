@@ -14,26 +14,29 @@ import type { World } from "./pawl.js";
 /** Kills the process that it is loaded into at a commit: PAWL_KILL_AT says which. */
 export const killAtCommit = fileURLToPath(new URL("../../dist/testing/kill-at-commit.js", import.meta.url));
 
-export const shell = (command: string) => ({ name: "shell", input: { command } });
+export const createShellCall = (command: string) => ({ name: "shell", input: { command } });
 
 /** Work with effects, and the files that it needs. */
 export const workSteps: readonly ScriptedAnswer[] = [
   {
     type: "answer",
     text: "First.",
-    calls: [shell("echo a >> effects"), { name: "read_file", input: { path: "notes.txt" } }],
+    calls: [createShellCall("echo a >> effects"), { name: "read_file", input: { path: "notes.txt" } }],
   },
   {
     type: "answer",
     text: "Second.",
-    calls: [shell("echo b >> effects"), { name: "write_file", input: { path: "out.txt", content: "written\n" } }],
+    calls: [
+      createShellCall("echo b >> effects"),
+      { name: "write_file", input: { path: "out.txt", content: "written\n" } },
+    ],
   },
   { type: "answer", text: "All done." },
 ];
 export const workFiles = { "notes.txt": "a note\n" };
 
 /** A model whose answer depends on the conversation alone. The same request gets the same answer again. */
-export async function startModel(steps: readonly ScriptedAnswer[]): Promise<ProviderServer> {
+export async function startModelServer(steps: readonly ScriptedAnswer[]): Promise<ProviderServer> {
   const server = await startProviderServer("openai-chat", ({ body }) => {
     const messages = body.messages as readonly { readonly role: string }[];
     return steps[messages.filter(({ role }) => role === "assistant").length] ?? { type: "answer", text: "Too far." };
@@ -43,7 +46,7 @@ export async function startModel(steps: readonly ScriptedAnswer[]): Promise<Prov
 }
 
 /** The log of a session, if there is one. */
-export async function logOf({ home }: World, sessionId = "s"): Promise<readonly Entry[]> {
+export async function readLog({ home }: World, sessionId = "s"): Promise<readonly Entry[]> {
   if (!existsSync(join(home, "sessions.db"))) return [];
   const store = await openSqliteStore({ path: join(home, "sessions.db") });
   try {
@@ -54,12 +57,12 @@ export async function logOf({ home }: World, sessionId = "s"): Promise<readonly 
   }
 }
 
-export function linesOf({ root }: World, file: string): readonly string[] {
+export function readLines({ root }: World, file: string): readonly string[] {
   const path = join(root, file);
   return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
 }
 
-export function eventsOf<Type extends Event["type"]>(
+export function filterEvents<Type extends Event["type"]>(
   log: readonly Entry[],
   type: Type,
 ): readonly Extract<Event, { type: Type }>[] {
@@ -67,47 +70,47 @@ export function eventsOf<Type extends Event["type"]>(
 }
 
 /** Checks what must hold for a log, wherever its process was killed. */
-export function checkLog(log: readonly Entry[]): void {
+export function expectValidLog(log: readonly Entry[]): void {
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
-  const steps = eventsOf(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex);
+  const steps = filterEvents(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex);
   expect(steps).toEqual(steps.map((_, at) => at + 1));
-  const results = eventsOf(log, "tool_finished").map(({ callKey }) => callKey);
+  const results = filterEvents(log, "tool_finished").map(({ callKey }) => callKey);
   expect(new Set(results).size).toBe(results.length);
-  const calls = eventsOf(log, "model_finished").flatMap(({ runId, modelCallIndex, message }) =>
+  const calls = filterEvents(log, "model_finished").flatMap(({ runId, modelCallIndex, message }) =>
     message.parts.filter(({ type }) => type === "tool_call").map((_, at) => `${runId}/${modelCallIndex}/${at + 1}`),
   );
   expect([...results].sort()).toEqual(calls.sort());
-  expect(eventsOf(log, "run_finished")).toHaveLength(1);
+  expect(filterEvents(log, "run_finished")).toHaveLength(1);
 }
 
 /** Finds a result without an effect, and a call with two effects. */
-export function checkEffects(world: World, log: readonly Entry[], point: string): void {
-  const effects = linesOf(world, "effects");
-  for (const [letter, step] of [
+export function expectValidEffects(world: World, log: readonly Entry[], point: string): void {
+  const effects = readLines(world, "effects");
+  for (const [effect, step] of [
     ["a", 1],
     ["b", 2],
   ] as const) {
-    const count = effects.filter((line) => line === letter).length;
-    const result = eventsOf(log, "tool_finished").find(({ callKey }) => callKey.endsWith(`/${step}/1`));
-    expect(count, `${point}: ${letter}`).toBeLessThanOrEqual(1);
-    expect(["ok", "interrupted"], `${point}: ${letter}`).toContain(result?.outcome);
-    if (result?.outcome === "ok") expect(count, `${point}: ${letter}`).toBe(1);
+    const count = effects.filter((line) => line === effect).length;
+    const result = filterEvents(log, "tool_finished").find(({ callKey }) => callKey.endsWith(`/${step}/1`));
+    expect(count, `${point}: ${effect}`).toBeLessThanOrEqual(1);
+    expect(["ok", "interrupted"], `${point}: ${effect}`).toContain(result?.outcome);
+    if (result?.outcome === "ok") expect(count, `${point}: ${effect}`).toBe(1);
   }
   // Writing the same text again is safe, so this call may run again after a kill.
-  expect(linesOf(world, "out.txt"), point).toEqual(["written"]);
+  expect(readLines(world, "out.txt"), point).toEqual(["written"]);
 }
 
 /** Does work for each of many, some at the same time. */
-export async function sideBySide<In, Out>(
-  all: readonly In[],
+export async function mapConcurrently<In, Out>(
+  items: readonly In[],
   count: number,
-  work: (one: In) => Promise<Out>,
+  work: (item: In) => Promise<Out>,
 ): Promise<readonly Out[]> {
   const outcomes: Out[] = [];
-  const waiting = [...all];
-  const next = async () => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) outcomes.push(await work(one));
+  const queue = [...items];
+  const runNext = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) outcomes.push(await work(item));
   };
-  await Promise.all(Array.from({ length: count }, next));
+  await Promise.all(Array.from({ length: count }, runNext));
   return outcomes;
 }

@@ -5,13 +5,13 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
-import { checkTool } from "../support/check-tools.js";
+import { resolveCheckTool } from "../support/check-tools.js";
 import { openPawl } from "../terminal/pseudo-terminal.js";
-import { startEverythingServer } from "../tools/mcp-servers.js";
+import { startEverythingServer } from "../tools/mcp/mcp-servers.js";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
-const published = (name: string) => checkTool(`@modelcontextprotocol/server-${name}/dist/index.js`);
+const published = (name: string) => resolveCheckTool(`@modelcontextprotocol/server-${name}/dist/index.js`);
 /** As a file of servers names it. */
 const variable = ["$", "{NOTES}"].join("");
 const secret = "hunter2hunter2";
@@ -39,7 +39,7 @@ test("pawl mcp adds, lists, tests and removes servers of one's own", verifies("C
     code: 0,
     stdout: expect.stringMatching(/^memory works: \d tools\.\n {2}create_entities/),
   });
-  const [web] = jsonLines((await world.pawl(["mcp", "test", "web", "--json"])).stdout);
+  const [web] = parseJsonLines((await world.pawl(["mcp", "test", "web", "--json"])).stdout);
   expect(web).toMatchObject({ ok: true, tools: expect.arrayContaining([expect.objectContaining({ name: "echo" })]) });
   const failed = await world.pawl(["mcp", "test", "broken"]);
   expect(failed).toMatchObject({
@@ -90,7 +90,7 @@ test(
     expect(isStarted()).toBe(false);
     expect(JSON.stringify(server.requests[0]?.body)).not.toContain("mcp__notes");
     expect((await world.pawl(["mcp", "test", "notes"])).stderr).toContain("its file is not trusted: pawl trust");
-    const [shown] = jsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
+    const [shown] = parseJsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
     expect((await world.pawl(["trust", "--hash", shown.hash])).code).toBe(0);
     const asked = await run([]);
     expect(asked.stderr).toContain("denied because nobody could be asked");

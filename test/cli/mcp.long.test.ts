@@ -7,7 +7,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createGate, createWorld, jsonLines, program, type World } from "./pawl.js";
+import { createGate, createWorld, parseJsonLines, pawlProgram, type World } from "./pawl.js";
 
 const files = { "notes.txt": "colour\n" };
 const replace = 'Replace "colour" with "color" in notes.txt';
@@ -22,7 +22,7 @@ async function clientOf(world: World, mode: Mode, answer?: (form: unknown) => An
   if (answer !== undefined) client.setRequestHandler("elicitation/create", ({ params }) => answer(params));
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [program, "mcp", "--model", "demo", "--root", world.root, ...args],
+    args: [pawlProgram, "mcp", "--model", "demo", "--root", world.root, ...args],
     env: world.environment({}),
     stderr: "ignore",
   });
@@ -51,7 +51,7 @@ describe.each(["auto", "legacy"] as const)("pawl mcp, protocol negotiation %s", 
     // The session goes on, if the client names it.
     const sessionId = result._meta?.["pawl/sessionId"];
     await client.callTool({ ...called("And again"), _meta: { "pawl/sessionId": sessionId } });
-    const listed = jsonLines((await world.pawl(["sessions", "--json"])).stdout);
+    const listed = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout);
     expect(listed).toMatchObject([{ sessionId }]);
   });
 
@@ -107,7 +107,7 @@ describe.each(["auto", "legacy"] as const)("pawl mcp, protocol negotiation %s", 
     stop.abort();
     await expect(result).rejects.toThrow();
     await expect
-      .poll(async () => jsonLines((await world.pawl(["sessions", "--json"])).stdout), { timeout: 20_000 })
+      .poll(async () => parseJsonLines((await world.pawl(["sessions", "--json"])).stdout), { timeout: 20_000 })
       .toMatchObject([{ status: "aborted" }]);
   });
 });

@@ -20,29 +20,29 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
-export const program = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+export const pawlProgram = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
 /**
  * The tests use this address for local model servers. Nothing listens there, so servers on this machine do not
  * matter.
  */
-const nowhere = "http://127.0.0.1:9/v1";
+const unreachableUrl = "http://127.0.0.1:9/v1";
 
-export type Ended = {
+export type ExitResult = {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
 };
 
-export type Running = {
+export type RunningProcess = {
   readonly child: ChildProcess;
   /** Resolves when the process has printed this on either stream. */
   readonly said: (what: string | RegExp) => Promise<void>;
   readonly kill: (signal: NodeJS.Signals) => void;
   /** Types text, as a person does. */
   readonly type: (keys: string) => void;
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<ExitResult>;
 };
 
 export type RunOptions = {
@@ -74,32 +74,32 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
       PATH: process.env.PATH ?? "",
       HOME: base,
       PAWL_HOME: home,
-      OLLAMA_BASE_URL: nowhere,
-      LLAMACPP_BASE_URL: nowhere,
-      LMSTUDIO_BASE_URL: nowhere,
-      VLLM_BASE_URL: nowhere,
+      OLLAMA_BASE_URL: unreachableUrl,
+      LLAMACPP_BASE_URL: unreachableUrl,
+      LMSTUDIO_BASE_URL: unreachableUrl,
+      VLLM_BASE_URL: unreachableUrl,
       ...changes,
     };
   }
 
-  function start(args: readonly string[], options: RunOptions = {}): Running {
-    return startProcess(process.execPath, [...(options.node ?? []), program, ...args], options);
+  function start(args: readonly string[], options: RunOptions = {}): RunningProcess {
+    return startProcess(process.execPath, [...(options.node ?? []), pawlProgram, ...args], options);
   }
 
   /** Starts a test's own program. */
-  function startNode(file: string, args: readonly string[], options: RunOptions = { input: "" }): Running {
+  function startNode(file: string, args: readonly string[], options: RunOptions = { input: "" }): RunningProcess {
     return startProcess(process.execPath, [file, ...args], options);
   }
 
   /** Starts `pawl` on its own terminal, through `script`, which is part of every Linux and macOS. */
-  function startOnTerminal(args: readonly string[], options: RunOptions = {}): Running {
-    const command = [process.execPath, program, ...args].map(quoted).join(" ");
+  function startOnTerminal(args: readonly string[], options: RunOptions = {}): RunningProcess {
+    const command = [process.execPath, pawlProgram, ...args].map(quoteShell).join(" ");
     const script =
       process.platform === "darwin" ? ["-q", "/dev/null", "sh", "-c", command] : ["-qfec", command, "/dev/null"];
     return startProcess("script", script, { ...options, env: { TERM: "xterm", ...options.env } });
   }
 
-  function startProcess(command: string, args: readonly string[], options: RunOptions): Running {
+  function startProcess(command: string, args: readonly string[], options: RunOptions): RunningProcess {
     const child = spawn(command, args, { cwd: options.cwd ?? root, env: environment(options.env) });
     running.add(child);
     // A program may end before it has read all that is written to it: what it says and its exit code tell.
@@ -112,7 +112,7 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
         output[name] += text;
         for (const listener of listeners) listener();
       });
-    const ended = new Promise<Ended>((resolve, reject) => {
+    const ended = new Promise<ExitResult>((resolve, reject) => {
       child.once("error", reject);
       child.once("close", (code, signal) => {
         running.delete(child);
@@ -121,23 +121,23 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
     });
     const said = (what: string | RegExp) =>
       new Promise<void>((resolve, reject) => {
-        const look = () => {
+        const check = () => {
           const found = [output.stdout, output.stderr].some((text) =>
             typeof what === "string" ? text.includes(what) : what.test(text),
           );
           if (found) resolve();
         };
-        listeners.add(look);
+        listeners.add(check);
         void ended.then(() =>
           reject(new Error(`It ended without saying ${what}:\n${output.stdout}\n${output.stderr}`)),
         );
-        look();
+        check();
       });
     return { child, said, kill: (signal) => child.kill(signal), type: (keys) => child.stdin.write(keys), ended };
   }
 
   /** Runs a command to its end. Standard input is empty by default. */
-  function pawl(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  function pawl(args: readonly string[], options: RunOptions = {}): Promise<ExitResult> {
     return start(args, { input: "", ...options }).ended;
   }
 
@@ -146,13 +146,13 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
 
 export type World = ReturnType<typeof createWorld>;
 
-function quoted(text: string): string {
+function quoteShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Parses lines of JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: each test knows the lines it reads.
-export function jsonLines(text: string): readonly any[] {
+export function parseJsonLines(text: string): readonly any[] {
   return text
     .split("\n")
     .filter((line) => line !== "")
@@ -179,7 +179,7 @@ export function createGate(root: string, name = "gate") {
     /** For the command line of the demo model's `run: …`. */
     command: `echo x > ${begun}; read answer < ${gate}; echo $answer`,
     /** Resolves when the command runs. */
-    begun: (running: Running) =>
+    begun: (running: RunningProcess) =>
       Promise.race([
         said,
         running.ended.then(({ stdout, stderr }) => {

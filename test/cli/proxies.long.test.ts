@@ -9,9 +9,9 @@ import { resolve } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type ScriptedAnswer, startProviderServer } from "../models/provider-server.js";
 import { type ForwardProxy, type ForwardProxyOptions, startForwardProxy } from "../support/forward-proxy.js";
-import { startEverythingServer } from "../tools/mcp-servers.js";
+import { startEverythingServer } from "../tools/mcp/mcp-servers.js";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
 const tls = (name: string) => resolve("test/fixtures/tls", `company-${name}.pem`);
 
@@ -58,7 +58,7 @@ async function company(script: readonly ScriptedAnswer[], options: Partial<Forwa
 }
 
 const model = ["--model", "openai-compatible/test"];
-const targets = ({ asked }: ForwardProxy) => [...new Set(asked)].sort();
+const targets = ({ requested }: ForwardProxy) => [...new Set(requested)].sort();
 
 test("model calls and fetch_url go through HTTPS_PROXY, with its credentials", verifies("SEC-9"), async () => {
   const call = { name: "fetch_url", input: { url: "https://pages.example.test/page" } };
@@ -79,7 +79,7 @@ test("wrong credentials of a proxy end a run at the first attempt, and say what 
   const ended = await createWorld().pawl(["run", ...model, "go"], { env: env("ada:wrong-secret@") });
   expect(ended).toMatchObject({ code: 5, stderr: expect.stringContaining("The proxy asks for credentials (407)") });
   expect(`${ended.stdout}${ended.stderr}`).not.toContain("wrong-secret");
-  expect(proxy.asked.filter((line) => line.startsWith("CONNECT models"))).toHaveLength(proxy.asked.length);
+  expect(proxy.requested.filter((line) => line.startsWith("CONNECT models"))).toHaveLength(proxy.requested.length);
 });
 
 test("a proxy that is down is named, and the run goes on when it is back", async () => {
@@ -101,7 +101,7 @@ test("MCP servers over HTTP go through it, and NODE_EXTRA_CA_CERTS counts for th
   const tested = await world.pawl(["mcp", "test", "web", "--json"], {
     env: { ...behind, NODE_EXTRA_CA_CERTS: tls("ca") },
   });
-  expect(jsonLines(tested.stdout)[0]).toMatchObject({
+  expect(parseJsonLines(tested.stdout)[0]).toMatchObject({
     ok: true,
     tools: expect.arrayContaining([expect.objectContaining({ name: "echo" })]),
   });
@@ -120,7 +120,7 @@ test("models on this machine are asked directly, and a variable that names no pr
     code: 0,
     stdout: expect.stringContaining("From here."),
   });
-  expect(proxy.asked).toEqual([]);
+  expect(proxy.requested).toEqual([]);
   const wrong = await world.pawl(["run", ...model, "go"], { env: { ...env, HTTPS_PROXY: "socks5://u:secret@h:1" } });
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("HTTPS_PROXY names no proxy") });
   expect(wrong.stderr).not.toContain("secret");

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
 const proven = verifies("CLI-4#replay", "REC-6#replay");
 const files = { "src/a.ts": "// TODO: one\n" };
@@ -20,21 +20,21 @@ describe("pawl replay", proven, () => {
     expect(replayed.stdout).toMatch(/^Replayed allowed: \d+ entries, no difference\.\n$/);
     const denied = await pawl(["replay", "denied", "--json"]);
     expect(denied.code).toBe(0);
-    expect(jsonLines(denied.stdout)).toMatchObject([{ sessionId: "denied", sessions: 1, difference: null }]);
+    expect(parseJsonLines(denied.stdout)).toMatchObject([{ sessionId: "denied", sessions: 1, difference: null }]);
     expect(read("TODO-REPORT.md")).toBe(report);
   });
 
   test("ends with 5 at the first difference, and says where it is: a shell that the runs had", async () => {
     const { pawl } = createWorld(files);
     await pawl(["run", "run: echo hello", "--yes", "--allow-shell", "--session", "shell"]);
-    const named = jsonLines((await pawl(["replay", "shell", "--json"])).stdout);
+    const named = parseJsonLines((await pawl(["replay", "shell", "--json"])).stdout);
     expect(named).toMatchObject([{ difference: { event: "prepared", path: "promptHash" } }]);
     expect((await pawl(["replay", "shell"])).stdout).toContain("If the runs had a shell, add\n--allow-shell.");
     const without = await pawl(["replay", "shell", "--ignore-prompt"]);
     expect(without.code).toBe(5);
     expect(without.stdout).toContain("(tool_decided): the current code behaves differently.");
     expect(without.stdout).toContain('  at        decision.verdict\n  recorded  "allow"\n  now       "reject"\n');
-    const json = jsonLines((await pawl(["replay", "shell", "--ignore-prompt", "--json"])).stdout);
+    const json = parseJsonLines((await pawl(["replay", "shell", "--ignore-prompt", "--json"])).stdout);
     expect(json).toMatchObject([
       { difference: { event: "tool_decided", path: "decision.verdict", present: "reject" } },
     ]);

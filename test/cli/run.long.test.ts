@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
 const files = { "src/a.ts": "// TODO: one\nexport const a = 1;\n", "src/b.ts": "// TODO: two\n" };
 const report = "Find the TODO comments under src, then write a summary of them to TODO-REPORT.md";
@@ -269,7 +269,7 @@ describe("--json", () => {
   test("prints one event a line, the last one with the result", verifies("CLI-1"), async () => {
     const { pawl } = createWorld(files);
     const { code, stdout } = await pawl(["run", report, "--yes", "--json"]);
-    const lines = jsonLines(stdout);
+    const lines = parseJsonLines(stdout);
     expect(code).toBe(0);
     const types = new Set(lines.map(({ type }) => type));
     expect([...types].sort()).toEqual(
@@ -314,7 +314,7 @@ describe("--json", () => {
   test("says on standard error what is for people", async () => {
     const { pawl } = createWorld(files);
     const { stdout, stderr } = await pawl(["run", report, "--json"]);
-    expect(() => jsonLines(stdout)).not.toThrow();
+    expect(() => parseJsonLines(stdout)).not.toThrow();
     expect(stderr).toContain("--yes");
   });
 });

@@ -7,15 +7,15 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { followSession } from "../../src/server/client/index.js";
 import { createToken } from "../../src/server/index.js";
-import { readPrometheus, valueIn } from "../support/prometheus.js";
+import { findSampleValue, parsePrometheus } from "../support/prometheus.js";
 import { verifies } from "../verifies.js";
-import { createWorld, type Running, type RunOptions, type World } from "./pawl.js";
+import { createWorld, type RunningProcess, type RunOptions, type World } from "./pawl.js";
 
 const files = { "notes.txt": "colour\n" };
 const replace = 'Replace "colour" with "color" in notes.txt';
 
 type Serving = {
-  readonly running: Running;
+  readonly running: RunningProcess;
   readonly url: string;
   readonly token: string;
   readonly ask: (method: string, path: string, body?: unknown) => Promise<{ status: number; json: Json }>;
@@ -77,9 +77,11 @@ describe("pawl serve", () => {
       expect((await ask("POST", `${path}/answers`, answer)).json).toMatchObject({ counted: "first" });
       expect((await ask("GET", `${path}/runs/${json.runId}?wait=30`)).json).toMatchObject({ status: "completed" });
       expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
-      const figures = readPrometheus((await ask("GET", "/metrics")).json);
-      expect(valueIn(figures, "pawl_runs_total", { agent: "pawl", status: "completed" })).toBe(1);
-      expect(valueIn(figures, "pawl_tool_calls_total", { agent: "pawl", tool: "edit_file", outcome: "ok" })).toBe(1);
+      const figures = parsePrometheus((await ask("GET", "/metrics")).json);
+      expect(findSampleValue(figures, "pawl_runs_total", { agent: "pawl", status: "completed" })).toBe(1);
+      expect(
+        findSampleValue(figures, "pawl_tool_calls_total", { agent: "pawl", tool: "edit_file", outcome: "ok" }),
+      ).toBe(1);
       running.kill("SIGTERM");
       const { code, stdout } = await running.ended;
       expect(code).toBe(0);
@@ -357,7 +359,7 @@ describe("pawl ui", () => {
 
   test("sends nothing to a program that listens where a killed server did", verifies("SEC-1#token"), async () => {
     const world = createWorld(files);
-    const linkOf = async (running: Running) => {
+    const linkOf = async (running: RunningProcess) => {
       let said = "";
       running.child.stdout?.on("data", (text: string) => {
         said += text;

@@ -5,7 +5,7 @@ import { openSqliteStore } from "pawl/sqlite";
 import { createScriptedModel } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createGate, createWorld, jsonLines } from "./pawl.js";
+import { createGate, createWorld, parseJsonLines } from "./pawl.js";
 
 const files = { "src/a.ts": "// TODO: one\n" };
 
@@ -26,7 +26,7 @@ describe("pawl sessions", () => {
         "",
       ].join("\n"),
     );
-    expect(jsonLines((await pawl(["sessions", "--json"])).stdout)).toMatchObject([
+    expect(parseJsonLines((await pawl(["sessions", "--json"])).stdout)).toMatchObject([
       { sessionId: "second", status: "completed", progress: "completed", info: { agent: "pawl", model: "demo", root } },
       { sessionId: "first", info: { title: "List the files" } },
     ]);
@@ -88,7 +88,7 @@ describe("pawl sessions show", () => {
     const { pawl } = createWorld(files);
     const run = await pawl(["run", "Find the TODO comments under src", "--session", "s", "--json"]);
     const { stdout } = await pawl(["sessions", "show", "s", "--json"]);
-    expect(jsonLines(stdout)).toEqual(jsonLines(run.stdout).filter(({ type }) => type !== "delta"));
+    expect(parseJsonLines(stdout)).toEqual(parseJsonLines(run.stdout).filter(({ type }) => type !== "delta"));
   });
 
   test("of an interrupted run says how to carry on", async () => {
@@ -112,7 +112,7 @@ describe("pawl sessions export", () => {
     await pawl(["run", "List the files", "--session", "s"]);
     const { code, stdout } = await pawl(["sessions", "export", "s"]);
     expect(code).toBe(0);
-    const entries = jsonLines(stdout);
+    const entries = parseJsonLines(stdout);
     expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, at) => at + 1));
     expect(entries[0]).toMatchObject({ event: { type: "session_created" } });
     expect(entries.at(-1)).toMatchObject({ event: { type: "run_finished", reason: "stop" } });
@@ -147,7 +147,7 @@ describe("pawl sessions export --raw, and import", () => {
     const file = join(there.base, "copy.jsonl");
     writeFileSync(file, all.stdout);
     const whole = await there.pawl(["sessions", "import", file, "--json"]);
-    expect(jsonLines(whole.stdout)).toEqual([{ sessions: 2, entries: expect.any(Number) }]);
+    expect(parseJsonLines(whole.stdout)).toEqual([{ sessions: 2, entries: expect.any(Number) }]);
     expect((await there.pawl(["sessions", "--json"])).stdout).toBe((await here.pawl(["sessions", "--json"])).stdout);
     const shown = (world: typeof here) => world.pawl(["sessions", "show", "second"]);
     expect((await shown(there)).stdout).toBe((await shown(here)).stdout);
@@ -200,7 +200,9 @@ describe("pawl sessions rename", verifies("CHAT-3#sessions"), () => {
     const { pawl, root, start } = createWorld(files);
     await pawl(["run", "List the files", "--session", "old"]);
     const titleOf = async (id: string) => {
-      const found = jsonLines((await pawl(["sessions", "--json"])).stdout).find(({ sessionId }) => sessionId === id);
+      const found = parseJsonLines((await pawl(["sessions", "--json"])).stdout).find(
+        ({ sessionId }) => sessionId === id,
+      );
       return [found?.info.title, found?.progress];
     };
     const renamed = await pawl(["sessions", "rename", "old", "The  build", "of\nMarch\x1b[31m"]);
@@ -208,7 +210,7 @@ describe("pawl sessions rename", verifies("CHAT-3#sessions"), () => {
     expect(renamed.stdout).toBe("old is called from now on: The build of March\\x1b[31m\n");
     expect(await titleOf("old")).toEqual(["The build of March\x1b[31m", "completed"]);
     const again = await pawl(["sessions", "rename", "ol", "March", "--json"]);
-    expect(jsonLines(again.stdout)).toEqual([{ renamed: "old", title: "March" }]);
+    expect(parseJsonLines(again.stdout)).toEqual([{ renamed: "old", title: "March" }]);
     for (const wrong of [[" "], ["x".repeat(201)], []])
       expect((await pawl(["sessions", "rename", "old", ...wrong])).code).toBe(2);
     expect((await pawl(["sessions", "rename", "none", "x"])).stderr).toContain('There is no session "none".');
@@ -229,9 +231,9 @@ describe("pawl sessions rename", verifies("CHAT-3#sessions"), () => {
     const { pawl } = createWorld(files);
     await pawl(["run", "run: touch made", "--session", "w", "--allow-shell", "--park"]);
     const renamed = await pawl(["sessions", "rename", "w", "Later", "--json"]);
-    expect(jsonLines(renamed.stdout)).toEqual([{ renamed: "w", title: "Later", waits: true }]);
+    expect(parseJsonLines(renamed.stdout)).toEqual([{ renamed: "w", title: "Later", waits: true }]);
     expect((await pawl(["sessions", "rename", "w", "Later"])).stderr).toContain("pawl resume w");
-    const listed = async () => jsonLines((await pawl(["sessions", "--json"])).stdout);
+    const listed = async () => parseJsonLines((await pawl(["sessions", "--json"])).stdout);
     expect(await listed()).toMatchObject([{ progress: "waiting", info: { title: "run: touch made" } }]);
     expect((await pawl(["resume", "w", "--yes", "--allow-shell"])).code).toBe(0);
     expect(await listed()).toMatchObject([{ progress: "completed", info: { title: "Later" } }]);
@@ -253,6 +255,6 @@ describe("pawl sessions delete", () => {
     gate.open();
     expect((await running.ended).code).toBe(0);
     const deleted = await pawl(["sessions", "delete", "s", "--json"]);
-    expect(jsonLines(deleted.stdout)).toEqual([{ deleted: "s" }]);
+    expect(parseJsonLines(deleted.stdout)).toEqual([{ deleted: "s" }]);
   });
 });

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
-import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
+import { createGate, createWorld, parseJsonLines, type World } from "./pawl.js";
 
 async function eventsIn({ pawl }: World, sessionId = "s") {
-  return jsonLines((await pawl(["sessions", "export", sessionId])).stdout).map(({ event }) => event);
+  return parseJsonLines((await pawl(["sessions", "export", sessionId])).stdout).map(({ event }) => event);
 }
 
 const said = (text: string) => ({
@@ -45,7 +45,7 @@ describe("pawl steer", () => {
     await world.pawl(["run", 'Replace "colour" with "color" in notes.txt', "--session", "s", "--park"]);
     const { code, stdout } = await world.pawl(["steer", "s", "--json"], { input: "Keep it\nBritish\n" });
     expect(code).toBe(0);
-    expect(jsonLines(stdout)).toEqual([{ sessionId: "s", steered: "Keep it\nBritish" }]);
+    expect(parseJsonLines(stdout)).toEqual([{ sessionId: "s", steered: "Keep it\nBritish" }]);
     await world.pawl(["approve", "s", "--resume"]);
     expect(await eventsIn(world)).toContainEqual(expect.objectContaining(said("Keep it\nBritish")));
   });

@@ -10,7 +10,7 @@ import { createAgent, defineTool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { startProviderServer } from "../models/provider-server.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
 const files = { "notes.txt": "colour\n" };
 
@@ -78,7 +78,9 @@ describe("--store with a file", () => {
     expect(statSync(join(world.root, "jobs.db")).mode & 0o777).toBe(0o600);
     expect((await world.pawl(["sessions"])).stdout).toBe("");
     const env = { PAWL_STORE: "jobs.db" };
-    expect(jsonLines((await world.pawl(["approvals", "--json"], { env })).stdout)).toMatchObject([{ sessionId: "s" }]);
+    expect(parseJsonLines((await world.pawl(["approvals", "--json"], { env })).stdout)).toMatchObject([
+      { sessionId: "s" },
+    ]);
     expect((await world.pawl(["approve", "s", ...at])).code).toBe(0);
     expect((await world.pawl(["resume", "s", ...at])).code).toBe(0);
     expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
@@ -89,9 +91,9 @@ describe("--store with a file", () => {
     writeFileSync(join(world.root, "copy.jsonl"), copy.stdout);
     expect((await world.pawl(["sessions", "import", "copy.jsonl", "--store", "other.db"])).code).toBe(0);
     expect((await world.pawl(["sessions", "delete", "s", ...at])).code).toBe(0);
-    const left = jsonLines((await world.pawl(["sessions", "--json", "--store", "other.db"])).stdout);
+    const left = parseJsonLines((await world.pawl(["sessions", "--json", "--store", "other.db"])).stdout);
     expect(left).toHaveLength(2);
-    const doctor = jsonLines((await world.pawl(["doctor", "--json", ...at])).stdout)[0];
+    const doctor = parseJsonLines((await world.pawl(["doctor", "--json", ...at])).stdout)[0];
     expect(doctor).toMatchObject({ ok: true });
     expect(JSON.stringify(doctor)).toContain(`1 session in ${join(world.root, "jobs.db")}`);
   });
@@ -182,7 +184,7 @@ describe("pawl worker with a module", () => {
     expect(stderr).toContain("Continuing sessions that are due, of notes.");
     expect(stdout).toMatch(/^s {2}taken up$/m);
     expect(stdout).toMatch(/^s {2}.*It is written\.$/m);
-    const [session] = jsonLines((await world.pawl(["sessions", "--json", "--store", "jobs.db"])).stdout);
+    const [session] = parseJsonLines((await world.pawl(["sessions", "--json", "--store", "jobs.db"])).stdout);
     expect(session).toMatchObject({ sessionId: "s", status: "completed" });
   });
 

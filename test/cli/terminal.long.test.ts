@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines, type World } from "./pawl.js";
+import { createWorld, parseJsonLines, type World } from "./pawl.js";
 
 const files = { "src/a.ts": "// TODO: one\n", "notes.txt": "colour\n" };
 const replace = 'Replace "colour" with "color" in notes.txt';
@@ -42,7 +42,7 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
     expect(code).toBe(0);
     expect(plain(stdout)).toContain("✗ Denied: it is British.");
     expect(notes(world)).toBe("colour\n");
-    const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+    const log = parseJsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
     expect(log.find(({ type }) => type === "answered")).toMatchObject({
       answer: { type: "deny", note: "it is British" },
       by: userInfo().username,
@@ -106,7 +106,7 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
       await server.close();
       for (const name of ["one", "two"]) expect(existsSync(join(world.root, name))).toBe(true);
       expect(existsSync(join(world.root, "a.txt"))).toBe(false);
-      const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout);
+      const log = parseJsonLines((await world.pawl(["sessions", "export", "s"])).stdout);
       const decided = log.flatMap(({ event }) => (event.type === "tool_decided" ? [event.decision] : []));
       expect(decided.map(({ verdict, rule }) => [verdict, rule?.pattern])).toEqual([
         ["ask", undefined],
@@ -161,7 +161,10 @@ describe("leaving a question", () => {
 
     const nobody = await world.pawl(["resume", "s", "--json"]);
     expect(nobody.code).toBe(3);
-    expect(jsonLines(nobody.stdout).at(-1)).toMatchObject({ type: "suspended", approvals: [{ name: "edit_file" }] });
+    expect(parseJsonLines(nobody.stdout).at(-1)).toMatchObject({
+      type: "suspended",
+      approvals: [{ name: "edit_file" }],
+    });
 
     const again = world.startOnTerminal(["resume", "s"]);
     await again.said("[y]es");

@@ -8,7 +8,7 @@ import { openSqliteStore } from "pawl/sqlite";
 import { createScriptedModel } from "pawl/testing";
 import { expect, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
 const pay = defineTool({
   name: "pay",
@@ -49,7 +49,7 @@ test(
     const asked = await withAgent(home, (agent) => agent.run("Pay.", { sessionId: "s", runId: "r" }));
     expect(asked.result.status).toBe("awaiting_human");
 
-    const listed = jsonLines((await pawl(["approvals", "--json"])).stdout);
+    const listed = parseJsonLines((await pawl(["approvals", "--json"])).stdout);
     expect(listed).toMatchObject([
       { questionId: "account", question: "From which account?", schema: { enum: ["DE01", "DE02"] } },
       { questionId: "note", question: "Which note?" },
@@ -65,7 +65,7 @@ test(
       stdout: expect.stringMatching(/^Answered s\/1\/1/),
     });
     expect(await pawl(["deny", "s/1/1", "--question", "note", "--note", "none needed"])).toMatchObject({ code: 0 });
-    expect(jsonLines((await pawl(["approvals", "--json"])).stdout)).toEqual([]);
+    expect(parseJsonLines((await pawl(["approvals", "--json"])).stdout)).toEqual([]);
 
     const paid = await withAgent(home, (agent) => agent.session("s").resume());
     expect(paid.result).toMatchObject({ status: "completed", text: "Paid." });

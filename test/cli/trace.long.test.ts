@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createWorld, jsonLines } from "./pawl.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
 
 const proven = verifies("TRC-1", "CLI-4#trace");
 const task = "Find the TODO comments under src, then write a summary of them to TODO-REPORT.md";
@@ -21,7 +21,7 @@ describe("pawl trace", proven, () => {
     const { pawl } = createWorld({ "src/a.ts": "// TODO: one\n" });
     await pawl(["run", task, "--yes", "--session", "traced"]);
     await pawl(["run", "Hello", "--session", "traced"]);
-    const records = jsonLines((await pawl(["trace", "traced", "--json"])).stdout);
+    const records = parseJsonLines((await pawl(["trace", "traced", "--json"])).stdout);
     expect(records.map(({ type }) => type)).toEqual([
       ...["run_started", "step", "step", "step", "step", "run_finished"],
       ...["run_started", "step", "step", "step", "run_finished"],
@@ -32,7 +32,7 @@ describe("pawl trace", proven, () => {
       calls: [{ name: "search_files", outcome: "ok" }, { name: "search_files" }],
     });
     const { runId } = records.at(-1);
-    const one = jsonLines((await pawl(["trace", "traced", "--run", runId.slice(0, 10), "--json"])).stdout);
+    const one = parseJsonLines((await pawl(["trace", "traced", "--run", runId.slice(0, 10), "--json"])).stdout);
     expect(one).toEqual(records.slice(-5));
   });
 
@@ -54,9 +54,9 @@ describe("pawl trace", proven, () => {
       expect(stdout).toContain("sk-ant-[redacted]");
       expect(stdout).not.toContain("kkkk");
     }
-    const [, step] = jsonLines((await pawl(["trace", "secret", "--json", "--content"])).stdout);
+    const [, step] = parseJsonLines((await pawl(["trace", "secret", "--json", "--content"])).stdout);
     expect(step.attempts[0].text).toBeTypeOf("string");
-    const [, silent] = jsonLines((await pawl(["trace", "secret", "--json"])).stdout);
+    const [, silent] = parseJsonLines((await pawl(["trace", "secret", "--json"])).stdout);
     expect(silent.attempts[0].text).toBeUndefined();
   });
 

@@ -2,10 +2,10 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createWorld, type Ended, jsonLines } from "./pawl.js";
+import { createWorld, type ExitResult, parseJsonLines } from "./pawl.js";
 
 /** Whether a person sees what happened, and no stack. */
-function isPlain({ stdout, stderr }: Ended): boolean {
+function isPlain({ stdout, stderr }: ExitResult): boolean {
   return !/\n\s+at .*[:(]|node:internal|Error: /.test(stdout + stderr);
 }
 
@@ -157,9 +157,9 @@ describe("where sessions are kept", () => {
   test("under XDG_DATA_HOME, or under the default of that standard", async () => {
     const { base, pawl } = createWorld();
     const named = await pawl(["doctor", "--json"], { env: { PAWL_HOME: "", XDG_DATA_HOME: join(base, "data") } });
-    expect(jsonLines(named.stdout)[0].home).toBe(join(base, "data", "pawl"));
+    expect(parseJsonLines(named.stdout)[0].home).toBe(join(base, "data", "pawl"));
     const usual = await pawl(["doctor", "--json"], { env: { PAWL_HOME: "", XDG_DATA_HOME: "relative" } });
-    expect(jsonLines(usual.stdout)[0].home).toBe(join(base, ".local", "share", "pawl"));
+    expect(parseJsonLines(usual.stdout)[0].home).toBe(join(base, ".local", "share", "pawl"));
   });
 });
 
@@ -188,7 +188,7 @@ describe("pawl doctor", () => {
   test("tells the formats of the file to programs too", verifies("CLI-4#part-1"), async () => {
     const { pawl } = createWorld();
     const details = async () => {
-      const [{ checks }] = jsonLines((await pawl(["doctor", "--json"])).stdout);
+      const [{ checks }] = parseJsonLines((await pawl(["doctor", "--json"])).stdout);
       return checks.find(({ name }: { readonly name: string }) => name === "sqlite").details;
     };
     expect(await details()).toEqual({ tables: 2, format: null });
@@ -212,7 +212,7 @@ describe("pawl doctor", () => {
     const { root, home, pawl } = createWorld({ file: "" });
     await pawl(["sessions"]);
     chmodSync(home, 0o755);
-    const open = jsonLines((await pawl(["doctor", "--json"])).stdout)[0];
+    const open = parseJsonLines((await pawl(["doctor", "--json"])).stdout)[0];
     expect(open).toMatchObject({ ok: true, home });
     expect(open.checks).toContainEqual({ name: "files", status: "note", what: expect.stringContaining("chmod 700") });
     expect(open.checks).toContainEqual({

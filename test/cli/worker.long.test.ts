@@ -8,15 +8,15 @@ import { createAgent, defineTool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { startProviderServer } from "../models/provider-server.js";
-import { readPrometheus, valueIn } from "../support/prometheus.js";
+import { findSampleValue, parsePrometheus } from "../support/prometheus.js";
 import { verifies } from "../verifies.js";
-import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
+import { createGate, createWorld, parseJsonLines, type World } from "./pawl.js";
 
 const files = { "notes.txt": "colour\n" };
 const replace = 'Replace "colour" with "color" in notes.txt';
 
 async function statusOf({ pawl }: World, sessionId: string) {
-  const all = jsonLines((await pawl(["sessions", "--json"])).stdout);
+  const all = parseJsonLines((await pawl(["sessions", "--json"])).stdout);
   return all.find((one) => one.sessionId === sessionId)?.status;
 }
 
@@ -57,7 +57,7 @@ describe("pawl worker --once", () => {
     const world = createWorld(files);
     await world.pawl(["run", replace, "--session", "s", "--park"]);
     await world.pawl(["approve", "s"]);
-    const lines = jsonLines((await world.pawl(["worker", "--once", "--json"])).stdout);
+    const lines = parseJsonLines((await world.pawl(["worker", "--once", "--json"])).stdout);
     expect(lines[0]).toEqual({ type: "taken", sessionId: "s", agent: "pawl" });
     expect(lines.map(({ type }) => type)).toEqual(
       expect.arrayContaining(["approval_answered", "tool_result", "final"]),
@@ -127,7 +127,7 @@ describe("pawl worker --once", () => {
       expect(code).toBe(0);
       expect(stdout).toMatch(/^moved {2}refused: .*folder/m);
       expect(stdout).toMatch(/^theirs {2}refused: .*belongs to the agent "theirs"/m);
-      const refused = jsonLines((await world.pawl(["worker", "--once", "--json"])).stdout);
+      const refused = parseJsonLines((await world.pawl(["worker", "--once", "--json"])).stdout);
       expect(refused).toContainEqual(
         expect.objectContaining({ type: "refused", sessionId: "theirs", code: "agent_mismatch" }),
       );
@@ -185,7 +185,7 @@ describe("pawl worker", () => {
       for (const one of workers) one.kill("SIGTERM");
       const ended = await Promise.all(workers.map((one) => one.ended));
       expect(ended).toMatchObject([{ code: 0 }, { code: 0 }]);
-      const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+      const log = parseJsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
       expect(log.filter(({ type }) => type === "tool_finished")).toHaveLength(1);
       expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
     },
@@ -206,14 +206,16 @@ describe("pawl worker --metrics-port", () => {
     expect((await fetch(url)).status).toBe(401);
     expect((await fetch(new URL("/health", url))).status).toBe(200);
     const read = async () =>
-      readPrometheus(await (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).text());
-    expect(valueIn(await read(), "pawl_approvals_waiting")).toBe(1);
+      parsePrometheus(await (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).text());
+    expect(findSampleValue(await read(), "pawl_approvals_waiting")).toBe(1);
     await world.pawl(["approve", "s"]);
-    await expect.poll(async () => valueIn(await read(), "pawl_runs_total", { status: "completed" })).toBe(1);
+    await expect.poll(async () => findSampleValue(await read(), "pawl_runs_total", { status: "completed" })).toBe(1);
     const figures = await read();
-    expect(valueIn(figures, "pawl_approvals_waiting")).toBe(0);
-    expect(valueIn(figures, "pawl_tool_calls_total", { agent: "pawl", tool: "edit_file", outcome: "ok" })).toBe(1);
-    expect(valueIn(figures, "pawl_steps_total", { agent: "pawl", model: "demo" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_approvals_waiting")).toBe(0);
+    expect(findSampleValue(figures, "pawl_tool_calls_total", { agent: "pawl", tool: "edit_file", outcome: "ok" })).toBe(
+      1,
+    );
+    expect(findSampleValue(figures, "pawl_steps_total", { agent: "pawl", model: "demo" })).toBe(1);
     worker.kill("SIGTERM");
     expect(await worker.ended).toMatchObject({ code: 0 });
     await expect(fetch(url)).rejects.toThrow();
@@ -259,7 +261,7 @@ describe("pawl worker --metrics-port", () => {
     const [, url = ""] = /Metrics: (\S+)\./.exec(stderr) ?? [];
     const runsOf = async (agent: string) => {
       const answer = await fetch(url, { headers: { authorization: `Bearer ${env.PAWL_TOKEN}` } });
-      return valueIn(readPrometheus(await answer.text()), "pawl_runs_total", { agent, status: "completed" });
+      return findSampleValue(parsePrometheus(await answer.text()), "pawl_runs_total", { agent, status: "completed" });
     };
     await expect.poll(() => runsOf("desk")).toBe(1);
     expect(await runsOf("helper")).toBe(1);
@@ -287,7 +289,7 @@ describe("pawl run", () => {
 
 describe("pawl fork", () => {
   const fork = async (world: World, ...args: readonly string[]) =>
-    jsonLines((await world.pawl(["fork", ...args, "--json"])).stdout)[0];
+    parseJsonLines((await world.pawl(["fork", ...args, "--json"])).stdout)[0];
 
   test(
     "makes a new session up to an entry, and leaves the first alone",
@@ -301,8 +303,10 @@ describe("pawl fork", () => {
       expect(forked).toMatchObject({ type: "forked", sessionId: "copy", source: "s", at: Number(at) });
       expect(await statusOf(world, "copy")).toBe("aborted");
       expect(await statusOf(world, "s")).toBe("completed");
-      const first = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
-      const copied = jsonLines((await world.pawl(["sessions", "export", "copy"])).stdout).map(({ event }) => event);
+      const first = parseJsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+      const copied = parseJsonLines((await world.pawl(["sessions", "export", "copy"])).stdout).map(
+        ({ event }) => event,
+      );
       expect(copied.slice(0, Number(at))).toEqual(first.slice(0, Number(at)));
       const plain = await world.pawl(["fork", "s"]);
       expect(plain).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
@@ -321,7 +325,7 @@ describe("pawl fork", () => {
     expect(stdout).toContain("Replaced 1 occurrence in notes.txt");
     expect(readFileSync(join(world.root, "sub", "notes.txt"), "utf8")).toBe("color\n");
     expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("colour\n");
-    expect(jsonLines((await world.pawl(["sessions", "--json"])).stdout)).toMatchObject([
+    expect(parseJsonLines((await world.pawl(["sessions", "--json"])).stdout)).toMatchObject([
       { sessionId: "t", info: { root: join(world.root, "sub"), model: "demo" } },
       { sessionId: "s" },
     ]);

@@ -4,8 +4,8 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Message, textOf, toolCallsOf } from "../../src/index.js";
 import { createScriptedModel, type Script, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
-import { holdRows } from "../support/page.js";
+import { collect, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";
+import { expectTable } from "../support/docs-page.js";
 import { verifies } from "../verifies.js";
 
 const words = "A sentence of some length that fills the window. ".repeat(12);
@@ -24,14 +24,14 @@ async function run(steps: number, summaries: Script, maxCompactions = 20) {
   const store = createMemoryStore();
   const agent = createAgent({
     model,
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     store,
     retry: { maxRetries: 0 },
     limits: { maxCompactions, maxSteps: 1_000 },
     compaction: { contextWindow: 4_000, reservedOutput: 1_000, model: summariser },
   });
   const stream = agent.runStream("Talk.", { sessionId: "s" });
-  const events = ofType(eventsOf(await collect(stream)), "compacted");
+  const events = filterEventsOfType(filterEvents(await collect(stream)), "compacted");
   const result = await stream.result;
   const { state } = await agent
     .session("s")
@@ -174,7 +174,7 @@ describe("a summariser that", verifies("CTX-3", "CTX-4"), () => {
       columns: ["A summariser that", "Compactions", "The run", "What the model sees at the end"],
     };
     if (rows.size === cases.length)
-      holdRows(
+      expectTable(
         page,
         "Summaries, good and bad",
         cases.map(({ what }) => rows.get(what) ?? []),

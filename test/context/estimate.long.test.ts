@@ -9,8 +9,8 @@ import { encode as encodeCl100k } from "gpt-tokenizer/encoding/cl100k_base";
 import { encode as encodeO200k } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
 import { estimateTokens } from "../../src/index.js";
-import { checkTool } from "../support/check-tools.js";
-import { holdRows } from "../support/page.js";
+import { resolveCheckTool } from "../support/check-tools.js";
+import { expectTable } from "../support/docs-page.js";
 import { verifies } from "../verifies.js";
 import { chineseText } from "./chinese-text.js";
 
@@ -31,13 +31,13 @@ function messagesIn(language: string): string {
   return Object.values(messages).join("\n").slice(0, most);
 }
 
-const mediaTypes = (): unknown => JSON.parse(readFileSync(checkTool("mime-db/db.json"), "utf8"));
+const mediaTypes = (): unknown => JSON.parse(readFileSync(resolveCheckTool("mime-db/db.json"), "utf8"));
 const digests = Array.from({ length: 500 }, (_, n) => createHash("sha256").update(String(n)).digest());
 
 const texts: { readonly [name: string]: () => string } = {
   "English, this project's licence": () => readFileSync("LICENSE", "utf8"),
   "English with examples (documentation of fast-check and qs)": () =>
-    `${fromPackage("fast-check/README.md")}\n${fromFile(checkTool("qs/README.md"))}`,
+    `${fromPackage("fast-check/README.md")}\n${fromFile(resolveCheckTool("qs/README.md"))}`,
   "TypeScript (sources of zod)": () => fromPackage("zod/src/v4/core/compile.ts"),
   "JavaScript (sources of commander)": () => fromPackage("commander/lib/command.js"),
   "JSON, indented (mime-db)": () => JSON.stringify(mediaTypes(), null, 2).slice(0, most),
@@ -74,7 +74,7 @@ test("the error of the estimate is what the page says", verifies("CTX-7"), () =>
     const { characters, o200k, cl100k } = errorsOf(text());
     return [name, characters.toLocaleString("en-US"), percent(o200k), percent(cl100k)];
   });
-  holdRows(page, "How far off it is", rows);
+  expectTable(page, "How far off it is", rows);
 });
 
 test.each([

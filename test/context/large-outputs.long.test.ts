@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { bytesOfText } from "../../src/core/data/text-bytes.js";
+import { encodeText } from "../../src/core/data/text-bytes.js";
 import { blobsOf } from "../../src/core/index.js";
 import { createAgent, defineTool, type Message, type Model, type Store } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
-import { holdRows } from "../support/page.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { expectTable } from "../support/docs-page.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const page = {
@@ -102,11 +102,10 @@ async function show({ make, text }: Case, store: Store): Promise<Shown> {
   const agent = createAgent({ model: reading.model, tools: [give], store, toolOutput: { maxBytes: 800_000 } });
   expect(await agent.run("Read it", { sessionId: "s" })).toMatchObject({ status: "completed" });
   const blob = await blobIn(store, output);
-  const whole = text === undefined ? Buffer.from(given as Uint8Array) : Buffer.from(bytesOfText(text(given)));
+  const whole = text === undefined ? Buffer.from(given as Uint8Array) : Buffer.from(encodeText(text(given)));
   expect(Buffer.compare(blob, whole)).toBe(0);
   const { pages } = reading;
-  const read =
-    text === undefined ? bytesOfHex(pages) : Buffer.from(bytesOfText(pages.map(({ body }) => body).join("")));
+  const read = text === undefined ? bytesOfHex(pages) : Buffer.from(encodeText(pages.map(({ body }) => body).join("")));
   expect(Buffer.compare(read, whole.subarray(0, read.length))).toBe(0);
   expect(pages.length === mostPages || read.length === whole.length).toBe(true);
   expect(await store.verify("s")).toEqual([]);
@@ -138,7 +137,7 @@ function inShort(text: string): string {
 const rows = new Map<string, Shown>();
 
 describe.each(cases)("$name", (one) => {
-  test.each(bothStores)("is cut for the model, and kept whole ($name)", verifies("TOOL-9"), async ({ open }) => {
+  test.each(localStores)("is cut for the model, and kept whole ($name)", verifies("TOOL-9"), async ({ open }) => {
     await withStore(open, async (store) => {
       const shown = await show(one, store);
       expect(shown).toEqual(rows.get(one.name) ?? shown);
@@ -149,7 +148,7 @@ describe.each(cases)("$name", (one) => {
 
 test("the page says the same", () => {
   expect(rows.size).toBe(cases.length);
-  holdRows(
+  expectTable(
     page,
     "What a model sees",
     [...rows].map(([name, { saw, back }]) => [name, inShort(saw), back]),

@@ -6,7 +6,7 @@ import { createAgent, createMemoryStore, defineTool, type Json, type Store } fro
 import { fromAiSdk } from "../../src/models/index.js";
 import { type FormatName, type ProviderServer, startProviderServer } from "../models/provider-server.js";
 import { type RealProvider, readRequest, realProviders } from "../models/real-providers.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const servers: ProviderServer[] = [];
@@ -79,7 +79,7 @@ const isImage = (object: Found) =>
 describe.each(realProviders)("$name", (provider) => {
   const written = imageIn[provider.format];
 
-  test.each(bothStores)(
+  test.each(localStores)(
     "images of results are shown where they can be ($name)",
     verifies("TOOL-9"),
     async ({ open }) => {

@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { appendEntry, createTranscript, textOfOutput } from "../../src/core/index.js";
-import { trimmedMessages } from "../../src/core/transcript/trim.js";
+import { trimMessages } from "../../src/core/transcript/trim-results.js";
 import {
   createAgent,
   createMemoryStore,
@@ -144,7 +144,7 @@ function expectTrimmed(requests: Played["requests"], budget: number): ReadonlySe
 async function viewOf(store: Store): Promise<readonly Message[]> {
   const transcript = createTranscript();
   for (const entry of await store.read("s")) appendEntry(transcript, entry);
-  return trimmedMessages(transcript);
+  return trimMessages(transcript);
 }
 
 /** What `read_output` gives for each output. */

@@ -6,21 +6,21 @@ export type Chance = {
   readonly below: (below: number) => number;
   readonly pick: <T>(items: readonly [T, ...T[]]) => T;
   /** True once in `of` times. */
-  readonly once: (of: number) => boolean;
+  readonly oneIn: (times: number) => boolean;
 };
 
 /** Mulberry32. */
 export function createChance(seed: number): Chance {
-  let present = seed >>> 0;
+  let state = seed >>> 0;
   const below = (bound: number) => {
-    present = (present + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(present ^ (present >>> 15), present | 1);
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) % bound;
   };
   return {
     below,
     pick: (items) => items[below(items.length)] ?? items[0],
-    once: (of) => below(of) === 0,
+    oneIn: (times) => below(times) === 0,
   };
 }

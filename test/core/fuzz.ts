@@ -5,7 +5,7 @@ import { type Event, initialState, type Status } from "../../src/core/index.js";
 import { createChance } from "./chance.js";
 import { createOracle } from "./oracle.js";
 import { createEventSource } from "./random-events.js";
-import { createSession, happen } from "./session.js";
+import { appendEvent, createSession } from "./session.js";
 import { deepFreeze } from "./transcript-oracle.js";
 
 export type Coverage = {
@@ -24,49 +24,49 @@ export function fuzz(seed: number, events: number): Coverage {
   const coverage: Coverage = { offered: 0, applied: 0, sessions: 0, pairs: new Map(), edges: new Map() };
   for (let session = seed; coverage.offered < events; session += 1) {
     coverage.sessions += 1;
-    walk(session, events, coverage);
+    walkSession(session, events, coverage);
   }
   return coverage;
 }
 
-function walk(seed: number, limit: number, coverage: Coverage): void {
+function walkSession(seed: number, limit: number, coverage: Coverage): void {
   const chance = createChance(seed);
   const source = createEventSource(chance);
   const session = createSession();
   const oracle = createOracle(session);
   const length = 20 + chance.below(180);
-  const chaos = chance.pick([2, 5, 20, 1_000_000]);
+  const anyEventOdds = chance.pick([2, 5, 20, 1_000_000]);
   deepFreeze(initialState);
   for (let count = 0; count < length && coverage.offered < limit; count += 1) {
     const before = session.state;
-    session.at += chance.once(20) ? -chance.below(500) : chance.below(200);
-    const body = chance.once(chaos) ? source.any(session) : source.plausible(session);
+    session.at += chance.oneIn(20) ? -chance.below(500) : chance.below(200);
+    const body = chance.oneIn(anyEventOdds) ? source.any(session) : source.plausible(session);
     const event: Event = { ...body, at: session.at };
     deepFreeze(event);
     coverage.offered += 1;
     try {
-      const events = happen(session, event);
+      const events = appendEvent(session, event);
       deepFreeze(session.state);
       oracle.observe(before, event, session.state, events);
     } catch (error) {
-      throw new Error(failureText(seed, count, event, before.status, error), { cause: error });
+      throw new Error(formatFailure(seed, count, event, before.status, error), { cause: error });
     }
-    if (session.state !== before) countIn(coverage, before.status, session.state.status, event);
+    if (session.state !== before) countTransition(coverage, before.status, session.state.status, event);
   }
   oracle.conclude();
 }
 
-function countIn({ pairs, edges }: Coverage, from: Status, to: Status, event: Event): void {
+function countTransition({ pairs, edges }: Coverage, from: Status, to: Status, event: Event): void {
   const pair = `${from} ${event.type}`;
   pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
   const edge = `${from} > ${to}`;
   edges.set(edge, (edges.get(edge) ?? 0) + 1);
 }
 
-function failureText(seed: number, count: number, event: Event, status: Status, error: unknown): string {
-  const what = error instanceof Error ? error.message : String(error);
+function formatFailure(seed: number, count: number, event: Event, status: Status, error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error);
   return [
-    `Event ${count + 1} of the session with seed ${seed}, '${event.type}' in '${status}': ${what}`,
+    `Event ${count + 1} of the session with seed ${seed}, '${event.type}' in '${status}': ${reason}`,
     `  ${JSON.stringify(event)}`,
     `Again: PAWL_SEED=${seed} PAWL_EVENTS=${count + 1} npm run fuzz`,
   ].join("\n");

@@ -8,24 +8,24 @@ import {
   type Transcript,
 } from "../../src/core/index.js";
 import { loadTranscript } from "../../src/runtime/log/read-log.js";
-import { sampled } from "../support/sampled.js";
+import { pickSampleCount } from "../support/sample-count.js";
 import { verifies } from "../verifies.js";
 import { createChance } from "./chance.js";
 import { createEventSource } from "./random-events.js";
 import {
-  allows,
-  compacts,
+  allowCall,
+  appendEvent,
+  compactConversation,
   createSession,
-  ends,
-  fails,
-  finishes,
-  happen,
-  prepared,
+  createStartedSession,
+  endRun,
+  failModelCall,
+  finishCall,
+  prepareStep,
+  runStep,
   type Session,
-  start,
-  startedSession,
-  steer,
-  step,
+  startRun,
+  steerRun,
   userMessage,
 } from "./session.js";
 
@@ -51,20 +51,20 @@ test(
   verifies("AGENT-1"),
   async () => {
     let compared = 0;
-    for (let seed = 1; seed <= sampled({ quick: 40, long: 1_000 }); seed += 1) {
+    for (let seed = 1; seed <= pickSampleCount({ quick: 40, long: 1_000 }); seed += 1) {
       const chance = createChance(seed);
       const source = createEventSource(chance);
       const session = createSession();
       for (let count = 0; count < 200; count += 1) {
         session.at += chance.below(200);
-        happen(session, chance.once(50) ? source.any(session) : source.plausible(session));
+        appendEvent(session, chance.oneIn(50) ? source.any(session) : source.plausible(session));
         if (count % 5 !== 0 || session.state.context.readFrom <= 1) continue;
         if (!session.log.some(({ event }) => event.type === "handed_off" && event.messages !== undefined)) continue;
         compared += 1;
         expect(partsOf(await reread(session)), `seed ${seed}, event ${count}`).toEqual(partsOf(session.transcript));
       }
     }
-    expect(compared).toBeGreaterThan(sampled({ quick: 200, long: 5_000 }));
+    expect(compared).toBeGreaterThan(pickSampleCount({ quick: 200, long: 5_000 }));
   },
 );
 
@@ -76,13 +76,13 @@ async function reread({ log, state, blobs }: Session): Promise<Transcript> {
 
 /** A session whose second step hands over, with a list that is chosen from the conversation at that time. */
 function handedOver(listOf: (session: Session) => readonly MessageRef[]): Session {
-  const session = startedSession();
-  step(session, { calls: ["look"] });
-  steer(session, "and quickly");
-  allows(session, 1);
-  finishes(session, 1);
-  step(session, { calls: ["transfer_to_b"] });
-  allows(session, 1, { recover: "rerun", handoff: "b" });
+  const session = createStartedSession();
+  runStep(session, { calls: ["look"] });
+  steerRun(session, "and quickly");
+  allowCall(session, 1);
+  finishCall(session, 1);
+  runStep(session, { calls: ["transfer_to_b"] });
+  allowCall(session, 1, { recover: "rerun", handoff: "b" });
   handOver(session, listOf);
   return session;
 }
@@ -91,7 +91,13 @@ function handOver(session: Session, listOf: (session: Session) => readonly Messa
   const { state } = session;
   if (state.status !== "preparing" || state.for !== "handoff" || state.handoff === undefined)
     throw new Error(state.status);
-  happen(session, { type: "handed_off", runId: state.runId, from: "a", ...state.handoff, messages: listOf(session) });
+  appendEvent(session, {
+    type: "handed_off",
+    runId: state.runId,
+    from: "a",
+    ...state.handoff,
+    messages: listOf(session),
+  });
 }
 
 const placesOf = ({ transcript: { messages, seqs } }: Session) =>
@@ -117,23 +123,23 @@ test(
   "input that is shown after results needs the entry of their calls, which is read too",
   verifies("AGENT-1"),
   async () => {
-    const session = startedSession();
-    step(session, { calls: ["finish"] });
-    steer(session, "and quickly");
-    allows(session, 1);
-    finishes(session, 1, { done: {} });
-    ends(session);
-    start(session, "r2");
-    step(session, { calls: ["transfer_to_b"] });
-    allows(session, 1, { recover: "rerun", handoff: "b" });
+    const session = createStartedSession();
+    runStep(session, { calls: ["finish"] });
+    steerRun(session, "and quickly");
+    allowCall(session, 1);
+    finishCall(session, 1, { done: {} });
+    endRun(session);
+    startRun(session, "r2");
+    runStep(session, { calls: ["transfer_to_b"] });
+    allowCall(session, 1, { recover: "rerun", handoff: "b" });
     handOver(session, ({ transcript: { seqs } }) => [
       [seqs[2] ?? 0, 1, 1],
       ...seqs.slice(-2).map((seq): MessageRef => [seq, 0, 1]),
     ]);
     expect(placesOf(session).map(([role]) => role)).toEqual(["user", "assistant", "tool"]);
-    prepared(session);
-    fails(session, { type: "compact" });
-    compacts(session, compactionRange(session.transcript, session.transcript.seqs[0] ?? 0));
+    prepareStep(session);
+    failModelCall(session, { type: "compact" });
+    compactConversation(session, compactionRange(session.transcript, session.transcript.seqs[0] ?? 0));
     const { context } = session.state;
     expect(context.readFrom).toBe(session.log.find(({ event }) => event.type === "model_finished")?.seq);
     expect(placesOf(session).map(([role]) => role)).toEqual(["user", "user", "assistant", "tool"]);
@@ -142,19 +148,19 @@ test(
 );
 
 test("a prompt that the list leaves out is not known any more", verifies("AGENT-1"), async () => {
-  const session = startedSession();
-  step(session, { text: "half of", finish: "length" });
-  step(session, { text: " it", calls: ["look"] });
+  const session = createStartedSession();
+  runStep(session, { text: "half of", finish: "length" });
+  runStep(session, { text: " it", calls: ["look"] });
   expect(session.transcript.run?.lastPrompt).not.toBeNull();
-  allows(session, 1);
-  finishes(session, 1);
-  step(session, { calls: ["transfer_to_b"] });
-  allows(session, 1, { recover: "rerun", handoff: "b" });
+  allowCall(session, 1);
+  finishCall(session, 1);
+  runStep(session, { calls: ["transfer_to_b"] });
+  allowCall(session, 1, { recover: "rerun", handoff: "b" });
   handOver(session, ({ transcript: { seqs } }) => seqs.slice(-2).map((seq): MessageRef => [seq, 0, 1]));
   expect(placesOf(session).map(([role]) => role)).toEqual(["assistant", "tool"]);
-  prepared(session);
-  fails(session, { type: "compact" });
-  compacts(session, compactionRange(session.transcript, session.transcript.seqs[0] ?? 0));
+  prepareStep(session);
+  failModelCall(session, { type: "compact" });
+  compactConversation(session, compactionRange(session.transcript, session.transcript.seqs[0] ?? 0));
   expect(placesOf(session).map(([role]) => role)).toEqual(["user", "assistant", "tool"]);
   expect(partsOf(await reread(session))).toEqual(partsOf(session.transcript));
 });

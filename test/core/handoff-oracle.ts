@@ -6,14 +6,14 @@ import { check } from "./check.js";
 import type { Session } from "./session.js";
 
 /** Watches the entries of one session. */
-export function watchHandoffs({ transcript }: Session) {
+export function createHandoffWatch({ transcript }: Session) {
   /** The agent that each call of the step would hand over to, in the order of the calls; and how the call ended. */
-  const asked = new Map<string, { readonly to: string; outcome?: string }>();
+  const handoffCalls = new Map<string, { readonly to: string; outcome?: string }>();
   const open = new Set<string>();
   let agent = "";
   let handoffs = 0;
-  let most = 10;
-  const queued = new Map<number, string>();
+  let maxHandoffs = 10;
+  const queuedAgents = new Map<number, string>();
 
   function observe(event: Event, before: State, after: State): void {
     switch (event.type) {
@@ -21,41 +21,41 @@ export function watchHandoffs({ transcript }: Session) {
         agent = event.agent;
         break;
       case "run_queued":
-        if (event.options?.agent !== undefined) queued.set(after.seq, event.options.agent);
+        if (event.options?.agent !== undefined) queuedAgents.set(after.seq, event.options.agent);
         break;
       case "run_started":
-        agent = event.options?.agent ?? queued.get(event.queuedSeq ?? 0) ?? agent;
+        agent = event.options?.agent ?? queuedAgents.get(event.queuedSeq ?? 0) ?? agent;
         handoffs = 0;
-        most = event.limits.maxHandoffs ?? 10;
+        maxHandoffs = event.limits.maxHandoffs ?? 10;
         break;
       case "model_finished":
-        asked.clear();
+        handoffCalls.clear();
         open.clear();
         if (hasCalls(after)) for (const call of after.calls) open.add(call.callKey);
         break;
       case "tool_decided":
-        asked.delete(event.callKey);
+        handoffCalls.delete(event.callKey);
         if ("policy" in event.decision && event.decision.policy.handoff !== undefined)
-          asked.set(event.callKey, { to: event.decision.policy.handoff });
+          handoffCalls.set(event.callKey, { to: event.decision.policy.handoff });
         break;
       case "tool_finished": {
         open.delete(event.callKey);
-        const handoff = asked.get(event.callKey);
+        const handoff = handoffCalls.get(event.callKey);
         if (handoff !== undefined) handoff.outcome = event.outcome;
         if (handoff !== undefined && event.outcome === "ok" && event.causeSeq !== undefined)
           check(
-            [...open].every((key) => asked.has(key)),
+            [...open].every((key) => handoffCalls.has(key)),
             "a handoff is decided while another call of its step is open",
           );
         break;
       }
       case "handed_off": {
         check(open.size === 0, "handed over before all calls of the step were done");
-        const order = [...asked].sort(([a], [b]) => Number(a.split("/").at(-1)) - Number(b.split("/").at(-1)));
+        const order = [...handoffCalls].sort(([a], [b]) => Number(a.split("/").at(-1)) - Number(b.split("/").at(-1)));
         const first = order.find(([, { outcome }]) => outcome === "ok" || outcome === "not_run");
         check(first?.[0] === event.callKey && first[1].outcome === "ok", "a later handoff of the step counts");
         check(first[1].to === event.to && agent === event.from, "handed over to or by another agent");
-        check(handoffs < most, "handed over more often than allowed");
+        check(handoffs < maxHandoffs, "handed over more often than allowed");
         handoffs += 1;
         agent = event.to;
         break;

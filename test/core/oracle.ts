@@ -26,8 +26,8 @@ import {
   transition,
 } from "../../src/core/index.js";
 import { check } from "./check.js";
-import { isWaitingHandoff, watchHandoffs } from "./handoff-oracle.js";
-import { watchEvents } from "./public-event-oracle.js";
+import { createHandoffWatch, isWaitingHandoff } from "./handoff-oracle.js";
+import { createEventWatch } from "./public-event-oracle.js";
 import type { Session } from "./session.js";
 import { watchTranscript } from "./transcript-oracle.js";
 
@@ -74,14 +74,14 @@ export function checkState(state: State): void {
 
 function checkSize(state: Exclude<State, { status: "idle" }>): void {
   const { queue: _, ...rest } = state;
-  const calls = hasCalls(state) ? state.calls.length + state.calls.flatMap(questionsOf).length : 0;
+  const calls = hasCalls(state) ? state.calls.length + state.calls.flatMap(listOpenQuestions).length : 0;
   const size = JSON.stringify(rest).length;
   check(size < 1_500 + 40 * state.interrupted.length + 400 * calls, `the state takes ${size} characters`);
   check(state.interrupted.length <= 64, "too many calls are remembered as interrupted");
 }
 
 /** The open questions of a call's tool. */
-function questionsOf(call: Call) {
+function listOpenQuestions(call: Call) {
   if (call.status === "running") return call.held ?? [];
   return call.status === "asking" ? (call.open ?? []) : [];
 }
@@ -115,19 +115,21 @@ function isAscending(numbers: readonly number[]): boolean {
 }
 
 function checkEffects(state: State): void {
-  const wanted = effects(state);
-  const keys = wanted.map((effect) => effect.key);
+  const wantedEffects = effects(state);
+  const keys = wantedEffects.map((effect) => effect.key);
   check(new Set(keys).size === keys.length, `the keys of effects repeat: ${keys.join(" ")}`);
-  check((dueAt(state) === null) === (wanted.length === 0), "the due time and the effects disagree");
+  check((dueAt(state) === null) === (wantedEffects.length === 0), "the due time and the effects disagree");
   if (isResting(state)) {
     check(
-      wanted.every(({ type }) => type === "notify_parent" || type === "call_after_run_hooks" || isAsked(state, type)),
+      wantedEffects.every(
+        ({ type }) => type === "notify_parent" || type === "call_after_run_hooks" || isCompactionRequested(state, type),
+      ),
       "a session that rests wants something",
     );
     return;
   }
   if (state.stopping !== null) {
-    const types = wanted.map((effect) => (effect.type === "sleep" ? effect.timer : effect.type));
+    const types = wantedEffects.map((effect) => (effect.type === "sleep" ? effect.timer : effect.type));
     check(types.includes("grace"), "a run that stops has no end in sight");
     check(
       types.every((type) => type === "grace" || type === "cancel_child" || type === "tell_parent"),
@@ -135,31 +137,33 @@ function checkEffects(state: State): void {
     );
   } else if (isWaiting(state)) {
     check(
-      wanted.every((effect) => effect.type === "sleep" || effect.type === "tell_parent"),
+      wantedEffects.every((effect) => effect.type === "sleep" || effect.type === "tell_parent"),
       "a session that waits wants more than sleep, and that its parent knows",
     );
   } else {
     check(
-      wanted.some((effect) => effect.type !== "sleep" || effect.timer === "backoff" || effect.timer === "tool_retry"),
+      wantedEffects.some(
+        (effect) => effect.type !== "sleep" || effect.timer === "backoff" || effect.timer === "tool_retry",
+      ),
       `nothing is in flight in '${state.status}'`,
     );
   }
 }
 
 /** A session at rest is compacted if a person asked for it. */
-function isAsked({ compactionAsked }: State, type: Effect["type"]): boolean {
+function isCompactionRequested({ compactionAsked }: State, type: Effect["type"]): boolean {
   return type === "compact" && compactionAsked !== undefined;
 }
 
 function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   const { calls, runId, modelCallIndex, limits, stopping } = state;
-  const at = (...places: Call["status"][]) => calls.filter((call) => places.includes(call.status));
-  check(calls.length > 0 && at("done").length < calls.length, "a step with nothing open goes on");
-  check(at("settling").length === 0, "a call is left settling");
+  const callsIn = (...statuses: Call["status"][]) => calls.filter((call) => statuses.includes(call.status));
+  check(calls.length > 0 && callsIn("done").length < calls.length, "a step with nothing open goes on");
+  check(callsIn("settling").length === 0, "a call is left settling");
   calls.forEach((call, index) => {
     check(call.callKey === `${runId}/${modelCallIndex}/${index + 1}`, `a call is at the wrong place: ${call.callKey}`);
   });
-  const working = calls.filter(
+  const runningCalls = calls.filter(
     (call) => call.status === "running" || (call.status === "waiting" && call.on === "child"),
   );
   const ready = calls.filter((call) => call.status === "ready");
@@ -168,10 +172,12 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
     return "askedAt" in call ? [call.askedAt ?? 0] : [];
   });
   check(askedAt(state) === (asked.length === 0 ? null : Math.min(...asked)), "what is asked is not told, or too late");
-  const outside = calls.filter((call) => call.status === "asking" || (call.status === "waiting" && "askedAt" in call));
-  check(at("running").length <= limits.toolConcurrency, "more calls run than may");
+  const blockedCalls = calls.filter(
+    (call) => call.status === "asking" || (call.status === "waiting" && "askedAt" in call),
+  );
+  check(callsIn("running").length <= limits.toolConcurrency, "more calls run than may");
   for (const call of calls) {
-    const names = questionsOf(call).map(({ step }) => step);
+    const names = listOpenQuestions(call).map(({ step }) => step);
     check(names.length <= 16 && new Set(names).size === names.length, "questions of a tool are too many, or repeat");
     if (call.status === "asking")
       check((call.why === "tool") === names.length > 0, "a tool asks nothing, or without asking");
@@ -181,23 +187,23 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
     surplus.every((call) => call.status === "done"),
     "a call above the limit of its step may run",
   );
-  if (at("running").some((call) => "policy" in call && call.policy.sequential === true))
-    check(at("running").length === 1, "a sequential call does not run alone");
+  if (callsIn("running").some((call) => "policy" in call && call.policy.sequential === true))
+    check(callsIn("running").length === 1, "a sequential call does not run alone");
   if (stopping !== null) {
     check(
-      at("deciding", "ready", "asking", "retrying", "reconciling").length === 0,
+      callsIn("deciding", "ready", "asking", "retrying", "reconciling").length === 0,
       "a run that stops has calls that may start",
     );
     check(state.status === "tool_running", "a run that stops waits for a person");
   } else {
-    const busy = at("deciding", "reconciling", "retrying", "running").length > 0;
+    const busy = callsIn("deciding", "reconciling", "retrying", "running").length > 0;
     check(
-      (state.status === "awaiting_human") === (!busy && outside.length > 0),
+      (state.status === "awaiting_human") === (!busy && blockedCalls.length > 0),
       `'${state.status}' with calls ${calls.map((call) => call.status).join(" ")}`,
     );
-    const forgotten = ready.some((call) => !isWaitingHandoff(call));
-    const before = at("deciding", "reconciling", "retrying").length;
-    if (forgotten) check(working.length + before > 0, "a ready call is forgotten");
+    const hasForgottenCall = ready.some((call) => !isWaitingHandoff(call));
+    const before = callsIn("deciding", "reconciling", "retrying").length;
+    if (hasForgottenCall) check(runningCalls.length + before > 0, "a ready call is forgotten");
     check(
       calls.some((call) => call.status !== "done" && !isWaitingHandoff(call)),
       "a handoff is forgotten",
@@ -205,36 +211,39 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   }
 }
 
-type Counted = Pick<RunState, "modelCallIndex" | "attempt" | "counters" | "waitedMs" | "usage" | "startedAt">;
+type RunProgress = Pick<RunState, "modelCallIndex" | "attempt" | "counters" | "waitedMs" | "usage" | "startedAt">;
 
 /** A child that begins or ceases to wait for a person owes its parent a report, until the run ends or the parent was told. */
 function checkReports(before: State, event: Event, after: State): void {
   const hasParent = after.session?.parent !== undefined;
-  const owes = after.parentUntold !== undefined;
+  const owesReport = after.parentUntold !== undefined;
   check(
-    !owes || (hasParent && !isResting(after)),
+    !owesReport || (hasParent && !isResting(after)),
     "a parent is to be told that there is not, or of a run that is over",
   );
   if (!hasParent || isResting(after)) return;
-  const waited = before.status === "awaiting_human";
-  const changes = waited !== (after.status === "awaiting_human");
-  if (changes) check(after.parentUntold === after.seq, "the parent is not told of a change");
-  if (event.type === "parent_told") check(!owes, "the parent was told, and is to be told the same again");
+  const wasWaiting = before.status === "awaiting_human";
+  const hasChanged = wasWaiting !== (after.status === "awaiting_human");
+  if (hasChanged) check(after.parentUntold === after.seq, "the parent is not told of a change");
+  if (event.type === "parent_told") check(!owesReport, "the parent was told, and is to be told the same again");
   const reports = effects(after).filter((effect) => effect.type === "tell_parent");
-  check(reports.length === (owes ? 1 : 0), "a report that is owed is not wanted");
-  for (const { askedAt: at } of reports)
-    check((at !== null) === (after.status === "awaiting_human"), "the parent is told the contrary");
+  check(reports.length === (owesReport ? 1 : 0), "a report that is owed is not wanted");
+  for (const { askedAt: callsIn } of reports)
+    check((callsIn !== null) === (after.status === "awaiting_human"), "the parent is told the contrary");
 }
 
 /** A session has the title that it was given last. What else changes leaves it alone. */
 function checkTitle(before: State, event: Event, after: State): void {
   if (event.type === "session_created" || event.type === "migrated") return;
-  const given = event.type === "session_changed" ? event.title : undefined;
-  check(after.session?.title === (given ?? before.session?.title), "the session has another title than it was given");
+  const newTitle = event.type === "session_changed" ? event.title : undefined;
+  check(
+    after.session?.title === (newTitle ?? before.session?.title),
+    "the session has another title than it was given",
+  );
 }
 
 /** What may only go up within a run. */
-function checkProgress(before: Counted, after: Counted): void {
+function checkProgress(before: RunProgress, after: RunProgress): void {
   for (const name of Object.keys(before.counters) as (keyof RunState["counters"])[])
     check((after.counters[name] ?? 0) >= (before.counters[name] ?? 0), `${name} went down`);
   for (const name of ["inputTokens", "outputTokens", "costUsd"] as const)
@@ -255,25 +264,25 @@ export type Oracle = {
 /** Watches one session from its start; `session` is the session after what is observed. */
 export function createOracle(session: Session): Oracle {
   const settled = new Set<string>();
-  const calls = watchCalls();
-  const handoffs = watchHandoffs(session);
+  const calls = createCallWatch();
+  const handoffs = createHandoffWatch(session);
   const transcript = watchTranscript(session);
-  const publicEvents = watchEvents();
-  let seen = 0;
+  const publicEvents = createEventWatch();
+  let seenEvents = 0;
 
   function observe(before: State, event: Event, after: State, events: readonly Event[]): void {
     if (after === before) {
       check(events.length === 0, "an event that does not apply is logged");
-      const refused = refusal(before, event);
-      check(refused !== undefined, "nothing says why an event does not apply");
+      const refusalReason = refusal(before, event);
+      check(refusalReason !== undefined, "nothing says why an event does not apply");
       check(
-        refused.message.includes(`'${event.type}'`) && refused.message.includes(`'${before.status}'`),
+        refusalReason.message.includes(`'${event.type}'`) && refusalReason.message.includes(`'${before.status}'`),
         "a refusal names neither event nor state",
       );
       return;
     }
     check(refusal(before, event) === undefined, "an event that applies is refused");
-    for (const effect of effects(before)) if (settles(effect, event, before)) settled.add(effect.key);
+    for (const effect of effects(before)) if (settlesEffect(effect, event, before)) settled.add(effect.key);
     let folded = before;
     for (const one of events) {
       const next = transition(folded, one);
@@ -290,8 +299,8 @@ export function createOracle(session: Session): Oracle {
     for (const { key } of effects(after)) check(!settled.has(key), `${key} settled and is wanted again`);
     calls.checkWanted(effects(after));
     transcript.observe(after, events);
-    publicEvents.observe(session.events.slice(seen), before, after);
-    seen = session.events.length;
+    publicEvents.observe(session.events.slice(seenEvents), before, after);
+    seenEvents = session.events.length;
   }
 
   function conclude(): void {
@@ -306,7 +315,7 @@ export function createOracle(session: Session): Oracle {
 const settlesCall: ReadonlySet<string> = new Set(["tool_finished", "tool_waiting", "tool_failed", "tool_asked"]);
 
 /** Whether an event is what an effect comes to. */
-function settles(effect: Effect, event: Event, before: State): boolean {
+function settlesEffect(effect: Effect, event: Event, before: State): boolean {
   switch (effect.type) {
     case "prepare":
       return event.type === "prepared" || event.type === "compaction_started";
@@ -344,27 +353,36 @@ function settles(effect: Effect, event: Event, before: State): boolean {
 }
 
 /** A call fails as often as its policy allows, each time in another attempt, and waits before the next one. */
-function callOf(state: State, callKey: string): Call | undefined {
+function findCall(state: State, callKey: string): Call | undefined {
   return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
 }
 
 function checkFailure(event: EventOf<"tool_failed">, before: State, after: State): void {
-  const was = callOf(before, event.callKey);
-  const now = callOf(after, event.callKey);
-  check(was?.status === "running" && was.attempt === event.attempt, "an attempt fails that is not under way");
-  const failures = (was.failures ?? 0) + 1;
-  check(failures < (was.policy.retry?.attempts ?? 0), "a call is tried more often than it may be");
-  if (now?.status !== "retrying") {
+  const callBefore = findCall(before, event.callKey);
+  const callAfter = findCall(after, event.callKey);
+  check(
+    callBefore?.status === "running" && callBefore.attempt === event.attempt,
+    "an attempt fails that is not under way",
+  );
+  const failures = (callBefore.failures ?? 0) + 1;
+  check(failures < (callBefore.policy.retry?.attempts ?? 0), "a call is tried more often than it may be");
+  if (callAfter?.status !== "retrying") {
     const isEnding =
       ("stopping" in before && before.stopping !== null) || ("doneSeq" in before && before.doneSeq !== null);
-    check(isEnding && (now === undefined || now.status === "settling"), "a call that failed is not tried again");
+    check(
+      isEnding && (callAfter === undefined || callAfter.status === "settling"),
+      "a call that failed is not tried again",
+    );
     return;
   }
-  check(now.failures === failures && now.until === event.at + event.retryInMs, "a failed call waits wrongly");
+  check(
+    callAfter.failures === failures && callAfter.until === event.at + event.retryInMs,
+    "a failed call waits wrongly",
+  );
 }
 
 /** Each call has one result, before its step ends, and is never run after it, nor before it is approved. */
-function watchCalls() {
+function createCallWatch() {
   const open = new Map<string, "free" | "asked">();
   const finished = new Set<string>();
   const steps = new Set<string>();
@@ -436,8 +454,8 @@ function watchCalls() {
     if (!hasCalls(after)) check(open.size === 0, `the step ended without results for ${[...open.keys()].join(" ")}`);
   }
 
-  function checkWanted(wanted: readonly Effect[]): void {
-    for (const effect of wanted) {
+  function checkWanted(wantedEffects: readonly Effect[]): void {
+    for (const effect of wantedEffects) {
       if (!("callKey" in effect) || effect.callKey === undefined) continue;
       check(!finished.has(effect.callKey), `the call ${effect.callKey} is worked on after its result`);
       if (effect.type === "run_tool")

@@ -14,14 +14,14 @@ import {
   type State,
   transition,
 } from "../../src/core/index.js";
-import { copyTranscript } from "../../src/core/transcript/copy.js";
+import { copyTranscript } from "../../src/core/transcript/copy-transcript.js";
 import { loadTranscript } from "../../src/runtime/log/read-log.js";
 import { verifies } from "../verifies.js";
 import { randomSessions } from "./random-sessions.js";
-import { limits, type Session, userMessage } from "./session.js";
+import { type Session, testLimits, userMessage } from "./session.js";
 
 /** What a holder fills in; these messages say it themselves. */
-const defaults = { limits, model: "m" };
+const defaults = { limits: testLimits, model: "m" };
 
 const sessions = randomSessions(120).map(({ session }) => session);
 
@@ -124,7 +124,7 @@ function messagesFor({ state, log }: Session): fc.Arbitrary<InboxMessage> {
   const runIds = ["new", "r1", ...log.flatMap(({ event }) => ("runId" in event ? [event.runId] : [])).slice(-2)];
   const callKey = fc.constantFrom(...keys);
   const runId = fc.constantFrom(...runIds);
-  const input = { input: [userMessage("x")], limits, session: { agent: "a", model: "m" } };
+  const input = { input: [userMessage("x")], limits: testLimits, session: { agent: "a", model: "m" } };
   const body = fc.oneof<fc.Arbitrary<InboxBody>[]>(
     fc
       .record({ mode: fc.constantFrom("queue", "steer"), runId })

@@ -16,12 +16,12 @@ export function randomPatch({ state, at }: Pick<Session, "state" | "at">): DataP
 }
 
 /** What a call says of its changes: mostly nothing. */
-export function changesOf(session: Pick<Session, "state" | "at">): { readonly data?: DataPatch } {
-  return createChance(3 * session.state.seq + session.at).once(3) ? { data: randomPatch(session) } : {};
+export function randomChanges(session: Pick<Session, "state" | "at">): { readonly data?: DataPatch } {
+  return createChance(3 * session.state.seq + session.at).oneIn(3) ? { data: randomPatch(session) } : {};
 }
 
 /** The blob with the data as it stands, if there is any. */
-export function blobOfData({ transcript: { data }, blobs }: Session): { readonly dataBlob?: string } {
+export function storeDataBlob({ transcript: { data }, blobs }: Session): { readonly dataBlob?: string } {
   if (Object.keys(data).length === 0) return {};
   const bytes = new TextEncoder().encode(JSON.stringify(data));
   const dataBlob = createHash("sha256").update(bytes).digest("hex");

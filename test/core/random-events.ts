@@ -19,12 +19,12 @@ import {
   reasons,
   type State,
 } from "../../src/core/index.js";
-import { referencesTo } from "../../src/core/transcript/message-references.js";
+import { createReferences } from "../../src/core/transcript/message-references.js";
 import { type Chance, createChance } from "./chance.js";
-import { blobOfData, changesOf, randomPatch } from "./random-data.js";
-import { namedSources } from "./random-sources.js";
+import { randomChanges, randomPatch, storeDataBlob } from "./random-data.js";
+import { createNamedSources } from "./random-sources.js";
 import {
-  afterFailure,
+  randomAfterFailure,
   randomAnswer,
   randomDecision,
   randomLimits,
@@ -43,139 +43,139 @@ export type EventSource = {
 
 export function createEventSource(chance: Chance): EventSource {
   let runs = 0;
-  const newRun = () => {
+  const createRunId = () => {
     runs += 1;
     return `r${runs}`;
   };
   return {
-    plausible: (session) => plausible(session, chance, newRun),
-    any: (session) => any(session, chance, newRun),
+    plausible: (session) => plausible(session, chance, createRunId),
+    any: (session) => any(session, chance, createRunId),
   };
 }
 
-function plausible(session: Session, chance: Chance, newRun: () => string): EventBody {
+function plausible(session: Session, chance: Chance, createRunId: () => string): EventBody {
   const { state } = session;
-  if (state.session !== null && state.status === "idle" && chance.once(2)) return history(chance);
+  if (state.session !== null && state.status === "idle" && chance.oneIn(2)) return createHistoryAdded(chance);
   if (state.session === null)
-    return chance.once(6) ? { type: "migrated", from: 0, state: { ...state } } : created(chance);
-  const inside = settlements(session, chance);
-  const [first, ...rest] = inside;
-  if (first !== undefined && !chance.once(isResting(state) ? 2 : 8)) return chance.pick([first, ...rest]);
-  return fromOutside(session, chance, newRun);
+    return chance.oneIn(6) ? { type: "migrated", from: 0, state: { ...state } } : createSessionCreated(chance);
+  const settling = listSettlements(session, chance);
+  const [first, ...rest] = settling;
+  if (first !== undefined && !chance.oneIn(isResting(state) ? 2 : 8)) return chance.pick([first, ...rest]);
+  return drawOutsideEvent(session, chance, createRunId);
 }
 
 /** A conversation from elsewhere; its ids may be those of later calls. */
-function history(chance: Chance): EventBody {
+function createHistoryAdded(chance: Chance): EventBody {
   const call = { toolCallId: chance.pick(["c1", "c2"]), name: "look" } as const;
   const step: readonly Message[] = [
     { role: "assistant", parts: [{ type: "tool_call", ...call, input: {} }] },
     { role: "tool", parts: [{ type: "tool_result", ...call, output: { type: "text", text: "seen" } }] },
   ];
   const said: Message = { role: "assistant", parts: [{ type: "text", text: "earlier answer" }] };
-  const messages = [userMessage("earlier"), ...(chance.once(2) ? step : []), said];
+  const messages = [userMessage("earlier"), ...(chance.oneIn(2) ? step : []), said];
   return { type: "history_added", messages, source: chance.pick(["pawl", "model_messages", "ui_messages"]) };
 }
 
-function created(chance: Chance): EventBody {
-  const child = chance.once(3) ? { parent: { sessionId: "p", callKey: "r0/1/1" }, top: "p" } : {};
+function createSessionCreated(chance: Chance): EventBody {
+  const child = chance.oneIn(3) ? { parent: { sessionId: "p", callKey: "r0/1/1" }, top: "p" } : {};
   return { type: "session_created", v: formatVersion, agent: "a", model: "m", title: "t", ...child };
 }
 
-function fromOutside(session: Session, chance: Chance, newRun: () => string): EventBody {
+function drawOutsideEvent(session: Session, chance: Chance, createRunId: () => string): EventBody {
   const { state } = session;
   const runId = state.status === "idle" ? "r0" : state.runId;
-  const mayStart = isResting(state) && !("parentNotificationPending" in state) && !("afterRunHooksPending" in state);
-  if (mayStart && !chance.once(4)) return runStarted(session, chance, newRun);
-  const late = state.interrupted[0];
-  if (late !== undefined && chance.once(3))
+  const canStart = isResting(state) && !("parentNotificationPending" in state) && !("afterRunHooksPending" in state);
+  if (canStart && !chance.oneIn(4)) return createRunStarted(session, chance, createRunId);
+  const lateCallKey = state.interrupted[0];
+  if (lateCallKey !== undefined && chance.oneIn(3))
     return {
       type: "late_result",
-      callKey: late,
+      callKey: lateCallKey,
       outcome: "ok",
       output: { type: "text", text: "late" },
       ...cut(state),
     };
-  if (isResting(state) && redacts(session)) return { type: "content_redacted", entries: [1], by: "ada" };
-  if (renames(session)) return { type: "session_changed", title: `title ${state.seq}`, by: "ada" };
-  if (asks(session)) return { type: "compaction_requested", keep: "the plan", by: "ada" };
+  if (isResting(state) && redactsContent(session)) return { type: "content_redacted", entries: [1], by: "ada" };
+  if (changesTitle(session)) return { type: "session_changed", title: `title ${state.seq}`, by: "ada" };
+  if (requestsCompaction(session)) return { type: "compaction_requested", keep: "the plan", by: "ada" };
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
     () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted", by: "ada" }),
     () => ({ type: "data_changed", patch: randomPatch(session), by: "anna" }),
     () => ({
       type: "run_queued",
-      runId: newRun(),
+      runId: createRunId(),
       limits: randomLimits(chance),
       input: [userMessage("queued")],
-      ...beginning(chance),
+      ...drawRunOptions(chance),
     }),
-    () => ({ type: "abort_requested", runId: chance.once(2) ? runId : (queuedRun(state)?.runId ?? runId) }),
+    () => ({ type: "abort_requested", runId: chance.oneIn(2) ? runId : (findQueuedRun(state)?.runId ?? runId) }),
     () => ({ type: "restarted", runId, holder: "o" }),
     () => ({ type: "restarted", runId, holder: "o" }),
   ])();
 }
 
 /** A chance of its own: what a seed draws otherwise stays as it is. */
-function asks({ state, at }: Session): boolean {
-  return createChance(state.seq + 31 * at).once(6);
+function requestsCompaction({ state, at }: Session): boolean {
+  return createChance(state.seq + 31 * at).oneIn(6);
 }
 
-function renames({ state, at }: Session): boolean {
-  return createChance(state.seq + 37 * at).once(9);
+function changesTitle({ state, at }: Session): boolean {
+  return createChance(state.seq + 37 * at).oneIn(9);
 }
 
-function redacts({ state, at }: Session): boolean {
-  return createChance(state.seq + 41 * at).once(9);
+function redactsContent({ state, at }: Session): boolean {
+  return createChance(state.seq + 41 * at).oneIn(9);
 }
 
-function runStarted({ state }: Session, chance: Chance, newRun: () => string): EventBody {
-  const queued = queuedRun(state);
-  if (queued !== undefined && chance.once(2))
+function createRunStarted({ state }: Session, chance: Chance, createRunId: () => string): EventBody {
+  const queued = findQueuedRun(state);
+  if (queued !== undefined && chance.oneIn(2))
     return { type: "run_started", runId: queued.runId, limits: queued.limits, queuedSeq: queued.seq };
   const input = [userMessage("run")];
-  return { type: "run_started", runId: newRun(), limits: randomLimits(chance), input, ...beginning(chance) };
+  return { type: "run_started", runId: createRunId(), limits: randomLimits(chance), input, ...drawRunOptions(chance) };
 }
 
-function beginning(chance: Chance) {
-  if (!chance.once(4)) return {};
+function drawRunOptions(chance: Chance) {
+  if (!chance.oneIn(4)) return {};
   return { options: { agent: chance.pick(["a", "b"]), systemPrompt: "another", interactive: false }, by: "ada" };
 }
 
-function queuedRun(state: State) {
+function findQueuedRun(state: State) {
   return state.queue.find((queued) => queued.kind === "run");
 }
 
 /** What the effects that are wanted, and the calls that are open, could settle with. */
-function settlements(session: Session, chance: Chance): readonly EventBody[] {
+function listSettlements(session: Session, chance: Chance): readonly EventBody[] {
   const { state } = session;
   const events = effects(state)
-    .filter((effect) => effect.type !== "sleep" || chance.once(5))
-    .map((effect) => settlement(effect, session, chance));
-  if (hasCalls(state)) for (const call of state.calls) events.push(...fromCall(call, state.runId, state, chance));
-  if (state.status === "model_running" && state.stopping !== null) events.push(modelEvent(state, chance));
+    .filter((effect) => effect.type !== "sleep" || chance.oneIn(5))
+    .map((effect) => createSettlement(effect, session, chance));
+  if (hasCalls(state)) for (const call of state.calls) events.push(...listCallEvents(call, state.runId, state, chance));
+  if (state.status === "model_running" && state.stopping !== null) events.push(createModelEvent(state, chance));
   return events;
 }
 
-function settlement(effect: Effect, session: Session, chance: Chance): EventBody {
+function createSettlement(effect: Effect, session: Session, chance: Chance): EventBody {
   const { state } = session;
   const { runId } = effect;
   switch (effect.type) {
     case "prepare":
-      return preparation(session, chance);
+      return createPrepared(session, chance);
     case "compact":
-      return compaction(session, chance);
+      return createCompacted(session, chance);
     case "call_model":
-      return modelEvent(state, chance);
+      return createModelEvent(state, chance);
     case "hand_over":
-      return handover(session, chance);
+      return createHandover(session, chance);
     case "finish":
-      return finishing(session, chance);
+      return createFinishing(session, chance);
     case "decide":
       return { type: "tool_decided", runId, callKey: effect.callKey, decision: randomDecision(session, chance) };
     case "run_tool":
-      return chance.once(3) ? toolStep(effect, session, chance) : toolOutcome(effect, session, chance);
+      return chance.oneIn(3) ? createToolStep(effect, session, chance) : createToolOutcome(effect, session, chance);
     case "reconcile":
-      return reconciliation(effect, session, chance);
+      return createReconciliation(effect, session, chance);
     case "sleep": {
       const { timer, callKey, attempt, questionId } = effect;
       return {
@@ -202,83 +202,92 @@ function settlement(effect: Effect, session: Session, chance: Chance): EventBody
   }
 }
 
-function handover(session: Session, chance: Chance): EventBody {
+function createHandover(session: Session, chance: Chance): EventBody {
   const { state } = session;
   if (state.status === "idle" || !("handoff" in state) || state.handoff === undefined)
     return any(session, chance, () => "r0");
   const { runId, modelCallIndex, handoff } = state;
-  if (chance.once(10))
-    return { type: "run_finished", runId, reason: "hook_failed", modelCallIndex, ...leaving(chance) };
-  const hooks = chance.once(3)
+  if (chance.oneIn(10))
+    return { type: "run_finished", runId, reason: "hook_failed", modelCallIndex, ...drawAfterRunHooks(chance) };
+  const hooks = chance.oneIn(3)
     ? { hooks: [{ name: `h${state.seq}`, hook: "afterStep", ms: 1, outcome: "ok" }] as const }
     : {};
   const from = state.session?.agent ?? "";
-  return { type: "handed_off", runId, ...handoff, from, ...filtered(session, chance), ...hooks };
+  return { type: "handed_off", runId, ...handoff, from, ...drawFilteredMessages(session, chance), ...hooks };
 }
 
 /** What a filter leaves of the conversation: some turns of it, some in other words, and something in front. */
-function filtered({ transcript }: Session, chance: Chance): { readonly messages?: readonly MessageRef[] } {
-  if (chance.once(2)) return {};
+function drawFilteredMessages({ transcript }: Session, chance: Chance): { readonly messages?: readonly MessageRef[] } {
+  if (chance.oneIn(2)) return {};
   const { messages, seqs } = transcript;
-  const list: Message[] = chance.once(3) ? [userMessage("in front")] : [];
+  const list: Message[] = chance.oneIn(3) ? [userMessage("in front")] : [];
   const owners = new Map<Message, number>();
   for (let index = 0; index < messages.length; index += 1) {
     const message = messages[index] as Message;
     const turn = [message];
     if (messages[index + 1]?.role === "tool") turn.push(messages[++index] as Message);
     // A list ends with the results of the step, as the conversation does.
-    if (index < messages.length - 1 && chance.once(3)) continue;
-    if (message.role !== "user" || !chance.once(4)) list.push(...turn);
+    if (index < messages.length - 1 && chance.oneIn(3)) continue;
+    if (message.role !== "user" || !chance.oneIn(4)) list.push(...turn);
     else {
       const said = userMessage("in other words");
       list.push(said);
-      if (chance.once(2)) owners.set(said, seqs[index] ?? 0);
+      if (chance.oneIn(2)) owners.set(said, seqs[index] ?? 0);
     }
   }
   const keep = (message: Message) => (owners.has(message) ? { message, seq: owners.get(message) ?? 0 } : { message });
-  return { messages: referencesTo(list, { messages, seqs }, keep, { acrossEntries: false }) };
+  return { messages: createReferences(list, { messages, seqs }, keep, { acrossEntries: false }) };
 }
 
-function preparation(session: Session, chance: Chance): EventBody {
+function createPrepared(session: Session, chance: Chance): EventBody {
   const { state } = session;
   if (state.status !== "preparing" || state.for === "finish" || state.for === "handoff")
     return any(session, chance, () => "r0");
   const { runId, modelCallIndex, purpose } = state;
-  if (state.for === "compaction") return compaction(session, chance);
-  if (chance.once(6)) return { type: "compaction_started", runId, modelCallIndex };
-  if (chance.once(40)) return { type: "run_finished", runId, reason: "refused", modelCallIndex, ...leaving(chance) };
-  if (state.counters.totalSteps > 0 && chance.once(20)) {
+  if (state.for === "compaction") return createCompacted(session, chance);
+  if (chance.oneIn(6)) return { type: "compaction_started", runId, modelCallIndex };
+  if (chance.oneIn(40))
+    return { type: "run_finished", runId, reason: "refused", modelCallIndex, ...drawAfterRunHooks(chance) };
+  if (state.counters.totalSteps > 0 && chance.oneIn(20)) {
     const condition = `stepCount(${state.counters.totalSteps})`;
-    return { type: "run_finished", runId, reason: "stop_condition", condition, modelCallIndex, ...leaving(chance) };
+    return {
+      type: "run_finished",
+      runId,
+      reason: "stop_condition",
+      condition,
+      modelCallIndex,
+      ...drawAfterRunHooks(chance),
+    };
   }
   const call = { type: "prepared", runId, modelCallIndex, contextSeq: state.seq, purpose } as const;
   // A chance of its own: the sessions that a seed draws stay as they are.
-  const own = createChance(state.seq + session.at);
+  const ownChance = createChance(state.seq + session.at);
   return {
     ...call,
-    ...(own.once(4) ? { messages: randomReferences(session, own) } : {}),
-    ...(own.once(4) ? { model: own.pick(["fast", "smart"]) } : {}),
-    ...(own.once(4) ? { settings: own.once(3) ? null : { temperature: own.below(2) } } : {}),
-    ...namedSources(session, runId),
+    ...(ownChance.oneIn(4) ? { messages: randomReferences(session, ownChance) } : {}),
+    ...(ownChance.oneIn(4) ? { model: ownChance.pick(["fast", "smart"]) } : {}),
+    ...(ownChance.oneIn(4) ? { settings: ownChance.oneIn(3) ? null : { temperature: ownChance.below(2) } } : {}),
+    ...createNamedSources(session, runId),
   };
 }
 
-function compaction(session: Session, chance: Chance): EventBody {
+function createCompacted(session: Session, chance: Chance): EventBody {
   const { state, transcript } = session;
-  const ofRun = isResting(state) ? {} : { runId: state.runId };
-  if (chance.once(4)) return { type: "compacted", ...ofRun, usage: { inputTokens: 3, outputTokens: 1, partial: true } };
+  const runFields = isResting(state) ? {} : { runId: state.runId };
+  if (chance.oneIn(4))
+    return { type: "compacted", ...runFields, usage: { inputTokens: 3, outputTokens: 1, partial: true } };
   const cut = chance.below(transcript.seqs.length + 1);
   const from = transcript.seqs[cut] ?? state.seq + 1;
-  const retained = chance.once(2) ? {} : { retained: ["kept"] };
-  const counted = { tokensBefore: 9, tokensAfter: 3 };
+  const retained = chance.oneIn(2) ? {} : { retained: ["kept"] };
+  const tokenCounts = { tokensBefore: 9, tokensAfter: 3 };
   return {
     type: "compacted",
-    ...ofRun,
+    ...runFields,
     ...compactionRange(transcript, from),
     summary: "summary",
     ...retained,
-    ...counted,
-    ...blobOfData(session),
+    ...tokenCounts,
+    ...storeDataBlob(session),
     ...(transcript.sources === null
       ? {}
       : { sources: { runId: transcript.sources.runId, list: transcript.sources.list } }),
@@ -288,61 +297,67 @@ function compaction(session: Session, chance: Chance): EventBody {
 const wholeReasons = ["stop", "tool-calls", "other"] as const;
 const cutReasons = ["length", "content-filter", "error"] as const;
 
-function modelEvent(state: State, chance: Chance): EventBody {
+function createModelEvent(state: State, chance: Chance): EventBody {
   if (state.status === "idle") return { type: "steered", input: [], source: "user" };
   const { runId, modelCallIndex, attempt } = state;
   const at = { runId, modelCallIndex, attempt, model: "m", timing: { startedAt: 1, durationMs: 1 } };
-  const cost = chance.once(3) ? {} : { costUsd: chance.below(4) / 4 };
-  const usage = chance.once(5) ? {} : { inputTokens: chance.below(20), outputTokens: chance.below(20), ...cost };
-  if (chance.once(6))
+  const cost = chance.oneIn(3) ? {} : { costUsd: chance.below(4) / 4 };
+  const usage = chance.oneIn(5) ? {} : { inputTokens: chance.below(20), outputTokens: chance.below(20), ...cost };
+  if (chance.oneIn(6))
     return {
       type: "model_failed",
       ...at,
       failure: { kind: chance.pick(["overloaded", "network", "cancelled"]), message: "no" },
-      next: afterFailure(chance),
-      ...(chance.once(3) ? { partial: { text: "as far as it came" } } : {}),
-      ...(chance.once(2) ? { usage: { ...usage, partial: true } } : {}),
-      ...tripped(state),
+      next: randomAfterFailure(chance),
+      ...(chance.oneIn(3) ? { partial: { text: "as far as it came" } } : {}),
+      ...(chance.oneIn(2) ? { usage: { ...usage, partial: true } } : {}),
+      ...drawTrip(state),
     };
-  const unified = chance.pick(chance.once(6) ? cutReasons : wholeReasons);
+  const unified = chance.pick(chance.oneIn(6) ? cutReasons : wholeReasons);
   return {
     type: "model_finished",
     ...at,
     message: { role: "assistant", parts: randomParts(chance) },
-    finishReason: chance.once(8) ? { unified, raw: "pause_turn" } : { unified },
-    ...(chance.once(6) ? { ending: chance.pick(["complete", "unclear"]) } : {}),
+    finishReason: chance.oneIn(8) ? { unified, raw: "pause_turn" } : { unified },
+    ...(chance.oneIn(6) ? { ending: chance.pick(["complete", "unclear"]) } : {}),
     usage,
   };
 }
 
 /** A guard may have ended the call. */
-function tripped({ seq }: State): Partial<Extract<EventBody, { readonly type: "model_failed" }>> {
+function drawTrip({ seq }: State): Partial<Extract<EventBody, { readonly type: "model_failed" }>> {
   if (seq % 6 !== 0) return {};
   const reason = seq % 12 === 0 ? "refused" : "output_refused";
   const failure = { kind: "cancelled", code: "guard_tripped", message: "no" } as const;
   return { failure, next: { type: "give_up", reason } };
 }
 
-function finishing({ state, transcript }: Session, chance: Chance): EventBody {
+function createFinishing({ state, transcript }: Session, chance: Chance): EventBody {
   if (state.status !== "preparing" || state.for !== "finish")
     return { type: "steered", input: [], source: "before_stop" };
-  if (chance.once(3))
+  if (chance.oneIn(3))
     return { type: "steered", input: [userMessage("not yet")], source: chance.pick(["before_stop", "output"]) };
-  if (chance.once(5)) {
+  if (chance.oneIn(5)) {
     const refusedSeq = transcript.run?.answerSeq ?? state.seq;
-    return { type: "run_finished", runId: state.runId, reason: "output_refused", refusedSeq, ...leaving(chance) };
+    return {
+      type: "run_finished",
+      runId: state.runId,
+      reason: "output_refused",
+      refusedSeq,
+      ...drawAfterRunHooks(chance),
+    };
   }
   return {
     type: "run_finished",
     runId: state.runId,
-    reason: chance.once(4) ? chance.pick(["invalid_output", "aborted"]) : state.reason,
-    ...leaving(chance),
+    reason: chance.oneIn(4) ? chance.pick(["invalid_output", "aborted"]) : state.reason,
+    ...drawAfterRunHooks(chance),
   };
 }
 
 /** There are hooks that come after the run. */
-function leaving(chance: Chance): { readonly afterRunHooksPending?: true } {
-  return chance.once(2) ? { afterRunHooksPending: true } : {};
+function drawAfterRunHooks(chance: Chance): { readonly afterRunHooksPending?: true } {
+  return chance.oneIn(2) ? { afterRunHooksPending: true } : {};
 }
 
 /** A limit may have ended a child. */
@@ -350,9 +365,9 @@ function cut({ seq }: State): { readonly cut?: "max_steps" } {
   return seq % 4 === 0 ? { cut: "max_steps" } : {};
 }
 
-type OfCall = { readonly runId: string; readonly callKey: string; readonly attempt: number };
+type CallAttempt = { readonly runId: string; readonly callKey: string; readonly attempt: number };
 
-function toolFailure({ runId, callKey, attempt }: OfCall, chance: Chance): EventBody {
+function createToolFailure({ runId, callKey, attempt }: CallAttempt, chance: Chance): EventBody {
   return {
     type: "tool_failed",
     runId,
@@ -364,14 +379,14 @@ function toolFailure({ runId, callKey, attempt }: OfCall, chance: Chance): Event
   };
 }
 
-function toolOutcome(
-  { runId, callKey, attempt }: OfCall,
+function createToolOutcome(
+  { runId, callKey, attempt }: CallAttempt,
   session: Pick<Session, "state" | "at">,
   chance: Chance,
 ): EventBody {
-  if (chance.once(3)) return toolFailure({ runId, callKey, attempt }, chance);
-  if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "external" };
-  if (chance.once(8)) return { type: "tool_waiting", runId, callKey, on: "child", childId: `child of ${callKey}` };
+  if (chance.oneIn(3)) return createToolFailure({ runId, callKey, attempt }, chance);
+  if (chance.oneIn(8)) return { type: "tool_waiting", runId, callKey, on: "external" };
+  if (chance.oneIn(8)) return { type: "tool_waiting", runId, callKey, on: "child", childId: `child of ${callKey}` };
   const outcome = chance.pick<CallOutcome>(["ok", "ok", "ok", "error", "aborted"]);
   return {
     type: "tool_finished",
@@ -381,20 +396,20 @@ function toolOutcome(
     outcome,
     output: { type: "text", text: "out" },
     timing: { startedAt: 1, durationMs: 1 },
-    ...(chance.once(12) ? { done: chance.once(2) ? {} : { message: "done" } } : {}),
-    ...changesOf(session),
+    ...(chance.oneIn(12) ? { done: chance.oneIn(2) ? {} : { message: "done" } } : {}),
+    ...randomChanges(session),
   };
 }
 
 /** What a tool does durably while it runs, mostly under names that are its own. */
-function toolStep(
-  { runId, callKey, attempt }: OfCall,
+function createToolStep(
+  { runId, callKey, attempt }: CallAttempt,
   session: Pick<Session, "state" | "at">,
   chance: Chance,
 ): EventBody {
   const { state, at } = session;
-  const step = chance.once(8) ? "again" : `s${state.seq}`;
-  const core = { runId, callKey, attempt: chance.once(8) ? attempt - 1 : attempt, step };
+  const step = chance.oneIn(8) ? "again" : `s${state.seq}`;
+  const core = { runId, callKey, attempt: chance.oneIn(8) ? attempt - 1 : attempt, step };
   const timing = { startedAt: 1, durationMs: 1 };
   const event = chance.pick<() => EventBody>([
     () => ({ type: "tool_step_started", ...core }),
@@ -404,7 +419,7 @@ function toolStep(
       outcome: "ok",
       value: { n: state.seq },
       timing,
-      ...changesOf(session),
+      ...randomChanges(session),
     }),
     () => ({ type: "tool_step_finished", ...core, outcome: "ok", timing, tries: 2 }),
     () => ({
@@ -414,35 +429,39 @@ function toolStep(
       fault: { code: "step_failed", message: "no", retryable: false },
       timing,
     }),
-    () => ({ type: "tool_asked", ...core, message: "Which?", ...(chance.once(2) ? { expiresAt: at + 50 } : {}) }),
-    () => ({ type: "tool_asked", ...core, message: "Which?", schema: { type: "string" }, ...changesOf(session) }),
+    () => ({ type: "tool_asked", ...core, message: "Which?", ...(chance.oneIn(2) ? { expiresAt: at + 50 } : {}) }),
+    () => ({ type: "tool_asked", ...core, message: "Which?", schema: { type: "string" }, ...randomChanges(session) }),
   ])();
-  return mayHold(event, { state, at });
+  return holdSometimes(event, { state, at });
 }
 
 /** A chance of its own, so that the sessions that a seed draws stay as they are: the tool may go on with its question. */
-function mayHold(event: EventBody, { state, at }: Pick<Session, "state" | "at">): EventBody {
-  const isHeld = event.type === "tool_asked" && createChance(state.seq + at).once(3);
+function holdSometimes(event: EventBody, { state, at }: Pick<Session, "state" | "at">): EventBody {
+  const isHeld = event.type === "tool_asked" && createChance(state.seq + at).oneIn(3);
   return isHeld ? { ...event, held: true } : event;
 }
 
 /** What a child said: mostly in the order of its log, and sometimes late. */
-function childReport({ runId, callKey }: Pick<OfCall, "runId" | "callKey">, { seq }: State, chance: Chance): EventBody {
-  const childSeq = chance.once(4) ? chance.below(seq + 1) : seq + 1;
-  const askedAt = chance.once(2) ? null : 1_000 + seq;
+function createChildReport(
+  { runId, callKey }: Pick<CallAttempt, "runId" | "callKey">,
+  { seq }: State,
+  chance: Chance,
+): EventBody {
+  const childSeq = chance.oneIn(4) ? chance.below(seq + 1) : seq + 1;
+  const askedAt = chance.oneIn(2) ? null : 1_000 + seq;
   return { type: "child_waiting", runId, callKey, childId: `child of ${callKey}`, askedAt, childSeq };
 }
 
-function reconciliation({ runId, callKey, attempt }: OfCall, session: Session, chance: Chance): EventBody {
-  if (chance.once(2)) return { type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) };
+function createReconciliation({ runId, callKey, attempt }: CallAttempt, session: Session, chance: Chance): EventBody {
+  if (chance.oneIn(2)) return { type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) };
   return { type: "tool_finished", runId, callKey, attempt, outcome: "ok", output: { type: "text", text: "found" } };
 }
 
-function fromCall(call: Call, runId: string, state: State, chance: Chance): readonly EventBody[] {
+function listCallEvents(call: Call, runId: string, state: State, chance: Chance): readonly EventBody[] {
   const { callKey } = call;
   switch (call.status) {
     case "asking":
-      if (call.why === "tool") return toolQuestion(call, runId, state, chance);
+      if (call.why === "tool") return listAnswersToTool(call, runId, state, chance);
       return [
         {
           type: "answered",
@@ -450,20 +469,20 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
           callKey,
           answerId: `a${state.seq}`,
           answer: randomAnswer(chance),
-          ...(chance.once(3) ? { inputHash: call.inputHash ?? "other" } : {}),
+          ...(chance.oneIn(3) ? { inputHash: call.inputHash ?? "other" } : {}),
         },
       ];
     case "running":
       return [
-        ...(call.held === undefined ? [] : toolQuestion(call, runId, state, chance)),
+        ...(call.held === undefined ? [] : listAnswersToTool(call, runId, state, chance)),
         ...(state.status === "tool_running" && state.stopping !== null
-          ? [toolOutcome({ runId, callKey, attempt: call.attempt }, { state, at: 0 }, chance)]
+          ? [createToolOutcome({ runId, callKey, attempt: call.attempt }, { state, at: 0 }, chance)]
           : []),
-        ...(chance.once(6) ? [childReport({ runId, callKey }, state, chance)] : []),
+        ...(chance.oneIn(6) ? [createChildReport({ runId, callKey }, state, chance)] : []),
       ];
     case "waiting":
       return [
-        ...(call.on === "child" ? [childReport({ runId, callKey }, state, chance)] : []),
+        ...(call.on === "child" ? [createChildReport({ runId, callKey }, state, chance)] : []),
         {
           type: "tool_finished",
           runId,
@@ -484,7 +503,7 @@ function fromCall(call: Call, runId: string, state: State, chance: Chance): read
 }
 
 /** An answer to a tool, and sometimes another question beside it. */
-function toolQuestion(
+function listAnswersToTool(
   call: Extract<Call, { status: "asking" | "running" }>,
   runId: string,
   state: State,
@@ -492,33 +511,33 @@ function toolQuestion(
 ): readonly EventBody[] {
   const { callKey, attempt } = call;
   const open = openQuestionsOf(call) ?? [];
-  if (chance.once(4)) return [toolStep({ runId, callKey, attempt }, { state, at: 0 }, chance)];
-  const questionId = chance.once(8) ? "another" : open[chance.below(open.length)]?.step;
-  const answer = chance.once(6)
+  if (chance.oneIn(4)) return [createToolStep({ runId, callKey, attempt }, { state, at: 0 }, chance)];
+  const questionId = chance.oneIn(8) ? "another" : open[chance.below(open.length)]?.step;
+  const answer = chance.oneIn(6)
     ? randomAnswer(chance)
     : chance.pick<Answer>([
         { type: "reply", value: state.seq },
         { type: "decline", note: "no" },
       ]);
-  const named = questionId === undefined || chance.once(12) ? {} : { questionId };
+  const named = questionId === undefined || chance.oneIn(12) ? {} : { questionId };
   return [{ type: "answered", runId, callKey, answerId: `a${state.seq}`, answer, ...named }];
 }
 
 /** An event of any kind, about something that exists or does not. */
-function any(session: Session, chance: Chance, newRun: () => string): EventBody {
+function any(session: Session, chance: Chance, createRunId: () => string): EventBody {
   const { state } = session;
-  const present = state.status === "idle" ? "r0" : state.runId;
-  const runId = chance.once(6) ? "other" : present;
+  const currentRunId = state.status === "idle" ? "r0" : state.runId;
+  const runId = chance.oneIn(6) ? "other" : currentRunId;
   const index = (state.status === "idle" ? 1 : state.modelCallIndex) - chance.below(2);
   const keys = hasCalls(state) ? state.calls.map((call) => call.callKey) : [];
   const callKey = chance.pick(["r0/1/1", ...keys]);
   const attempt = chance.below(3);
   return chance.pick<() => EventBody>([
-    () => created(chance),
-    () => runStarted(session, chance, chance.once(2) ? newRun : () => present),
+    () => createSessionCreated(chance),
+    () => createRunStarted(session, chance, chance.oneIn(2) ? createRunId : () => currentRunId),
     () => ({
       type: "run_queued",
-      runId: chance.once(4) ? present : newRun(),
+      runId: chance.oneIn(4) ? currentRunId : createRunId(),
       limits: randomLimits(chance),
       input: [userMessage("queued")],
     }),
@@ -531,14 +550,14 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       type: "prepared",
       runId,
       modelCallIndex: index,
-      contextSeq: chance.once(2) ? state.seq : -1,
+      contextSeq: chance.oneIn(2) ? state.seq : -1,
       purpose: chance.pick(["step", "continue", "unpause", "remind", "summary"]),
     }),
     () => ({ type: "compaction_started", runId, modelCallIndex: index }),
     () => ({ type: "compaction_requested" }),
     () => ({ type: "handed_off", runId, callKey, from: chance.pick(["a", "b"]), to: chance.pick(["a", "b"]) }),
-    () => ({ ...compaction(session, chance), runId }),
-    () => ({ ...modelEvent(state, chance), runId }) as EventBody,
+    () => ({ ...createCompacted(session, chance), runId }),
+    () => ({ ...createModelEvent(state, chance), runId }) as EventBody,
     () => ({
       type: "timer_fired",
       runId,
@@ -547,10 +566,10 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       attempt,
     }),
     () => ({ type: "tool_decided", runId, callKey, decision: randomDecision(session, chance) }),
-    () => toolFailure({ runId, callKey, attempt }, chance),
+    () => createToolFailure({ runId, callKey, attempt }, chance),
     () => ({
-      ...toolOutcome({ runId, callKey, attempt }, session, chance),
-      ...(chance.once(3) ? { causeSeq: state.seq } : {}),
+      ...createToolOutcome({ runId, callKey, attempt }, session, chance),
+      ...(chance.oneIn(3) ? { causeSeq: state.seq } : {}),
     }),
     () => ({ type: "answered", runId, callKey, answerId: "a", answer: randomAnswer(chance) }),
     () => ({ type: "abort_requested", runId }),
@@ -560,15 +579,15 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       type: "run_finished",
       runId,
       reason: chance.pick(Object.keys(reasons) as [keyof typeof reasons]),
-      ...(chance.once(8) ? { refusedSeq: chance.below(state.seq + 2) } : {}),
-      ...(chance.once(2) ? { modelCallIndex: index } : {}),
-      ...leaving(chance),
+      ...(chance.oneIn(8) ? { refusedSeq: chance.below(state.seq + 2) } : {}),
+      ...(chance.oneIn(2) ? { modelCallIndex: index } : {}),
+      ...drawAfterRunHooks(chance),
     }),
     () => ({ type: "after_run_hooks_called", runId }),
     () => ({ type: "parent_notified", runId }),
     () => ({ type: "parent_told", runId, askedAt: null, toldSeq: state.seq - chance.below(3) }),
-    () => childReport({ runId, callKey }, state, chance),
-    () => toolStep({ runId, callKey, attempt }, session, chance),
+    () => createChildReport({ runId, callKey }, state, chance),
+    () => createToolStep({ runId, callKey, attempt }, session, chance),
     () => ({ type: "timer_fired", runId, timer: "approval", callKey, questionId: `s${state.seq - 1}` }),
     () => ({ type: "migrated", from: 0, state: { ...state } }),
   ])();

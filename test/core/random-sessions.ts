@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { type Chance, createChance } from "./chance.js";
 import { createEventSource } from "./random-events.js";
-import { createSession, happen, type Session } from "./session.js";
+import { appendEvent, createSession, type Session } from "./session.js";
 
 /** Sessions that went through up to so many random events, of which few are out of place; and the chance that drew them, to go on with. */
 export function randomSessions(
@@ -20,7 +20,7 @@ export function randomSessions(
       const session = createSession();
       for (let count = 0; count < length; count += 1) {
         session.at += chance.below(200);
-        happen(session, chance.once(chaos) ? source.any(session) : source.plausible(session));
+        appendEvent(session, chance.oneIn(chaos) ? source.any(session) : source.plausible(session));
       }
       return { session, chance };
     });

@@ -11,30 +11,30 @@ import type {
   RunLimits,
 } from "../../src/core/index.js";
 import type { Chance } from "./chance.js";
-import { limits, type Session } from "./session.js";
+import { type Session, testLimits } from "./session.js";
 
 export function randomLimits(chance: Chance): RunLimits {
-  const few = chance.once(2);
+  const isTight = chance.oneIn(2);
   return {
-    ...limits,
-    maxSteps: few ? 1 + chance.below(4) : 200,
-    maxErrors: few ? 1 + chance.below(3) : 20,
+    ...testLimits,
+    maxSteps: isTight ? 1 + chance.below(4) : 200,
+    maxErrors: isTight ? 1 + chance.below(3) : 20,
     onMaxSteps: chance.pick(["summary", "stop"]),
     toolConcurrency: chance.pick([1, 2, 8]),
     maxContinuations: chance.below(3),
     maxStopPreventions: chance.below(3),
     maxCompactions: 1 + chance.below(4),
-    ...(chance.once(4) ? { maxTokens: 20 + chance.below(200) } : {}),
-    ...(chance.once(4) ? { maxCostUsd: 1 + chance.below(5) } : {}),
-    ...(chance.once(4) ? { maxWallClockMs: 1_000 + chance.below(20_000) } : {}),
-    ...(chance.once(4) ? { wallClockIncludesWaiting: true } : {}),
-    ...(chance.once(4) ? { maxToolCallsPerStep: 1 + chance.below(3) } : {}),
-    ...(chance.once(4) ? { requireDoneTool: true } : {}),
-    ...(chance.once(3) ? { maxHandoffs: chance.below(3) } : {}),
+    ...(chance.oneIn(4) ? { maxTokens: 20 + chance.below(200) } : {}),
+    ...(chance.oneIn(4) ? { maxCostUsd: 1 + chance.below(5) } : {}),
+    ...(chance.oneIn(4) ? { maxWallClockMs: 1_000 + chance.below(20_000) } : {}),
+    ...(chance.oneIn(4) ? { wallClockIncludesWaiting: true } : {}),
+    ...(chance.oneIn(4) ? { maxToolCallsPerStep: 1 + chance.below(3) } : {}),
+    ...(chance.oneIn(4) ? { requireDoneTool: true } : {}),
+    ...(chance.oneIn(3) ? { maxHandoffs: chance.below(3) } : {}),
   };
 }
 
-export function afterFailure(chance: Chance): AfterFailure {
+export function randomAfterFailure(chance: Chance): AfterFailure {
   return chance.pick<AfterFailure>([
     { type: "retry", inMs: 0 },
     { type: "retry", inMs: 100 },
@@ -48,9 +48,9 @@ export function afterFailure(chance: Chance): AfterFailure {
 export function randomReferences({ transcript: { seqs } }: Session, chance: Chance): readonly MessageRef[] {
   return Array.from({ length: 1 + chance.below(4) }, (): MessageRef => {
     const from = seqs[chance.below(Math.max(1, seqs.length))] ?? 1;
-    if (chance.once(2)) return [from, chance.below(2), 1 + chance.below(6)];
-    if (chance.once(2)) return [0, chance.below(2), 1];
-    return chance.once(2)
+    if (chance.oneIn(2)) return [from, chance.below(2), 1 + chance.below(6)];
+    if (chance.oneIn(2)) return [0, chance.below(2), 1];
+    return chance.oneIn(2)
       ? { message: { role: "user", parts: [{ type: "text", text: "in place" }] } }
       : { blob: `blob ${chance.below(3)}` };
   });
@@ -59,20 +59,20 @@ export function randomReferences({ transcript: { seqs } }: Session, chance: Chan
 /** Ids that repeat, within a message and across, and empty ones. */
 export function randomParts(chance: Chance): readonly AssistantPart[] {
   const parts: AssistantPart[] = [];
-  if (chance.once(3)) parts.push({ type: "reasoning", text: "hm" });
-  if (!chance.once(3)) parts.push({ type: "text", text: "words" });
+  if (chance.oneIn(3)) parts.push({ type: "reasoning", text: "hm" });
+  if (!chance.oneIn(3)) parts.push({ type: "text", text: "words" });
   for (let count = chance.below(4); count > 0; count -= 1) {
     const toolCallId = chance.pick(["", "x", "y", `t${chance.below(20)}`]);
     parts.push({ type: "tool_call", toolCallId, name: chance.pick(["one", "two"]), input: { n: count } });
   }
-  if (chance.once(6)) {
+  if (chance.oneIn(6)) {
     const call = { toolCallId: "x", name: "web", providerExecuted: true };
     parts.push({ type: "tool_call", ...call, input: {} });
     parts.push({ type: "tool_result", ...call, output: { type: "text", text: "found" } });
   }
-  if (chance.once(8))
+  if (chance.oneIn(8))
     parts.push({ type: "tool_call", toolCallId: "p", name: "web", input: {}, providerExecuted: true });
-  if (chance.once(6)) {
+  if (chance.oneIn(6)) {
     const call = { toolCallId: "x", name: "mcp.pay", providerExecuted: true, approvalId: `mcpr_${chance.below(9)}` };
     parts.push({ type: "tool_call", ...call, input: {} });
   }
@@ -80,33 +80,33 @@ export function randomParts(chance: Chance): readonly AssistantPart[] {
 }
 
 export function randomPolicy(chance: Chance): CallPolicy {
-  if (chance.once(5)) return { recover: "rerun", handoff: chance.pick(["a", "b"]) };
+  if (chance.oneIn(5)) return { recover: "rerun", handoff: chance.pick(["a", "b"]) };
   return {
     recover: chance.pick(["rerun", "ask", "fail", "reconcile"]),
-    ...(chance.once(4) ? { sequential: true } : {}),
-    ...(chance.once(3) ? { retry: { attempts: 1 + chance.below(4), baseMs: 100, maxMs: 1_000 } } : {}),
-    ...(chance.once(4) ? { graceMs: 100 } : {}),
-    ...(chance.once(3) ? { durable: true } : {}),
-    ...(chance.once(6) ? { external: true } : {}),
-    ...(chance.once(6) ? { provider: true } : {}),
+    ...(chance.oneIn(4) ? { sequential: true } : {}),
+    ...(chance.oneIn(3) ? { retry: { attempts: 1 + chance.below(4), baseMs: 100, maxMs: 1_000 } } : {}),
+    ...(chance.oneIn(4) ? { graceMs: 100 } : {}),
+    ...(chance.oneIn(3) ? { durable: true } : {}),
+    ...(chance.oneIn(6) ? { external: true } : {}),
+    ...(chance.oneIn(6) ? { provider: true } : {}),
   };
 }
 
 export function randomDecision({ state, at }: Session, chance: Chance): PolicyDecision {
-  const changed = chance.once(4) ? { input: { changed: true } as const } : {};
-  const stops = chance.once(12) ? { stopRun: true as const } : {};
+  const changed = chance.oneIn(4) ? { input: { changed: true } as const } : {};
+  const stops = chance.oneIn(12) ? { stopRun: true as const } : {};
   const policy = randomPolicy(chance);
-  return { ...plainDecision(policy, changed, stops, { state, at }, chance), ...randomRepair(chance) };
+  return { ...randomPlainDecision(policy, changed, stops, { state, at }, chance), ...randomRepair(chance) };
 }
 
 /** The call may have been mended first. */
 function randomRepair(chance: Chance): Pick<PolicyDecision, "repair"> {
-  if (!chance.once(6)) return {};
-  const name = chance.once(2) ? { name: chance.pick(["one", "two"]) } : {};
+  if (!chance.oneIn(6)) return {};
+  const name = chance.oneIn(2) ? { name: chance.pick(["one", "two"]) } : {};
   return { repair: { by: chance.pick(["near_name", "json", "custom"]), problem: "no such tool", ...name } };
 }
 
-function plainDecision(
+function randomPlainDecision(
   policy: CallPolicy,
   changed: { readonly input?: { readonly changed: true } },
   stops: { readonly stopRun?: true },

@@ -2,7 +2,7 @@
  * A session in memory, for tests of the machine: its log, its state, what the model sees and what the world sees.
  */
 
-import { emptyResponse } from "../../src/core/data/message.js";
+import { emptyResponseCode } from "../../src/core/data/message.js";
 import {
   type AssistantPart,
   advance,
@@ -28,7 +28,7 @@ import {
   type UserMessage,
 } from "../../src/core/index.js";
 
-export const limits: RunLimits = {
+export const testLimits: RunLimits = {
   maxSteps: 200,
   maxErrors: 20,
   onMaxSteps: "summary",
@@ -57,14 +57,14 @@ export function createSession(): Session {
 }
 
 /** Adds an event and its consequences to the log; nothing where it does not apply. */
-export function happen(session: Session, body: EventBody): readonly Event[] {
+export function appendEvent(session: Session, body: EventBody): readonly Event[] {
   const { state, events } = advance(session.state, { ...body, at: session.at });
-  for (const event of events) record(session, event);
+  for (const event of events) recordEvent(session, event);
   session.state = state;
   return events;
 }
 
-function record(session: Session, event: Event): void {
+function recordEvent(session: Session, event: Event): void {
   const before = session.state;
   const after = transition(before, event);
   const entry = { seq: after.seq, event };
@@ -79,58 +79,62 @@ export function userMessage(text: string): UserMessage {
 }
 
 /** A session with a run under way, about to prepare its first step. */
-export function startedSession(given: Partial<RunLimits> = {}, info: Partial<SessionInfo> = {}, runId = "r1"): Session {
+export function createStartedSession(
+  overrides: Partial<RunLimits> = {},
+  info: Partial<SessionInfo> = {},
+  runId = "r1",
+): Session {
   const session = createSession();
-  happen(session, { type: "session_created", v: formatVersion, agent: "a", model: "m", ...info });
-  start(session, runId, given);
+  appendEvent(session, { type: "session_created", v: formatVersion, agent: "a", model: "m", ...info });
+  startRun(session, runId, overrides);
   return session;
 }
 
-export function start(session: Session, runId: string, given: Partial<RunLimits> = {}): void {
-  happen(session, {
+export function startRun(session: Session, runId: string, overrides: Partial<RunLimits> = {}): void {
+  appendEvent(session, {
     type: "run_started",
     runId,
-    limits: { ...limits, ...given },
+    limits: { ...testLimits, ...overrides },
     input: [userMessage(`do ${runId}`)],
   });
 }
 
-export function queue(session: Session, runId: string, given: Partial<RunLimits> = {}): void {
-  happen(session, {
+export function queueRun(session: Session, runId: string, overrides: Partial<RunLimits> = {}): void {
+  appendEvent(session, {
     type: "run_queued",
     runId,
-    limits: { ...limits, ...given },
+    limits: { ...testLimits, ...overrides },
     input: [userMessage(`then ${runId}`)],
   });
 }
 
-export function steer(session: Session, text: string, source: "user" | "before_stop" | "output" = "user"): void {
-  happen(session, { type: "steered", input: [userMessage(text)], source });
+export function steerRun(session: Session, text: string, source: "user" | "before_stop" | "output" = "user"): void {
+  appendEvent(session, { type: "steered", input: [userMessage(text)], source });
 }
 
 /** The run under way; an error where there is none. */
-export function runOf(state: State): Exclude<State, { status: "idle" }> {
+export function requireRun(state: State): Exclude<State, { status: "idle" }> {
   if (state.status === "idle") throw new Error("No run is under way.");
   return state;
 }
 
-export function callsOf(state: State): readonly string[] {
+export function listCallStatuses(state: State): readonly string[] {
   return "calls" in state ? state.calls.map((call) => call.status) : [];
 }
 
-export function outcomesOf(state: State): readonly string[] {
+export function listOutcomes(state: State): readonly string[] {
   return "calls" in state ? state.calls.map((call) => (call.status === "done" ? call.outcome : call.status)) : [];
 }
 
 /** The key of the n-th call of the present step, from 1. */
 export function keyOf(session: Session, position: number): string {
-  const { runId, modelCallIndex } = runOf(session.state);
+  const { runId, modelCallIndex } = requireRun(session.state);
   return `${runId}/${modelCallIndex}/${position}`;
 }
 
-export function prepared(session: Session): void {
-  const state = runOf(session.state);
-  happen(session, {
+export function prepareStep(session: Session): void {
+  const state = requireRun(session.state);
+  appendEvent(session, {
     type: "prepared",
     runId: state.runId,
     modelCallIndex: state.modelCallIndex,
@@ -139,7 +143,7 @@ export function prepared(session: Session): void {
   });
 }
 
-export type Said = {
+export type ModelReply = {
   readonly text?: string;
   readonly reasoning?: string;
   /** Names of the tools that it asks for. */
@@ -150,9 +154,9 @@ export type Said = {
   readonly cut?: "context";
 };
 
-export function answerOf(state: State, said: Said): EventOf<"model_finished"> {
-  const { runId, modelCallIndex, attempt } = runOf(state);
-  const { text, reasoning, calls = [], parts = [], finish = calls.length > 0 ? "tool-calls" : "stop", cut } = said;
+export function createModelFinished(state: State, reply: ModelReply): EventOf<"model_finished"> {
+  const { runId, modelCallIndex, attempt } = requireRun(state);
+  const { text, reasoning, calls = [], parts = [], finish = calls.length > 0 ? "tool-calls" : "stop", cut } = reply;
   return {
     type: "model_finished",
     runId,
@@ -172,45 +176,45 @@ export function answerOf(state: State, said: Said): EventOf<"model_finished"> {
     },
     finishReason: { unified: finish },
     ...(cut === undefined ? {} : { cut }),
-    usage: said.usage ?? { inputTokens: 10, outputTokens: 5 },
+    usage: reply.usage ?? { inputTokens: 10, outputTokens: 5 },
     timing: { startedAt: 1_000, durationMs: 7 },
     at: 1_000,
   };
 }
 
 /** The model answers the call under way. */
-export function answers(session: Session, said: Said): void {
-  happen(session, answerOf(session.state, said));
+export function finishModelCall(session: Session, reply: ModelReply): void {
+  appendEvent(session, createModelFinished(session.state, reply));
 }
 
 /** Prepares the step and has the model answer. */
-export function step(session: Session, said: Said): void {
-  prepared(session);
-  answers(session, said);
+export function runStep(session: Session, reply: ModelReply): void {
+  prepareStep(session);
+  finishModelCall(session, reply);
 }
 
-export function fails(
+export function failModelCall(
   session: Session,
   next: EventOf<"model_failed">["next"],
   kind: EventOf<"model_failed">["failure"]["kind"] = "overloaded",
   usage?: Usage,
 ): void {
-  failsWith(session, next, { kind, message: "it failed" }, usage);
+  failAttempt(session, next, { kind, message: "it failed" }, usage);
 }
 
 /** The model gives an answer with nothing in it, and is asked again. */
-export function failsEmpty(session: Session): void {
-  failsWith(session, { type: "retry", inMs: 0 }, { kind: "provider", code: emptyResponse, message: "nothing" });
+export function failWithEmptyMessage(session: Session): void {
+  failAttempt(session, { type: "retry", inMs: 0 }, { kind: "provider", code: emptyResponseCode, message: "nothing" });
 }
 
-function failsWith(
+function failAttempt(
   session: Session,
   next: EventOf<"model_failed">["next"],
   failure: EventOf<"model_failed">["failure"],
   usage?: Usage,
 ): void {
-  const { runId, modelCallIndex, attempt } = runOf(session.state);
-  happen(session, {
+  const { runId, modelCallIndex, attempt } = requireRun(session.state);
+  appendEvent(session, {
     type: "model_failed",
     runId,
     modelCallIndex,
@@ -224,44 +228,48 @@ function failsWith(
 }
 
 /** A compaction, which goes before a step, or comes of a context that was too long. */
-export function compacts(session: Session, result: Partial<EventOf<"compacted">> = {}): void {
-  const { runId, modelCallIndex } = runOf(session.state);
-  happen(session, { type: "compaction_started", runId, modelCallIndex });
+export function compactConversation(session: Session, result: Partial<EventOf<"compacted">> = {}): void {
+  const { runId, modelCallIndex } = requireRun(session.state);
+  appendEvent(session, { type: "compaction_started", runId, modelCallIndex });
   const summary = result.keptFrom === undefined ? {} : { summary: "so far" };
-  happen(session, { ...summary, ...result, type: "compacted", runId });
+  appendEvent(session, { ...summary, ...result, type: "compacted", runId });
 }
 
-export const fail: CallPolicy = { recover: "fail" };
+export const failPolicy: CallPolicy = { recover: "fail" };
 
-export function decides(session: Session, position: number, decision: PolicyDecision): void {
-  happen(session, {
+export function decideCall(session: Session, position: number, decision: PolicyDecision): void {
+  appendEvent(session, {
     type: "tool_decided",
-    runId: runOf(session.state).runId,
+    runId: requireRun(session.state).runId,
     callKey: keyOf(session, position),
     decision,
   });
 }
 
-export function allows(session: Session, position: number, policy: CallPolicy = fail): void {
-  decides(session, position, { verdict: "allow", policy });
+export function allowCall(session: Session, position: number, policy: CallPolicy = failPolicy): void {
+  decideCall(session, position, { verdict: "allow", policy });
 }
 
-export function asks(session: Session, position: number, given: { readonly expiresAt?: number } = {}): void {
-  decides(session, position, {
+export function askAboutCall(
+  session: Session,
+  position: number,
+  overrides: { readonly expiresAt?: number } = {},
+): void {
+  decideCall(session, position, {
     verdict: "ask",
-    policy: fail,
+    policy: failPolicy,
     inputHash: `hash ${position}`,
     question: "ok?",
-    ...given,
+    ...overrides,
   });
 }
 
 export type Result = Partial<Omit<EventOf<"tool_finished">, "type" | "runId" | "callKey">>;
 
-export function finishes(session: Session, position: number, result: Result = {}): void {
-  happen(session, {
+export function finishCall(session: Session, position: number, result: Result = {}): void {
+  appendEvent(session, {
     type: "tool_finished",
-    runId: runOf(session.state).runId,
+    runId: requireRun(session.state).runId,
     callKey: keyOf(session, position),
     outcome: "ok",
     output: { type: "text", text: `result ${position}` },
@@ -269,15 +277,15 @@ export function finishes(session: Session, position: number, result: Result = {}
   });
 }
 
-export function answered(
+export function answerCall(
   session: Session,
   position: number,
   answer: EventOf<"answered">["answer"],
   inputHash?: string,
 ): readonly Event[] {
-  return happen(session, {
+  return appendEvent(session, {
     type: "answered",
-    runId: runOf(session.state).runId,
+    runId: requireRun(session.state).runId,
     callKey: keyOf(session, position),
     answerId: `answer ${session.log.length}`,
     answer,
@@ -285,21 +293,24 @@ export function answered(
   });
 }
 
-export function aborts(session: Session): void {
-  happen(session, { type: "abort_requested", runId: runOf(session.state).runId });
+export function requestAbort(session: Session): void {
+  appendEvent(session, { type: "abort_requested", runId: requireRun(session.state).runId });
 }
 
-export function restarts(session: Session): readonly Event[] {
-  return happen(session, { type: "restarted", runId: runOf(session.state).runId, holder: "o" });
+export function restartRun(session: Session): readonly Event[] {
+  return appendEvent(session, { type: "restarted", runId: requireRun(session.state).runId, holder: "o" });
 }
 
-export function wakes(session: Session, body: Omit<EventOf<"timer_fired">, "type" | "runId" | "at">): readonly Event[] {
-  return happen(session, { type: "timer_fired", runId: runOf(session.state).runId, ...body });
+export function fireTimer(
+  session: Session,
+  body: Omit<EventOf<"timer_fired">, "type" | "runId" | "at">,
+): readonly Event[] {
+  return appendEvent(session, { type: "timer_fired", runId: requireRun(session.state).runId, ...body });
 }
 
 /** The run ends as it was about to. */
-export function ends(session: Session): void {
-  const state = runOf(session.state);
+export function endRun(session: Session): void {
+  const state = requireRun(session.state);
   if (state.status !== "preparing" || state.for !== "finish") throw new Error(`The run does not end: ${state.status}`);
-  happen(session, { type: "run_finished", runId: state.runId, reason: state.reason });
+  appendEvent(session, { type: "run_finished", runId: state.runId, reason: state.reason });
 }

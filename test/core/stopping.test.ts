@@ -2,31 +2,31 @@ import { describe, expect, test } from "vitest";
 import { type CallPolicy, effects, textOfOutput } from "../../src/core/index.js";
 import { verifies } from "../verifies.js";
 import {
-  aborts,
-  allows,
-  answers,
-  asks,
-  compacts,
+  allowCall,
+  appendEvent,
+  askAboutCall,
+  compactConversation,
   createSession,
-  decides,
-  ends,
-  fail,
-  fails,
-  finishes,
-  happen,
+  createStartedSession,
+  decideCall,
+  endRun,
+  failModelCall,
+  failPolicy,
+  finishCall,
+  finishModelCall,
+  fireTimer,
   keyOf,
-  outcomesOf,
-  prepared,
-  queue,
-  restarts,
-  runOf,
+  listOutcomes,
+  prepareStep,
+  queueRun,
+  requestAbort,
+  requireRun,
+  restartRun,
+  runStep,
   type Session,
-  start,
-  startedSession,
-  steer,
-  step,
+  startRun,
+  steerRun,
   userMessage,
-  wakes,
 } from "./session.js";
 
 function results(session: Session): readonly string[] {
@@ -35,82 +35,82 @@ function results(session: Session): readonly string[] {
 }
 
 test("a call that waits for a slot for its next attempt ends with its last failure", verifies("TOOL-15"), () => {
-  const session = startedSession({ toolConcurrency: 2 });
-  step(session, { calls: ["one", "two", "three"] });
-  allows(session, 1, { recover: "rerun", retry: { attempts: 3, baseMs: 100, maxMs: 100 } });
-  allows(session, 2);
-  allows(session, 3);
+  const session = createStartedSession({ toolConcurrency: 2 });
+  runStep(session, { calls: ["one", "two", "three"] });
+  allowCall(session, 1, { recover: "rerun", retry: { attempts: 3, baseMs: 100, maxMs: 100 } });
+  allowCall(session, 2);
+  allowCall(session, 3);
   const callKey = keyOf(session, 1);
   const fault = { code: "tool_failed", message: "no answer", retryable: true };
   const timing = { startedAt: 0, durationMs: 1 };
-  happen(session, { type: "tool_failed", runId: "r1", callKey, attempt: 1, fault, retryInMs: 100, timing });
+  appendEvent(session, { type: "tool_failed", runId: "r1", callKey, attempt: 1, fault, retryInMs: 100, timing });
   session.at += 100;
-  happen(session, { type: "timer_fired", runId: "r1", timer: "tool_retry", callKey, attempt: 1 });
+  appendEvent(session, { type: "timer_fired", runId: "r1", timer: "tool_retry", callKey, attempt: 1 });
   // The third call has taken the slot meanwhile.
-  expect(outcomesOf(session.state)).toEqual(["ready", "running", "running"]);
-  aborts(session);
-  expect(outcomesOf(session.state)).toEqual(["error", "running", "running"]);
-  finishes(session, 2);
-  finishes(session, 3);
+  expect(listOutcomes(session.state)).toEqual(["ready", "running", "running"]);
+  requestAbort(session);
+  expect(listOutcomes(session.state)).toEqual(["error", "running", "running"]);
+  finishCall(session, 2);
+  finishCall(session, 3);
   expect(results(session)[0]).toContain("no answer");
 });
 
 /** Sessions in every state in which a run can be aborted. */
 const underWay: readonly (readonly [where: string, make: () => Session])[] = [
-  ["before the first model call", () => startedSession()],
+  ["before the first model call", () => createStartedSession()],
   [
     "while the context is compacted",
     () => {
-      const session = startedSession();
-      prepared(session);
-      fails(session, { type: "compact" }, "context_overflow");
+      const session = createStartedSession();
+      prepareStep(session);
+      failModelCall(session, { type: "compact" }, "context_overflow");
       return session;
     },
   ],
   [
     "while a model is called",
     () => {
-      const session = startedSession();
-      prepared(session);
+      const session = createStartedSession();
+      prepareStep(session);
       return session;
     },
   ],
   [
     "while it waits to try again",
     () => {
-      const session = startedSession();
-      prepared(session);
-      fails(session, { type: "retry", inMs: 1_000 });
+      const session = createStartedSession();
+      prepareStep(session);
+      failModelCall(session, { type: "retry", inMs: 1_000 });
       return session;
     },
   ],
   [
     "while calls run, wait and are decided",
     () => {
-      const session = startedSession({ toolConcurrency: 1 });
-      step(session, { calls: ["one", "two", "three", "four"] });
-      allows(session, 1);
-      allows(session, 2);
-      asks(session, 3);
+      const session = createStartedSession({ toolConcurrency: 1 });
+      runStep(session, { calls: ["one", "two", "three", "four"] });
+      allowCall(session, 1);
+      allowCall(session, 2);
+      askAboutCall(session, 3);
       return session;
     },
   ],
   [
     "while it waits for a person",
     () => {
-      const session = startedSession();
-      step(session, { calls: ["one", "two"] });
-      asks(session, 1);
-      allows(session, 2, { recover: "fail", external: true });
+      const session = createStartedSession();
+      runStep(session, { calls: ["one", "two"] });
+      askAboutCall(session, 1);
+      allowCall(session, 2, { recover: "fail", external: true });
       return session;
     },
   ],
   [
     "while another session works on a call",
     () => {
-      const session = startedSession();
-      step(session, { calls: ["one"] });
-      allows(session, 1);
+      const session = createStartedSession();
+      runStep(session, { calls: ["one"] });
+      allowCall(session, 1);
       waitsForChild(session);
       return session;
     },
@@ -118,21 +118,21 @@ const underWay: readonly (readonly [where: string, make: () => Session])[] = [
   [
     "while it looks for a reason to go on",
     () => {
-      const session = startedSession();
-      step(session, { text: "done" });
+      const session = createStartedSession();
+      runStep(session, { text: "done" });
       return session;
     },
   ],
 ];
 
 function waitsForChild(session: Session): void {
-  const { runId } = runOf(session.state);
-  happen(session, { type: "tool_waiting", runId, callKey: keyOf(session, 1), on: "child", childId: "c1" });
+  const { runId } = requireRun(session.state);
+  appendEvent(session, { type: "tool_waiting", runId, callKey: keyOf(session, 1), on: "child", childId: "c1" });
 }
 
 /** Lets the grace pass, where something is still open. */
 function graceEnds(session: Session): void {
-  wakes(session, { timer: "grace" });
+  fireTimer(session, { timer: "grace" });
 }
 
 describe("an abort", () => {
@@ -141,9 +141,9 @@ describe("an abort", () => {
     verifies("REC-8", "LOOP-10#intent"),
     (_, make) => {
       const session = make();
-      aborts(session);
+      requestAbort(session);
       const twice = session.state;
-      aborts(session);
+      requestAbort(session);
       expect(session.state).toBe(twice);
       graceEnds(session);
       expect(session.state).toMatchObject({ status: "aborted", reason: "aborted" });
@@ -162,11 +162,11 @@ describe("an abort", () => {
       }
       expect([...open]).toEqual([]);
 
-      start(session, "r2");
-      prepared(session);
+      startRun(session, "r2");
+      prepareStep(session);
       expect(session.transcript.messages.at(-1)).toEqual(userMessage("do r2"));
-      answers(session, { text: "hi" });
-      ends(session);
+      finishModelCall(session, { text: "hi" });
+      endRun(session);
       expect(session.state).toMatchObject({ status: "completed", runId: "r2" });
     },
   );
@@ -174,7 +174,7 @@ describe("an abort", () => {
   test("ends the run at once where nothing is under way", () => {
     const atOnce = underWay.filter(([, make]) => {
       const session = make();
-      aborts(session);
+      requestAbort(session);
       return session.state.status === "aborted";
     });
     expect(atOnce.map(([where]) => where)).toEqual([
@@ -188,25 +188,25 @@ describe("an abort", () => {
 
   test("in a session that rests changes nothing", verifies("REC-8"), () => {
     const idle = createSession();
-    happen(idle, { type: "abort_requested", runId: "r1" });
+    appendEvent(idle, { type: "abort_requested", runId: "r1" });
     expect(idle.log).toEqual([]);
-    const ended = startedSession();
-    aborts(ended);
+    const ended = createStartedSession();
+    requestAbort(ended);
     const entries = ended.log.length;
-    aborts(ended);
+    requestAbort(ended);
     expect(ended.log).toHaveLength(entries);
   });
 
   test("starts nothing: what had not started ends at once, what runs may settle", verifies("TOOL-5#results"), () => {
-    const session = startedSession({ toolConcurrency: 1 });
-    step(session, { calls: ["one", "two", "three", "four"] });
-    allows(session, 1);
-    allows(session, 2);
-    asks(session, 3);
-    aborts(session);
-    expect(outcomesOf(session.state)).toEqual(["running", "aborted", "aborted", "aborted"]);
+    const session = createStartedSession({ toolConcurrency: 1 });
+    runStep(session, { calls: ["one", "two", "three", "four"] });
+    allowCall(session, 1);
+    allowCall(session, 2);
+    askAboutCall(session, 3);
+    requestAbort(session);
+    expect(listOutcomes(session.state)).toEqual(["running", "aborted", "aborted", "aborted"]);
     expect(effects(session.state)).toMatchObject([{ type: "sleep", timer: "grace", until: 6_000, ms: 5_000 }]);
-    finishes(session, 1);
+    finishCall(session, 1);
     expect(session.state.status).toBe("aborted");
     expect(results(session)).toEqual([
       "result 1",
@@ -218,12 +218,12 @@ describe("an abort", () => {
     "gives up what does not settle within the grace, and shows what comes later as a note",
     verifies("TOOL-5#results", "LOOP-10#intent"),
     () => {
-      const session = startedSession();
-      step(session, { calls: ["one", "two"] });
-      allows(session, 1);
-      allows(session, 2);
-      aborts(session);
-      finishes(session, 2);
+      const session = createStartedSession();
+      runStep(session, { calls: ["one", "two"] });
+      allowCall(session, 1);
+      allowCall(session, 2);
+      requestAbort(session);
+      finishCall(session, 2);
       graceEnds(session);
       expect(session.state).toMatchObject({ status: "aborted", interrupted: ["r1/1/1"] });
       expect(results(session)).toEqual(["Error: Interrupted. It had started and its outcome is unknown.", "result 2"]);
@@ -234,12 +234,12 @@ describe("an abort", () => {
         outcome: "ok",
         output: { type: "text", text: "x" },
       } as const;
-      happen(session, late);
+      appendEvent(session, late);
       expect(session.state.interrupted).toEqual([]);
       const entries = session.log.length;
-      happen(session, late);
+      appendEvent(session, late);
       expect(session.log).toHaveLength(entries);
-      start(session, "r2");
+      startRun(session, "r2");
       const [note, request] = session.transcript.messages.slice(-2);
       expect(note).toEqual(
         userMessage(
@@ -252,25 +252,25 @@ describe("an abort", () => {
 
   test("waits as long as the slowest call that runs may take", () => {
     const patient: CallPolicy = { recover: "fail", graceMs: 60_000 };
-    const session = startedSession();
-    step(session, { calls: ["one", "two", "three"] });
-    allows(session, 1, { recover: "fail", graceMs: 10 });
-    allows(session, 2, patient);
-    aborts(session);
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two", "three"] });
+    allowCall(session, 1, { recover: "fail", graceMs: 10 });
+    allowCall(session, 2, patient);
+    requestAbort(session);
     expect(effects(session.state)).toMatchObject([{ ms: 60_000 }]);
   });
 
   test("counts what the model had used, and drops what it said but for calls that it asked for", () => {
-    const failed = startedSession();
-    prepared(failed);
-    aborts(failed);
-    fails(failed, { type: "retry", inMs: 0 }, "cancelled", { inputTokens: 9, partial: true });
+    const failed = createStartedSession();
+    prepareStep(failed);
+    requestAbort(failed);
+    failModelCall(failed, { type: "retry", inMs: 0 }, "cancelled", { inputTokens: 9, partial: true });
     expect(failed.state).toMatchObject({ status: "aborted", usage: { inputTokens: 9, partial: true } });
 
-    const answered = startedSession();
-    prepared(answered);
-    aborts(answered);
-    answers(answered, { text: "words", calls: ["one"] });
+    const answered = createStartedSession();
+    prepareStep(answered);
+    requestAbort(answered);
+    finishModelCall(answered, { text: "words", calls: ["one"] });
     expect(answered.state).toMatchObject({ status: "aborted", usage: { inputTokens: 10 } });
     expect(results(answered)).toEqual(["Error: Aborted before it started. The call was not run."]);
     expect(answered.events.filter((event) => event.type === "text")).toMatchObject([{ text: "words" }]);
@@ -278,23 +278,23 @@ describe("an abort", () => {
 
   test("goes to no other step, whatever the answer was", () => {
     for (const finish of ["stop", "length"] as const) {
-      const session = startedSession();
-      prepared(session);
-      steer(session, "more");
-      aborts(session);
-      answers(session, { text: "hi", finish });
+      const session = createStartedSession();
+      prepareStep(session);
+      steerRun(session, "more");
+      requestAbort(session);
+      finishModelCall(session, { text: "hi", finish });
       expect(session.state).toMatchObject({ status: "aborted", modelCallIndex: 1, counters: { continuations: 0 } });
     }
   });
 
   test("says of a call that may have started that nobody knows", () => {
-    const session = startedSession();
-    step(session, { calls: ["one", "two", "three", "four"] });
-    allows(session, 1, { recover: "reconcile" });
-    allows(session, 2, { recover: "ask" });
-    allows(session, 3, { recover: "fail", external: true });
-    restarts(session);
-    aborts(session);
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two", "three", "four"] });
+    allowCall(session, 1, { recover: "reconcile" });
+    allowCall(session, 2, { recover: "ask" });
+    allowCall(session, 3, { recover: "fail", external: true });
+    restartRun(session);
+    requestAbort(session);
     expect(session.state.status).toBe("aborted");
     expect(session.log.flatMap(({ event }) => (event.type === "tool_finished" ? [event.outcome] : []))).toEqual([
       "interrupted",
@@ -305,88 +305,88 @@ describe("an abort", () => {
   });
 
   test("reaches the session that works on a call, and takes its result", () => {
-    const session = startedSession();
-    step(session, { calls: ["one", "two"] });
-    allows(session, 1);
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two"] });
+    allowCall(session, 1);
     waitsForChild(session);
-    aborts(session);
+    requestAbort(session);
     expect(effects(session.state)).toMatchObject([
       { type: "sleep", timer: "grace" },
       { type: "cancel_child", childId: "c1", callKey: "r1/1/1" },
     ]);
-    finishes(session, 1, { outcome: "aborted" });
+    finishCall(session, 1, { outcome: "aborted" });
     expect(session.state.status).toBe("aborted");
   });
 
   test("waits for nobody outside: a call that turns there is given up with the rest", () => {
-    const session = startedSession();
-    step(session, { calls: ["one"] });
-    allows(session, 1);
-    aborts(session);
-    happen(session, { type: "tool_waiting", runId: "r1", callKey: "r1/1/1", on: "external" });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one"] });
+    allowCall(session, 1);
+    requestAbort(session);
+    appendEvent(session, { type: "tool_waiting", runId: "r1", callKey: "r1/1/1", on: "external" });
     expect(session.state.status).toBe("tool_running");
     graceEnds(session);
     expect(session.state).toMatchObject({ status: "aborted", interrupted: ["r1/1/1"] });
   });
 
   test("keeps the reason that came first", () => {
-    const session = startedSession({ maxWallClockMs: 10 });
-    step(session, { calls: ["one"] });
-    allows(session, 1);
-    wakes(session, { timer: "wall_clock" });
-    aborts(session);
-    finishes(session, 1);
+    const session = createStartedSession({ maxWallClockMs: 10 });
+    runStep(session, { calls: ["one"] });
+    allowCall(session, 1);
+    fireTimer(session, { timer: "wall_clock" });
+    requestAbort(session);
+    finishCall(session, 1);
     expect(session.state).toMatchObject({ status: "failed", reason: "max_wall_clock" });
   });
 
   test("leaves what is queued waiting; a steer stays first and is shown to the next run", () => {
-    const session = startedSession();
-    prepared(session);
-    queue(session, "r2");
-    steer(session, "Look in src.");
-    aborts(session);
-    steer(session, "Too late to steer.");
+    const session = createStartedSession();
+    prepareStep(session);
+    queueRun(session, "r2");
+    steerRun(session, "Look in src.");
+    requestAbort(session);
+    steerRun(session, "Too late to steer.");
     graceEnds(session);
     expect(session.state).toMatchObject({
       status: "aborted",
       queue: [{ kind: "run", runId: "r2" }, { kind: "steer" }],
     });
-    start(session, "r3");
-    prepared(session);
+    startRun(session, "r3");
+    prepareStep(session);
     expect(session.transcript.messages.slice(-2)).toEqual([userMessage("Look in src."), userMessage("do r3")]);
     expect(session.state.queue).toMatchObject([{ kind: "run", runId: "r2" }]);
-    answers(session, { text: "hi" });
-    ends(session);
+    finishModelCall(session, { text: "hi" });
+    endRun(session);
     expect(session.state).toMatchObject({ status: "preparing", runId: "r2" });
   });
 });
 
 describe("a restart", () => {
   test("prepares an unfinished model call again, under the same number of the step", () => {
-    const session = startedSession();
-    prepared(session);
-    restarts(session);
+    const session = createStartedSession();
+    prepareStep(session);
+    restartRun(session);
     expect(effects(session.state)).toMatchObject([{ type: "prepare", key: "r1/1/prepare/1.0" }]);
-    prepared(session);
+    prepareStep(session);
     expect(effects(session.state)).toMatchObject([{ type: "call_model", modelCallIndex: 1, attempt: 2 }]);
   });
 
   test("leaves a wait to try again as it is", () => {
-    const session = startedSession();
-    prepared(session);
-    fails(session, { type: "retry", inMs: 1_000 });
+    const session = createStartedSession();
+    prepareStep(session);
+    failModelCall(session, { type: "retry", inMs: 1_000 });
     const before = effects(session.state);
-    restarts(session);
+    restartRun(session);
     expect(effects(session.state)).toEqual(before);
   });
 
   test("treats each call that was running as its tool says, and no other", () => {
-    const session = startedSession();
-    step(session, { calls: ["one", "two", "three", "four", "five"] });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two", "three", "four", "five"] });
     for (const [index, recover] of (["rerun", "ask", "fail", "reconcile"] as const).entries())
-      allows(session, index + 1, { recover });
-    restarts(session);
-    expect(outcomesOf(session.state)).toEqual(["running", "asking", "interrupted", "reconciling", "deciding"]);
+      allowCall(session, index + 1, { recover });
+    restartRun(session);
+    expect(listOutcomes(session.state)).toEqual(["running", "asking", "interrupted", "reconciling", "deciding"]);
     expect(effects(session.state).map((effect) => effect.key)).toEqual([
       "r1/1/1/run/2",
       "r1/1/4/reconcile/1",
@@ -403,126 +403,132 @@ describe("a restart", () => {
       [{ type: "fail", note: "gone" }, "interrupted"],
       [{ type: "deny" }, "interrupted"],
     ] as const;
-    const session = startedSession();
-    step(session, { calls: ["hold", ...answersTo.map((_, index) => `tool${index}`)] });
+    const session = createStartedSession();
+    runStep(session, { calls: ["hold", ...answersTo.map((_, index) => `tool${index}`)] });
     answersTo.forEach((_, index) => {
-      allows(session, index + 2, { recover: "ask" });
+      allowCall(session, index + 2, { recover: "ask" });
     });
-    restarts(session);
+    restartRun(session);
     answersTo.forEach(([answer], index) => {
-      happen(session, { type: "answered", runId: "r1", callKey: keyOf(session, index + 2), answerId: "a", answer });
+      appendEvent(session, {
+        type: "answered",
+        runId: "r1",
+        callKey: keyOf(session, index + 2),
+        answerId: "a",
+        answer,
+      });
     });
-    expect(outcomesOf(session.state)).toEqual(["deciding", ...answersTo.map(([, outcome]) => outcome)]);
+    expect(listOutcomes(session.state)).toEqual(["deciding", ...answersTo.map(([, outcome]) => outcome)]);
     const modify = { type: "modify", input: {}, inputHash: "h" } as const;
     const before = session.state;
-    happen(session, { type: "answered", runId: "r1", callKey: "r1/1/3", answerId: "b", answer: modify });
+    appendEvent(session, { type: "answered", runId: "r1", callKey: "r1/1/3", answerId: "b", answer: modify });
     expect(session.state).toBe(before);
   });
 
   test("has the outside world say it: finished, not started, or unknown", () => {
-    const session = startedSession();
-    step(session, { calls: ["hold", "one", "two", "three", "four"] });
+    const session = createStartedSession();
+    runStep(session, { calls: ["hold", "one", "two", "three", "four"] });
     const policy: CallPolicy = { recover: "reconcile" };
-    for (const position of [2, 3, 4, 5]) allows(session, position, policy);
-    restarts(session);
-    finishes(session, 2);
-    allows(session, 3, policy);
-    decides(session, 4, { verdict: "ask", policy, inputHash: "h", question: "was it sent?" });
-    decides(session, 5, { verdict: "reject", message: "it cannot be told" });
-    expect(outcomesOf(session.state)).toEqual(["deciding", "ok", "running", "asking", "interrupted"]);
+    for (const position of [2, 3, 4, 5]) allowCall(session, position, policy);
+    restartRun(session);
+    finishCall(session, 2);
+    allowCall(session, 3, policy);
+    decideCall(session, 4, { verdict: "ask", policy, inputHash: "h", question: "was it sent?" });
+    decideCall(session, 5, { verdict: "reject", message: "it cannot be told" });
+    expect(listOutcomes(session.state)).toEqual(["deciding", "ok", "running", "asking", "interrupted"]);
     expect(effects(session.state).map((effect) => effect.key)).toContain("r1/1/3/run/2");
     expect(session.events.findLast((event) => event.type === "approval_requested")).toMatchObject({ why: "recovery" });
   });
 
   test("keeps the order of calls that run one at a time", () => {
-    const session = startedSession({ toolConcurrency: 1 });
-    step(session, { calls: ["one", "two"] });
-    allows(session, 1, { recover: "reconcile" });
-    allows(session, 2);
-    restarts(session);
-    expect(outcomesOf(session.state)).toEqual(["reconciling", "ready"]);
-    finishes(session, 1);
-    expect(outcomesOf(session.state)).toEqual(["ok", "running"]);
+    const session = createStartedSession({ toolConcurrency: 1 });
+    runStep(session, { calls: ["one", "two"] });
+    allowCall(session, 1, { recover: "reconcile" });
+    allowCall(session, 2);
+    restartRun(session);
+    expect(listOutcomes(session.state)).toEqual(["reconciling", "ready"]);
+    finishCall(session, 1);
+    expect(listOutcomes(session.state)).toEqual(["ok", "running"]);
   });
 
   test("that gives up a call is no progress", () => {
-    const session = startedSession();
-    step(session, { calls: ["one"] });
-    allows(session, 1, { recover: "fail" });
-    restarts(session);
-    expect(runOf(session.state)).toMatchObject({ status: "preparing", restarts: 1 });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one"] });
+    allowCall(session, 1, { recover: "fail" });
+    restartRun(session);
+    expect(requireRun(session.state)).toMatchObject({ status: "preparing", restarts: 1 });
   });
 
   test("forgets the oldest of very many calls that were given up", () => {
-    const session = startedSession();
-    step(session, { calls: Array(70).fill("one") });
+    const session = createStartedSession();
+    runStep(session, { calls: Array(70).fill("one") });
     for (let position = 1; position <= 70; position += 1)
-      allows(session, position, { recover: "fail", external: true });
-    aborts(session);
+      allowCall(session, position, { recover: "fail", external: true });
+    requestAbort(session);
     expect(session.state.interrupted).toHaveLength(64);
     expect(session.state.interrupted[0]).toBe("r1/1/7");
   });
 
   test("while the run is ending gives up what was waited for", () => {
-    const session = startedSession();
-    step(session, { calls: ["one"] });
-    allows(session, 1, { recover: "rerun" });
-    aborts(session);
-    restarts(session);
+    const session = createStartedSession();
+    runStep(session, { calls: ["one"] });
+    allowCall(session, 1, { recover: "rerun" });
+    requestAbort(session);
+    restartRun(session);
     expect(session.state).toMatchObject({ status: "aborted", interrupted: ["r1/1/1"] });
   });
 
   test("without progress is survived four times", () => {
-    const session = startedSession();
-    prepared(session);
+    const session = createStartedSession();
+    prepareStep(session);
     for (let life = 1; life <= 4; life += 1) {
-      restarts(session);
-      expect(runOf(session.state)).toMatchObject({ status: "preparing", restarts: life });
-      prepared(session);
+      restartRun(session);
+      expect(requireRun(session.state)).toMatchObject({ status: "preparing", restarts: life });
+      prepareStep(session);
     }
-    restarts(session);
+    restartRun(session);
     expect(session.state).toMatchObject({ status: "failed", reason: "crash_loop" });
   });
 
   test("gives up what runs where it is one too many", () => {
-    const session = startedSession();
-    step(session, { calls: ["one"] });
-    allows(session, 1, { recover: "rerun" });
-    for (let life = 1; life <= 5; life += 1) restarts(session);
+    const session = createStartedSession();
+    runStep(session, { calls: ["one"] });
+    allowCall(session, 1, { recover: "rerun" });
+    for (let life = 1; life <= 5; life += 1) restartRun(session);
     expect(session.state).toMatchObject({ status: "failed", reason: "crash_loop" });
     expect(results(session)).toEqual(["Error: Interrupted. It had started and its outcome is unknown."]);
   });
 
   test("is forgotten with progress: an answer of the model, a result, a compaction", () => {
-    const session = startedSession();
+    const session = createStartedSession();
     const livesAfter = (act: () => void) => {
-      restarts(session);
-      restarts(session);
+      restartRun(session);
+      restartRun(session);
       act();
-      return runOf(session.state).restarts;
+      return requireRun(session.state).restarts;
     };
-    prepared(session);
+    prepareStep(session);
     expect(
       livesAfter(() => {
-        prepared(session);
-        answers(session, { calls: ["one", "two"] });
+        prepareStep(session);
+        finishModelCall(session, { calls: ["one", "two"] });
       }),
     ).toBe(0);
-    allows(session, 1, { recover: "rerun" });
-    allows(session, 2, { recover: "fail" });
-    expect(livesAfter(() => finishes(session, 1))).toBe(0);
-    expect(livesAfter(() => compacts(session, { keptFrom: 2 }))).toBe(0);
-    expect(livesAfter(() => compacts(session))).toBe(2);
+    allowCall(session, 1, { recover: "rerun" });
+    allowCall(session, 2, { recover: "fail" });
+    expect(livesAfter(() => finishCall(session, 1))).toBe(0);
+    expect(livesAfter(() => compactConversation(session, { keptFrom: 2 }))).toBe(0);
+    expect(livesAfter(() => compactConversation(session))).toBe(2);
   });
 
   test("is nothing to a session that waits for somebody outside, however often it is opened", () => {
-    const asking = startedSession();
-    step(asking, { calls: ["one"] });
-    asks(asking, 1);
-    const parent = startedSession();
-    step(parent, { calls: ["one"] });
-    allows(parent, 1, fail);
+    const asking = createStartedSession();
+    runStep(asking, { calls: ["one"] });
+    askAboutCall(asking, 1);
+    const parent = createStartedSession();
+    runStep(parent, { calls: ["one"] });
+    allowCall(parent, 1, failPolicy);
     waitsForChild(parent);
-    for (const session of [asking, parent]) expect(restarts(session)).toEqual([]);
+    for (const session of [asking, parent]) expect(restartRun(session)).toEqual([]);
   });
 });

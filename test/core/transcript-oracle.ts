@@ -12,7 +12,7 @@ import {
   toolCallsOf,
 } from "../../src/core/index.js";
 import { check } from "./check.js";
-import { changesSources, checkSources } from "./random-sources.js";
+import { affectsSources, assertSources } from "./random-sources.js";
 import type { Session } from "./session.js";
 
 export function watchTranscript(session: Session) {
@@ -23,7 +23,7 @@ export function watchTranscript(session: Session) {
     observe(state: State, events: readonly Event[]): void {
       const { messages, run } = transcript;
       checkData(session);
-      if (events.some(changesSources)) checkSources(session);
+      if (events.some(affectsSources)) assertSources(session);
       check(messages.length === transcript.seqs.length, "a message without its entry");
       if (events.some((event) => event.type === "handed_off" && event.messages !== undefined)) {
         checkOrder(shown, messages);

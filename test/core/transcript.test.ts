@@ -12,23 +12,23 @@ import { continuePrompt, doneToolReminder } from "../../src/core/transcript/loop
 import { loadTranscript } from "../../src/runtime/log/read-log.js";
 import { verifies } from "../verifies.js";
 import {
-  allows,
-  answered,
-  answers,
-  asks,
-  compacts,
-  ends,
-  fails,
-  finishes,
-  prepared,
-  queue,
-  restarts,
-  runOf,
+  allowCall,
+  answerCall,
+  askAboutCall,
+  compactConversation,
+  createStartedSession,
+  endRun,
+  failModelCall,
+  finishCall,
+  finishModelCall,
+  prepareStep,
+  queueRun,
+  requireRun,
+  restartRun,
+  runStep,
   type Session,
-  start,
-  startedSession,
-  steer,
-  step,
+  startRun,
+  steerRun,
 } from "./session.js";
 
 function call(toolCallId: string, more: object = {}): AssistantPart {
@@ -44,8 +44,8 @@ function shown({ transcript }: Session): readonly string[] {
 }
 
 function finishAll(session: Session, count: number): void {
-  for (let position = 1; position <= count; position += 1) allows(session, position);
-  for (let position = count; position >= 1; position -= 1) finishes(session, position);
+  for (let position = 1; position <= count; position += 1) allowCall(session, position);
+  for (let position = count; position >= 1; position -= 1) finishCall(session, position);
 }
 
 /** What the model is shown of a summary. */
@@ -55,15 +55,15 @@ function standing(summary: string): string {
 
 describe("ids of calls", () => {
   test("that repeat within a message, between messages and runs are made unique", verifies("TOOL-5#ids"), () => {
-    const session = startedSession();
-    step(session, { parts: [call("a"), call("a"), call("b")] });
+    const session = createStartedSession();
+    runStep(session, { parts: [call("a"), call("a"), call("b")] });
     finishAll(session, 3);
-    step(session, { parts: [call("a"), call("a_2")] });
+    runStep(session, { parts: [call("a"), call("a_2")] });
     finishAll(session, 2);
-    step(session, { text: "done" });
-    ends(session);
-    start(session, "r2");
-    step(session, { parts: [call("b")] });
+    runStep(session, { text: "done" });
+    endRun(session);
+    startRun(session, "r2");
+    runStep(session, { parts: [call("b")] });
     finishAll(session, 1);
     expect(shown(session)).toEqual([
       "user do r1",
@@ -79,14 +79,14 @@ describe("ids of calls", () => {
   });
 
   test("that are empty get one", verifies("TOOL-5#ids"), () => {
-    const session = startedSession();
-    step(session, { parts: [call(""), call("")] });
+    const session = createStartedSession();
+    runStep(session, { parts: [call(""), call("")] });
     finishAll(session, 2);
     expect(shown(session).slice(1)).toEqual(["assistant call_1 call_2", "tool call_1 call_2"]);
   });
 
   test("of calls that the provider ran itself keep their results", verifies("TOOL-5#ids"), () => {
-    const session = startedSession();
+    const session = createStartedSession();
     const own = { providerExecuted: true };
     const result = (text: string): AssistantPart => ({
       type: "tool_result",
@@ -95,7 +95,7 @@ describe("ids of calls", () => {
       output: { type: "text", text },
       ...own,
     });
-    step(session, { parts: [call("w", own), call("w", own), result("first"), result("second")] });
+    runStep(session, { parts: [call("w", own), call("w", own), result("first"), result("second")] });
     const message = session.transcript.messages[1];
     expect(message?.parts).toMatchObject([
       { type: "tool_call", toolCallId: "w" },
@@ -108,7 +108,7 @@ describe("ids of calls", () => {
 
 describe("a message", () => {
   test("of the model is sent back as it was received", verifies("CTX-10"), () => {
-    const session = startedSession();
+    const session = createStartedSession();
     const parts: readonly AssistantPart[] = [
       { type: "reasoning", text: "hm", providerMetadata: { p: { signature: "abc" } } },
       { type: "text", text: "Look:", providerMetadata: { p: { cache: true } } },
@@ -116,21 +116,21 @@ describe("a message", () => {
       { type: "source", id: "s", url: "https://example.org" },
       { type: "file", mediaType: "image/png", data: "AAAA" },
     ];
-    step(session, { parts });
+    runStep(session, { parts });
     expect(session.transcript.messages[1]).toEqual({ role: "assistant", parts });
   });
 
   test("that was shown stays the same object while the session goes on", () => {
-    const session = startedSession();
-    step(session, { calls: ["one"] });
-    asks(session, 1);
-    answered(session, 1, { type: "modify", input: { other: true }, inputHash: "h" });
-    allows(session, 1);
-    finishes(session, 1);
+    const session = createStartedSession();
+    runStep(session, { calls: ["one"] });
+    askAboutCall(session, 1);
+    answerCall(session, 1, { type: "modify", input: { other: true }, inputHash: "h" });
+    allowCall(session, 1);
+    finishCall(session, 1);
     const before = [...session.transcript.messages];
     const text = JSON.stringify(before);
-    steer(session, "more");
-    step(session, { calls: ["one"] });
+    steerRun(session, "more");
+    runStep(session, { calls: ["one"] });
     finishAll(session, 1);
     before.forEach((message, index) => {
       expect(session.transcript.messages[index]).toBe(message);
@@ -141,35 +141,35 @@ describe("a message", () => {
 
 describe("input that comes while something is under way", () => {
   test("is shown after the message and the results of the call that did not see it", () => {
-    const session = startedSession();
-    prepared(session);
-    steer(session, "during the call");
-    answers(session, { calls: ["one"] });
-    steer(session, "during the tool");
+    const session = createStartedSession();
+    prepareStep(session);
+    steerRun(session, "during the call");
+    finishModelCall(session, { calls: ["one"] });
+    steerRun(session, "during the tool");
     finishAll(session, 1);
-    steer(session, "before the next");
+    steerRun(session, "before the next");
     expect(shown(session)).toEqual(["user do r1", "assistant t0", "tool t0"]);
-    prepared(session);
+    prepareStep(session);
     expect(shown(session).slice(3)).toEqual(["user during the call", "user during the tool", "user before the next"]);
   });
 
   test("is shown to the same step where its model call is prepared again", () => {
-    const session = startedSession();
-    prepared(session);
-    steer(session, "more");
-    restarts(session);
-    prepared(session);
+    const session = createStartedSession();
+    prepareStep(session);
+    steerRun(session, "more");
+    restartRun(session);
+    prepareStep(session);
     expect(shown(session)).toEqual(["user do r1", "user more"]);
-    answers(session, { text: "both" });
+    finishModelCall(session, { text: "both" });
     expect(session.state).toMatchObject({ for: "finish" });
   });
 
   test("to a queue is shown when its run starts", () => {
-    const session = startedSession();
-    prepared(session);
-    queue(session, "r2");
-    answers(session, { text: "hi" });
-    ends(session);
+    const session = createStartedSession();
+    prepareStep(session);
+    queueRun(session, "r2");
+    finishModelCall(session, { text: "hi" });
+    endRun(session);
     expect(shown(session)).toEqual(["user do r1", "assistant hi", "user then r2"]);
     expect(session.transcript.queued.size).toBe(0);
   });
@@ -181,99 +181,99 @@ describe("what the model is told where its answer was no end", () => {
       [{ text: "half", finish: "length" }, continuePrompt],
       [{ text: "well" }, doneToolReminder],
     ] as const) {
-      const session = startedSession({ requireDoneTool: true });
-      step(session, said);
-      prepared(session);
-      restarts(session);
-      prepared(session);
+      const session = createStartedSession({ requireDoneTool: true });
+      runStep(session, said);
+      prepareStep(session);
+      restartRun(session);
+      prepareStep(session);
       expect(shown(session)).toEqual(["user do r1", `assistant ${said.text}`, `user ${text}`]);
     }
   });
 
   test("comes before what a person says meanwhile", () => {
-    const session = startedSession();
-    step(session, { text: "half", finish: "length" });
-    steer(session, "in French");
-    prepared(session);
+    const session = createStartedSession();
+    runStep(session, { text: "half", finish: "length" });
+    steerRun(session, "in French");
+    prepareStep(session);
     expect(shown(session).slice(2)).toEqual([`user ${continuePrompt}`, "user in French"]);
   });
 
   test("comes again where a compaction took it away", () => {
-    const session = startedSession();
-    step(session, { text: "half", finish: "length" });
-    prepared(session);
-    restarts(session);
-    compacts(session, { keptFrom: session.log.length + 2 });
-    prepared(session);
+    const session = createStartedSession();
+    runStep(session, { text: "half", finish: "length" });
+    prepareStep(session);
+    restartRun(session);
+    compactConversation(session, { keptFrom: session.log.length + 2 });
+    prepareStep(session);
     expect(shown(session)).toEqual([`user ${standing("so far")}`, `user ${continuePrompt}`]);
   });
 });
 
 describe("a compaction", () => {
   function longSession(): Session {
-    const session = startedSession();
-    step(session, { calls: ["one", "two"] });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two"] });
     finishAll(session, 2);
-    step(session, { calls: ["one"] });
+    runStep(session, { calls: ["one"] });
     finishAll(session, 1);
     return session;
   }
 
   test("puts a summary in the place of what is before", () => {
     const session = longSession();
-    compacts(session, { keptFrom: session.transcript.seqs[3] ?? 0 });
+    compactConversation(session, { keptFrom: session.transcript.seqs[3] ?? 0 });
     expect(shown(session)).toEqual([`user ${standing("so far")}`, "assistant t0", "tool t0"]);
     expect(session.state.context).toEqual({ readFrom: session.transcript.seqs[1], compactedSeq: session.log.length });
   });
 
   test("never parts a result from its call", () => {
     const session = longSession();
-    compacts(session, { keptFrom: session.transcript.seqs[4] ?? 0 });
+    compactConversation(session, { keptFrom: session.transcript.seqs[4] ?? 0 });
     expect(session.transcript.messages.map((message) => message.role)).toEqual(["user", "assistant", "tool"]);
   });
 
   test("may take all of it, and a later one the summary of an earlier", () => {
     const session = longSession();
-    compacts(session, { keptFrom: session.log.length + 2, summary: "first" });
+    compactConversation(session, { keptFrom: session.log.length + 2, summary: "first" });
     expect(shown(session)).toEqual([`user ${standing("first")}`]);
-    compacts(session, { keptFrom: session.log.length + 2, summary: "second" });
+    compactConversation(session, { keptFrom: session.log.length + 2, summary: "second" });
     expect(shown(session)).toEqual([`user ${standing("second")}`]);
   });
 
   test("again from the same place replaces the summary only", () => {
     const session = longSession();
     const from = session.transcript.seqs[3] ?? 0;
-    compacts(session, { keptFrom: from, summary: "first" });
-    compacts(session, { keptFrom: from, summary: "second" });
+    compactConversation(session, { keptFrom: from, summary: "first" });
+    compactConversation(session, { keptFrom: from, summary: "second" });
     expect(shown(session)).toEqual([`user ${standing("second")}`, "assistant t0", "tool t0"]);
   });
 
   test("forgets what the attempts before it used, as a reader that begins there does not know it", () => {
     const session = longSession();
-    prepared(session);
-    fails(session, { type: "compact" }, "context_overflow", { inputTokens: 7 });
-    compacts(session, { keptFrom: session.log.length + 1 });
-    step(session, { text: "Done." });
+    prepareStep(session);
+    failModelCall(session, { type: "compact" }, "context_overflow", { inputTokens: 7 });
+    compactConversation(session, { keptFrom: session.log.length + 1 });
+    runStep(session, { text: "Done." });
     expect(session.events.findLast(({ type }) => type === "step_finished")).toMatchObject({
       usage: { inputTokens: 10 },
     });
-    expect(runOf(session.state).usage.inputTokens).toBe(37);
+    expect(requireRun(session.state).usage.inputTokens).toBe(37);
   });
 
   test("that begins within the call for a last summary is read with that call, whose answer nobody sees", async () => {
-    const session = startedSession({ maxSteps: 1, onMaxSteps: "summary" });
-    step(session, { calls: ["one"] });
+    const session = createStartedSession({ maxSteps: 1, onMaxSteps: "summary" });
+    runStep(session, { calls: ["one"] });
     finishAll(session, 1);
-    prepared(session);
-    steer(session, "and this");
-    answers(session, { text: "In short." });
-    start(session, "r2");
-    prepared(session);
-    restarts(session);
+    prepareStep(session);
+    steerRun(session, "and this");
+    finishModelCall(session, { text: "In short." });
+    startRun(session, "r2");
+    prepareStep(session);
+    restartRun(session);
     const { messages, origins } = session.transcript;
     const from = messages.findIndex((message) => textOf(message) === "and this");
     expect(session.log[(origins[from] ?? 0) - 1]?.event.type).toBe("steered");
-    compacts(session, compactionRange(session.transcript, session.transcript.seqs[from] ?? 0));
+    compactConversation(session, compactionRange(session.transcript, session.transcript.seqs[from] ?? 0));
     const { log, state } = session;
     const read = async (_: string, after = 0, most = log.length) => log.slice(after, after + most);
     const reread = await loadTranscript({ read, getBlob: async () => null }, "s", state);
@@ -285,36 +285,36 @@ describe("a compaction", () => {
     const session = longSession();
     const before = [...session.transcript.messages];
     const usage = { inputTokens: 100 };
-    compacts(session, { usage });
+    compactConversation(session, { usage });
     expect(session.transcript.messages).toEqual(before);
     expect(session.state.context).toEqual({ readFrom: 1 });
-    expect(runOf(session.state).usage.inputTokens).toBe(120);
+    expect(requireRun(session.state).usage.inputTokens).toBe(120);
   });
 });
 
 describe("a transcript", () => {
   test("kept up to date is the one that is built from the whole log", () => {
-    const session = startedSession();
-    step(session, { parts: [call("a"), call("a")] });
-    steer(session, "more");
+    const session = createStartedSession();
+    runStep(session, { parts: [call("a"), call("a")] });
+    steerRun(session, "more");
     finishAll(session, 2);
-    step(session, { text: "half", finish: "length" });
-    step(session, { text: "whole" });
-    ends(session);
-    start(session, "r2");
-    queue(session, "r3");
+    runStep(session, { text: "half", finish: "length" });
+    runStep(session, { text: "whole" });
+    endRun(session);
+    startRun(session, "r2");
+    queueRun(session, "r3");
     const rebuilt = createTranscript();
     for (const entry of session.log) appendEntry(rebuilt, entry);
     expect(rebuilt).toEqual(session.transcript);
   });
 
   test("grows at its end only", () => {
-    const session = startedSession();
+    const session = createStartedSession();
     const { messages } = session.transcript;
     const lengths: number[] = [];
     for (let round = 0; round < 3; round += 1) {
       const before: readonly Message[] = [...messages];
-      step(session, { calls: ["one"] });
+      runStep(session, { calls: ["one"] });
       finishAll(session, 1);
       expect(messages.slice(0, before.length)).toEqual(before);
       lengths.push(messages.length);

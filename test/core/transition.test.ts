@@ -19,26 +19,26 @@ import {
 import { verifies } from "../verifies.js";
 import { reservedEvents } from "./reserved-events.js";
 import {
-  aborts,
-  allows,
-  answerOf,
-  answers,
-  asks,
+  allowCall,
+  appendEvent,
+  askAboutCall,
+  createModelFinished,
   createSession,
-  decides,
-  ends,
-  fails,
-  finishes,
-  happen,
+  createStartedSession,
+  decideCall,
+  endRun,
+  failModelCall,
+  finishCall,
+  finishModelCall,
   keyOf,
-  limits,
-  prepared,
-  queue,
-  restarts,
-  runOf,
+  prepareStep,
+  queueRun,
+  requestAbort,
+  requireRun,
+  restartRun,
+  runStep,
   type Session,
-  startedSession,
-  step,
+  testLimits,
   userMessage,
 } from "./session.js";
 
@@ -51,59 +51,59 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
     () => ({ ...createSession(), state: { ...initialState, session: { agent: "a", model: "m" } } }),
   ],
   preparing: [
-    () => startedSession({ maxWallClockMs: 60_000 }),
+    () => createStartedSession({ maxWallClockMs: 60_000 }),
     () => {
       const session = withInterrupted({});
-      prepared(session);
-      fails(session, { type: "compact" }, "context_overflow");
+      prepareStep(session);
+      failModelCall(session, { type: "compact" }, "context_overflow");
       return session;
     },
     () => {
-      const session = startedSession();
-      step(session, { text: "hi" });
+      const session = createStartedSession();
+      runStep(session, { text: "hi" });
       return session;
     },
     () => {
-      const session = startedSession();
-      step(session, { calls: ["transfer_to_b"] });
-      allows(session, 1, { recover: "rerun", handoff: "b" });
+      const session = createStartedSession();
+      runStep(session, { calls: ["transfer_to_b"] });
+      allowCall(session, 1, { recover: "rerun", handoff: "b" });
       return session;
     },
   ],
   model_running: [
     () => {
       const session = withInterrupted({});
-      prepared(session);
+      prepareStep(session);
       return session;
     },
     () => {
-      const session = startedSession();
-      prepared(session);
-      fails(session, { type: "retry", inMs: 100 });
+      const session = createStartedSession();
+      prepareStep(session);
+      failModelCall(session, { type: "retry", inMs: 100 });
       return session;
     },
   ],
   tool_running: [
     () => {
       const session = withInterrupted({});
-      step(session, { calls: ["one", "two", "three"] });
-      allows(session, 2);
-      asks(session, 3, { expiresAt: 2_000 });
+      runStep(session, { calls: ["one", "two", "three"] });
+      allowCall(session, 2);
+      askAboutCall(session, 3, { expiresAt: 2_000 });
       return session;
     },
     () => {
-      const session = startedSession();
-      step(session, { calls: ["one"] });
-      allows(session, 1, { recover: "rerun", retry: { attempts: 2, baseMs: 10, maxMs: 10 } });
+      const session = createStartedSession();
+      runStep(session, { calls: ["one"] });
+      allowCall(session, 1, { recover: "rerun", retry: { attempts: 2, baseMs: 10, maxMs: 10 } });
       return session;
     },
   ],
   awaiting_human: [
     () => {
       const session = withInterrupted({});
-      step(session, { calls: ["one", "two"] });
-      asks(session, 1, { expiresAt: 1_000 });
-      allows(session, 2, { recover: "fail", external: true });
+      runStep(session, { calls: ["one", "two"] });
+      askAboutCall(session, 1, { expiresAt: 1_000 });
+      allowCall(session, 2, { recover: "fail", external: true });
       return session;
     },
     () => askingChild(),
@@ -116,10 +116,10 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
     () => compacting(endedSession({})),
   ],
   failed: [
-    () => stoppedSession({}, (session) => answers(session, { finish: "content-filter" })),
-    () => stoppedSession(child, (session) => answers(session, { finish: "content-filter" })),
-    () => leaving(stoppedSession({}, (session) => answers(session, { finish: "content-filter" }))),
-    () => compacting(stoppedSession({}, (session) => answers(session, { finish: "content-filter" }))),
+    () => stoppedSession({}, (session) => finishModelCall(session, { finish: "content-filter" })),
+    () => stoppedSession(child, (session) => finishModelCall(session, { finish: "content-filter" })),
+    () => leaving(stoppedSession({}, (session) => finishModelCall(session, { finish: "content-filter" }))),
+    () => compacting(stoppedSession({}, (session) => finishModelCall(session, { finish: "content-filter" }))),
   ],
   aborted: [
     () => stoppedSession({}, abandon),
@@ -131,28 +131,28 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
 
 /** A person has asked for a compaction at rest. */
 function compacting(session: Session): Session {
-  happen(session, { type: "compaction_requested" });
+  appendEvent(session, { type: "compaction_requested" });
   return session;
 }
 
 /** A run that waits for a person because a child session does. */
 function askingChild(): Session {
-  const session = startedSession();
-  step(session, { calls: ["one"] });
-  allows(session, 1);
+  const session = createStartedSession();
+  runStep(session, { calls: ["one"] });
+  allowCall(session, 1);
   const ofCall = { runId: "r1", callKey: keyOf(session, 1) };
-  happen(session, { type: "tool_waiting", ...ofCall, on: "child", childId: "c" });
-  happen(session, { type: "child_waiting", ...ofCall, childId: "c", askedAt: 900, childSeq: 8 });
+  appendEvent(session, { type: "tool_waiting", ...ofCall, on: "child", childId: "c" });
+  appendEvent(session, { type: "child_waiting", ...ofCall, childId: "c", askedAt: 900, childSeq: 8 });
   return session;
 }
 
 /** A run that waits for the answer to a tool. */
 function askingTool(): Session {
-  const session = startedSession();
-  step(session, { calls: ["one"] });
-  allows(session, 1, { recover: "rerun", durable: true });
+  const session = createStartedSession();
+  runStep(session, { calls: ["one"] });
+  allowCall(session, 1, { recover: "rerun", durable: true });
   const ofCall = { runId: "r1", callKey: keyOf(session, 1), attempt: 1 };
-  happen(session, { type: "tool_asked", ...ofCall, step: "first", message: "Which account?" });
+  appendEvent(session, { type: "tool_asked", ...ofCall, step: "first", message: "Which account?" });
   return session;
 }
 
@@ -162,36 +162,36 @@ const timing = { startedAt: 1_000, durationMs: 1 };
 function leaving(session: Session): Session {
   const { state } = session;
   if (isTerminal(state))
-    happen(session, { type: "migrated", from: 0, state: { ...state, afterRunHooksPending: true } });
+    appendEvent(session, { type: "migrated", from: 0, state: { ...state, afterRunHooksPending: true } });
   return session;
 }
 
 function abandon(session: Session): void {
-  aborts(session);
-  restarts(session);
+  requestAbort(session);
+  restartRun(session);
 }
 
 /** A run whose first step had a call that was interrupted by a crash. */
-function withInterrupted(info: Parameters<typeof startedSession>[1]): Session {
-  const session = startedSession({}, info);
-  step(session, { calls: ["one"] });
-  allows(session, 1, { recover: "fail" });
-  restarts(session);
+function withInterrupted(info: Parameters<typeof createStartedSession>[1]): Session {
+  const session = createStartedSession({}, info);
+  runStep(session, { calls: ["one"] });
+  allowCall(session, 1, { recover: "fail" });
+  restartRun(session);
   return session;
 }
 
-function endedSession(info: Parameters<typeof startedSession>[1]): Session {
+function endedSession(info: Parameters<typeof createStartedSession>[1]): Session {
   const session = withInterrupted(info);
-  step(session, { text: "hi" });
-  if (info === child) queue(session, "r5");
-  ends(session);
+  runStep(session, { text: "hi" });
+  if (info === child) queueRun(session, "r5");
+  endRun(session);
   return session;
 }
 
-function stoppedSession(info: Parameters<typeof startedSession>[1], end: (session: Session) => void): Session {
+function stoppedSession(info: Parameters<typeof createStartedSession>[1], end: (session: Session) => void): Session {
   const session = withInterrupted(info);
-  prepared(session);
-  if (info === child) queue(session, "r5");
+  prepareStep(session);
+  if (info === child) queueRun(session, "r5");
   end(session);
   return session;
 }
@@ -203,7 +203,7 @@ function eventsFor(type: EventType, session: Session): readonly Event[] {
 
 function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
   const { state } = session;
-  const run = state.status === "idle" ? { runId: "r0", modelCallIndex: 1 } : runOf(state);
+  const run = state.status === "idle" ? { runId: "r0", modelCallIndex: 1 } : requireRun(state);
   const { runId, modelCallIndex } = run;
   const keys = "calls" in state ? state.calls.map((call) => call.callKey) : ["r0/1/1"];
   const input = [userMessage("more")];
@@ -211,9 +211,9 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "session_created":
       return [{ type, v: formatVersion, agent: "a", model: "m" }];
     case "run_started":
-      return [{ type, runId: "r9", limits, input }];
+      return [{ type, runId: "r9", limits: testLimits, input }];
     case "run_queued":
-      return [{ type, runId: "r9", limits, input }];
+      return [{ type, runId: "r9", limits: testLimits, input }];
     case "steered":
       return [{ type, input, source: "user" }];
     case "prepared":
@@ -226,9 +226,14 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
         { type, keptFrom: 2, summary: "so far" },
       ];
     case "model_finished":
-      return state.status === "idle" ? [answerOf(startedSession().state, {})] : [answerOf(state, { text: "hi" })];
+      return state.status === "idle"
+        ? [createModelFinished(createStartedSession().state, {})]
+        : [createModelFinished(state, { text: "hi" })];
     case "model_failed": {
-      const { timing, attempt } = answerOf(state.status === "idle" ? startedSession().state : state, {});
+      const { timing, attempt } = createModelFinished(
+        state.status === "idle" ? createStartedSession().state : state,
+        {},
+      );
       const failure = { kind: "network", message: "no" } as const;
       const next = { type: "retry", inMs: 5 } as const;
       return [{ type, runId, modelCallIndex, attempt, model: "m", failure, next, timing }];
@@ -342,19 +347,19 @@ function expectRefused(state: State, event: Event, pair: Pair): void {
 
 describe("a run", () => {
   test("goes from its request through the model and a tool to an answer", verifies("LOOP-2"), () => {
-    const session = startedSession();
+    const session = createStartedSession();
     const statuses: Status[] = [session.state.status];
     const happened = (act: () => void) => {
       act();
       statuses.push(session.state.status);
     };
-    happened(() => prepared(session));
-    happened(() => answers(session, { calls: ["one"] }));
-    happened(() => allows(session, 1));
-    happened(() => finishes(session, 1));
-    happened(() => prepared(session));
-    happened(() => answers(session, { text: "done" }));
-    happened(() => ends(session));
+    happened(() => prepareStep(session));
+    happened(() => finishModelCall(session, { calls: ["one"] }));
+    happened(() => allowCall(session, 1));
+    happened(() => finishCall(session, 1));
+    happened(() => prepareStep(session));
+    happened(() => finishModelCall(session, { text: "done" }));
+    happened(() => endRun(session));
     expect(statuses).toEqual([
       "preparing",
       "model_running",
@@ -365,40 +370,46 @@ describe("a run", () => {
       "preparing",
       "completed",
     ]);
-    expect(runOf(session.state)).toMatchObject({ modelCallIndex: 2, counters: { totalSteps: 2 }, reason: "stop" });
+    expect(requireRun(session.state)).toMatchObject({ modelCallIndex: 2, counters: { totalSteps: 2 }, reason: "stop" });
   });
 
   test("starts again from every end, in preparing", verifies("LOOP-2"), () => {
     for (const make of [...examples.completed, ...examples.failed, ...examples.aborted]) {
       const { state } = make();
       const owes = "parentNotificationPending" in state || "afterRunHooksPending" in state;
-      const after = transition(state, { type: "run_started", runId: "r9", limits, input: [userMessage("x")], at: 9 });
+      const after = transition(state, {
+        type: "run_started",
+        runId: "r9",
+        limits: testLimits,
+        input: [userMessage("x")],
+        at: 9,
+      });
       expect(after.status).toBe(owes ? state.status : "preparing");
     }
   });
 
   test("cannot start before its session is created", () => {
-    const event: Event = { type: "run_started", runId: "r1", limits, input: [userMessage("x")], at: 1 };
+    const event: Event = { type: "run_started", runId: "r1", limits: testLimits, input: [userMessage("x")], at: 1 };
     expect(transition(initialState, event)).toBe(initialState);
     expect(refusal(initialState, event)?.type).toBe("misuse");
   });
 
   test("starts once: a run that is known starts nothing", () => {
     const session = endedSession({});
-    const event: Event = { type: "run_started", runId: "r1", limits, input: [userMessage("x")], at: 1 };
+    const event: Event = { type: "run_started", runId: "r1", limits: testLimits, input: [userMessage("x")], at: 1 };
     expect(transition(session.state, event)).toBe(session.state);
     expect(refusal(session.state, event)?.type).toBe("stale");
   });
 
   test("names its calls by run, step and position", () => {
-    const session = startedSession();
-    step(session, { calls: ["one", "two"] });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two"] });
     expect(effects(session.state).map((effect) => effect.key)).toEqual(["r1/1/1/decide/4", "r1/1/2/decide/4"]);
     expect(keyOf(session, 2)).toBe("r1/1/2");
   });
 
   test("takes the state of another version as it was migrated, and counts on", () => {
-    const { state } = startedSession();
+    const { state } = createStartedSession();
     const migrated = transition(initialState, { type: "migrated", from: 0, state, at: 1 });
     expect(migrated).toEqual({ ...state, seq: 1 });
   });
@@ -406,14 +417,14 @@ describe("a run", () => {
 
 describe("when a session wants a driver", () => {
   test("is never while it rests or waits without an end, and at once while there is work", () => {
-    const session = startedSession();
+    const session = createStartedSession();
     expect(dueAt(initialState)).toBeNull();
     expect(dueAt(session.state)).toBe(0);
-    step(session, { calls: ["one", "two", "three"] });
+    runStep(session, { calls: ["one", "two", "three"] });
     expect(dueAt(session.state)).toBe(0);
-    asks(session, 1);
-    decides(session, 2, { verdict: "reject", message: "x" });
-    decides(session, 3, { verdict: "reject", message: "x" });
+    askAboutCall(session, 1);
+    decideCall(session, 2, { verdict: "reject", message: "x" });
+    decideCall(session, 3, { verdict: "reject", message: "x" });
     expect(session.state.status).toBe("awaiting_human");
     expect(dueAt(session.state)).toBeNull();
     expect(dueAt(endedSession({}).state)).toBeNull();
@@ -421,15 +432,15 @@ describe("when a session wants a driver", () => {
   });
 
   test("is at the first of the times that it waits for", () => {
-    const session = startedSession({ maxWallClockMs: 60_000 });
-    prepared(session);
-    fails(session, { type: "retry", inMs: 2_000 });
+    const session = createStartedSession({ maxWallClockMs: 60_000 });
+    prepareStep(session);
+    failModelCall(session, { type: "retry", inMs: 2_000 });
     expect(dueAt(session.state)).toBe(3_000);
-    const asking = startedSession();
-    step(asking, { calls: ["one", "two", "three"] });
-    asks(asking, 1, { expiresAt: 9_000 });
-    asks(asking, 2, { expiresAt: 7_000 });
-    asks(asking, 3, { expiresAt: 8_000 });
+    const asking = createStartedSession();
+    runStep(asking, { calls: ["one", "two", "three"] });
+    askAboutCall(asking, 1, { expiresAt: 9_000 });
+    askAboutCall(asking, 2, { expiresAt: 7_000 });
+    askAboutCall(asking, 3, { expiresAt: 8_000 });
     expect(dueAt(asking.state)).toBe(7_000);
   });
 });

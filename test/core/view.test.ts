@@ -1,24 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
 import {
-  aborts,
-  allows,
-  answered,
-  answers,
-  asks,
-  compacts,
-  decides,
-  ends,
-  fails,
-  finishes,
-  happen,
-  prepared,
-  restarts,
+  allowCall,
+  answerCall,
+  appendEvent,
+  askAboutCall,
+  compactConversation,
+  createStartedSession,
+  decideCall,
+  endRun,
+  failModelCall,
+  finishCall,
+  finishModelCall,
+  fireTimer,
+  prepareStep,
+  requestAbort,
+  restartRun,
+  runStep,
   type Session,
-  startedSession,
-  steer,
-  step,
-  wakes,
+  steerRun,
 } from "./session.js";
 
 /** The events after a point, a line for each: its type, and the call or the words that it is about. */
@@ -31,14 +31,14 @@ function told({ events }: Session, from = 0): readonly string[] {
 
 describe("the order of events", () => {
   test("within a step: reasoning, text, message, then each call from its start to its end", verifies("STRM-4"), () => {
-    const session = startedSession();
+    const session = createStartedSession();
     const from = session.events.length;
-    step(session, { text: "Let me look.", reasoning: "hm", calls: ["one", "two"] });
-    allows(session, 1);
-    decides(session, 2, { verdict: "deny", reason: "no" });
-    finishes(session, 1);
-    step(session, { text: "That is all.", reasoning: "so" });
-    ends(session);
+    runStep(session, { text: "Let me look.", reasoning: "hm", calls: ["one", "two"] });
+    allowCall(session, 1);
+    decideCall(session, 2, { verdict: "deny", reason: "no" });
+    finishCall(session, 1);
+    runStep(session, { text: "That is all.", reasoning: "so" });
+    endRun(session);
     expect(told(session, from)).toEqual([
       "reasoning hm",
       "text Let me look.",
@@ -62,12 +62,12 @@ describe("the order of events", () => {
   });
 
   test("tells each call's status and duration", verifies("STRM-4"), () => {
-    const session = startedSession();
-    step(session, { calls: ["one", "two"] });
-    allows(session, 1);
-    finishes(session, 1, { timing: { startedAt: 1, durationMs: 42 } });
-    allows(session, 2);
-    finishes(session, 2, { outcome: "error" });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two"] });
+    allowCall(session, 1);
+    finishCall(session, 1, { timing: { startedAt: 1, durationMs: 42 } });
+    allowCall(session, 2);
+    finishCall(session, 2, { outcome: "error" });
     const complete = session.events.filter((event) => event.type === "call_complete");
     expect(complete).toMatchObject([
       { status: "ok", durationMs: 42, name: "one", toolCallId: "t0" },
@@ -76,13 +76,13 @@ describe("the order of events", () => {
   });
 
   test("ends with one result for each call, on errors and an abort too", verifies("STRM-4"), () => {
-    const session = startedSession();
-    step(session, { calls: ["one", "two", "three"] });
-    allows(session, 1);
-    asks(session, 2);
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two", "three"] });
+    allowCall(session, 1);
+    askAboutCall(session, 2);
     const from = session.events.length;
-    aborts(session);
-    wakes(session, { timer: "grace" });
+    requestAbort(session);
+    fireTimer(session, { timer: "grace" });
     expect(told(session, from)).toEqual([
       "abort_requested",
       "tool_result r1/1/2",
@@ -97,9 +97,9 @@ describe("the order of events", () => {
   });
 
   test("has calls of a cut message too, and the words of its answer", verifies("STRM-4"), () => {
-    const session = startedSession();
+    const session = createStartedSession();
     const from = session.events.length;
-    step(session, { text: "I will", calls: ["one"], finish: "length" });
+    runStep(session, { text: "I will", calls: ["one"], finish: "length" });
     expect(told(session, from)).toEqual([
       "text I will",
       "message",
@@ -114,12 +114,12 @@ describe("the order of events", () => {
 
 describe("a run that waits for a person", () => {
   test("is suspended with what it waits for, each time that nothing else is left to do", verifies("STRM-4"), () => {
-    const session = startedSession();
-    step(session, { calls: ["one", "two"] });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one", "two"] });
     const from = session.events.length;
-    asks(session, 1);
-    asks(session, 2);
-    answered(session, 1, { type: "deny", note: "no" });
+    askAboutCall(session, 1);
+    askAboutCall(session, 2);
+    answerCall(session, 1, { type: "deny", note: "no" });
     expect(told(session, from)).toEqual([
       "tool_call r1/1/1",
       "approval_requested r1/1/1",
@@ -139,22 +139,22 @@ describe("a run that waits for a person", () => {
   });
 
   test("is not suspended again by what changes nothing about that", () => {
-    const session = startedSession();
-    step(session, { calls: ["one"] });
-    asks(session, 1);
+    const session = createStartedSession();
+    runStep(session, { calls: ["one"] });
+    askAboutCall(session, 1);
     const from = session.events.length;
-    steer(session, "more");
+    steerRun(session, "more");
     expect(told(session, from)).toEqual(["steered"]);
   });
 
   test("tells an edit once as an answer, and the call itself only once", verifies("STRM-4"), () => {
-    const session = startedSession();
-    step(session, { calls: ["one"] });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one"] });
     const from = session.events.length;
-    asks(session, 1);
-    answered(session, 1, { type: "modify", input: { n: 7 }, inputHash: "h" });
-    allows(session, 1);
-    finishes(session, 1);
+    askAboutCall(session, 1);
+    answerCall(session, 1, { type: "modify", input: { n: 7 }, inputHash: "h" });
+    allowCall(session, 1);
+    finishCall(session, 1);
     expect(told(session, from).filter((line) => line.startsWith("tool_call"))).toEqual(["tool_call r1/1/1"]);
     expect(session.events.find((event) => event.type === "approval_answered")).toMatchObject({
       answer: "modify",
@@ -163,11 +163,11 @@ describe("a run that waits for a person", () => {
   });
 
   test("tells the questions that a restart raises", () => {
-    const session = startedSession();
-    step(session, { calls: ["one"] });
-    allows(session, 1, { recover: "ask" });
+    const session = createStartedSession();
+    runStep(session, { calls: ["one"] });
+    allowCall(session, 1, { recover: "ask" });
     const from = session.events.length;
-    restarts(session);
+    restartRun(session);
     expect(told(session, from)).toEqual(["restarted", "approval_requested r1/1/1", "suspended"]);
     expect(session.events[from + 1]).toMatchObject({ why: "recovery" });
   });
@@ -176,30 +176,30 @@ describe("a run that waits for a person", () => {
 describe("the text of an answer", () => {
   test("that seemed to be the end is told when the run goes on after all", () => {
     for (const by of ["user", "before_stop"] as const) {
-      const session = startedSession();
-      step(session, { text: "All done." });
+      const session = createStartedSession();
+      runStep(session, { text: "All done." });
       const from = session.events.length;
-      steer(session, "Not yet.", by);
+      steerRun(session, "Not yet.", by);
       expect(told(session, from)).toEqual(["text All done.", "message", "steered"]);
-      step(session, { text: "Now." });
-      ends(session);
+      runStep(session, { text: "Now." });
+      endRun(session);
       expect(session.events.at(-1)).toMatchObject({ type: "final", result: { text: "Now." } });
     }
   });
 
   test("that comes while the run is being stopped is told at once, and its message with the end", () => {
-    const session = startedSession();
-    prepared(session);
-    aborts(session);
+    const session = createStartedSession();
+    prepareStep(session);
+    requestAbort(session);
     const from = session.events.length;
-    answers(session, { text: "All done." });
+    finishModelCall(session, { text: "All done." });
     expect(told(session, from)).toEqual(["text All done.", "step_finished", "message", "final"]);
   });
 
   test("comes with the end only, where it is the end", () => {
-    const session = startedSession({ maxStopPreventions: 0 });
-    step(session, { text: "All done." });
-    steer(session, "Not yet.", "before_stop");
+    const session = createStartedSession({ maxStopPreventions: 0 });
+    runStep(session, { text: "All done." });
+    steerRun(session, "Not yet.", "before_stop");
     expect(told(session).filter((line) => line.startsWith("text"))).toEqual([]);
     expect(told(session).slice(-2)).toEqual(["message", "final"]);
   });
@@ -207,19 +207,19 @@ describe("the text of an answer", () => {
 
 describe("what else happens", () => {
   test("is told: failures, compactions, restarts, late results", () => {
-    const session = startedSession();
+    const session = createStartedSession();
     const from = session.events.length;
-    compacts(session, { keptFrom: 2, summary: "s", tokensBefore: 9, tokensAfter: 2 });
-    prepared(session);
-    fails(session, { type: "retry", inMs: 5 });
-    fails(session, { type: "retry", inMs: 5 });
-    restarts(session);
-    wakes(session, { timer: "backoff", attempt: 1 });
-    restarts(session);
-    step(session, { calls: ["one"] });
-    allows(session, 1);
-    restarts(session);
-    happen(session, { type: "late_result", callKey: "r1/1/1", outcome: "ok" });
+    compactConversation(session, { keptFrom: 2, summary: "s", tokensBefore: 9, tokensAfter: 2 });
+    prepareStep(session);
+    failModelCall(session, { type: "retry", inMs: 5 });
+    failModelCall(session, { type: "retry", inMs: 5 });
+    restartRun(session);
+    fireTimer(session, { timer: "backoff", attempt: 1 });
+    restartRun(session);
+    runStep(session, { calls: ["one"] });
+    allowCall(session, 1);
+    restartRun(session);
+    appendEvent(session, { type: "late_result", callKey: "r1/1/1", outcome: "ok" });
     expect(session.events.slice(from)).toMatchObject([
       { type: "compacted", summary: "s", tokensBefore: 9, tokensAfter: 2 },
       { type: "attempt_failed", attempt: 1, model: "m", next: "retry", retryInMs: 5, failure: { kind: "overloaded" } },

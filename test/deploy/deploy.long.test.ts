@@ -12,8 +12,8 @@ import { rolldown } from "rolldown";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { createToken } from "../../src/server/index.js";
-import { until } from "../processes/rig.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
+import { waitUntil } from "../processes/rig.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
 import { freePorts } from "../support/restate.js";
 import { verifies } from "../verifies.js";
 import { composeShape, kubernetesShapes, problemsOf } from "./shapes.js";
@@ -95,7 +95,7 @@ test("all three ways start the same programs", verifies("DIST-4"), () => {
 });
 
 describe.runIf(hasPostgres)("the commands", verifies("DIST-4"), () => {
-  const database = serverForTests(["fsync=off"]);
+  const database = usePostgres(["fsync=off"]);
 
   /** The folder that the Dockerfile fills: the program, compiled, and Pawl among its packages. */
   async function install(): Promise<string> {
@@ -112,7 +112,7 @@ describe.runIf(hasPostgres)("the commands", verifies("DIST-4"), () => {
 
   test("migrate, serve, tell that they are ready, and hand over on SIGTERM", async () => {
     const app = await install();
-    const PAWL_STORE = await newDatabase(database());
+    const PAWL_STORE = await createDatabase(database());
     const PAWL_TOKEN = createToken();
     const environment = { PATH: process.env.PATH, HOME: app, PAWL_HOME: app, PAWL_STORE, PAWL_TOKEN };
     const [program, ...words] = compose.services.migrate.command;
@@ -148,7 +148,10 @@ describe.runIf(hasPostgres)("the commands", verifies("DIST-4"), () => {
 
     const begun = await ask(0, "/v1/sessions", { agent: "support", input: "Refund 100 euros of order 1041" });
     const path = `/v1/sessions/${begun.sessionId}`;
-    await until(async () => ["awaiting_human", "completed"].includes((await ask(0, path)).status), "the run goes on");
+    await waitUntil(
+      async () => ["awaiting_human", "completed"].includes((await ask(0, path)).status),
+      "the run goes on",
+    );
 
     const ended = first === undefined ? null : once(first, "exit");
     first?.kill("SIGTERM");
@@ -156,6 +159,6 @@ describe.runIf(hasPostgres)("the commands", verifies("DIST-4"), () => {
     expect(await isReady()).toBe(false);
     for (const { callKey, inputHash } of (await ask(1, "/v1/approvals")).approvals)
       await ask(1, `${path}/answers`, { callKey, inputHash, decision: { type: "approve" } });
-    await until(async () => (await ask(1, path)).status === "completed", "nobody carries the run on");
+    await waitUntil(async () => (await ask(1, path)).status === "completed", "nobody carries the run on");
   });
 });

@@ -12,47 +12,47 @@ import type { Store } from "../../src/ports/store.js";
 /** Opens a new, empty store. */
 export type OpenStore = () => Promise<Store>;
 
-const files = ["abort-reason", "approvals", "compaction", "cut-off", "steer-skip"];
+const testFiles = ["abort-reason", "approvals", "compaction", "cut-off", "steer-skip"];
 
 /** Tests of these files that need no store: they make agents whose options are refused. */
 const withoutStore: ReadonlySet<string> = new Set(["options that cannot be meant are refused"]);
 
-let opening: Promise<Store>[] = [];
-let asked = 0;
+let openingStores: Promise<Store>[] = [];
+let callCount = 0;
 
-function createStoreOf(open: OpenStore): Store {
+function createLazyStore(open: OpenStore): Store {
   const store = open();
   store.catch(() => {});
-  opening.push(store);
-  const operation =
+  openingStores.push(store);
+  const forward =
     (name: Exclude<keyof Store, "watch" | "tellsAllChanges">) =>
-    async (...values: unknown[]) => {
-      asked += 1;
+    async (...args: unknown[]) => {
+      callCount += 1;
       const inner = await store;
-      return Reflect.apply(inner[name], inner, values);
+      return Reflect.apply(inner[name], inner, args);
     };
   return {
     tellsAllChanges: true,
-    claim: operation("claim"),
-    renew: operation("renew"),
-    release: operation("release"),
-    commit: operation("commit"),
-    redact: operation("redact"),
-    load: operation("load"),
-    loadAt: operation("loadAt"),
-    read: operation("read"),
-    post: operation("post"),
-    inbox: operation("inbox"),
-    messageIds: operation("messageIds"),
-    list: operation("list"),
-    describe: operation("describe"),
-    asking: operation("asking"),
-    due: operation("due"),
-    putBlob: operation("putBlob"),
-    getBlob: operation("getBlob"),
-    delete: operation("delete"),
-    verify: operation("verify"),
-    close: operation("close"),
+    claim: forward("claim"),
+    renew: forward("renew"),
+    release: forward("release"),
+    commit: forward("commit"),
+    redact: forward("redact"),
+    load: forward("load"),
+    loadAt: forward("loadAt"),
+    read: forward("read"),
+    post: forward("post"),
+    inbox: forward("inbox"),
+    messageIds: forward("messageIds"),
+    list: forward("list"),
+    describe: forward("describe"),
+    asking: forward("asking"),
+    due: forward("due"),
+    putBlob: forward("putBlob"),
+    getBlob: forward("getBlob"),
+    delete: forward("delete"),
+    verify: forward("verify"),
+    close: forward("close"),
     watch(listener) {
       let stop: (() => void) | null = null;
       let isStopped = false;
@@ -73,37 +73,37 @@ function createStoreOf(open: OpenStore): Store {
 }
 
 async function closeAll(): Promise<void> {
-  const all = opening;
-  opening = [];
-  for (const store of all) await (await store).close();
+  const stores = openingStores;
+  openingStores = [];
+  for (const store of stores) await (await store).close();
 }
 
 /** Adds the tests of the listed files, over stores that `open` opens. */
-export function driverTests(open: OpenStore): void {
-  const create = () => createStoreOf(open);
-  vi.doMock("../../src/stores/memory/index.js", () => ({ createMemoryStore: create }));
+export function defineDriverTests(open: OpenStore): void {
+  const createStore = () => createLazyStore(open);
+  vi.doMock("../../src/stores/memory/index.js", () => ({ createMemoryStore: createStore }));
   vi.doMock("../support/stores.js", async (original) => ({
     ...(await original<typeof import("../support/stores.js")>()),
     bothStores: [
       {
         name: "the store under test",
         open: async () => {
-          const store = create();
+          const store = createStore();
           return { store, close: () => store.close() };
         },
       },
     ],
   }));
   afterAll(closeAll);
-  for (const file of files)
+  for (const file of testFiles)
     describe(file, async () => {
       beforeEach(() => {
-        asked = 0;
+        callCount = 0;
       });
       afterEach(async ({ task }) => {
         await closeAll();
         if (task.result?.state !== "fail" && !withoutStore.has(task.name))
-          expect(asked, "it has asked the store nothing").toBeGreaterThan(0);
+          expect(callCount, "it has asked the store nothing").toBeGreaterThan(0);
       });
       await import(`../runtime/${file}.test.ts`);
     });

@@ -3,18 +3,18 @@
  */
 import { afterAll, beforeAll, describe } from "vitest";
 import { openPostgresStore, type PostgresQuery } from "../../src/stores/postgres/index.js";
-import { checkTool } from "../support/check-tools.js";
-import { driverTests } from "./driver-tests.js";
+import { resolveCheckTool } from "../support/check-tools.js";
+import { defineDriverTests } from "./driver-tests.js";
 
 describe("PGlite", () => {
   let pglite: PostgresQuery & { close(): Promise<void> };
   beforeAll(async () => {
-    const { PGlite } = await import(checkTool("@electric-sql/pglite/dist/index.js"));
+    const { PGlite } = await import(resolveCheckTool("@electric-sql/pglite/dist/index.js"));
     pglite = new PGlite();
   });
   afterAll(() => pglite.close());
   let schemas = 0;
-  driverTests(() => {
+  defineDriverTests(() => {
     schemas += 1;
     return openPostgresStore({ pool: pglite, schema: `s${schemas}`, pollMs: 50 });
   });

@@ -3,13 +3,13 @@
  */
 import { describe } from "vitest";
 import { openPostgresStore } from "../../src/stores/postgres/index.js";
-import { hasPostgres, serverForTests } from "../support/postgres.js";
-import { driverTests } from "./driver-tests.js";
+import { hasPostgres, usePostgres } from "../support/postgres.js";
+import { defineDriverTests } from "./driver-tests.js";
 
 describe.runIf(hasPostgres)("PostgreSQL", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
   let schemas = 0;
-  driverTests(() => {
+  defineDriverTests(() => {
     schemas += 1;
     return openPostgresStore({ url: server().url, schema: `s${schemas}`, connections: 3, pollMs: 50 });
   });

@@ -5,14 +5,14 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
-import { newFolder } from "../stores/open.js";
-import { driverTests } from "./driver-tests.js";
+import { createTempFolder } from "../stores/open.js";
+import { defineDriverTests } from "./driver-tests.js";
 
-const folder = newFolder();
+const folder = createTempFolder();
 let stores = 0;
 afterAll(() => rmSync(folder, { recursive: true }));
 
-driverTests(() => {
+defineDriverTests(() => {
   stores += 1;
   return openSqliteStore({ path: join(folder, `${stores}.db`), synchronous: "normal", pollMs: 10 });
 });

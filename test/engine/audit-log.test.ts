@@ -184,7 +184,7 @@ describe("an audit log", () => {
 
   test("is written on where the store failed while it was read", async () => {
     const path = createPath();
-    const { store, failAll, mend } = createFailingStore(createMemoryStore());
+    const { store, failAll, repair } = createFailingStore(createMemoryStore());
     await play(path, store);
     const lines = bySession(path);
     truncateSync(path, 0);
@@ -193,7 +193,7 @@ describe("an audit log", () => {
       code: "plugin_failed",
       message: expect.stringContaining("audit-log"),
     });
-    mend();
+    repair();
     await (await open(path, store)).shutdown();
     expect(bySession(path)).toEqual(lines);
   });

@@ -15,7 +15,7 @@ import {
   type WorkerReport,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { createGate } from "../support/agents.js";
+import { createGateTool } from "../support/agents.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -300,7 +300,7 @@ describe("an engine", () => {
 
   test("recovers what another process left behind, and works until its shutdown", verifies("PLUG-1"), async () => {
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const asking = { calls: [{ name: "gate" }] };
     const before = createAgent({ name: "x", model: createScriptedModel([asking]), tools: [gate.tool], store });
     const left = before.run("Go", { sessionId: "s" });
@@ -338,7 +338,7 @@ describe("an engine", () => {
           return "seen";
         },
       };
-      const gate = createGate("gate", { heedsSignal: false });
+      const gate = createGateTool("gate", { heedsSignal: false });
       const waiting: AnyTool = { ...gate.tool, recover: "rerun" };
       const open = (writer: readonly ScriptedStep[], researcher: readonly ScriptedStep[], tool: AnyTool) =>
         createEngine({
@@ -377,7 +377,7 @@ describe("an engine", () => {
     "at its shutdown gives back what runs, then disposes of the plugins, then closes its own store",
     verifies("PLUG-1"),
     async () => {
-      const gate = createGate("gate", { heedsSignal: false });
+      const gate = createGateTool("gate", { heedsSignal: false });
       const told: string[] = [];
       const engine = await createEngine({
         plugins: [
@@ -400,7 +400,7 @@ describe("an engine", () => {
   );
 
   test("disposes of a plugin when its observers have been told everything", verifies("PLUG-1"), async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const told: string[] = [];
     const engine = await createEngine({
       plugins: [
@@ -424,7 +424,7 @@ describe("an engine", () => {
 
   test("goes on with its shutdown where a part of it fails, and tells all that did", async () => {
     const { store, failAll } = createFailingStore(createMemoryStore());
-    const gate = createGate();
+    const gate = createGateTool();
     const told: string[] = [];
     const engine = await createEngine({
       store,
@@ -443,7 +443,7 @@ describe("an engine", () => {
   });
 
   test("shuts down once, however often it is asked, and with it each agent", async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const engine = await createEngine({
       agents: [{ name: "x", model: createScriptedModel(callsAndStops("gate")), tools: [gate.tool] }],
     });

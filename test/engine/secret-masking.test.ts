@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { createSecretMasking, type Secrets } from "../../examples/plugins/secret-masking.js";
 import { type AnyTool, createEngine, createMemoryStore, type EngineAgent, type Store } from "../../src/index.js";
 import { createScriptedModel, type ScriptedCall, type ScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createGate } from "../support/agents.js";
+import { collect, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const secret = "correct-horse-battery-staple";
@@ -81,7 +81,7 @@ describe("a tool that gives secrets away", () => {
 
   test("after it was given up: its late result is masked as well", async () => {
     const { store, written } = createReadableStore();
-    const gate = createGate("leak", { heedsSignal: false });
+    const gate = createGateTool("leak", { heedsSignal: false });
     const engine = await createEngine({
       store,
       plugins: [masking()],

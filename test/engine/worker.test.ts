@@ -10,7 +10,7 @@ import {
   type WorkerReport,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const anHour = 3_600_000;
@@ -81,7 +81,7 @@ test("a session that is found while the worker stops is left to others, and not 
   const memory = createMemoryStore();
   const client = createClient({ store: memory });
   await client.session("first").send("Hello.", { agent: "mine", model: "m" });
-  const [asked, answered] = [deferred(), deferred()];
+  const [asked, answered] = [createDeferred(), createDeferred()];
   const store: Store = {
     ...memory,
     async load(sessionId) {
@@ -142,7 +142,7 @@ async function carriedOnDespite(name: "due" | "load", failure: Error): Promise<r
   };
   const store = { ...memory, [name]: failing } as Store;
   const reports: WorkerReport[] = [];
-  const left = deferred();
+  const left = createDeferred();
   const agent = createAgent({ name: "mine", model: script, store: memory });
   const worker = createWorker({
     store,
@@ -262,7 +262,7 @@ test("a worker asks what is due when a message comes, not at each commit of othe
       return await memory.due(...given);
     },
   };
-  const left = deferred();
+  const left = createDeferred();
   const agent = createAgent({ name: "mine", model: createScriptedModel(() => ({ text: "Done." })), store: memory });
   const onReport = ({ type }: WorkerReport) => (type === "left" ? left.resolve() : undefined);
   const worker = createWorker({ store, agents: [agent], pollMs: anHour, onReport });

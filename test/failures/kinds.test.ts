@@ -14,9 +14,9 @@ import {
   startProviderServer,
 } from "../models/provider-server.js";
 import { type RealProvider, realProviders } from "../models/real-providers.js";
-import { ofType } from "../support/agents.js";
-import { createWatchedClock, passWaits, type WatchedClock } from "../support/clock.js";
-import { holdRows, type Page } from "../support/page.js";
+import { filterEventsOfType } from "../support/agents.js";
+import { advanceThroughRetries, createWatchedClock, type WatchedClock } from "../support/clock.js";
+import { type DocsPage, expectTable } from "../support/docs-page.js";
 import { verifies } from "../verifies.js";
 
 type Kind = ModelFailure["kind"];
@@ -262,13 +262,13 @@ async function play(provider: RealProvider, one: Case, withFallback: boolean): P
     retry: createRetryPolicy({}, () => 1),
   });
   const stream = agent.runStream("Go", { signal: controller.signal });
-  const collected = passWaits(clock, stream);
+  const collected = advanceThroughRetries(clock, stream);
   if (!refused && one.meanwhile !== undefined) {
-    await server.asked;
+    await server.firstRequest;
     await one.meanwhile(scene);
   }
   const items = await collected;
-  const failed = ofType(items, "attempt_failed");
+  const failed = filterEventsOfType(items, "attempt_failed");
   const waits = failed.flatMap(({ retryInMs }) => retryInMs ?? []);
   const stalledMs = clock.elapsed() - sum(waits);
   // No time passes but what is told.
@@ -305,7 +305,7 @@ function seconds(ms: number, isAbout: boolean): string {
   return isAbout ? `about ${Math.round(ms / 10_000) * 10} s` : `${Number((ms / 1_000).toFixed(2))} s`;
 }
 
-const page: Page = {
+const page: DocsPage = {
   file: "model-failures.md",
   command: "node scripts/failures-page.mjs",
   columns: ["Kind", "What came in", "Tried", "Waited", "What the result says"],
@@ -326,7 +326,7 @@ function holdCases(heading: string, cases: readonly Case[], withFallback = false
       }
     });
     test("the page says the same", () => {
-      holdRows(
+      expectTable(
         page,
         heading,
         cases.flatMap((one) => {

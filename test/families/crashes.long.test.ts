@@ -5,7 +5,14 @@ import { expect, test } from "vitest";
 import { createMemoryStore, defineTool } from "../../src/index.js";
 import { crashTest } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
-import { checkSum, checkWhole, collect, isTold, placesOf, readFrom } from "./stream-checks.js";
+import {
+  collect,
+  createEventReader,
+  expectCursorsAddUp,
+  expectMatchesLogs,
+  groupCursors,
+  isLogged,
+} from "./stream-checks.js";
 import { createFamily, type Member } from "./tree.js";
 
 const look = defineTool({
@@ -42,12 +49,12 @@ test.for(["commits", "waits"] as const)(
               .events({ children: true, follow: false, ...(after === undefined ? {} : { after }) }),
           );
         const items = await read();
-        await checkWhole(items, readFrom(agent, store));
-        const told = items.filter(isTold);
-        const all = placesOf(told);
+        await expectMatchesLogs(items, createEventReader(agent, store));
+        const told = items.filter(isLogged);
+        const all = groupCursors(told);
         expect(Object.keys(all)).toHaveLength(4);
         for (const [at, { cursor }] of told.entries())
-          checkSum(placesOf(told.slice(0, at + 1)), placesOf(await read(cursor)), all, cursor);
+          expectCursorsAddUp(groupCursors(told.slice(0, at + 1)), groupCursors(await read(cursor)), all, cursor);
       },
     });
     expect(report.plays).toBeGreaterThan(10);

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, createWorker, defineTool, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { until } from "./tree.js";
+import { waitUntil } from "./tree.js";
 
 /** Front hands over to boss, and boss has work done by a child. */
 function desk(store: Store, work: () => Promise<string> | string) {
@@ -44,7 +44,7 @@ test.for(["front", "boss", "a worker with front"] as const)(
   verifies("AGENT-1", "AGENT-2"),
   async (who) => {
     const store = createMemoryStore();
-    const reached = deferred();
+    const reached = createDeferred();
     const first = desk(store, () => {
       reached.resolve();
       return new Promise(() => {});
@@ -53,7 +53,7 @@ test.for(["front", "boss", "a worker with front"] as const)(
     await reached.promise;
     await first.front.shutdown({ graceMs: 0 });
     expect(await run).toMatchObject({ status: "interrupted" });
-    await until(async () => (await store.list()).every(({ holder }) => holder === null));
+    await waitUntil(async () => (await store.list()).every(({ holder }) => holder === null));
     const { front, boss } = desk(store, () => "worked");
     if (who === "a worker with front") await createWorker({ store, agents: [front] }).runUntilIdle();
     else await { front, boss }[who].session("p").resume();

@@ -12,18 +12,18 @@ import {
   type StreamItem,
   traceSession,
 } from "../../src/index.js";
-import { asHeld } from "../../src/ports/held-question.js";
+import { markHeld } from "../../src/ports/held-question.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, eventsOf, ofType, typesOf } from "../support/agents.js";
+import { collect, filterEvents, filterEventsOfType, listEventTypes } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { until } from "./tree.js";
+import { waitUntil } from "./tree.js";
 
 const elicit = defineTool({
   name: "elicit",
   description: "Asks while it runs.",
   input: { type: "object" },
   async execute(_input, { ask }) {
-    const said = await ask(asHeld({ name: "account", message: "Which account?", schema: { type: "string" } }));
+    const said = await ask(markHeld({ name: "account", message: "Which account?", schema: { type: "string" } }));
     return said.type === "answered" ? `from ${String(said.value)}` : said.type;
   },
 });
@@ -57,7 +57,7 @@ describe("a question of a tool that goes on running, below a run", verifies("AGE
       for await (const item of stream) items.push(item);
     })();
     const session = agent.session("p");
-    await until(async () => (await session.pendingApprovals()).length > 0);
+    await waitUntil(async () => (await session.pendingApprovals()).length > 0);
     const question = { name: "elicit", why: "tool", questionId: "account", question: "Which account?" };
     expect(await session.pendingApprovals()).toMatchObject([question]);
     const client = createClient({ store }).session("p");
@@ -65,17 +65,19 @@ describe("a question of a tool that goes on running, below a run", verifies("AGE
     const all = [];
     for await (const one of pendingApprovals(store)) all.push(one);
     expect(all).toMatchObject([{ ...question, session: { agent: "payer" } }]);
-    await until(async () => items.some(({ type }) => type === "approval_requested"));
-    expect(typesOf(items)).not.toContain("suspended");
+    await waitUntil(async () => items.some(({ type }) => type === "approval_requested"));
+    expect(listEventTypes(items)).not.toContain("suspended");
     const [{ callKey } = { callKey: "" }] = await session.pendingApprovals();
-    expect(ofType(items, "approval_requested")).toMatchObject([{ ...question, callKey, childId: expect.any(String) }]);
+    expect(filterEventsOfType(items, "approval_requested")).toMatchObject([
+      { ...question, callKey, childId: expect.any(String) },
+    ]);
     expect(await client.answer(callKey, { type: "reply", value: "DE02" }, { by: "Ada" })).toBe("first");
     expect(await client.pendingApprovals()).toEqual([]);
     expect(await stream.result).toMatchObject({ status: "completed", text: "All is paid." });
     await reading;
     // Whoever reads the log later sees the same.
-    expect(await collect(session.events({ follow: false }))).toEqual(eventsOf(items));
-    const asked = ofType(items, "approval_requested")[0]?.childId ?? "";
+    expect(await collect(session.events({ follow: false }))).toEqual(filterEvents(items));
+    const asked = filterEventsOfType(items, "approval_requested")[0]?.childId ?? "";
     const calls = (await traceSession(store, asked)).flatMap((span) => (span.type === "step" ? span.calls : []));
     expect(calls).toMatchObject([{ name: "elicit", waits: [{ for: "person", by: "Ada" }] }]);
   });

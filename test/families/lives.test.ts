@@ -4,14 +4,22 @@
 import { describe, expect, test } from "vitest";
 import { createClient, createMemoryStore, type Store } from "../../src/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { createFamily, gate, guarded, type Member, namesOf, questionsOf, until } from "./tree.js";
+import {
+  createApprovalTool,
+  createFamily,
+  createGatedTool,
+  listNames,
+  type Member,
+  requireApprovals,
+  waitUntil,
+} from "./tree.js";
 
 const proven = verifies("AGENT-2");
 const approve = { type: "approve" } as const;
-const payer: Member = { name: "payer", tools: [guarded("pay")] };
+const payer: Member = { name: "payer", tools: [createApprovalTool("pay")] };
 const boss: Member = { name: "boss", members: [{ name: "lead", members: [payer] }] };
 const stranger = { id: "stranger", host: "elsewhere", pid: 1, startedAt: 0 };
 
@@ -30,7 +38,7 @@ describe("the wall clock", () => {
     const store = createMemoryStore();
     const clock = createTestClock();
     const agent = createFamily(boss, { store, clock, limits: { maxWallClockMs: 10_000 } });
-    const [question] = questionsOf(await agent.run("Go.", { sessionId: "p" }));
+    const [question] = requireApprovals(await agent.run("Go.", { sessionId: "p" }));
     await clock.advance(3_600_000);
     await agent.session("p").answer(question?.callKey ?? "", approve);
     expect(await agent.session("p").resume()).toMatchObject({ status: "completed" });
@@ -40,7 +48,7 @@ describe("the wall clock", () => {
 
   test("ends a run whose child works for too long, though the run holds nothing", proven, async () => {
     const clock = createTestClock();
-    const work = gate("work");
+    const work = createGatedTool("work");
     const family: Member = { name: "boss", members: [{ name: "worker", tools: [work.tool] }] };
     const agent = createFamily(family, { clock, limits: { maxWallClockMs: 10_000 } });
     const result = agent.run("Go.", { sessionId: "p" });
@@ -55,8 +63,8 @@ describe("whoever waits for a parent", () => {
     const store = createMemoryStore();
     const clock = createTestClock();
     const asking = createFamily(boss, { store, clock });
-    const [question] = questionsOf(await asking.run("Go.", { sessionId: "p" }));
-    await until(async () => (await store.list()).every(({ holder }) => holder === null));
+    const [question] = requireApprovals(await asking.run("Go.", { sessionId: "p" }));
+    await waitUntil(async () => (await store.list()).every(({ holder }) => holder === null));
     await asking.shutdown({ graceMs: 0 });
 
     // A process that dies holds the child that was answered.
@@ -75,17 +83,17 @@ describe("whoever waits for a parent", () => {
 
   test("is told if the store fails under a child", proven, async () => {
     const inner = createMemoryStore();
-    const { store, failAll, mend } = createFailingStore(inner);
-    const work = gate("work");
+    const { store, failAll, repair } = createFailingStore(inner);
+    const work = createGatedTool("work");
     const family: Member = { name: "boss", members: [{ name: "worker", tools: [work.tool] }] };
     const agent = createFamily(family, { store, leaseMs: 200 });
     const result = agent.run("Go.", { sessionId: "p" });
     await work.reached;
-    await until(async () => (await inner.describe("p"))?.holder === null);
+    await waitUntil(async () => (await inner.describe("p"))?.holder === null);
     failAll();
     work.open();
     expect(await result).toMatchObject({ status: "interrupted", reason: "store_failed", resumable: true });
-    mend();
+    repair();
     await agent.shutdown({ graceMs: 0 });
     expect(await createFamily(family, { store: inner }).session("p").resume()).toMatchObject({ status: "completed" });
   });
@@ -115,8 +123,8 @@ describe("whoever waits for a parent", () => {
 
 test("a process that shuts down while it aborts a child leaves the child to others", proven, async () => {
   const inner = createMemoryStore();
-  const posting = deferred();
-  const posted = deferred();
+  const posting = createDeferred();
+  const posted = createDeferred();
   const store: Store = {
     ...inner,
     async post(sessionId, message) {
@@ -127,13 +135,15 @@ test("a process that shuts down while it aborts a child leaves the child to othe
       return inner.post(sessionId, message);
     },
   };
-  const own = gate("own");
+  const own = createGatedTool("own");
   const family: Member = { name: "boss", members: [payer], tools: [own.tool] };
   const agent = createFamily(family, { store });
   const result = agent.run("Go.", { sessionId: "p" });
   await own.reached;
-  await until(async () => (await inner.list()).some((one) => one.sessionId !== "p" && one.status === "awaiting_human"));
-  await until(async () => (await inner.list()).every((one) => one.sessionId === "p" || one.holder === null));
+  await waitUntil(async () =>
+    (await inner.list()).some((one) => one.sessionId !== "p" && one.status === "awaiting_human"),
+  );
+  await waitUntil(async () => (await inner.list()).every((one) => one.sessionId === "p" || one.holder === null));
   await agent.session("p").abort();
   await posting.promise;
   const down = agent.shutdown({ graceMs: 1_000 });
@@ -155,7 +165,7 @@ describe("what a child says of its waiting", () => {
       const body = { type: "child", callKey, childId, askedAt: null, seq: childSeq - 1 } as const;
       await store.post("p", { id: "late", at: 1, body });
     }
-    expect(namesOf(questionsOf(await agent.session("p").resume()))).toEqual(["pay"]);
+    expect(listNames(requireApprovals(await agent.session("p").resume()))).toEqual(["pay"]);
     expect(await store.inbox("p")).toEqual([]);
     expect((await store.load("p"))?.state.status).toBe("awaiting_human");
   });
@@ -174,11 +184,11 @@ describe("what a child says of its waiting", () => {
 
     // Another process, which knows only the child's agent, lets the child ask.
     const child = createFamily(payer, { store, clock });
-    expect(namesOf(questionsOf(await child.session(childId).resume()))).toEqual(["pay"]);
+    expect(listNames(requireApprovals(await child.session(childId).resume()))).toEqual(["pay"]);
     const second = createFamily(family, { store, clock });
     const result = second.session("p").resume();
     await clock.advance(60_000);
-    expect(namesOf(questionsOf(await result))).toEqual(["pay"]);
+    expect(listNames(requireApprovals(await result))).toEqual(["pay"]);
     const types = (await store.read("p")).map(({ event }) => event.type);
     expect(types.indexOf("child_waiting")).toBeLessThan(types.indexOf("tool_waiting"));
   });
@@ -188,7 +198,7 @@ describe("a family that was asked", () => {
   test("forks and replays without a difference, child and parent", proven, async () => {
     const store = createMemoryStore();
     const agent = createFamily(boss, { store });
-    const [question] = questionsOf(await agent.run("Go.", { sessionId: "p" }));
+    const [question] = requireApprovals(await agent.run("Go.", { sessionId: "p" }));
     const fork = await agent.session("p").fork();
     expect(await fork.state()).toMatchObject({ status: "aborted" });
     await agent.session("p").answer(question?.callKey ?? "", approve);
@@ -207,7 +217,7 @@ describe("a family that was asked", () => {
   test("is answered at its top by a client", proven, async () => {
     const store = createMemoryStore();
     const agent = createFamily(boss, { store });
-    const [question] = questionsOf(await agent.run("Go.", { sessionId: "p" }));
+    const [question] = requireApprovals(await agent.run("Go.", { sessionId: "p" }));
     const client = createClient({ store }).session("p");
     expect(await client.answer(question?.callKey ?? "", approve, { by: "Ada" })).toBe("first");
     expect(await client.answer(question?.callKey ?? "", { type: "deny" })).toBe("second");
@@ -227,7 +237,7 @@ describe("a family that was asked", () => {
     ).toMatchObject({
       status: "aborted",
     });
-    await until(async () => (await store.list()).every(({ status }) => status === "aborted"));
+    await waitUntil(async () => (await store.list()).every(({ status }) => status === "aborted"));
     expect(await agent.session("p").pendingApprovals()).toEqual([]);
   });
 });

@@ -3,15 +3,25 @@
  */
 import { describe, expect, test } from "vitest";
 import { createClient, createMemoryStore, createWorker, pendingApprovals, type Store } from "../../src/index.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { allOf, createFamily, gate, guarded, type Member, namesOf, questionsOf, until, upTo } from "./tree.js";
+import {
+  collectItems,
+  collectUntil,
+  createApprovalTool,
+  createFamily,
+  createGatedTool,
+  listNames,
+  type Member,
+  requireApprovals,
+  waitUntil,
+} from "./tree.js";
 
 const proven = verifies("AGENT-2");
 const approve = { type: "approve" } as const;
 
-const payer: Member = { name: "payer", tools: [guarded("pay")] };
-const buyer: Member = { name: "buyer", tools: [guarded("buy")] };
+const payer: Member = { name: "payer", tools: [createApprovalTool("pay")] };
+const buyer: Member = { name: "buyer", tools: [createApprovalTool("buy")] };
 
 const below = (depth: number): Member => (depth === 0 ? payer : { name: `boss-${depth}`, members: [below(depth - 1)] });
 
@@ -30,21 +40,21 @@ async function toTheEnd(agent: ReturnType<typeof createFamily>, sessionId = "p")
   throw new Error("The family asks and asks.");
 }
 
-describe.each(bothStores)("a question below, in $name", ({ open }) => {
+describe.each(localStores)("a question below, in $name", ({ open }) => {
   const inStore = (work: (store: Store) => Promise<void>) => withStore(open, work);
 
   test.for([1, 2, 3])("is the result of the run, at depth %i", proven, (depth) =>
     inStore(async (store) => {
       const agent = createFamily(below(depth), { store });
       const waiting = await agent.run("Go.", { sessionId: "p" });
-      expect(questionsOf(waiting)).toMatchObject([{ name: "pay", why: "policy", input: {} }]);
-      await until(() => isFree(store));
+      expect(requireApprovals(waiting)).toMatchObject([{ name: "pay", why: "policy", input: {} }]);
+      await waitUntil(() => isFree(store));
       const statuses = await Promise.all(
         (await store.list()).map(async ({ sessionId }) => (await store.load(sessionId))?.state.status),
       );
       expect(statuses).toEqual(Array(depth + 1).fill("awaiting_human"));
 
-      const [{ callKey } = { callKey: "" }] = questionsOf(waiting);
+      const [{ callKey } = { callKey: "" }] = requireApprovals(waiting);
       expect(await agent.session("p").answer(callKey, approve)).toBe("first");
       expect(await agent.session("p").resume()).toMatchObject({ status: "completed", text: `boss-${depth} is done.` });
     }),
@@ -60,13 +70,13 @@ describe.each(bothStores)("a question below, in $name", ({ open }) => {
         await first.shutdown({ graceMs: 0 });
 
         const second = createFamily(below(depth), { store });
-        expect(questionsOf(await second.session("p").result())).toMatchObject([{ name: "pay" }]);
-        const [question] = questionsOf(await second.session("p").resume());
+        expect(requireApprovals(await second.session("p").result())).toMatchObject([{ name: "pay" }]);
+        const [question] = requireApprovals(await second.session("p").resume());
         expect(question).toMatchObject({ name: "pay" });
         await second.shutdown({ graceMs: 0 });
 
         const client = createClient({ store }).session("p");
-        expect(namesOf(await client.pendingApprovals())).toEqual(["pay"]);
+        expect(listNames(await client.pendingApprovals())).toEqual(["pay"]);
         expect(await client.answer(question?.callKey ?? "", approve, { by: "Ada" })).toBe("first");
         expect(await client.pendingApprovals()).toEqual([]);
 
@@ -77,12 +87,12 @@ describe.each(bothStores)("a question below, in $name", ({ open }) => {
 
   test("is the result while a sibling still works", proven, () =>
     inStore(async (store) => {
-      const work = gate("work");
+      const work = createGatedTool("work");
       const family: Member = { name: "boss", members: [payer, { name: "worker", tools: [work.tool] }] };
       const agent = createFamily(family, { store });
       const waiting = await agent.run("Go.", { sessionId: "p" });
-      expect(namesOf(questionsOf(waiting))).toEqual(["pay"]);
-      const [{ callKey } = { callKey: "" }] = questionsOf(waiting);
+      expect(listNames(requireApprovals(waiting))).toEqual(["pay"]);
+      const [{ callKey } = { callKey: "" }] = requireApprovals(waiting);
       await agent.session("p").answer(callKey, approve);
       const resumed = agent.session("p").resume();
       await work.reached;
@@ -93,25 +103,25 @@ describe.each(bothStores)("a question below, in $name", ({ open }) => {
 
   test("joins the others: two children and the parent ask", proven, () =>
     inStore(async (store) => {
-      const family: Member = { name: "boss", tools: [guarded("sign")], members: [payer, buyer] };
+      const family: Member = { name: "boss", tools: [createApprovalTool("sign")], members: [payer, buyer] };
       const agent = createFamily(family, { store });
       const stream = agent.session("p").events();
       const waiting = await agent.run("Go.", { sessionId: "p" });
-      expect(namesOf(questionsOf(waiting))).toContain("sign");
+      expect(listNames(requireApprovals(waiting))).toContain("sign");
       const names = new Set<string>();
-      await upTo(stream, (item) => {
+      await collectUntil(stream, (item) => {
         if (item.type === "approval_requested") names.add(item.name);
         return item.type === "suspended" && item.approvals.length === 3;
       });
       expect([...names].sort()).toEqual(["buy", "pay", "sign"]);
-      const all = questionsOf(await agent.session("p").resume());
-      expect(namesOf(all)).toEqual(["sign", "pay", "buy"]);
-      expect(namesOf(await agent.session("p").pendingApprovals())).toEqual(["sign", "pay", "buy"]);
+      const all = requireApprovals(await agent.session("p").resume());
+      expect(listNames(all)).toEqual(["sign", "pay", "buy"]);
+      expect(listNames(await agent.session("p").pendingApprovals())).toEqual(["sign", "pay", "buy"]);
 
       for (const [index, { callKey }] of all.entries()) {
         await agent.session("p").answer(callKey, approve);
         const result = await agent.session("p").resume();
-        if (index < 2) expect(namesOf(questionsOf(result))).toEqual(["sign", "pay", "buy"].slice(index + 1));
+        if (index < 2) expect(listNames(requireApprovals(result))).toEqual(["sign", "pay", "buy"].slice(index + 1));
         else expect(result).toMatchObject({ status: "completed" });
       }
     }),
@@ -121,8 +131,8 @@ describe.each(bothStores)("a question below, in $name", ({ open }) => {
     inStore(async (store) => {
       const agent = createFamily(below(2), { store });
       const stream = agent.runStream("Go.", { sessionId: "p" });
-      const items = await allOf(stream);
-      const [question] = questionsOf(await stream.result);
+      const items = await collectItems(stream);
+      const [question] = requireApprovals(await stream.result);
       expect(items.at(-1)).toMatchObject({ type: "suspended", approvals: [question] });
       const requested = items.find(({ type }) => type === "approval_requested");
       expect(requested).toMatchObject({
@@ -135,7 +145,7 @@ describe.each(bothStores)("a question below, in $name", ({ open }) => {
       });
       expect(question?.sessionId).not.toBe("p");
       // Read from the log, the events are the same.
-      const fromLog = (await allOf(agent.session("p").events({ follow: false }))).filter(
+      const fromLog = (await collectItems(agent.session("p").events({ follow: false }))).filter(
         ({ type }) => type === "approval_requested" || type === "suspended",
       );
       expect(fromLog).toEqual(items.filter(({ type }) => type === "approval_requested" || type === "suspended"));
@@ -157,12 +167,12 @@ describe.each(bothStores)("a question below, in $name", ({ open }) => {
       const twice: Member = { name: "boss", members: [payer], calls: ["payer", "payer"] };
       const agent = createFamily(twice, { store });
       await agent.run("Go.", { sessionId: "p" });
-      await until(async () => (await agent.session("p").pendingApprovals()).length === 2);
+      await waitUntil(async () => (await agent.session("p").pendingApprovals()).length === 2);
       const [first] = await agent.session("p").pendingApprovals();
       await createClient({ store })
         .session(first?.sessionId ?? "")
         .answer(first?.callKey ?? "", approve);
-      const left = questionsOf(await agent.session("p").resume());
+      const left = requireApprovals(await agent.session("p").resume());
       expect(left).toHaveLength(1);
       expect(left[0]?.callKey).not.toBe(first?.callKey);
       expect(await toTheEnd(agent)).toMatchObject({ status: "completed" });
@@ -173,13 +183,13 @@ describe.each(bothStores)("a question below, in $name", ({ open }) => {
 describe("answered by one agent object, while another one waits for the parent", () => {
   test.for([0, 1, 2, 3, 4, 5, 6])("the wait ends if the tool takes %i turns", proven, async (turns) => {
     const store = createMemoryStore();
-    const pay = guarded("pay", async () => {
+    const pay = createApprovalTool("pay", async () => {
       for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       return "paid";
     });
     const family: Member = { name: "boss", members: [{ name: "payer", tools: [pay] }] };
     const first = createFamily(family, { store });
-    const [question] = questionsOf(await first.run("Go.", { sessionId: "p" }));
+    const [question] = requireApprovals(await first.run("Go.", { sessionId: "p" }));
     await first.shutdown({ graceMs: 0 });
 
     const second = createFamily(family, { store });
@@ -220,7 +230,7 @@ describe("workers", () => {
     const family: Member = { name: "boss", members: [payer, buyer] };
     const asking = createFamily(family, { store });
     await asking.run("Go.", { sessionId: "p" });
-    await until(async () => (await asking.session("p").pendingApprovals()).length === 2);
+    await waitUntil(async () => (await asking.session("p").pendingApprovals()).length === 2);
     await asking.shutdown({ graceMs: 0 });
 
     const client = createClient({ store }).session("p");
@@ -230,7 +240,7 @@ describe("workers", () => {
     await worker.runUntilIdle();
     expect((await store.load(first?.sessionId ?? ""))?.state.status).toBe("completed");
     expect((await store.load("p"))?.state.status).toBe("awaiting_human");
-    expect(namesOf(await client.pendingApprovals())).toEqual([second?.name]);
+    expect(listNames(await client.pendingApprovals())).toEqual([second?.name]);
 
     await client.answer(second?.callKey ?? "", approve);
     await worker.runUntilIdle();

@@ -5,11 +5,11 @@ import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled, type TestClock } from "../../src/testing/test-clock.js";
-import { createGate, deferred } from "../support/agents.js";
+import { createDeferred, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 function parentOver(store: Store, clock: TestClock) {
-  const gate = createGate("gate");
+  const gate = createGateTool("gate");
   const child = createAgent({
     name: "child",
     model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Child done." }]),
@@ -28,7 +28,7 @@ function parentOver(store: Store, clock: TestClock) {
 test("the next driver of a stopped run tells its child before it gives the child up", verifies("REC-8"), async () => {
   const clock = createTestClock();
   const inner = createMemoryStore();
-  const tells = deferred();
+  const tells = createDeferred();
   // The process dies when it is about to tell the child.
   const dying: Store = {
     ...inner,

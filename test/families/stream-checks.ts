@@ -5,16 +5,16 @@ import { expect } from "vitest";
 import type { FamilyItem, PublicEvent, Store } from "../../src/index.js";
 import type { createFamily } from "./tree.js";
 
-type Placed = Extract<FamilyItem, { readonly cursor: string }>;
-export type Told = Extract<Placed, { readonly seq: number }>;
+type ItemWithCursor = Extract<FamilyItem, { readonly cursor: string }>;
+export type LoggedItem = Extract<ItemWithCursor, { readonly seq: number }>;
 
-export const isTold = (item: FamilyItem): item is Told => "index" in item;
+export const isLogged = (item: FamilyItem): item is LoggedItem => "index" in item;
 
-export async function collect(items: AsyncIterable<FamilyItem>, fits: (item: FamilyItem) => boolean = () => false) {
+export async function collect(items: AsyncIterable<FamilyItem>, isLast: (item: FamilyItem) => boolean = () => false) {
   const all: FamilyItem[] = [];
   for await (const item of items) {
     all.push(item);
-    if (fits(item)) break;
+    if (isLast(item)) break;
   }
   return all;
 }
@@ -22,9 +22,9 @@ export async function collect(items: AsyncIterable<FamilyItem>, fits: (item: Fam
 export const isEnd = (item: FamilyItem) => item.type === "final" && item.depth === 0;
 
 /** The places of each session in the order in which they were told. */
-export function placesOf(items: readonly FamilyItem[]): { readonly [sessionId: string]: readonly string[] } {
+export function groupCursors(items: readonly FamilyItem[]): { readonly [sessionId: string]: readonly string[] } {
   const places: { [sessionId: string]: string[] } = {};
-  for (const item of items.filter(isTold)) {
+  for (const item of items.filter(isLogged)) {
     places[item.sessionId] ??= [];
     places[item.sessionId]?.push(`${item.seq}.${item.index}`);
   }
@@ -32,16 +32,16 @@ export function placesOf(items: readonly FamilyItem[]): { readonly [sessionId: s
 }
 
 /** Each session's events are those of its log, and a child's come between the start and the result of its call. */
-export async function checkWhole(
+export async function expectMatchesLogs(
   items: readonly FamilyItem[],
   read: (sessionId: string) => Promise<readonly PublicEvent[]>,
 ) {
-  for (const [sessionId, places] of Object.entries(placesOf(items)))
+  for (const [sessionId, places] of Object.entries(groupCursors(items)))
     expect(places, sessionId).toEqual((await read(sessionId)).map(({ seq, index }) => `${seq}.${index}`));
-  checkOrder(items);
+  expectChildOrder(items);
 }
 
-export function checkOrder(items: readonly FamilyItem[]) {
+export function expectChildOrder(items: readonly FamilyItem[]) {
   const open = new Set<string>();
   for (const item of items) {
     const call = (sessionId: string, callKey: string) => `${sessionId} ${callKey}`;
@@ -54,25 +54,30 @@ export function checkOrder(items: readonly FamilyItem[]) {
   }
 }
 
-export function readFrom(agent: ReturnType<typeof createFamily>, store: Store) {
+export function createEventReader(agent: ReturnType<typeof createFamily>, store: Store) {
   return async (sessionId: string) => {
     const { info } = (await store.list()).find((one) => one.sessionId === sessionId) ?? {};
     expect(info).toBeDefined();
-    return reading(agent, sessionId, store);
+    return readEvents(agent, sessionId, store);
   };
 }
 
 /** The events of any session of the store, by an agent that may own none of them. */
-async function reading(agent: ReturnType<typeof createFamily>, sessionId: string, store: Store) {
+async function readEvents(agent: ReturnType<typeof createFamily>, sessionId: string, store: Store) {
   const events: PublicEvent[] = [];
-  const own = agent.with({ store }).session(sessionId);
-  for await (const item of own.events({ follow: false })) events.push(item as PublicEvent);
+  const ownSession = agent.with({ store }).session(sessionId);
+  for await (const item of ownSession.events({ follow: false })) events.push(item as PublicEvent);
   return events;
 }
 
-type Places = ReturnType<typeof placesOf>;
+type CursorsBySession = ReturnType<typeof groupCursors>;
 
-export function checkSum(before: Places, after: Places, all: Places, cursor: string) {
+export function expectCursorsAddUp(
+  before: CursorsBySession,
+  after: CursorsBySession,
+  all: CursorsBySession,
+  cursor: string,
+) {
   for (const [sessionId, places] of Object.entries(all))
     expect([...(before[sessionId] ?? []), ...(after[sessionId] ?? [])], `${sessionId} behind ${cursor}`).toEqual(
       places,

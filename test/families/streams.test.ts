@@ -10,22 +10,22 @@ import {
   type Store,
   type StreamItem,
 } from "../../src/index.js";
-import { familyStream } from "../../src/runtime/api/family-stream.js";
+import { streamFamily } from "../../src/runtime/api/family-stream.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import {
-  checkOrder,
-  checkSum,
-  checkWhole,
   collect,
+  createEventReader,
+  expectChildOrder,
+  expectCursorsAddUp,
+  expectMatchesLogs,
+  groupCursors,
   isEnd,
-  isTold,
-  placesOf,
-  readFrom,
-  type Told,
+  isLogged,
+  type LoggedItem,
 } from "./stream-checks.js";
-import { createFamily, gate, guarded, type Member, until } from "./tree.js";
+import { createApprovalTool, createFamily, createGatedTool, type Member, waitUntil } from "./tree.js";
 
 const proven = verifies("STRM-11");
 
@@ -34,7 +34,7 @@ const worker: Member = { name: "worker", members: [leaf] };
 const helper: Member = { name: "helper", members: [{ name: "aide" }] };
 const boss: Member = { name: "boss", members: [worker, helper] };
 
-describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
+describe.each(localStores)("a stream with children, in $name", ({ open }) => {
   const inStore = (work: (store: Store) => Promise<void>) => withStore(open, work);
 
   test("has every event of every session below, live and from the logs", proven, () =>
@@ -47,8 +47,8 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
       const sessions = (await store.list()).map(({ sessionId }) => sessionId).sort();
       expect(sessions).toHaveLength(5);
       for (const items of [live, later]) {
-        expect(Object.keys(placesOf(items)).sort()).toEqual(sessions);
-        await checkWhole(items, readFrom(agent, store));
+        expect(Object.keys(groupCursors(items)).sort()).toEqual(sessions);
+        await expectMatchesLogs(items, createEventReader(agent, store));
       }
       expect(Math.max(...later.map(({ depth }) => depth))).toBe(2);
     }),
@@ -68,7 +68,7 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
       });
       const told = await collect(items, isEnd);
       expect(asked[0]).toBe("p 0");
-      await checkWhole(told, readFrom(agent, store));
+      await expectMatchesLogs(told, createEventReader(agent, store));
       const alone = agent.session("p").events({ itemsOf: (session, options) => session.events(options) });
       await expect(alone.next()).rejects.toThrow(expect.objectContaining({ code: "bad_input" }));
     }),
@@ -76,7 +76,7 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
 
   test("a session below has its deltas when it is followed alone through the agent at the top", proven, () =>
     inStore(async (store) => {
-      const work = gate("work");
+      const work = createGatedTool("work");
       const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work.tool] }] }, { store });
       const types = new Set<string>();
       const stream = agent.runStream("Go.", { sessionId: "p" });
@@ -94,7 +94,7 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
 
   test("has the deltas of a session below that is driven here", proven, () =>
     inStore(async (store) => {
-      const work = gate("work");
+      const work = createGatedTool("work");
       const agent = createFamily(
         { name: "boss", members: [{ name: "worker", members: [{ name: "leaf", tools: [work.tool] }] }] },
         { store },
@@ -108,7 +108,7 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
         item.type === "delta" && item.depth === 2 && item.delta.kind === "text-delta" ? [item.delta.text] : [],
       );
       expect(streamed.join("")).toBe("leaf is done.");
-      checkOrder(items);
+      expectChildOrder(items);
     }),
   );
 
@@ -119,19 +119,19 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
       await agent.session("p").send("Go.", { runId: "r" });
       const followers = [agent, other].map((one) => collect(one.session("p").events({ children: true }), isEnd));
       for (const items of await Promise.all(followers)) {
-        await checkWhole(items, readFrom(agent, store));
-        const told = items.filter(isTold);
-        const all = placesOf(told);
+        await expectMatchesLogs(items, createEventReader(agent, store));
+        const told = items.filter(isLogged);
+        const all = groupCursors(told);
         for (const [at, { cursor }] of told.entries()) {
-          const before = placesOf(told.slice(0, at + 1));
+          const before = groupCursors(told.slice(0, at + 1));
           const rest = await collect(other.session("p").events({ children: true, follow: false, after: cursor }));
-          checkSum(before, placesOf(rest), all, cursor);
+          expectCursorsAddUp(before, groupCursors(rest), all, cursor);
           if (at + 1 === told.length) break;
           const followed = await collect(
             agent.session("p").events({ children: true, after: cursor }),
             isEndOr(at, told),
           );
-          checkSum(before, placesOf(followed), all, cursor);
+          expectCursorsAddUp(before, groupCursors(followed), all, cursor);
         }
       }
     }),
@@ -139,19 +139,19 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
 
   test("ends with the run that waits for a person, behind the question in the child's log", proven, () =>
     inStore(async (store) => {
-      const payer: Member = { name: "payer", tools: [guarded("pay")] };
+      const payer: Member = { name: "payer", tools: [createApprovalTool("pay")] };
       const agent = createFamily({ name: "top", members: [{ name: "boss", members: [payer] }] }, { store });
       const items = await collect(agent.runStream("Go.", { sessionId: "p", children: true }));
       const asked = items.filter(({ type }) => type === "approval_requested").map(({ depth }) => depth);
       expect(asked.sort()).toEqual([0, 1, 2]);
-      await checkWhole(items, readFrom(agent, store));
+      await expectMatchesLogs(items, createEventReader(agent, store));
 
       // The person answers, and the stream is taken up where it stopped.
-      const last = items.filter(isTold).at(-1);
+      const last = items.filter(isLogged).at(-1);
       const [question] = await agent.session("p").pendingApprovals();
       await agent.session("p").answer(question?.callKey ?? "", { type: "approve" });
       const rest = await collect(agent.session("p").events({ children: true, after: last?.cursor ?? "" }), isEnd);
-      await checkWhole([...items, ...rest], readFrom(agent, store));
+      await expectMatchesLogs([...items, ...rest], createEventReader(agent, store));
     }),
   );
 
@@ -159,25 +159,25 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
     inStore(async (store) => {
       const stranger = createFamily({ name: "boss" }, { store });
       const agent = createFamily(boss, { store });
-      const seen = until(async () => (await store.load("p")) !== null).then(() =>
+      const seen = waitUntil(async () => (await store.load("p")) !== null).then(() =>
         collect(stranger.session("p").events({ children: true }), isEnd),
       );
       await agent.run("Go.", { sessionId: "p" });
-      await checkWhole(await seen, readFrom(agent, store));
-      expect(Object.keys(placesOf(await seen))).toHaveLength(5);
+      await expectMatchesLogs(await seen, createEventReader(agent, store));
+      expect(Object.keys(groupCursors(await seen))).toHaveLength(5);
     }),
   );
 
   test("tells of a child's log up to an abort, and no more of the child", proven, () =>
     inStore(async (store) => {
-      const work = gate("work");
+      const work = createGatedTool("work");
       const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work.tool] }] }, { store });
       const stream = agent.runStream("Go.", { sessionId: "p", children: true, limits: { abortGraceMs: 50 } });
       const items = collect(stream);
       await work.reached;
       await agent.session("p").abort();
       expect((await stream.result).status).toBe("aborted");
-      checkOrder(await items);
+      expectChildOrder(await items);
       expect((await items).some(({ type, depth }) => type === "tool_call" && depth === 1)).toBe(true);
       work.open();
     }),
@@ -187,16 +187,16 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
     inStore(async (store) => {
       const agent = createFamily({ ...boss, calls: ["worker", "helper", "worker"] }, { store });
       await agent.run("Go.", { sessionId: "p" });
-      const from = { place: { seq: 0, index: Number.POSITIVE_INFINITY }, children: new Map() };
+      const from = { cursor: { seq: 0, index: Number.POSITIVE_INFINITY }, children: new Map() };
       const options = { sessionId: "p", store, family: { children: new Map() }, itemsOf: nothing, from, live: null };
-      const items = await collect(familyStream({ ...options, tellsRest: false, mostOpen: 3 }));
+      const items = await collect(streamFamily({ ...options, tellsRest: false, maxOpen: 3 }));
       const omitted = items.filter(({ type }) => type === "children_omitted");
       expect(omitted).toMatchObject([
         { why: "too_many", depth: 1, parent: { sessionId: "p" } },
         { why: "too_many", depth: 2 },
       ]);
-      checkOrder(items);
-      const sessions = new Set(items.filter(isTold).map(({ sessionId }) => sessionId));
+      expectChildOrder(items);
+      const sessions = new Set(items.filter(isLogged).map(({ sessionId }) => sessionId));
       expect(sessions.has(omitted[0]?.sessionId ?? "")).toBe(false);
     }),
   );
@@ -216,15 +216,15 @@ test("a child whose log cannot be read is left out with a word, and the others a
   expect(items.filter(({ type }) => type === "children_omitted")).toMatchObject([
     { why: "unreadable", sessionId: lost, depth: 2 },
   ]);
-  expect(Object.keys(placesOf(items))).toHaveLength(4);
-  checkOrder(items);
+  expect(Object.keys(groupCursors(items))).toHaveLength(4);
+  expectChildOrder(items);
 });
 
 test("the children of an agent that a session was handed over to are told, live and from the log", {
   ...verifies("STRM-11", "AGENT-1"),
 }, async () => {
   const store = createMemoryStore();
-  const work = gate("work");
+  const work = createGatedTool("work");
   const chief = createAgent({
     name: "boss",
     model: createScriptedModel([{ calls: [{ name: "worker", input: { task: "Work." } }] }, { text: "Done." }]),
@@ -243,14 +243,14 @@ test("the children of an agent that a session was handed over to are told, live 
   }
   const later = await collect(front.session("p").events({ children: true, follow: false }));
   for (const items of [live, later]) {
-    expect(Object.keys(placesOf(items))).toHaveLength(2);
-    await checkWhole(items, readFrom(front, store));
+    expect(Object.keys(groupCursors(items))).toHaveLength(2);
+    await expectMatchesLogs(items, createEventReader(front, store));
   }
   expect(live.some(({ type, depth }) => type === "delta" && depth === 1)).toBe(true);
 });
 
 test("a run is told as ever without the option", proven, async () => {
-  await withStore(bothStores[0]?.open as never, async (store) => {
+  await withStore(localStores[0]?.open as never, async (store) => {
     const agent = createFamily(boss, { store });
     const items: StreamItem[] = [];
     for await (const item of agent.runStream("Go.", { sessionId: "p" })) items.push(item);
@@ -272,7 +272,7 @@ test.for([
   ["too many", `1${"~c1:1.1".repeat(5_000)}`],
   ["too deep", `1~c${"1-".repeat(100)}1:1`],
 ])("refuses a cursor with %s", proven, async ([, after]) => {
-  await withStore(bothStores[0]?.open as never, async (store) => {
+  await withStore(localStores[0]?.open as never, async (store) => {
     const agent = createFamily(leaf, { store });
     await agent.run("Go.", { sessionId: "p" });
     const items = collect(agent.session("p").events({ children: true, follow: false, after: after ?? "" }));
@@ -283,11 +283,11 @@ test.for([
 async function* nothing(): AsyncGenerator<StreamItem, void, undefined> {}
 
 /** The last event of a stream that is resumed behind the event `at`: nothing follows the end. */
-function isEndOr(at: number, told: readonly Told[]) {
+function isEndOr(at: number, told: readonly LoggedItem[]) {
   const left = told.length - at - 1;
   let count = 0;
   return (item: FamilyItem) => {
-    if (isTold(item)) count += 1;
+    if (isLogged(item)) count += 1;
     return count >= left;
   };
 }

@@ -32,12 +32,12 @@ export function createFamily(member: Member, options: FamilyOptions = {}): Retur
     createFamily(one, {}).asTool({ description: `Hands work to ${one.name}.`, name: one.name }),
   );
   const names = member.calls ?? [...tools.map((one) => one.name), ...members.map((one) => one.name)];
-  const inputOf = (called: string): ScriptedCall["input"] =>
-    members.some((one) => one.name === called) ? { task: `Do it, ${called}.` } : {};
+  const createInput = (toolName: string): ScriptedCall["input"] =>
+    members.some((one) => one.name === toolName) ? { task: `Do it, ${toolName}.` } : {};
   const model = createScriptedModel(
     ({ modelCallIndex }) =>
       modelCallIndex === 1 && names.length > 0
-        ? { calls: names.map((called) => ({ name: called, input: inputOf(called) ?? {} })) }
+        ? { calls: names.map((toolName) => ({ name: toolName, input: createInput(toolName) ?? {} })) }
         : { text: `${name} is done.` },
     { record: false },
   );
@@ -45,7 +45,7 @@ export function createFamily(member: Member, options: FamilyOptions = {}): Retur
 }
 
 /** A tool that a person must allow. */
-export function guarded(name: string, execute: () => unknown = () => `${name} is done`): AnyTool {
+export function createApprovalTool(name: string, execute: () => unknown = () => `${name} is done`): AnyTool {
   return defineTool({
     name,
     description: name,
@@ -57,7 +57,7 @@ export function guarded(name: string, execute: () => unknown = () => `${name} is
 }
 
 /** A tool that runs until the test lets it go on. */
-export function gate(name: string): {
+export function createGatedTool(name: string): {
   readonly tool: AnyTool;
   readonly open: () => void;
   readonly reached: Promise<void>;
@@ -85,35 +85,35 @@ export function gate(name: string): {
 }
 
 /** The questions of a run that waits for a person; an error if it does not. */
-export function questionsOf(result: RunResult | null): readonly PendingApproval[] {
+export function requireApprovals(result: RunResult | null): readonly PendingApproval[] {
   if (result?.status === "awaiting_human") return result.approvals;
   throw new Error(`The run does not wait for a person: ${JSON.stringify(result)}`);
 }
 
-export const namesOf = (approvals: readonly PendingApproval[]) => approvals.map(({ name }) => name);
+export const listNames = (approvals: readonly PendingApproval[]) => approvals.map(({ name }) => name);
 
-export async function allOf(items: AsyncIterable<StreamItem>): Promise<readonly StreamItem[]> {
+export async function collectItems(items: AsyncIterable<StreamItem>): Promise<readonly StreamItem[]> {
   const all: StreamItem[] = [];
   for await (const item of items) all.push(item);
   return all;
 }
 
 /** Takes items until one fits. */
-export async function upTo(
+export async function collectUntil(
   items: AsyncIterable<StreamItem>,
-  fits: (item: StreamItem) => boolean,
+  isMatch: (item: StreamItem) => boolean,
 ): Promise<readonly StreamItem[]> {
-  const taken: StreamItem[] = [];
+  const collected: StreamItem[] = [];
   for await (const item of items) {
-    taken.push(item);
-    if (fits(item)) return taken;
+    collected.push(item);
+    if (isMatch(item)) return collected;
   }
   throw new Error("The stream ended before.");
 }
 
-export async function until(holds: () => Promise<boolean>, turns = 5_000): Promise<void> {
-  for (let turn = 0; !(await holds()); turn += 1) {
-    if (turn === turns) throw new Error("It did not come to that.");
+export async function waitUntil(condition: () => Promise<boolean>, maxTurns = 5_000): Promise<void> {
+  for (let turn = 0; !(await condition()); turn += 1) {
+    if (turn === maxTurns) throw new Error("It did not come to that.");
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -3,7 +3,7 @@
  * limit ends.
  */
 import { guard, type HandoffView, type Message, type Tool, type UserMessage } from "../../src/index.js";
-import { asHeld } from "../../src/ports/held-question.js";
+import { markHeld } from "../../src/ports/held-question.js";
 import { agentOf, call, steps, tool, tools } from "./agents.js";
 import type { RecordedScenario } from "./sessions.js";
 
@@ -11,7 +11,7 @@ import type { RecordedScenario } from "./sessions.js";
 const elicit = tool("elicit", {
   async execute(_input, { ask, attempt }) {
     const asked = (name: string, more: object = {}) =>
-      ask(asHeld({ name: `${name}.${attempt}`, message: `The server asks: ${name}?`, ...more }));
+      ask(markHeld({ name: `${name}.${attempt}`, message: `The server asks: ${name}?`, ...more }));
     const [one, two] = await Promise.all([
       asked("one", { schema: { type: "string" } }),
       asked("two", { expiresInMs: 60_000 }),

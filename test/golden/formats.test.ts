@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { type EventOf, formatVersion, initialState, type State, transition } from "../../src/core/index.js";
 import { createAgent, createMemoryStore, createWorker, type Store, type WorkerReport } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { loadInto, type RecordedRow, type Recording } from "./recording.js";
 
@@ -30,7 +30,7 @@ const later = (row: RecordedRow): RecordedRow => ({
   state: { ...row.state, v: formatVersion + 1 } as unknown as State,
 });
 
-describe.each(bothStores)("in $name", ({ open }) => {
+describe.each(localStores)("in $name", ({ open }) => {
   test("a session of a later format is not taken, by nobody's agent, and can be posted to", proven, async () => {
     await withStore(open, async (store) => {
       await loadInto(store, changed("later", later));

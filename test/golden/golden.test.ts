@@ -21,7 +21,7 @@ import {
 import { finalSummaryPrompt } from "../../src/core/transcript/loop-prompts.js";
 import { createMemoryStore, type ModelRequest, modelRequests, type Store } from "../../src/index.js";
 import { reservedEvents } from "../core/reserved-events.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { createBench } from "./bench.js";
 import { carryOn, record } from "./play.js";
@@ -119,7 +119,7 @@ test("requests of a log of 0.1 are made again as 0.1 sent them: its last summari
 /** There is no older format to come from, and nothing writes what is reserved. */
 const notRecorded = ["migrated", ...reservedEvents.map(({ type }) => type)].sort();
 
-describe.each(bothStores)("in $name", ({ open }) => {
+describe.each(localStores)("in $name", ({ open }) => {
   describe.each(golden)("$version $name", proven, ({ name, recording }) => {
     const scenario = scenarios.find((one) => one.name === name);
     const inStore = (work: (store: Store) => Promise<void>) =>

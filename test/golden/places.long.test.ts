@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { formatVersion } from "../../src/core/index.js";
 import { createAgent, type PublicEvent, type Session, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { loadInto, type Recording } from "./recording.js";
 
@@ -22,7 +22,7 @@ async function eventsAfter(session: Session, after: number | string): Promise<re
   return events;
 }
 
-describe.each(bothStores)("in $name", ({ open }) => {
+describe.each(localStores)("in $name", ({ open }) => {
   describe.each(recordings)("$name", verifies("STRM-9"), ({ recording }) => {
     const inStore = (work: (store: Store) => Promise<void>) =>
       withStore(open, async (store) => {

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkTool } from "../support/check-tools.js";
+import { resolveCheckTool } from "../support/check-tools.js";
 
 const sources = {
   "src/errors.ts": "export const codes = [];",
@@ -75,7 +75,7 @@ type Violation = {
 };
 
 function cruise(cwd: string): readonly string[] {
-  const program = checkTool("dependency-cruiser/bin/dependency-cruise.mjs");
+  const program = resolveCheckTool("dependency-cruiser/bin/dependency-cruise.mjs");
   const args = [program, "--config", ".dependency-cruiser.cjs", "--output-type", "json", "src"];
   const { stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
   if (stdout === "") throw new Error(`The cruise failed: ${stderr}`);

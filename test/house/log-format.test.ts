@@ -15,10 +15,10 @@ import {
   transition,
   transitionTable,
 } from "../../src/core/index.js";
-import { decodeEntries, decodeMessage, decodeState } from "../../src/stores/shared/validate.js";
+import { decodeEntries, decodeMessage, decodeState } from "../../src/stores/shared/decode.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { formatOf, type Recording } from "../golden/recording.js";
-import { inFolder, withHandle } from "../stores/open.js";
+import { withHandle, withTempFolder } from "../stores/open.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("STOR-5");
@@ -184,7 +184,7 @@ test("every reason of an end is named", proven, () => {
 });
 
 test("every column of SQLite's tables has a row, and no row is without a column", proven, async () => {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     const path = join(folder, "sessions.db");
     await (await openSqliteStore({ path })).close();
     await withHandle(path, (handle) => {

@@ -14,7 +14,7 @@ describe("the check of rooms", () => {
   const arrowsOf = (lists: { readonly [room: string]: readonly string[] }) => new Map(Object.entries(lists));
 
   test("puts a file into its innermost room", () => {
-    expect(roomOf("tools/shell.ts")).toBe("tools");
+    expect(roomOf("tools/shell/shell.ts")).toBe("tools/shell");
     expect(roomOf("tools/mcp/server.ts")).toBe("tools/mcp");
     expect(roomOf("errors.ts")).toBe("errors.ts");
     expect(roomOf("core/index.ts")).toBe("entry points");

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openBrowser, type Page } from "../inspector/browser.js";
-import { until } from "../processes/rig.js";
+import { waitUntil } from "../processes/rig.js";
 import { freePorts } from "../support/restate.js";
 
 type Part =
@@ -90,7 +90,10 @@ async function createDesk() {
     };
     child.stdout.on("data", hear);
     child.stderr.on("data", hear);
-    await until(async () => lines.every((line) => asOnPage(said).includes(line)), `${command} does not say ${lines}`);
+    await waitUntil(
+      async () => lines.every((line) => asOnPage(said).includes(line)),
+      `${command} does not say ${lines}`,
+    );
   }
 
   return {
@@ -148,7 +151,7 @@ async function createPeople(desk: Awaited<ReturnType<typeof createDesk>>) {
     return page;
   }
   const booked = (order: string) =>
-    until(async () => desk.read("refunds.txt").includes(`order ${order}`), `order ${order} is not refunded`);
+    waitUntil(async () => desk.read("refunds.txt").includes(`order ${order}`), `order ${order} is not refunded`);
   const actions: { readonly [name: string]: () => Promise<void> } = {
     async "the phone approves"() {
       await approve("1044");
@@ -163,7 +166,7 @@ async function createPeople(desk: Awaited<ReturnType<typeof createDesk>>) {
     },
     async "the page asks again"() {
       await write("Please refund 20 euros of order 1046");
-      await until(async () => desk.said().includes("of order 1046"), "the shop is not asked");
+      await waitUntil(async () => desk.said().includes("of order 1046"), "the shop is not asked");
     },
     async "the page goes on"() {
       await page?.getByText("It is refunded.").nth(1).waitFor();

@@ -3,18 +3,18 @@
  */
 import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
 import { accessibilityTree, nodesOf } from "./accessibility-tree.js";
 import { openBrowser, openInspector, type Page, pressUntil } from "./browser.js";
-import { mender, writeWaiting } from "./desk.js";
+import { createMender, writeWaitingSession } from "./desk.js";
 import { nested } from "./family.js";
-import { outsideOf, paleIn } from "./look.js";
+import { findClipped, findLowContrast } from "./measure-page.js";
 
 async function openWaiting() {
   const store = createMemoryStore();
-  const sessionId = await writeWaiting(store);
-  const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
+  const sessionId = await writeWaitingSession(store);
+  const rig = await startTestServer({ store, agents: [createMender(store)], work: false, ui: true });
   const { page } = await openInspector(await openBrowser(), rig);
   return { page, at: (path: string) => page.goto(`${rig.url}/#/${path}`), session: `sessions/${sessionId}` };
 }
@@ -101,7 +101,7 @@ test(
   async () => {
     const store = createMemoryStore();
     await nested(store, 3).run("How does the queue drain?", { sessionId: "lead" });
-    const rig = await serverOfTest({ store, agents: [], ui: true });
+    const rig = await startTestServer({ store, agents: [], ui: true });
     const { page, context } = await openInspector(await openBrowser(), rig);
     const list = async () => {
       const all = nodesOf(await accessibilityTree(context, page));
@@ -127,10 +127,10 @@ test(
     const [folded] = [await list()];
     expect(folded).toMatchObject({ name: "Sessions", columns, cells: [7] });
     expect(folded.rows).toEqual([rowLike({ ...lead, expanded: false })]);
-    await page.keyboard.press("ArrowRight");
+    await page.keyboard.pressOnce("ArrowRight");
     await page.locator("#session-1").waitFor();
-    await page.keyboard.press("j");
-    await page.keyboard.press("ArrowRight");
+    await page.keyboard.pressOnce("j");
+    await page.keyboard.pressOnce("ArrowRight");
     await page.locator("#session-2").waitFor();
     const { rows, cells } = await list();
     expect(cells).toEqual([7, 7, 7]);
@@ -164,7 +164,7 @@ test("whatever can be used has a name, on every screen", verifies("UI-2"), async
     if (path === session) await page.getByText("I change the loop").waitFor();
     const shown = page.locator(selector).first();
     if (key !== undefined && path === "approvals") await pressUntil(page, key, shown);
-    else if (key !== undefined) await page.keyboard.press(key);
+    else if (key !== undefined) await page.keyboard.pressOnce(key);
     await shown.waitFor();
     const elements = await elementsOf(page);
     expect(elements.length, selector).toBeGreaterThan(10);
@@ -182,13 +182,13 @@ test("the measures of a screen find what is pale, and what is cut off", async ()
   const { page, at, session } = await openWaiting();
   await at(session);
   await page.locator(".line.step").first().waitFor();
-  expect(await paleIn(page)).toEqual([]);
-  expect(await outsideOf(page)).toEqual([]);
+  expect(await findLowContrast(page)).toEqual([]);
+  expect(await findClipped(page)).toEqual([]);
   await page.evaluate('document.querySelector("h1").style.color = "#999"');
-  expect(await paleIn(page)).toEqual([expect.stringMatching(/^h1\.cut Fix the flaky test .* 2\.\d+$/)]);
+  expect(await findLowContrast(page)).toEqual([expect.stringMatching(/^h1\.cut Fix the flaky test .* 2\.\d+$/)]);
   await page.evaluate('document.querySelector("h1").style.color = ""');
   await page.evaluate('document.querySelector(".views").style.transform = "translateX(60px)"');
-  expect(await outsideOf(page)).toEqual(["a. Replay", "the page can be scrolled sideways"]);
+  expect(await findClipped(page)).toEqual(["a. Replay", "the page can be scrolled sideways"]);
 });
 
 test("a time is relative, and exact for whoever has the focus on it", verifies("UI-2"), async () => {
@@ -200,9 +200,9 @@ test("a time is relative, and exact for whoever has the focus on it", verifies("
   const time = "#session-0 time";
   expect(await shown(time)).toBe("none");
   // The list has one place among those that the tab key goes through: its rows and what is in them have none.
-  for (let count = 0; (await shown(time)) === "none" && count < 12; count += 1) await page.keyboard.press("Tab");
+  for (let count = 0; (await shown(time)) === "none" && count < 12; count += 1) await page.keyboard.pressOnce("Tab");
   expect(await shown(time)).toMatch(exact);
-  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.pressOnce("Shift+Tab");
   expect(await shown(time)).toBe("none");
   await at(session);
   await page.locator(".line.step").first().waitFor();

@@ -9,8 +9,8 @@ import { expect, onTestFinished } from "vitest";
 // @ts-expect-error a script without types
 import { chromium as findChromium } from "../../scripts/chromium.mjs";
 import type { Rig } from "../server/rig.js";
-import { checkTool } from "../support/check-tools.js";
-import { outsideOf, paleIn } from "./look.js";
+import { resolveCheckTool } from "../support/check-tools.js";
+import { findClipped, findLowContrast } from "./measure-page.js";
 
 // The types of playwright-core are not in this project: the tests name what they use.
 export type Locator = {
@@ -43,7 +43,10 @@ export type Page = Locator & {
     answer: (request: { readonly abort: () => Promise<void> }) => Promise<void>,
   ) => Promise<void>;
   readonly unroute: (addresses: string) => Promise<void>;
-  readonly keyboard: { readonly press: (key: string) => Promise<void>; readonly type: (text: string) => Promise<void> };
+  readonly keyboard: {
+    readonly pressOnce: (key: string) => Promise<void>;
+    readonly type: (text: string) => Promise<void>;
+  };
   readonly setViewportSize: (size: { readonly width: number; readonly height: number }) => Promise<void>;
   readonly emulateMedia: (options: {
     readonly colorScheme?: "light" | "dark";
@@ -76,7 +79,7 @@ type Browser = {
 
 /** Chromium, closed when the test ends. */
 export async function openBrowser(flags: readonly string[] = []): Promise<Browser> {
-  const { chromium } = createRequire(checkTool("playwright-core/package.json"))("playwright-core") as {
+  const { chromium } = createRequire(resolveCheckTool("playwright-core/package.json"))("playwright-core") as {
     readonly chromium: { readonly launch: (options: object) => Promise<Browser> };
   };
   const browser = await chromium.launch({
@@ -87,13 +90,13 @@ export async function openBrowser(flags: readonly string[] = []): Promise<Browse
   return browser;
 }
 
-export type Opened = {
+export type InspectorPage = {
   readonly page: Page;
   readonly context: Context;
   /** Errors of the page, and what its policy refused. */
   readonly problems: readonly string[];
   /** The addresses that were asked for. */
-  readonly asked: readonly string[];
+  readonly requestedUrls: readonly string[];
 };
 
 /** A new person's browser, which the server lets in by a start link. */
@@ -101,31 +104,31 @@ export async function openInspector(
   browser: Browser,
   { url, server }: Pick<Rig, "url" | "server">,
   { path = "", viewport = { width: 1440, height: 900 } } = {},
-): Promise<Opened> {
+): Promise<InspectorPage> {
   const context = await browser.newContext({ viewport });
   context.setDefaultTimeout(10_000);
   const problems: string[] = [];
-  const asked: string[] = [];
+  const requestedUrls: string[] = [];
   context.on("weberror", (error: { readonly error: () => Error }) => void problems.push(String(error.error())));
   context.on("console", (message: { readonly type: () => string; readonly text: () => string }) => {
     if (message.type() === "error" && !message.text().includes("net::ERR_")) problems.push(message.text());
   });
-  context.on("request", (request: { readonly url: () => string }) => void asked.push(request.url()));
+  context.on("request", (request: { readonly url: () => string }) => void requestedUrls.push(request.url()));
   const page = await context.newPage();
   await page.goto(`${url}${path}/#start=${server.createStartCode()}`);
   await page.getByRole("link", { name: "Pawl" }).waitFor();
-  return { page, context, problems, asked };
+  return { page, context, problems, requestedUrls };
 }
 
 /** Presses a key until what it opens is there. A call that has just appeared ignores the keys that answer it. */
-export async function pressUntil(page: Page, key: string, opened: Locator): Promise<void> {
-  const isThere = async () => (await opened.count()) > 0;
-  const press = async () => {
-    if (await isThere()) return true;
-    await page.keyboard.press(key);
-    return isThere();
+export async function pressUntil(page: Page, key: string, target: Locator): Promise<void> {
+  const isTargetOpen = async () => (await target.count()) > 0;
+  const pressOnce = async () => {
+    if (await isTargetOpen()) return true;
+    await page.keyboard.pressOnce(key);
+    return isTargetOpen();
   };
-  await expect.poll(press, { timeout: 10_000 }).toBe(true);
+  await expect.poll(pressOnce, { timeout: 10_000 }).toBe(true);
 }
 
 const sizes = [
@@ -138,17 +141,21 @@ const sizes = [
  * A screen in three sizes, light and dark: whatever is written on it can be read, and nothing is beyond its edges. Takes a
  * picture of each if PAWL_PICTURES names a folder for them.
  */
-export async function look(page: Page, name: string): Promise<void> {
-  const found: string[] = [];
-  await pictures(page, name, async (screen) => {
-    const texts = [...(await paleIn(page)), ...(await outsideOf(page))];
-    found.push(...texts.map((text) => `${screen}: ${text}`));
+export async function expectReadable(page: Page, name: string): Promise<void> {
+  const issues: string[] = [];
+  await takePictures(page, name, async (screen) => {
+    const texts = [...(await findLowContrast(page)), ...(await findClipped(page))];
+    issues.push(...texts.map((text) => `${screen}: ${text}`));
   });
-  expect(found).toEqual([]);
+  expect(issues).toEqual([]);
 }
 
 /** Takes pictures of a page if PAWL_PICTURES names a folder for them. `measure` is called at each size, in light and dark. */
-export async function pictures(page: Page, name: string, measure?: (screen: string) => Promise<void>): Promise<void> {
+export async function takePictures(
+  page: Page,
+  name: string,
+  measure?: (screen: string) => Promise<void>,
+): Promise<void> {
   const folder = process.env.PAWL_PICTURES;
   if (folder === undefined && measure === undefined) return;
   if (folder !== undefined) mkdirSync(folder, { recursive: true });
@@ -156,7 +163,7 @@ export async function pictures(page: Page, name: string, measure?: (screen: stri
     await page.setViewportSize({ width, height });
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
-      await drawn(page);
+      await awaitDrawn(page);
       const screen = `${name}-${size}-${colorScheme}`;
       if (folder !== undefined) await page.screenshot({ path: join(folder, `${screen}.png`) });
       await measure?.(screen);
@@ -164,10 +171,10 @@ export async function pictures(page: Page, name: string, measure?: (screen: stri
   }
   await page.emulateMedia({ colorScheme: "light" });
   await page.setViewportSize({ width: 1440, height: 900 });
-  await drawn(page);
+  await awaitDrawn(page);
 }
 
 /** The page has drawn what it was told. */
-async function drawn(page: Page): Promise<void> {
+async function awaitDrawn(page: Page): Promise<void> {
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
 }

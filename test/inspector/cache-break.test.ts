@@ -1,9 +1,9 @@
 /** What the page says of a step that could not read the step before from its provider's cache. */
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, traceSession } from "../../src/index.js";
-import { cacheBreakText } from "../../src/inspector/state/cache-break.js";
+import { formatCacheBreak } from "../../src/inspector/state/cache-break.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
 
 const look = defineTool({ name: "look", description: "Looks.", input: { type: "object" }, execute: () => "seen" });
@@ -44,13 +44,13 @@ async function sentences(id: string, promptCache: "auto" | "off", isReported = t
     ],
   });
   await agent.run("Go.", { sessionId: "s" });
-  const { ask } = await serverOfTest({ store });
+  const { ask } = await startTestServer({ store });
   const { records } = (await ask("GET", "/v1/sessions/s/trace?type=step")).json;
   const stored = (await traceSession(store, "s")).filter(({ type }) => type === "step");
   expect(records.map(({ cacheLoss: _, ...record }: { readonly cacheLoss?: unknown }) => record)).toEqual(
     JSON.parse(JSON.stringify(stored)),
   );
-  return records.map(cacheBreakText);
+  return records.map(formatCacheBreak);
 }
 
 test(

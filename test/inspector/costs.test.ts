@@ -3,9 +3,9 @@
  */
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, sessionTracePage } from "../../src/index.js";
-import { noCosts, totalOf, usageOfRun, withRecords } from "../../src/inspector/state/costs.js";
-import { filesLeftOut, inputWith, textIn } from "../../src/inspector/state/fork.js";
-import { diffOf, sidesOf } from "../../src/inspector/state/line-diff.js";
+import { addRecords, emptyCosts, sumRunUsage, usageOfRun } from "../../src/inspector/state/costs.js";
+import { countOmittedFiles, replaceText, textOfRequest } from "../../src/inspector/state/fork.js";
+import { diffLines, toSideBySide } from "../../src/inspector/state/line-diff.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 import { readFile } from "./desk.js";
@@ -34,7 +34,7 @@ async function recordsOf(prices: boolean) {
 describe("what a session used", () => {
   test("is counted by run, step and model, as the results of the runs have it", verifies("UI-1#more"), async () => {
     const { records, first, second } = await recordsOf(true);
-    const costs = withRecords(noCosts, records);
+    const costs = addRecords(emptyCosts, records);
     expect(costs.runs.map((run) => usageOfRun(run, null))).toEqual([first.usage, second.usage]);
     expect(costs.steps.map(({ index, usage }) => [index, usage.inputTokens, usage.costUsd])).toEqual([
       [1, 100, 0.5],
@@ -44,29 +44,34 @@ describe("what a session used", () => {
     expect(costs.models).toMatchObject([
       { model: "some/llm", attempts: 3, usage: { inputTokens: 600, partial: true } },
     ]);
-    expect(totalOf(costs, null)).toMatchObject({ inputTokens: 600, outputTokens: 30, costUsd: 0.75, partial: true });
+    expect(sumRunUsage(costs, null)).toMatchObject({
+      inputTokens: 600,
+      outputTokens: 30,
+      costUsd: 0.75,
+      partial: true,
+    });
   });
 
   test("is unknown if nobody knows it, and never 0", verifies("UI-1#more"), async () => {
     const { records } = await recordsOf(false);
-    const total = totalOf(withRecords(noCosts, records), null);
+    const total = sumRunUsage(addRecords(emptyCosts, records), null);
     expect(total.costUsd).toBeUndefined();
     expect(total.cacheReadTokens).toBeUndefined();
   });
 
   test("is the same if it comes page by page, and counts a run under way", async () => {
     const { records, second } = await recordsOf(true);
-    const whole = withRecords(noCosts, records);
-    expect(records.reduce((costs, record) => withRecords(costs, [record]), noCosts)).toEqual(whole);
-    const open = withRecords(
-      noCosts,
+    const whole = addRecords(emptyCosts, records);
+    expect(records.reduce((costs, record) => addRecords(costs, [record]), emptyCosts)).toEqual(whole);
+    const open = addRecords(
+      emptyCosts,
       records.filter(({ type, runId }) => type !== "run_finished" || runId !== second.runId),
     );
     const last = open.runs.at(-1);
     expect(last?.usage).toBeNull();
     expect(last === undefined ? null : usageOfRun(last, null)).toMatchObject({ inputTokens: 300 });
     const { runId } = second;
-    expect(totalOf(open, { runId, usage: { inputTokens: 900 } })).toMatchObject({ inputTokens: 1_200 });
+    expect(sumRunUsage(open, { runId, usage: { inputTokens: 900 } })).toMatchObject({ inputTokens: 1_200 });
   });
 });
 
@@ -76,15 +81,15 @@ describe("a fork", () => {
   const input = [{ role: "user", parts: [text, file, { ...file, data: `blob:${"0".repeat(64)}/9` }] }] as const;
 
   test("asks in other words, and keeps the files that it can", () => {
-    expect(textIn(input)).toBe("Look at it");
-    expect(inputWith("Look again", input)).toEqual([{ type: "text", text: "Look again" }, file]);
-    expect(filesLeftOut(input)).toBe(1);
-    expect(inputWith("Look again", [{ role: "user", parts: [text] }])).toBe("Look again");
+    expect(textOfRequest(input)).toBe("Look at it");
+    expect(replaceText("Look again", input)).toEqual([{ type: "text", text: "Look again" }, file]);
+    expect(countOmittedFiles(input)).toBe(1);
+    expect(replaceText("Look again", [{ role: "user", parts: [text] }])).toBe("Look again");
   });
 });
 
 test("a difference stands side by side, with what was removed beside what took its place", () => {
-  expect(sidesOf(diffOf("a\nb\nc\nd", "a\nB\nd\ne"))).toEqual([
+  expect(toSideBySide(diffLines("a\nb\nc\nd", "a\nB\nd\ne"))).toEqual([
     { old: "a", next: "a", isSame: true },
     { old: "b", next: "B", isSame: false },
     { old: "c", next: null, isSame: false },

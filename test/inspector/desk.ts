@@ -51,7 +51,7 @@ export const shell = defineTool({
 });
 
 /** A tool whose input has an object and a list. */
-export function orderTool(taken: unknown[]) {
+export function createOrderTool(orders: unknown[]) {
   const line = {
     type: "object",
     title: "Line",
@@ -78,13 +78,13 @@ export function orderTool(taken: unknown[]) {
     },
     needsApproval: true,
     execute(input) {
-      taken.push(input);
+      orders.push(input);
       return "Ordered.";
     },
   });
 }
 
-export const ordered = {
+export const orderInput = {
   to: { city: "Bonn", floor: 3 },
   lines: [
     { part: "M5", count: 40 },
@@ -98,12 +98,12 @@ const source = `export async function drain(queue: Queue) {
   return taken;
 }`;
 
-const usage = (inputTokens: number, outputTokens: number, cacheReadTokens = 0) => ({
+const createUsage = (inputTokens: number, outputTokens: number, cacheReadTokens = 0) => ({
   usage: { inputTokens, outputTokens, cacheReadTokens, costUsd: inputTokens * 0.000003 + outputTokens * 0.000015 },
 });
 
 /** The steps before the calls that wait. */
-export const mending: readonly ScriptedStep[] = [
+export const menderSteps: readonly ScriptedStep[] = [
   {
     reasoning: "The test fails one time in twenty. Ordering is the likely cause, so I look at how the queue drains.",
     text: "I look at the queue and at its test first.",
@@ -112,12 +112,12 @@ export const mending: readonly ScriptedStep[] = [
       { name: "read_file", input: { path: "src/drain.ts" } },
       { name: "read_file", input: { path: "test/queue.test.ts" } },
     ],
-    ...usage(8_112, 164, 7_020),
+    ...createUsage(8_112, 164, 7_020),
   },
   {
     text: "Two takers can run at the same time. I run the tests to see it fail.",
     calls: [{ name: "shell", input: { command: "npm test -- --repeat 20 fail" } }],
-    ...usage(8_431, 61, 8_112),
+    ...createUsage(8_431, 61, 8_112),
   },
   { error: { kind: "overloaded", message: "The model is overloaded. Try again later.", statusCode: 529 } },
   {
@@ -138,15 +138,15 @@ export const mending: readonly ScriptedStep[] = [
       },
       { name: "shell", input: { command: "rm -rf build && npm ci", timeoutSeconds: 120 } },
     ],
-    ...usage(8_912, 214, 8_431),
+    ...createUsage(8_912, 214, 8_431),
   },
 ];
 
-export function mender(store: Store, more: readonly ScriptedStep[] = [], name = "mender"): Agent {
+export function createMender(store: Store, extraSteps: readonly ScriptedStep[] = [], name = "mender"): Agent {
   return createAgent({
     name,
     store,
-    model: createScriptedModel([...mending, ...more], { id: "some/llm-large" }),
+    model: createScriptedModel([...menderSteps, ...extraSteps], { id: "some/llm-large" }),
     tools: [readFile, editFile, shell],
     systemPrompt: "You mend code. Look before you change anything, and change as little as you can.",
     retry: { baseDelayMs: 1, maxDelayMs: 1 },
@@ -154,23 +154,28 @@ export function mender(store: Store, more: readonly ScriptedStep[] = [], name = 
 }
 
 /** One run each, which ends. */
-const others: readonly (readonly [agent: string, title: string, steps: readonly ScriptedStep[]])[] = [
+const otherSessions: readonly (readonly [agent: string, title: string, steps: readonly ScriptedStep[]])[] = [
   [
     "writer",
     "اكتب ملخصًا قصيرًا عن الطوابير الدائمة",
-    [{ text: "الطابور الدائم يحفظ كل خطوة قبل تنفيذ ما يليها، فلا يضيع شيء عند الانقطاع.", ...usage(420, 90) }],
+    [{ text: "الطابور الدائم يحفظ كل خطوة قبل تنفيذ ما يليها، فلا يضيع شيء عند الانقطاع.", ...createUsage(420, 90) }],
   ],
   [
     "writer",
     "耐久性のあるキューとは何ですか 🧵",
-    [{ text: "各ステップは、次の処理が始まる前に記録されます。✅ 途中で止まっても失われません。", ...usage(410, 80) }],
+    [
+      {
+        text: "各ステップは、次の処理が始まる前に記録されます。✅ 途中で止まっても失われません。",
+        ...createUsage(410, 80),
+      },
+    ],
   ],
   [
     "mender",
     "Run all tests and say how long they take",
     [
-      { calls: [{ name: "shell", input: { command: "npm test all" } }], ...usage(5_000, 40) },
-      { text: "All 4,000 tests pass. They take 41 s; most of it is the build.", ...usage(61_000, 60, 5_000) },
+      { calls: [{ name: "shell", input: { command: "npm test all" } }], ...createUsage(5_000, 40) },
+      { text: "All 4,000 tests pass. They take 41 s; most of it is the build.", ...createUsage(61_000, 60, 5_000) },
     ],
   ],
   [
@@ -188,8 +193,8 @@ const others: readonly (readonly [agent: string, title: string, steps: readonly 
   ],
 ];
 
-export async function writeOthers(store: Store): Promise<void> {
-  for (const [index, [name, title, steps]] of others.entries()) {
+export async function writeOtherSessions(store: Store): Promise<void> {
+  for (const [index, [name, title, steps]] of otherSessions.entries()) {
     const agent = createAgent({
       name,
       store,
@@ -201,13 +206,13 @@ export async function writeOthers(store: Store): Promise<void> {
 }
 
 /** A session whose run waits for two answers. Gives its id. */
-export async function writeWaiting(store: Store, sessionId = "s7k2p0qd41"): Promise<string> {
-  const agent = mender(store, [
-    { text: "Done. The queue drains in order now, 200 times out of 200.", ...usage(9_301, 88, 8_912) },
+export async function writeWaitingSession(store: Store, sessionId = "s7k2p0qd41"): Promise<string> {
+  const agent = createMender(store, [
+    { text: "Done. The queue drains in order now, 200 times out of 200.", ...createUsage(9_301, 88, 8_912) },
   ]);
   await agent.run("Fix the flaky test in test/queue.test.ts", { sessionId });
   return sessionId;
 }
 
 /** An input that edits a file. */
-export const edits = { path: "a.txt", oldText: "one\ntwo\nthree\n", newText: "one\n2\nthree\n" } as const;
+export const editInput = { path: "a.txt", oldText: "one\ntwo\nthree\n", newText: "one\n2\nthree\n" } as const;

@@ -4,9 +4,9 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector } from "./browser.js";
+import { expectReadable, openBrowser, openInspector } from "./browser.js";
 import { readFile, shell } from "./desk.js";
 
 /** An agent that looks before it answers, and says what it was asked. */
@@ -30,24 +30,24 @@ describe("the inspector", () => {
     await agent.run("Read the queue", { sessionId: "source" });
     await agent.run("And how many lines?", { sessionId: "source" });
     const { seq } = await agent.session("source").state();
-    const rig = await serverOfTest({ store, agents: [agent], ui: true });
+    const rig = await startTestServer({ store, agents: [agent], ui: true });
     const { page, problems } = await openInspector(await openBrowser(), rig);
     await page.getByText("Read the queue").click();
     await page.getByText("Request 2: And how many lines?").waitFor();
-    await page.keyboard.press("f");
+    await page.keyboard.pressOnce("f");
     const dialog = page.getByRole("dialog", { name: "Fork this session" });
     const field = dialog.getByRole("textbox");
     await dialog.getByText("asks again").waitFor();
     expect(await field.inputValue()).toBe("And how many lines?");
-    await look(page, "fork");
+    await expectReadable(page, "fork");
     await field.fill("And how many words?");
-    await page.keyboard.press("Control+Enter");
+    await page.keyboard.pressOnce("Control+Enter");
     await page.getByText("Request 2: And how many words?").waitFor();
     expect(page.url()).not.toContain("/source");
     // What the copy was asked before, it still has.
     await page.getByRole("option", { name: /read_file/ }).click();
     await page.getByText("I look at it.").waitFor();
-    await page.keyboard.press("f");
+    await page.keyboard.pressOnce("f");
     await dialog.getByText("goes on after step 1").click();
     await field.fill("Stop reading");
     await dialog.getByRole("button", { name: /Fork and send/ }).click();
@@ -61,7 +61,7 @@ describe("the inspector", () => {
     const store = createMemoryStore();
     const agent = looker(store);
     await agent.run("Read the queue", { sessionId: "source" });
-    const rig = await serverOfTest({ store, agents: [agent], ui: true });
+    const rig = await startTestServer({ store, agents: [agent], ui: true });
     const { page, problems } = await openInspector(await openBrowser(), rig);
     await page.goto(`${rig.url}/#/sessions/source/log/tool_result`);
     await page.locator(".line.event").click();
@@ -71,14 +71,14 @@ describe("the inspector", () => {
     expect(page.url()).not.toContain("/source");
     const copies = (await rig.ask("GET", "/v1/sessions")).json.sessions;
     expect(copies).toHaveLength(2);
-    await page.keyboard.press("f");
+    await page.keyboard.pressOnce("f");
     const dialog = page.getByRole("dialog", { name: "Fork this session" });
     await dialog.getByRole("textbox").fill("x");
     await store.delete(page.url().split("/sessions/")[1] ?? "", { now: Date.now() });
     await dialog.getByRole("button", { name: "Copy only" }).click();
     await dialog.getByRole("alert").waitFor();
     expect(await dialog.getByRole("alert").textContent()).toContain("no session");
-    await page.keyboard.press("Escape");
+    await page.keyboard.pressOnce("Escape");
     await dialog.waitFor({ state: "hidden" });
     expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
   });
@@ -87,7 +87,7 @@ describe("the inspector", () => {
     const store = createMemoryStore();
     await looker(store).run("Read the queue", { sessionId: "s" });
     const stricter = looker(store, { systemPrompt: "Be brief.", canExecuteTool: () => "ask" });
-    const rig = await serverOfTest({ store, agents: [stricter], work: false, ui: true });
+    const rig = await startTestServer({ store, agents: [stricter], work: false, ui: true });
     const { page, problems } = await openInspector(await openBrowser(), rig);
     await page.goto(`${rig.url}/#/sessions/s/replay`);
     await page.getByText("promptHash").waitFor();
@@ -95,7 +95,7 @@ describe("the inspector", () => {
     await page.getByText("decision.verdict").waitFor();
     const cells = page.getByRole("cell");
     expect([await cells.nth(0).textContent(), await cells.nth(1).textContent()]).toEqual(["allow", "ask"]);
-    await look(page, "replay");
+    await expectReadable(page, "replay");
     await page.getByRole("link", { name: "Step 1" }).waitFor();
     await page.getByText("Take decisions of policies from the log").click();
     await page.getByText("The present code does the same").waitFor();
@@ -105,10 +105,10 @@ describe("the inspector", () => {
   test("says where a replay can be run if the agent is elsewhere", verifies("UI-1#more"), async () => {
     const store = createMemoryStore();
     await looker(store).run("Read the queue", { sessionId: "s" });
-    const rig = await serverOfTest({ store, agents: [], ui: true });
+    const rig = await startTestServer({ store, agents: [], ui: true });
     const { page } = await openInspector(await openBrowser(), rig);
     await page.goto(`${rig.url}/#/sessions/s/replay`);
     await page.getByText("The agent of this session is not here").waitFor();
-    await look(page, "elsewhere");
+    await expectReadable(page, "elsewhere");
   });
 });

@@ -7,10 +7,10 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { loadInto, type Recording } from "../golden/recording.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { hostileText as corpus } from "../support/hostile-text.js";
 import { verifies } from "../verifies.js";
-import { type Opened, openBrowser, openInspector, pressUntil } from "./browser.js";
+import { type InspectorPage, openBrowser, openInspector, pressUntil } from "./browser.js";
 
 /** Logs with every event of a session but one. */
 const recordings = "test/golden/v2";
@@ -33,7 +33,7 @@ const badLinks = `[...document.querySelectorAll("a")].filter((a) => {
   return !/^https?:/.test(href) || !a.textContent.includes(href) || !a.relList.contains("noopener");
 }).map((a) => a.outerHTML)`;
 
-async function isHarmless({ page, problems, asked }: Opened, url: string): Promise<void> {
+async function isHarmless({ page, problems, requestedUrls }: InspectorPage, url: string): Promise<void> {
   expect(await page.evaluate("typeof pwned")).toBe("undefined");
   // The page's own icons are the only pictures in it.
   expect(
@@ -42,7 +42,7 @@ async function isHarmless({ page, problems, asked }: Opened, url: string): Promi
     ),
   ).toBe(0);
   expect(await page.evaluate(badLinks)).toEqual([]);
-  expect(asked.filter((address) => !address.startsWith(url) && !address.startsWith("data:"))).toEqual([]);
+  expect(requestedUrls.filter((address) => !address.startsWith(url) && !address.startsWith("data:"))).toEqual([]);
   expect(problems).toEqual([]);
 }
 
@@ -77,45 +77,45 @@ describe("text of strangers", () => {
     });
     const sessionId = "<img src=x onerror=pwned=1>";
     await agent.run(corpus, { sessionId });
-    const rig = await serverOfTest({ store, agents: [agent], work: false, ui: true });
+    const rig = await startTestServer({ store, agents: [agent], work: false, ui: true });
     const opened = await openInspector(await openBrowser(), rig);
     const { page } = opened;
     const harmless = () => isHarmless(opened, rig.url);
     await page.locator("#session-0").waitFor();
     await harmless();
-    await page.keyboard.press("Enter");
+    await page.keyboard.pressOnce("Enter");
     await page.getByRole("article").first().waitFor();
     for (const step of ["Home", "j", "j"]) {
-      await page.keyboard.press(step);
+      await page.keyboard.pressOnce(step);
       await page.getByRole("article").first().waitFor();
       await harmless();
     }
-    await page.keyboard.press("r");
+    await page.keyboard.pressOnce("r");
     await page.getByText("as Pawl estimates").waitFor();
     await page.evaluate('document.querySelectorAll("details").forEach((one) => { one.open = true; })');
     await harmless();
     await page.getByRole("tab", { name: "Events" }).click();
     await page.evaluate('document.querySelectorAll("details").forEach((one) => { one.open = true; })');
     await harmless();
-    await page.keyboard.press("l");
+    await page.keyboard.pressOnce("l");
     await page.locator(".line.event").nth(3).click();
     await harmless();
-    await page.keyboard.press("f");
+    await page.keyboard.pressOnce("f");
     await page.getByRole("button", { name: "Copy only" }).waitFor();
-    await page.keyboard.press("Escape");
+    await page.keyboard.pressOnce("Escape");
     await page.getByRole("link", { name: "Cost" }).click();
     await page.getByText("By model").waitFor();
     await harmless();
     await page.getByRole("link", { name: "Replay" }).click();
     await page.getByText("The present code does the same").waitFor();
     await harmless();
-    await page.keyboard.press("a");
+    await page.keyboard.pressOnce("a");
     await page.getByText("What will run").waitFor();
     await page.getByText(/characters of this input cannot be seen/).waitFor();
     await harmless();
     await pressUntil(page, "e", page.getByRole("button", { name: /Approve the edit/ }));
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("n");
+    await page.keyboard.pressOnce("Escape");
+    await page.keyboard.pressOnce("n");
     await page.getByRole("textbox").fill(corpus);
     await page.getByRole("button", { name: /^Deny/ }).click();
     await page.getByText(/^Denied by token: /).waitFor();
@@ -139,7 +139,7 @@ describe("text of strangers", () => {
         for await (const { type } of session(sessionId).events({ follow: false })) types.add(type);
       // Whatever text the server gives out is the corpus. Single words stay: names of fields are among them.
       const redact = (text: string) => (/^\w{1,40}$/.test(text) ? text : corpus);
-      const rig = await serverOfTest({ store, agents: [], ui: true, redact });
+      const rig = await startTestServer({ store, agents: [], ui: true, redact });
       const opened = await openInspector(browser, rig);
       const { page, context } = opened;
       for (const { sessionId } of recording.sessions) {
@@ -148,7 +148,7 @@ describe("text of strangers", () => {
         await page.locator(".session-head h1").waitFor();
         await page.goto(`${rig.url}/#/sessions/${sessionId}/log`);
         await page.locator(".event-detail").waitFor();
-        for (const _ of events) await page.keyboard.press("j");
+        for (const _ of events) await page.keyboard.pressOnce("j");
         await page.getByText("pwned").first().waitFor();
         await isHarmless(opened, rig.url);
       }
@@ -161,7 +161,7 @@ describe("text of strangers", () => {
   });
 
   test("cannot become markup, because the browser parses none", verifies("UI-3"), async () => {
-    const rig = await serverOfTest({ ui: true });
+    const rig = await startTestServer({ ui: true });
     const { page } = await openInspector(await openBrowser(), rig);
     const thrown = await page.evaluate<string>(
       'try { document.body.innerHTML = "<b>x</b>"; "parsed" } catch (error) { error.name }',

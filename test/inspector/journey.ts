@@ -6,7 +6,7 @@ import { type Agent, createAgent, defineTool, type Store } from "../../src/index
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
 
 /** Work that takes its time. It ends early if the run does. */
-const work = (ms: number, signal: AbortSignal) =>
+const waitFor = (ms: number, signal: AbortSignal) =>
   new Promise<void>((done) => {
     const timer = setTimeout(done, ms);
     signal.addEventListener("abort", () => {
@@ -23,7 +23,7 @@ const search = defineTool({
   input: { type: "object", properties: { query: { type: "string" } }, required: ["query"] },
   readOnly: true,
   async execute({ query }, { signal }) {
-    await work(60, signal);
+    await waitFor(60, signal);
     return `3 files name ${query}`;
   },
 });
@@ -34,7 +34,7 @@ const readFile = defineTool({
   input,
   readOnly: true,
   async execute({ path }, { signal }) {
-    await work(25, signal);
+    await waitFor(25, signal);
     if (path === "missing.ts") throw new Error("There is no file missing.ts. Did you mean src/missing.ts?");
     if (path === "huge.log")
       return Array.from(
@@ -53,7 +53,7 @@ const write = defineTool({
   execute: ({ path }) => `Wrote ${path}.`,
 });
 
-const usage = (inputTokens: number, outputTokens: number, cacheReadTokens = 0, cacheWriteTokens = 0) => ({
+const createUsage = (inputTokens: number, outputTokens: number, cacheReadTokens = 0, cacheWriteTokens = 0) => ({
   usage: { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costUsd: inputTokens * 0.000002 },
 });
 
@@ -87,31 +87,35 @@ const steps: readonly ScriptedStep[] = [
       { name: "read_file", input: { path: "src/queue.ts" } },
       { name: "read_file", input: { path: "missing.ts" } },
     ],
-    ...usage(4_102, 120, 0, 4_000),
+    ...createUsage(4_102, 120, 0, 4_000),
   },
   { error: { kind: "overloaded", message: "The model is overloaded.", statusCode: 529 } },
   { error: { kind: "rate_limit", message: "Too many requests.", statusCode: 429 } },
   {
     text: "The log tells more.",
     calls: [{ name: "read_file", input: { path: "huge.log" } }],
-    ...usage(4_600, 44, 4_100, 480),
+    ...createUsage(4_600, 44, 4_100, 480),
   },
   {
     text: "الطابور يُفرَّغ مرتين. نصلح ذلك الآن.",
     calls: [{ name: "write_file", input: { path: "src/queue.ts" } }],
-    ...usage(21_400, 80, 4_600, 16_000),
+    ...createUsage(21_400, 80, 4_600, 16_000),
   },
-  { text: answer, ...usage(22_100, 260, 21_400, 600) },
+  { text: answer, ...createUsage(22_100, 260, 21_400, 600) },
 ];
 
-const later: readonly ScriptedStep[] = [
-  { text: "はい、もう一度確認します。🧵", calls: [{ name: "search", input: { query: "drain" } }], ...usage(2_900, 30) },
-  { text: "Nothing else drains the queue.", ...usage(3_100, 20, 2_900) },
+const laterSteps: readonly ScriptedStep[] = [
+  {
+    text: "はい、もう一度確認します。🧵",
+    calls: [{ name: "search", input: { query: "drain" } }],
+    ...createUsage(2_900, 30),
+  },
+  { text: "Nothing else drains the queue.", ...createUsage(3_100, 20, 2_900) },
 ];
 
 export const journeyId = "j0urn3y4t7k2";
 
-function traveller(store: Store, script: readonly ScriptedStep[]): Agent {
+function createJourneyAgent(store: Store, script: readonly ScriptedStep[]): Agent {
   return createAgent({
     name: "mender",
     store,
@@ -142,15 +146,18 @@ function traveller(store: Store, script: readonly ScriptedStep[]): Agent {
 }
 
 /** Makes the session: a run that asks, is steered and is compacted, and a second run. */
-export async function writeJourney(store: Store, sessionId = journeyId): Promise<void> {
-  const agent = traveller(store, steps);
-  const asked = await agent.run("Mend the queue: items are taken **twice**.", { sessionId });
-  if (asked.status !== "awaiting_human") throw new Error(`the run is ${asked.status}, and should ask`);
+export async function writeJourneySession(store: Store, sessionId = journeyId): Promise<void> {
+  const agent = createJourneyAgent(store, steps);
+  const suspendedResult = await agent.run("Mend the queue: items are taken **twice**.", { sessionId });
+  if (suspendedResult.status !== "awaiting_human")
+    throw new Error(`the run is ${suspendedResult.status}, and should ask`);
   const session = agent.session(sessionId);
   await session.steer("Keep the change small, please.", { by: "grace" });
-  for (const { callKey } of asked.approvals) await session.answer(callKey, { type: "approve" }, { by: "ada" });
-  const mended = await session.resume({ follow: true });
-  if (mended.status !== "completed") throw new Error(`the run is ${mended.status}, and should be completed`);
-  const checked = await traveller(store, later).run("Does anything else drain it?", { sessionId });
-  if (checked.status !== "completed") throw new Error(`the second run is ${checked.status}`);
+  for (const { callKey } of suspendedResult.approvals)
+    await session.answer(callKey, { type: "approve" }, { by: "ada" });
+  const resumedResult = await session.resume({ follow: true });
+  if (resumedResult.status !== "completed")
+    throw new Error(`the run is ${resumedResult.status}, and should be completed`);
+  const secondResult = await createJourneyAgent(store, laterSteps).run("Does anything else drain it?", { sessionId });
+  if (secondResult.status !== "completed") throw new Error(`the second run is ${secondResult.status}`);
 }

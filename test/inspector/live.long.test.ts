@@ -6,17 +6,17 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createServer, createToken, type ServerOptions } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
-import { deferred } from "../support/agents.js";
+import { startTestServer } from "../server/rig.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector, pressUntil } from "./browser.js";
-import { mender, shell, writeWaiting } from "./desk.js";
+import { expectReadable, openBrowser, openInspector, pressUntil } from "./browser.js";
+import { createMender, shell, writeWaitingSession } from "./desk.js";
 
 const phone = { width: 390, height: 844 };
 
 /** A model that stops in the middle of its answer until it may go on. */
 function halting() {
-  const gate = deferred();
+  const gate = createDeferred();
   const model = createScriptedModel(({ messages }) => ({
     deltas: (async function* () {
       yield { kind: "text-start", id: "t" } as const;
@@ -35,13 +35,13 @@ describe("the inspector", () => {
     const { model, goOn } = halting();
     const store = createMemoryStore();
     const agent = createAgent({ name: "writer", store, model });
-    const rig = await serverOfTest({ store, agents: [agent], ui: true });
+    const rig = await startTestServer({ store, agents: [agent], ui: true });
     const { page, problems } = await openInspector(await openBrowser(), rig);
     await page.getByText("No sessions yet").waitFor();
     await rig.ask("POST", "/v1/sessions", { agent: "writer", input: "Write two halves" });
     await page.getByText("Write two halves").click();
     await page.getByText("The first half,").waitFor();
-    await look(page, "live");
+    await expectReadable(page, "live");
     goOn();
     await page.getByText("and the second of 1.").first().waitFor();
     await page.locator("article.final").waitFor();
@@ -51,9 +51,9 @@ describe("the inspector", () => {
 
   test("answers from a phone, and the run goes on", verifies("UI-1#screens"), async () => {
     const store = createMemoryStore();
-    await writeWaiting(store);
+    await writeWaitingSession(store);
     const goingOn = createScriptedModel(() => ({ text: "The queue drains in order now." }), { id: "some/llm-large" });
-    const rig = await serverOfTest({ store, agents: [mender(store).with({ model: goingOn })], ui: true });
+    const rig = await startTestServer({ store, agents: [createMender(store).with({ model: goingOn })], ui: true });
     const { page, problems } = await openInspector(await openBrowser(), rig, { viewport: phone });
     await page.getByRole("link", { name: /2 calls wait/ }).click();
     await page.getByRole("option", { name: /edit_file/ }).click();
@@ -62,7 +62,7 @@ describe("the inspector", () => {
     await page.getByRole("option", { name: /shell/ }).click();
     await page.getByRole("button", { name: /^Deny/ }).click();
     await page.getByRole("textbox").fill("Not on this machine.");
-    await look(page, "deny");
+    await expectReadable(page, "deny");
     await page.setViewportSize(phone);
     await page.getByRole("button", { name: /^Deny/ }).click();
     await page.getByText("Nothing waits.").waitFor();
@@ -80,19 +80,19 @@ describe("the inspector", () => {
     verifies("UI-1#screens"),
     async () => {
       const store = createMemoryStore();
-      const sessionId = await writeWaiting(store);
-      const rig = await serverOfTest({ store, agents: [], ui: true });
+      const sessionId = await writeWaitingSession(store);
+      const rig = await startTestServer({ store, agents: [], ui: true });
       const { page, problems } = await openInspector(await openBrowser(), rig);
-      await page.keyboard.press("a");
+      await page.keyboard.pressOnce("a");
       await page.getByText("What will run").waitFor();
-      await page.keyboard.press("j");
+      await page.keyboard.pressOnce("j");
       await page.getByText("rm -rf build && npm ci").nth(1).waitFor();
       const field = page.getByRole("textbox", { name: /command/ });
       await pressUntil(page, "e", field);
       await field.fill("");
       await page.getByText("it must not be empty").waitFor();
       await field.fill("npm ci");
-      await page.keyboard.press("Control+Enter");
+      await page.keyboard.pressOnce("Control+Enter");
       await page.getByText("approved with changes").waitFor();
       expect((await rig.ask("GET", "/v1/approvals")).json.approvals).toHaveLength(1);
       // Somebody else answers what this page still shows: it does not hear of it.
@@ -100,7 +100,7 @@ describe("the inspector", () => {
       await page.getByRole("option", { name: /Approved with changes by token/ }).click();
       await page.getByText("command: rm -rf build && npm ci").waitFor();
       await page.getByText("command: npm ci", { exact: true }).waitFor();
-      await look(page, "answered");
+      await expectReadable(page, "answered");
       await page.getByRole("option", { name: /edit_file/ }).click();
       await page.getByText("src/drain.ts").first().waitFor();
       await page.route("**/v1/approvals*", () => new Promise(() => {}));
@@ -130,7 +130,7 @@ describe("the inspector", () => {
     await page.getByText("The connection to the server is lost.").waitFor();
     await startAgain();
     await page.getByText("Your access has expired").waitFor({ timeout: 40_000 });
-    await look(page, "expired");
+    await expectReadable(page, "expired");
   });
 });
 

@@ -4,9 +4,9 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { look as lookAt, openBrowser, openInspector } from "./browser.js";
+import { expectReadable as lookAt, openBrowser, openInspector } from "./browser.js";
 
 const steps = 10_000;
 
@@ -38,10 +38,10 @@ test("shows 10,000 steps with few rows in the document, and goes anywhere by key
   const agent = createAgent({ name: "looker", store, model, tools: [look], limits });
   const result = await agent.run("Look at everything", { sessionId: "long" });
   expect(result).toMatchObject({ status: "completed", steps });
-  const rig = await serverOfTest({ store, agents: [], ui: true });
+  const rig = await startTestServer({ store, agents: [], ui: true });
   const { page, problems } = await openInspector(await openBrowser(), rig);
   await page.locator("#session-0").waitFor();
-  await page.keyboard.press("Enter");
+  await page.keyboard.pressOnce("Enter");
   await page.getByText("Nothing more to see.").waitFor({ timeout: 40_000 });
   const rows = () => page.evaluate<number>('document.querySelectorAll(".line").length');
   expect(await rows()).toBeLessThan(100);
@@ -58,21 +58,21 @@ test("shows 10,000 steps with few rows in the document, and goes anywhere by key
   await expect.poll(isInView).toBe(true);
   await page.setViewportSize({ width: 1440, height: 900 });
   await lookAt(page, "many-steps");
-  await page.keyboard.press("Home");
+  await page.keyboard.pressOnce("Home");
   await page.getByRole("heading", { name: "Step 1", exact: true }).waitFor();
   // A problem far below the rows in view.
-  await page.keyboard.press("n");
+  await page.keyboard.pressOnce("n");
   await page.getByText("there is nothing to see").first().waitFor();
   expect(await selected()).toBe("9000");
   expect(page.url()).toMatch(/#\/sessions\/long\/steps\/[^/]+\/9000$/);
-  for (let count = 0; count < 30; count += 1) await page.keyboard.press("j");
+  for (let count = 0; count < 30; count += 1) await page.keyboard.pressOnce("j");
   await page.getByRole("heading", { name: "Step 9030" }).waitFor();
   expect(await rows()).toBeLessThan(100);
   // The URL leads back to the step, in a new page as well.
   await page.reload();
   await page.getByRole("heading", { name: "Step 9030" }).waitFor({ timeout: 40_000 });
   await page.getByText("looked at 9030").waitFor();
-  await page.keyboard.press("End");
+  await page.keyboard.pressOnce("End");
   await page.locator("article.final").waitFor();
   expect(problems).toEqual([]);
 });

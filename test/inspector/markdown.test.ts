@@ -3,8 +3,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { directionOf } from "../../src/inspector/state/direction.js";
-import { type Block, type Inline, markdownOf } from "../../src/inspector/state/markdown.js";
+import { detectDirection } from "../../src/inspector/state/direction.js";
+import { type Block, type Inline, parseMarkdown } from "../../src/inspector/state/parse-markdown.js";
 import { verifies } from "../verifies.js";
 
 /** Blocks as short texts, to compare them at a glance. */
@@ -37,7 +37,7 @@ function inline(inlines: readonly Inline[]): string {
     .join("");
 }
 
-const blocks = (text: string) => markdownOf(text).map(told);
+const blocks = (text: string) => parseMarkdown(text).map(told);
 
 test.each([
   ["# One\ntwo", ["h1(One)", "two"]],
@@ -71,7 +71,7 @@ describe("a link", () => {
     ...["//example.com", "/v1/sessions", "#/approvals", "https://", "java\tscript:x"],
   ])("of any other address stays text: %s", verifies("SEC-18#page"), (href) => {
     for (const text of [`[x](${href})`, href, `**[x](${href})**`])
-      expect(JSON.stringify(markdownOf(text))).not.toContain('"link"');
+      expect(JSON.stringify(parseMarkdown(text))).not.toContain('"link"');
   });
 
   test("is not made of an image: nothing is fetched", () => {
@@ -137,7 +137,7 @@ test.each([
     let least = Number.POSITIVE_INFINITY;
     for (let round = 0; round < 3; round += 1) {
       const before = performance.now();
-      markdownOf(of);
+      parseMarkdown(of);
       least = Math.min(least, performance.now() - before);
     }
     return least;
@@ -155,5 +155,5 @@ test.each([
   ["no letters at all", "1 + 1 = 2 ✅", "ltr"],
   ["code alone", "```\nشيفرة\n```", "ltr"],
 ] as const)("finds the direction of %s", (_, text, direction) => {
-  expect(directionOf(markdownOf(text))).toBe(direction);
+  expect(detectDirection(parseMarkdown(text))).toBe(direction);
 });

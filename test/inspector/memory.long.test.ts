@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { openBrowser, openInspector, type Page } from "./browser.js";
 import { readFile } from "./desk.js";
 
@@ -38,7 +38,7 @@ test("holds no more of a session after six times as many steps", {
   );
   const limits = { maxSteps: 1_000_000, onRepeatedCall: "ignore" } as const;
   const agent = createAgent({ name: "walker", store, model, tools: [readFile], limits });
-  const rig = await serverOfTest({ store, agents: [], ui: true });
+  const rig = await startTestServer({ store, agents: [], ui: true });
   const browser = await openBrowser(["--js-flags=--expose-gc", "--enable-precise-memory-info"]);
   const { page, problems } = await openInspector(browser, rig);
   const watch = async (until: () => boolean) => {

@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
 import { openBrowser, openInspector, type Page } from "./browser.js";
 
@@ -46,7 +46,7 @@ test("10,000 steps are on screen about as soon as 10", { ...verifies("UI-2"), ti
   const store = createMemoryStore();
   await write(store, "few", 10);
   await write(store, "many", 10_000);
-  const rig = await serverOfTest({ store, agents: [], work: false, ui: true });
+  const rig = await startTestServer({ store, agents: [], work: false, ui: true });
   const { page, problems } = await openInspector(await openBrowser(), rig);
   // Whatever is compiled and read once: both have been opened.
   const first = await openingOf(page, rig.url, "many");

@@ -5,61 +5,61 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector, pressUntil } from "./browser.js";
-import { mender, ordered, orderTool, writeOthers, writeWaiting } from "./desk.js";
+import { expectReadable, openBrowser, openInspector, pressUntil } from "./browser.js";
+import { createMender, createOrderTool, orderInput, writeOtherSessions, writeWaitingSession } from "./desk.js";
 
 test("shows sessions, steps, a request, the log and what waits", async () => {
   const store = createMemoryStore();
-  await writeOthers(store);
-  const sessionId = await writeWaiting(store);
-  const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
+  await writeOtherSessions(store);
+  const sessionId = await writeWaitingSession(store);
+  const rig = await startTestServer({ store, agents: [createMender(store)], work: false, ui: true });
   const { page, problems } = await openInspector(await openBrowser(), rig);
   await page.getByText("Fix the flaky test").waitFor();
-  await look(page, "sessions");
+  await expectReadable(page, "sessions");
   await page.getByText("Fix the flaky test").click();
   await page.getByText("I change the loop").waitFor();
-  await look(page, "session");
+  await expectReadable(page, "session");
   await page.goto(`${rig.url}/#/sessions/${sessionId}/steps`);
   await page.getByRole("option", { name: /read_file ×3/ }).click();
   await page.getByText("I look at the queue").waitFor();
-  await look(page, "step");
-  await page.keyboard.press("r");
+  await expectReadable(page, "step");
+  await page.keyboard.pressOnce("r");
   await page.getByText("as Pawl estimates").waitFor();
-  await look(page, "request");
-  await page.keyboard.press("l");
+  await expectReadable(page, "request");
+  await page.keyboard.pressOnce("l");
   await page.getByText("run_started").nth(1).waitFor();
-  await look(page, "log");
-  await page.keyboard.press("a");
+  await expectReadable(page, "log");
+  await page.keyboard.pressOnce("a");
   await page.getByText("What will run").waitFor();
   await page.getByText("Before", { exact: true }).waitFor();
-  await look(page, "approvals");
+  await expectReadable(page, "approvals");
   await page.getByRole("option", { name: /edit_file/ }).click();
   await pressUntil(page, "e", page.getByRole("button", { name: /Approve the edit/ }));
-  await look(page, "edit");
-  await page.keyboard.press("Escape");
+  await expectReadable(page, "edit");
+  await page.keyboard.pressOnce("Escape");
   await page.goto(`${rig.url}/#/approvals`);
   await page.getByRole("option", { name: /edit_file/ }).click();
   await page.locator(".approval-detail").getByText("What will run").waitFor();
   await page.getByRole("button", { name: /^Approve/ }).waitFor();
-  await look(page, "approval");
+  await expectReadable(page, "approval");
   expect(problems).toEqual([]);
 });
 
 test("edits an input with objects and lists in a form", verifies("UI-1#screens"), async () => {
   const store = createMemoryStore();
   const taken: unknown[] = [];
-  const order = orderTool(taken);
+  const order = createOrderTool(taken);
   const model = createScriptedModel([
-    { text: "I order what is missing.", calls: [{ name: "order", input: ordered }] },
+    { text: "I order what is missing.", calls: [{ name: "order", input: orderInput }] },
     { text: "Ordered." },
   ]);
   const agent = createAgent({ name: "buyer", store, model, tools: [order] });
   await agent.run("Order screws", { sessionId: "order" });
-  const rig = await serverOfTest({ store, agents: [agent], ui: true });
+  const rig = await startTestServer({ store, agents: [agent], ui: true });
   const { page, problems } = await openInspector(await openBrowser(), rig);
-  await page.keyboard.press("a");
+  await page.keyboard.pressOnce("a");
   await page.getByText("What will run").waitFor();
   await page.getByRole("option", { name: /order/ }).click();
   const city = page.getByRole("textbox", { name: "City" });
@@ -71,7 +71,7 @@ test("edits an input with objects and lists in a form", verifies("UI-1#screens")
   await added.getByRole("textbox", { name: "Part" }).fill("M4");
   await page.getByText("the field count is missing").waitFor();
   await added.getByRole("textbox", { name: "Count" }).fill("12");
-  await look(page, "form");
+  await expectReadable(page, "form");
   await page.getByRole("button", { name: /Approve the edit/ }).click();
   await page.getByText("Nothing waits").first().waitFor();
   await expect
@@ -90,15 +90,15 @@ test("edits an input with objects and lists in a form", verifies("UI-1#screens")
 
 test("a key acts on what the key before it opened, however soon it comes, but answers no call that has just appeared", async () => {
   const store = createMemoryStore();
-  await writeWaiting(store);
-  const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
-  const { page, asked } = await openInspector(await openBrowser(), rig);
-  await page.keyboard.press("a");
+  await writeWaitingSession(store);
+  const rig = await startTestServer({ store, agents: [createMender(store)], work: false, ui: true });
+  const { page, requestedUrls } = await openInspector(await openBrowser(), rig);
+  await page.keyboard.pressOnce("a");
   await page.getByText("What will run").waitFor();
   const editor = page.locator(".editor");
   const approve = page.getByRole("button", { name: /^Approve y/ });
   await pressUntil(page, "e", editor);
-  await page.keyboard.press("Escape");
+  await page.keyboard.pressOnce("Escape");
   await approve.waitFor();
   // Both keys within one task, so that the browser draws nothing between them. The page renders in a microtask.
   const pressed = (first: string, second: string) =>
@@ -120,6 +120,6 @@ test("a key acts on what the key before it opened, however soon it comes, but an
   await pressed("j", "y");
   await page.getByRole("region", { name: "shell waits" }).waitFor();
   await pressUntil(page, "e", editor);
-  expect(asked.filter((address) => address.endsWith("/answers"))).toEqual([]);
+  expect(requestedUrls.filter((address) => address.endsWith("/answers"))).toEqual([]);
   expect((await rig.ask("GET", "/v1/approvals")).json.approvals).toHaveLength(2);
 });

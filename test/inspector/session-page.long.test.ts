@@ -3,15 +3,15 @@
  */
 import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector } from "./browser.js";
-import { journeyId, writeJourney } from "./journey.js";
+import { expectReadable, openBrowser, openInspector } from "./browser.js";
+import { journeyId, writeJourneySession } from "./journey.js";
 
 async function openJourney() {
   const store = createMemoryStore();
-  await writeJourney(store);
-  const rig = await serverOfTest({ store, agents: [], work: false, ui: true });
+  await writeJourneySession(store);
+  const rig = await startTestServer({ store, agents: [], work: false, ui: true });
   const opened = await openInspector(await openBrowser(), rig);
   await opened.page.goto(`${rig.url}/#/sessions/${journeyId}`);
   await opened.page.getByText("Nothing else drains the queue.").waitFor();
@@ -27,26 +27,26 @@ test("shows what happened between the steps, and the time that each took", async
     .click();
   await page.getByText("What stands in their place").waitFor();
   expect(page.url()).toMatch(/#\/sessions\/[^/]+\/at\/\d+\.\d+$/);
-  await look(page, "compaction");
+  await expectReadable(page, "compaction");
   await page.locator(".line.step", { hasText: "search ×2" }).click();
   await page.getByText("I look for the queue").waitFor();
-  await page.keyboard.press("w");
+  await page.keyboard.pressOnce("w");
   await page
     .getByRole("button", { name: /^Step 1: some\/llm-large/ })
     .first()
     .waitFor();
-  await look(page, "waterfall");
+  await expectReadable(page, "waterfall");
   await page
     .getByRole("button", { name: /^Step 2: / })
     .first()
     .click();
   await page.getByRole("heading", { name: "Step 2", exact: true }).waitFor();
   await page.getByText("The log tells more.").waitFor();
-  await look(page, "attempts");
+  await expectReadable(page, "attempts");
   await page.goto(`${page.url().replace(/\/steps\/.*$/, "")}`);
   await page.locator(".line.step", { hasText: "answer" }).first().click();
   await page.getByText("What was wrong").waitFor();
-  await look(page, "markdown");
+  await expectReadable(page, "markdown");
   expect(problems).toEqual([]);
 });
 
@@ -66,46 +66,46 @@ test("shows what an attempt took and why it failed, hooks, and a kept output by 
   await page.getByText("Lines 1 to 400 of 20,000").waitFor();
   await page.getByRole("button", { name: "Last" }).click();
   await page.getByText("20000 ok: a line of a log").waitFor();
-  await look(page, "kept");
+  await expectReadable(page, "kept");
   await page.getByRole("tab", { name: "Raw" }).click();
   await page.getByText("model_failed").first().waitFor();
-  await look(page, "raw");
+  await expectReadable(page, "raw");
   expect(problems).toEqual([]);
 });
 
 test("shows the request of each attempt", verifies("UI-1#screens"), async () => {
-  const { page, problems, asked } = await openJourney();
+  const { page, problems, requestedUrls } = await openJourney();
   await page.locator(".line.step", { hasText: "read_file" }).nth(1).click();
   await page.getByText("The log tells more.").waitFor();
-  await page.keyboard.press("r");
+  await page.keyboard.pressOnce("r");
   const picker = page.getByRole("group", { name: "Attempt" });
   await picker.getByRole("button", { name: /Attempt 3/ }).waitFor();
   await page.getByText("as Pawl estimates").waitFor();
   await picker.getByRole("button", { name: /Attempt 1/ }).click();
   await page.locator('[aria-pressed="true"]', { hasText: "Attempt 1" }).waitFor();
   await page.getByText("as Pawl estimates").waitFor();
-  await look(page, "request-attempts");
-  expect(asked.filter((url) => url.endsWith("?attempt=1"))).toHaveLength(1);
+  await expectReadable(page, "request-attempts");
+  expect(requestedUrls.filter((url) => url.endsWith("?attempt=1"))).toHaveLength(1);
   expect(problems).toEqual([]);
 });
 
 test("finds a text in the session, and a session by its title", async () => {
   const { page, problems } = await openJourney();
-  await page.keyboard.press("/");
+  await page.keyboard.pressOnce("/");
   await page.getByRole("searchbox", { name: "Find in this session" }).fill("DRAINED");
   await page.getByText(/^\d+ matches$/).waitFor();
-  await page.keyboard.press("ArrowDown");
-  await page.keyboard.press("ArrowUp");
+  await page.keyboard.pressOnce("ArrowDown");
+  await page.keyboard.pressOnce("ArrowUp");
   await page.locator(".line.match.selected mark").waitFor();
-  await look(page, "find");
+  await expectReadable(page, "find");
   expect(page.url()).toMatch(/\/(?:steps|at)\//);
-  await page.keyboard.press("Escape");
+  await page.keyboard.pressOnce("Escape");
   await page.locator(".line.step").first().waitFor();
-  await page.keyboard.press("Control+k");
+  await page.keyboard.pressOnce("Control+k");
   await page.getByRole("combobox", { name: /Title or id/ }).fill("mend the");
   await page.locator(".open-line", { hasText: "Mend the queue" }).waitFor();
-  await look(page, "open");
-  await page.keyboard.press("Enter");
+  await expectReadable(page, "open");
+  await page.keyboard.pressOnce("Enter");
   await page.getByRole("heading", { name: /Mend the queue/ }).waitFor();
   expect(problems).toEqual([]);
 });

@@ -4,29 +4,41 @@
 import { describe, expect, test } from "vitest";
 import { fileEditIn } from "../../src/core/index.js";
 import { createMemoryStore } from "../../src/index.js";
-import { type AppState, initialState, reduce, rowsOf, type Waiting } from "../../src/inspector/state/app-state.js";
-import { choicesOf } from "../../src/inspector/state/decisions.js";
-import { age, cost, duration, short, whole } from "../../src/inspector/state/format.js";
-import { countHidden, piecesOf } from "../../src/inspector/state/hidden-text.js";
 import {
-  checkedJson,
+  type AppState,
+  initialState,
+  listRows,
+  reduce,
+  type WaitingCall,
+} from "../../src/inspector/state/app-state.js";
+import { listChoices } from "../../src/inspector/state/decisions.js";
+import {
+  formatAge,
+  formatCost,
+  formatCount,
+  formatDuration,
+  formatShortCount,
+} from "../../src/inspector/state/format.js";
+import { countHidden, splitHidden } from "../../src/inspector/state/hidden-text.js";
+import {
+  addItem,
   type Field,
-  fieldsOf,
-  type Item,
-  inputOf,
-  type Values,
-  valuesOf,
-  withNewItem,
+  type FieldValues,
+  type ListItem,
+  parseAndCheck,
+  toFieldValues,
+  toFormFields,
+  toInput,
 } from "../../src/inspector/state/input-form.js";
-import { diffOf } from "../../src/inspector/state/line-diff.js";
-import { fragmentOf, type Route, routeOf } from "../../src/inspector/state/route.js";
+import { diffLines } from "../../src/inspector/state/line-diff.js";
+import { formatFragment, parseRoute, type Route } from "../../src/inspector/state/route.js";
 import { emptySession, reduceSession, type SessionState } from "../../src/inspector/state/session-state.js";
-import { itemsOf } from "../../src/inspector/state/step-items.js";
-import { type LoadedStep, rowOf } from "../../src/inspector/state/steps.js";
-import { countsOf, nextStep, timelineOf } from "../../src/inspector/state/timeline.js";
+import { toStepItems } from "../../src/inspector/state/step-items.js";
+import { type LoadedStep, toStepRow } from "../../src/inspector/state/steps.js";
+import { countSteps, createTimeline, findNextStep } from "../../src/inspector/state/timeline.js";
 import { createStreamView, type StreamFrame } from "../../src/server/client/index.js";
 import { withServer } from "../server/rig.js";
-import { edits, writeOthers, writeWaiting } from "./desk.js";
+import { editInput, writeOtherSessions, writeWaitingSession } from "./desk.js";
 
 /** The state after the frames of a session's stream, as the page takes them. */
 function watched(frames: readonly StreamFrame[], from: SessionState = emptySession("s")): SessionState {
@@ -34,7 +46,7 @@ function watched(frames: readonly StreamFrame[], from: SessionState = emptySessi
   return frames.reduce((state, frame) => {
     const applied = view.apply(frame);
     if (applied === "event")
-      return reduceSession(state, { type: "event", event: frame.data as Parameters<typeof itemsOf>[0][number] });
+      return reduceSession(state, { type: "event", event: frame.data as Parameters<typeof toStepItems>[0][number] });
     if (applied === "partial") return reduceSession(state, { type: "partial", partial: view.partial() });
     return state;
   }, from);
@@ -43,8 +55,8 @@ function watched(frames: readonly StreamFrame[], from: SessionState = emptySessi
 /** What the server says of a session's steps, and all events of its log. */
 async function recorded(sessionId?: string) {
   const store = createMemoryStore();
-  const id = await writeWaiting(store, sessionId);
-  await writeOthers(store);
+  const id = await writeWaitingSession(store, sessionId);
+  await writeOtherSessions(store);
   let found = { steps: [] as readonly LoadedStep[], frames: [] as readonly StreamFrame[] };
   await withServer({ store, work: false }, async ({ ask }) => {
     const { steps } = (await ask("GET", `/v1/sessions/${id}/steps`)).json;
@@ -65,7 +77,7 @@ describe("a session", () => {
   test("that was watched has the steps that the server lists", async () => {
     const { steps, frames } = await recorded();
     const live = watched(frames);
-    expect(live.rows.map(lasting)).toEqual(steps.map(rowOf).map(lasting));
+    expect(live.rows.map(lasting)).toEqual(steps.map(toStepRow).map(lasting));
     expect(live.rows).toHaveLength(3);
     expect(live.runs.size).toBe(1);
   });
@@ -82,7 +94,7 @@ describe("a session", () => {
   test("shows what was said, called, asked and failed, in the order of the log", async () => {
     const { frames } = await recorded();
     const { rows, details } = watched(frames);
-    const items = itemsOf(details.get(rows[2]?.key ?? "")?.events ?? [], null);
+    const items = toStepItems(details.get(rows[2]?.key ?? "")?.events ?? [], null);
     expect(items.map((item) => (item.kind === "call" ? item.name : item.kind))).toEqual([
       "note",
       "text",
@@ -94,11 +106,11 @@ describe("a session", () => {
 
   test("says that the call of a child session took as long as the child", () => {
     const call = { sessionId: "s", runId: "r", callKey: "r/1/1", name: "lead", modelCallIndex: 1 };
-    const items = itemsOf(
+    const items = toStepItems(
       [
         { ...call, seq: 5, index: 1, at: 1_000, type: "child_started", childId: "c" },
         { ...call, seq: 9, index: 1, at: 1_406, type: "call_complete", status: "ok", durationMs: 0 },
-      ] as unknown as Parameters<typeof itemsOf>[0],
+      ] as unknown as Parameters<typeof toStepItems>[0],
       null,
     );
     expect(items).toMatchObject([{ kind: "call", childId: "c", ms: 406 }]);
@@ -114,7 +126,7 @@ describe("a session", () => {
     });
     const state = watched([delta(1, "two "), delta(2, "words")]);
     expect(state.rows).toMatchObject([{ key: "r/1", flags: ["under_way"] }]);
-    expect(itemsOf([], state.partial)).toMatchObject([{ kind: "text", text: "two words", isOpen: true }]);
+    expect(toStepItems([], state.partial)).toMatchObject([{ kind: "text", text: "two words", isOpen: true }]);
   });
 
   test("keeps the details of a bounded number of steps", () => {
@@ -136,18 +148,18 @@ describe("a session", () => {
     const one = reduceSession(newest, { type: "earlier_loaded", steps: steps.slice(0, 1), events: [], isLast: false });
     expect(one).toMatchObject({ hasNewest: true, isIndexed: false, early: 1 });
     const all = reduceSession(one, { type: "earlier_loaded", steps: steps.slice(1), events: [], isLast: false });
-    expect(all.rows).toEqual(steps.map(rowOf));
+    expect(all.rows).toEqual(steps.map(toStepRow));
     expect(all.isIndexed).toBe(true);
   });
 
   test("finds problems and counts them", async () => {
     const { steps } = await recorded();
-    const rows = steps.map(rowOf);
-    const lines = timelineOf({ rows, runs: new Map(), marks: [] }, "all", "");
+    const rows = steps.map(toStepRow);
+    const lines = createTimeline({ rows, runs: new Map(), marks: [] }, "all", "");
     expect(lines.map(({ kind }) => kind)).toEqual(["run", "step", "step", "step"]);
-    expect(countsOf(rows)).toEqual({ failed: 1, waiting: 1, retried: 1, slow: 0 });
-    expect(nextStep(lines, 1, 1, ({ flags }) => flags.includes("waits"))).toBe(3);
-    expect(timelineOf({ rows, runs: new Map(), marks: [] }, "all", "read_file")).toHaveLength(1);
+    expect(countSteps(rows)).toEqual({ failed: 1, waiting: 1, retried: 1, slow: 0 });
+    expect(findNextStep(lines, 1, 1, ({ flags }) => flags.includes("waits"))).toBe(3);
+    expect(createTimeline({ rows, runs: new Map(), marks: [] }, "all", "read_file")).toHaveLength(1);
   });
 });
 
@@ -183,11 +195,11 @@ describe("the list of sessions", () => {
     const unfolded = reduce(state, {
       ...{ type: "unfolded", parent: "one", children: [child("c", "one")] },
     } as Parameters<typeof reduce>[1]);
-    const depths = (from: AppState) => rowsOf(from.list).map(({ session, depth }) => `${depth} ${session.sessionId}`);
+    const depths = (from: AppState) => listRows(from.list).map(({ session, depth }) => `${depth} ${session.sessionId}`);
     expect(depths(unfolded)).toEqual(["0 one", "1 c", "0 two"]);
     const more = told(child("d", "one"), told(child("c", "one", { status: "failed" }), unfolded));
     expect(depths(more)).toEqual(["0 one", "1 c", "1 d", "0 two"]);
-    expect(rowsOf(more.list)[1]?.session.status).toBe("failed");
+    expect(listRows(more.list)[1]?.session.status).toBe("failed");
     expect(depths(reduce(more, { type: "folded", parent: "one" }))).toEqual(["0 one", "0 two"]);
   });
 });
@@ -204,38 +216,43 @@ describe("a URL", () => {
   ];
 
   test.each(routes)("leads back to its screen: %o", (route) => {
-    expect(routeOf(fragmentOf(route))).toEqual(route);
+    expect(parseRoute(formatFragment(route))).toEqual(route);
   });
 
   test.each(["", "#", "#/x", "#/sessions", "#/%E0%A4%A", "#start=x"])("that is none leads to the list: %s", (text) => {
-    expect(routeOf(text)).toEqual({ screen: "sessions" });
+    expect(parseRoute(text)).toEqual({ screen: "sessions" });
   });
 });
 
 describe("a call that waits", () => {
-  const keysOf = (why: string) => choicesOf({ why, input: {}, tool: null } as Waiting).choices.map(({ key }) => key);
+  const keysOf = (why: string) =>
+    listChoices({ why, input: {}, tool: null } as WaitingCall).choices.map(({ key }) => key);
 
   test("has y and n for an approval only, and d, f and a for a call that was interrupted", () => {
     expect(keysOf("policy")).toEqual(["y", "e", "n"]);
     expect(keysOf("provider")).toEqual(["y", "n"]);
     expect(keysOf("recovery")).toEqual(["d", "f", "a"]);
-    const [done, failed, again] = choicesOf({ why: "recovery", input: {}, tool: null } as unknown as Waiting).choices;
-    expect(done?.type === "write" && done.decisionOf("paid")).toEqual({ type: "result", output: "paid" });
-    expect(failed?.type === "note" && failed.decisionOf("")).toEqual({ type: "fail" });
+    const [done, failed, again] = listChoices({
+      why: "recovery",
+      input: {},
+      tool: null,
+    } as unknown as WaitingCall).choices;
+    expect(done?.type === "write" && done.toDecision("paid")).toEqual({ type: "result", output: "paid" });
+    expect(failed?.type === "note" && failed.toDecision("")).toEqual({ type: "fail" });
     expect(again?.type === "send" && again.decision).toEqual({ type: "rerun" });
   });
 });
 
 describe("an input that somebody approves", () => {
   test("is shown with everything that cannot be seen", () => {
-    const pieces = piecesOf("rm -rf \u202e/tmp\u200b\nnext\u0007");
+    const pieces = splitHidden("rm -rf \u202e/tmp\u200b\nnext\u0007");
     expect(pieces.map(({ text }) => text)).toEqual(["rm -rf ", "\\u{202e}", "/tmp", "\\u{200b}", "\nnext", "\\x07"]);
     expect(countHidden(pieces)).toBe(3);
   });
 
   test("is a difference if it edits a file", () => {
-    const edit = fileEditIn(edits);
-    expect(diffOf(edit?.before ?? "", edit?.after ?? "").map(({ kind, text }) => `${kind} ${text}`)).toEqual([
+    const edit = fileEditIn(editInput);
+    expect(diffLines(edit?.before ?? "", edit?.after ?? "").map(({ kind, text }) => `${kind} ${text}`)).toEqual([
       "same one",
       "removed two",
       "added 2",
@@ -245,7 +262,7 @@ describe("an input that somebody approves", () => {
     expect(fileEditIn({ old_string: "a", new_string: "b", path: "c" })).toMatchObject({
       fields: ["old_string", "new_string"],
     });
-    expect(diffOf("", "a\n")).toEqual([{ kind: "added", text: "a" }]);
+    expect(diffLines("", "a\n")).toEqual([{ kind: "added", text: "a" }]);
   });
 
   test("is edited in a form if its schema is flat, and only what changed changes", () => {
@@ -259,20 +276,20 @@ describe("an input that somebody approves", () => {
       required: ["command"],
       additionalProperties: false,
     };
-    const fields = fieldsOf(schema) ?? [];
+    const fields = toFormFields(schema) ?? [];
     const before = { command: "ls", seconds: 3 };
-    const values = valuesOf(fields, before);
-    expect(inputOf(fields, values, before)).toEqual(before);
-    expect(inputOf(fields, { ...values, seconds: "", dry: true }, before)).toEqual({ command: "ls", dry: true });
-    expect(fieldsOf({ type: "object", properties: { list: { type: "array" } } })).toBeNull();
-    expect(fieldsOf(schema, { command: 7 })).toBeNull();
-    expect(checkedJson('{"command":"","x":1}', schema)).toMatchObject({
+    const values = toFieldValues(fields, before);
+    expect(toInput(fields, values, before)).toEqual(before);
+    expect(toInput(fields, { ...values, seconds: "", dry: true }, before)).toEqual({ command: "ls", dry: true });
+    expect(toFormFields({ type: "object", properties: { list: { type: "array" } } })).toBeNull();
+    expect(toFormFields(schema, { command: 7 })).toBeNull();
+    expect(parseAndCheck('{"command":"","x":1}', schema)).toMatchObject({
       ok: false,
       problem: expect.stringContaining("command"),
     });
-    expect(checkedJson('{"command":"ls","seconds":0}', schema)).toMatchObject({ ok: false });
-    expect(checkedJson("{", schema)).toMatchObject({ ok: false, problem: expect.stringContaining("not JSON") });
-    expect(checkedJson('{"command":"ls"}', schema)).toEqual({ ok: true, value: { command: "ls" } });
+    expect(parseAndCheck('{"command":"ls","seconds":0}', schema)).toMatchObject({ ok: false });
+    expect(parseAndCheck("{", schema)).toMatchObject({ ok: false, problem: expect.stringContaining("not JSON") });
+    expect(parseAndCheck('{"command":"ls"}', schema)).toEqual({ ok: true, value: { command: "ls" } });
   });
 
   test("is edited in a form with groups and lists, whose other parts stay as they were", () => {
@@ -288,41 +305,47 @@ describe("an input that somebody approves", () => {
       required: ["to", "lines"],
     };
     const before = { to: { city: "Ulm", floor: 2 }, lines: [{ sku: "a", gift: false }, { sku: "b" }], note: "x" };
-    const fields = fieldsOf(schema, before) ?? [];
+    const fields = toFormFields(schema, before) ?? [];
     expect(fields.map(({ kind }) => kind)).toEqual(["group", "list", "list"]);
-    const values = valuesOf(fields, before);
-    expect(inputOf(fields, values, before)).toStrictEqual(before);
-    const items = values.lines as readonly Item[];
+    const values = toFieldValues(fields, before);
+    expect(toInput(fields, values, before)).toStrictEqual(before);
+    const items = values.lines as readonly ListItem[];
     const [list] = fields.flatMap((field) => (field.kind === "list" ? [field.item] : []));
-    const added = withNewItem(list as Field, items.slice(1));
+    const added = addItem(list as Field, items.slice(1));
     const written = added.map((item) =>
       item.before === undefined ? { ...item, value: { sku: "c", gift: true } } : item,
     );
     const changed = { ...values, to: { ...(values.to as object), zip: "89073" }, lines: written };
-    expect(inputOf(fields, changed as Values, before)).toStrictEqual({
+    expect(toInput(fields, changed as FieldValues, before)).toStrictEqual({
       ...before,
       to: { city: "Ulm", floor: 2, zip: "89073" },
       lines: [{ sku: "b" }, { sku: "c", gift: true }],
     });
     const deep = (levels: number): object =>
       levels === 0 ? { type: "string" } : { type: "object", properties: { in: deep(levels - 1) } };
-    expect(fieldsOf(deep(4))).not.toBeNull();
-    expect(fieldsOf(deep(40))).toBeNull();
-    expect(fieldsOf(schema, { to: [], lines: [] })).toBeNull();
+    expect(toFormFields(deep(4))).not.toBeNull();
+    expect(toFormFields(deep(40))).toBeNull();
+    expect(toFormFields(schema, { to: [], lines: [] })).toBeNull();
   });
 });
 
 test("figures are short, and unknown is not zero", () => {
-  expect([950, 1_200, 59_970, 250_000, 7_500_000].map(duration)).toEqual([
+  expect([950, 1_200, 59_970, 250_000, 7_500_000].map(formatDuration)).toEqual([
     "950 ms",
     "1.2 s",
     "1 min",
     "4 min 10 s",
     "2 h 5 min",
   ]);
-  expect([0, 999, 8_412, 120_400, 1_234_567].map(short)).toEqual(["0", "999", "8.4k", "120k", "1.2M"]);
-  expect([whole(8_412_000), whole(null), cost(undefined), cost(0), cost(1.824), cost(0.0024), cost(2, true)]).toEqual([
-    ...["8,412,000", "–", "–", "$0.00", "$1.82", "$0.0024", "≥ $2.00"],
-  ]);
-  expect([age(0, 3_000), age(0, 240_000), age(0, 8 * 3_600_000)]).toEqual(["now", "4 min", "8 h"]);
+  expect([0, 999, 8_412, 120_400, 1_234_567].map(formatShortCount)).toEqual(["0", "999", "8.4k", "120k", "1.2M"]);
+  expect([
+    formatCount(8_412_000),
+    formatCount(null),
+    formatCost(undefined),
+    formatCost(0),
+    formatCost(1.824),
+    formatCost(0.0024),
+    formatCost(2, true),
+  ]).toEqual([...["8,412,000", "–", "–", "$0.00", "$1.82", "$0.0024", "≥ $2.00"]]);
+  expect([formatAge(0, 3_000), formatAge(0, 240_000), formatAge(0, 8 * 3_600_000)]).toEqual(["now", "4 min", "8 h"]);
 });

@@ -6,9 +6,9 @@ import { createServer as createHttpServer, type IncomingHttpHeaders } from "node
 import { expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest, startServer } from "../server/rig.js";
+import { startServer, startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector } from "./browser.js";
+import { expectReadable, openBrowser, openInspector } from "./browser.js";
 
 test(
   "a program that listens on the port of a dead server is not sent the page's half",
@@ -27,11 +27,11 @@ test(
       response.end(JSON.stringify({ page: "0".repeat(64), server: "0".repeat(64), sessions: [], next: null }));
     });
     onTestFinished(() => void stranger.close());
-    rig.cut();
+    rig.breakConnections();
     await rig.close();
     await new Promise<void>((resolve) => stranger.listen(Number(new URL(rig.url).port), "127.0.0.1", resolve));
     await page.getByText("Another program answers at this address").waitFor({ timeout: 40_000 });
-    await look(page, "stranger");
+    await expectReadable(page, "stranger");
     expect(asked.length).toBeGreaterThan(0);
     for (const { url, headers } of asked) {
       expect(url).toMatch(/^\/v1\/ui\/proof\?nonce=/);
@@ -41,14 +41,14 @@ test(
 );
 
 test("a link for another login is taken only after a question", verifies("SEC-2#page"), async () => {
-  const rig = await serverOfTest({ store: createMemoryStore(), agents: [], ui: true });
+  const rig = await startTestServer({ store: createMemoryStore(), agents: [], ui: true });
   const { page } = await openInspector(await openBrowser(), rig);
   const foreign = () => `${rig.url}/#start=${rig.server.createStartCode({ id: "ev\u202eil", scopes: ["read"] })}`;
   await page.goto("about:blank");
   await page.goto(foreign());
   await page.getByText("This link is for another login").waitFor();
   await page.getByText("ev\\u{202e}il").first().waitFor();
-  await look(page, "other-login");
+  await expectReadable(page, "other-login");
   await page.getByRole("button", { name: "Stay as token" }).click();
   await page.getByRole("link", { name: "Pawl" }).waitFor();
   expect(
@@ -78,7 +78,7 @@ test(
     const store = createMemoryStore();
     const agent = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text })) });
     await agent.run("Give me links", { sessionId: "s" });
-    const rig = await serverOfTest({ store, agents: [agent], ui: true });
+    const rig = await startTestServer({ store, agents: [agent], ui: true });
     const { page } = await openInspector(await openBrowser(), rig);
     await page.getByText("Give me links").click();
     await page.locator("article.final a").first().waitFor();
@@ -90,6 +90,6 @@ test(
       "אבג (https://evil.example/b)",
       "my bank (https://xn--bnk-6cd.example/c)",
     ]);
-    await look(page, "links");
+    await expectReadable(page, "links");
   },
 );

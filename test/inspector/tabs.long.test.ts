@@ -4,11 +4,11 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
-import { deferred } from "../support/agents.js";
+import { startTestServer } from "../server/rig.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector, type Page, pressUntil } from "./browser.js";
-import { mender, writeOthers, writeWaiting } from "./desk.js";
+import { expectReadable, openBrowser, openInspector, type Page, pressUntil } from "./browser.js";
+import { createMender, writeOtherSessions, writeWaitingSession } from "./desk.js";
 
 /** As a browser does with a tab that another one covers, or uncovers. */
 const show = (page: Page, state: "hidden" | "visible") =>
@@ -20,8 +20,8 @@ describe("the inspector", () => {
     const store = createMemoryStore();
     const agent = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Written." })) });
     await agent.run("Before the tunnel", { sessionId: "s" });
-    const rig = await serverOfTest({ store, agents: [agent], ui: true });
-    const { page, context, asked } = await openInspector(await openBrowser(), rig);
+    const rig = await startTestServer({ store, agents: [agent], ui: true });
+    const { page, context, requestedUrls } = await openInspector(await openBrowser(), rig);
     await page.getByText("Before the tunnel").click();
     await page.locator("article.final").waitFor();
     await context.setOffline(true);
@@ -31,13 +31,13 @@ describe("the inspector", () => {
     await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
     await page.getByText("In the tunnel").first().waitFor();
     expect(await page.locator(".line.step").count()).toBe(2);
-    expect(asked.filter((address) => !address.startsWith(rig.url) && !address.startsWith("data:"))).toEqual([]);
+    expect(requestedUrls.filter((address) => !address.startsWith(rig.url) && !address.startsWith("data:"))).toEqual([]);
   });
 
   test("is live in the eighth tab, although a browser has six connections", verifies("UI-1#screens"), async () => {
     const store = createMemoryStore();
     const agent = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Written." })) });
-    const rig = await serverOfTest({ store, agents: [agent], ui: true });
+    const rig = await startTestServer({ store, agents: [agent], ui: true });
     const { page, context } = await openInspector(await openBrowser(), rig);
     const tabs = [page];
     for (let count = 2; count <= 8; count += 1) {
@@ -58,7 +58,7 @@ describe("the inspector", () => {
 
   test("shows 100 sessions that work at once, and no row moves", verifies("UI-2"), async () => {
     const store = createMemoryStore();
-    const gate = deferred();
+    const gate = createDeferred();
     const model = createScriptedModel(() => ({
       deltas: (async function* () {
         await gate.promise;
@@ -72,7 +72,7 @@ describe("the inspector", () => {
     const runs = Array.from({ length: 100 }, (_, index) =>
       agent.run(`Job ${index}`, { sessionId: `job-${String(index).padStart(3, "0")}` }),
     );
-    const rig = await serverOfTest({ store, agents: [], ui: true });
+    const rig = await startTestServer({ store, agents: [], ui: true });
     const { page, problems } = await openInspector(await openBrowser(), rig);
     await page.locator("#session-49").waitFor();
     await page.getByRole("button", { name: "Older sessions" }).click();
@@ -81,7 +81,7 @@ describe("the inspector", () => {
       page.evaluate<string>(
         `JSON.stringify([...document.querySelectorAll(".row:not(.head)")].map((row) => [row.querySelector(".id").textContent, row.offsetTop]))`,
       );
-    await look(page, "hundred");
+    await expectReadable(page, "hundred");
     const before = await places();
     gate.resolve();
     await Promise.all(runs);
@@ -92,9 +92,9 @@ describe("the inspector", () => {
 
   test("tells assistive technology what each screen has", verifies("UI-2"), async () => {
     const store = createMemoryStore();
-    await writeOthers(store);
-    const sessionId = await writeWaiting(store);
-    const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
+    await writeOtherSessions(store);
+    const sessionId = await writeWaitingSession(store);
+    const rig = await startTestServer({ store, agents: [createMender(store)], work: false, ui: true });
     const { page } = await openInspector(await openBrowser(), rig);
     const main = page.locator("main");
     const told = async (...lines: readonly (string | RegExp)[]) => {
@@ -110,7 +110,7 @@ describe("the inspector", () => {
       /row .*Fix the flaky test/,
       /link .*Fix the flaky test/,
     );
-    await page.keyboard.press("a");
+    await page.keyboard.pressOnce("a");
     await page.getByText("What will run").waitFor();
     await told(/region "What waits, and what was answered"/, /listbox "Calls"/, /option .*edit_file.*\[selected\]/);
     await told(/region "edit_file waits"/, /button "Approve/, /button "Edit/, /button "Deny/);

@@ -5,9 +5,9 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector } from "./browser.js";
+import { expectReadable, openBrowser, openInspector } from "./browser.js";
 import { readFile } from "./desk.js";
 
 const arabic = `## ما وجدته
@@ -60,7 +60,7 @@ test("shows an answer in Arabic, in Chinese, Japanese and Korean, and with emoji
   await agent.run("لماذا يُفرَّغ الطابور مرتين؟ أجب بالعربية من فضلك (src/queue.ts).", { sessionId: "words" });
   await agent.run("同じことを日本語、中文、한국어で説明してください。", { sessionId: "words" });
   await agent.run("And now with emoji 🙂", { sessionId: "words" });
-  const rig = await serverOfTest({ store, agents: [], ui: true });
+  const rig = await startTestServer({ store, agents: [], ui: true });
   const { page, problems } = await openInspector(await openBrowser(), rig);
   await page.goto(`${rig.url}/#/sessions/words`);
   const answer = page.locator("article.final");
@@ -77,12 +77,12 @@ test("shows an answer in Arabic, in Chinese, Japanese and Korean, and with emoji
     ["p.heading", "p:not(.heading)", "ol", "blockquote", "table", "pre", "code"].map(direction),
   );
   expect(found).toEqual(["rtl", "rtl", "rtl", "rtl", "rtl", "ltr", "ltr"]);
-  await look(page, "arabic");
+  await expectReadable(page, "arabic");
   await open(1, "調べた結果");
   expect(await direction("p.heading")).toBe("ltr");
-  await look(page, "eastern");
+  await expectReadable(page, "eastern");
   await open(2, "family");
   expect(await answer.textContent()).toContain("👩‍👩‍👧‍👦, flag 🇯🇵, skin tone 👍🏽, keycap 3️⃣");
-  await look(page, "emoji");
+  await expectReadable(page, "emoji");
   expect(problems).toEqual([]);
 });

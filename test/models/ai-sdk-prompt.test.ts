@@ -5,8 +5,8 @@ import type { CallOptions } from "../../src/models/ai-sdk/call-options.js";
 import { createPromptConverter } from "../../src/models/ai-sdk/prompt.js";
 import type { ModelRequest } from "../../src/ports/model.js";
 import { verifies } from "../verifies.js";
-import { collect, requestOf, user, weatherTool } from "./collect.js";
-import { finish, streamingV3 } from "./stream-parts.js";
+import { collectDeltas, createRequest, createUserMessage, weatherTool } from "./collect.js";
+import { createFinishPart, createStreamingV3 } from "./stream-parts.js";
 
 const { signal } = new AbortController();
 
@@ -19,7 +19,7 @@ const converters = {
 };
 
 function convert(messages: readonly Message[], more: Partial<ModelRequest> = {}): CallOptions {
-  return converters.v3(requestOf(messages, more), signal);
+  return converters.v3(createRequest(messages, more), signal);
 }
 
 function assistant(...parts: readonly AssistantPart[]): AssistantMessage {
@@ -32,12 +32,12 @@ function result(toolCallId: string, output: ToolOutput, isError = false): Messag
 
 /** The content of the only message. */
 function contentOf(message: Message, version: "v3" | "v4" = "v3"): unknown {
-  return converters[version](requestOf([message]), signal).prompt[0]?.content;
+  return converters[version](createRequest([message]), signal).prompt[0]?.content;
 }
 
 describe("the prompt", () => {
   test("has the system prompt once, first", verifies("CTX-2"), () => {
-    const { prompt } = convert([user("Hi")], { systemPrompt: "Be kind." });
+    const { prompt } = convert([createUserMessage("Hi")], { systemPrompt: "Be kind." });
     expect(prompt).toEqual([
       { role: "system", content: "Be kind." },
       { role: "user", content: [{ type: "text", text: "Hi" }] },
@@ -106,14 +106,18 @@ describe("the prompt", () => {
   });
 
   test("leaves out a message of nothing", () => {
-    const { prompt } = convert([user("Hi"), assistant({ type: "source", id: "1" }), user("Go on")]);
+    const { prompt } = convert([
+      createUserMessage("Hi"),
+      assistant({ type: "source", id: "1" }),
+      createUserMessage("Go on"),
+    ]);
     expect(prompt.map((message) => message.role)).toEqual(["user", "user"]);
   });
 
   test("converts each message once", () => {
-    const history: Message[] = [user("Hi"), assistant({ type: "text", text: "Hello." })];
+    const history: Message[] = [createUserMessage("Hi"), assistant({ type: "text", text: "Hello." })];
     const before = convert(history).prompt;
-    const after = convert([...history, user("More")]).prompt;
+    const after = convert([...history, createUserMessage("More")]).prompt;
     expect(after).toHaveLength(3);
     expect(after[0]).toBe(before[0]);
     expect(after[1]).toBe(before[1]);
@@ -215,7 +219,10 @@ describe("ids of calls", () => {
   const idsOf = (id: string, provider = "local.chat", modelId = "local-model"): readonly unknown[] => {
     const call = assistant({ type: "tool_call", toolCallId: id, name: "t", input: {} });
     const own = createPromptConverter({ specificationVersion: "v3", provider, modelId }, [], {});
-    const { prompt } = own(requestOf([user("Hi"), call, result(id, { type: "text", text: "x" })]), signal);
+    const { prompt } = own(
+      createRequest([createUserMessage("Hi"), call, result(id, { type: "text", text: "x" })]),
+      signal,
+    );
     return prompt
       .slice(1)
       .flatMap((message) =>
@@ -285,8 +292,8 @@ describe("ids of calls", () => {
 describe("settings", () => {
   test("tools are converted once and sent with the choice", () => {
     const tools = [weatherTool];
-    const first = convert([user("Hi")], { tools, toolChoice: { tool: "weather" } });
-    const second = convert([user("Hi")], { tools, toolChoice: "required" });
+    const first = convert([createUserMessage("Hi")], { tools, toolChoice: { tool: "weather" } });
+    const second = convert([createUserMessage("Hi")], { tools, toolChoice: "required" });
     expect(first.tools).toEqual([{ type: "function", ...weatherTool }]);
     expect(second.tools).toBe(first.tools);
     expect(first.toolChoice).toEqual({ type: "tool", toolName: "weather" });
@@ -294,7 +301,7 @@ describe("settings", () => {
   });
 
   test("without tools there is no choice", () => {
-    const options = convert([user("Hi")], { toolChoice: "none" });
+    const options = convert([createUserMessage("Hi")], { toolChoice: "none" });
     expect(options).not.toHaveProperty("tools");
     expect(options).not.toHaveProperty("toolChoice");
   });
@@ -302,7 +309,7 @@ describe("settings", () => {
   test("limits, format and the provider's options", () => {
     const responseFormat = { type: "json", schema: { type: "object" }, name: "answer" } as const;
     const withDefaults = createPromptConverter(local("v4"), [], { openai: { store: false, user: "a" }, xai: { x: 1 } });
-    const request = requestOf([user("Hi")], {
+    const request = createRequest([createUserMessage("Hi")], {
       maxOutputTokens: 100,
       temperature: 0,
       responseFormat,
@@ -318,9 +325,12 @@ describe("settings", () => {
   });
 
   test("tools that the provider runs are sent beside ours", async () => {
-    const { model, calls } = streamingV3([finish()]);
+    const { model, calls } = createStreamingV3([createFinishPart()]);
     const search = { type: "provider", id: "anthropic.web_search", name: "web_search", args: {} } as const;
-    await collect(fromAiSdk(model, { providerTools: [search] }), requestOf([user("Hi")], { tools: [weatherTool] }));
+    await collectDeltas(
+      fromAiSdk(model, { providerTools: [search] }),
+      createRequest([createUserMessage("Hi")], { tools: [weatherTool] }),
+    );
     expect(calls[0]?.tools).toEqual([{ type: "function", ...weatherTool }, search]);
   });
 });

@@ -7,7 +7,14 @@ import { fromAiSdk } from "../../src/models/ai-sdk/adapter.js";
 import type { Model } from "../../src/ports/model.js";
 import { createRetryPolicy } from "../../src/runtime/model/retry.js";
 import { verifies } from "../verifies.js";
-import { collect, lastOf, messageOf, requestOf, user, weatherTool } from "./collect.js";
+import {
+  assembleMessage,
+  collectDeltas,
+  createRequest,
+  createUserMessage,
+  requireLastDelta,
+  weatherTool,
+} from "./collect.js";
 import { type FailureName, type ProviderServer, type ScriptedReply, startProviderServer } from "./provider-server.js";
 import { type RealProvider, readRequest, realProviders } from "./real-providers.js";
 
@@ -49,16 +56,16 @@ describe.each(realProviders)("$name", (provider) => {
     ]);
     const tools = [weatherTool];
     const systemPrompt = "You tell the weather.";
-    const first = await collect(model, requestOf([user("Weather?")], { tools, systemPrompt }));
+    const first = await collectDeltas(model, createRequest([createUserMessage("Weather?")], { tools, systemPrompt }));
 
     expect(first[0]?.kind).toBe("start");
-    const message = messageOf(first);
+    const message = assembleMessage(first);
     expect(textOf(message)).toBe("Let me look — één moment.");
     expect(message.parts.filter((part) => part.type === "reasoning").map((part) => part.text)).toEqual([
       "Two cities, so two calls.",
     ]);
     expect(toolCallsOf(message).map((call) => call.input)).toEqual([{ city: "Zürich" }, { city: "北京" }]);
-    const done = lastOf(first, "done");
+    const done = requireLastDelta(first, "done");
     expect(done.finishReason.unified).toBe("tool-calls");
     expect(done.usage).toMatchObject({ inputTokens: 120, outputTokens: 48, cacheReadTokens: 100 });
 
@@ -72,12 +79,12 @@ describe.each(realProviders)("$name", (provider) => {
         output: { type: "text", text: `sunny ${index}` },
       })),
     };
-    const second = await collect(
+    const second = await collectDeltas(
       model,
-      requestOf([user("Weather?"), message, results], { tools, systemPrompt, modelCallIndex: 2 }),
+      createRequest([createUserMessage("Weather?"), message, results], { tools, systemPrompt, modelCallIndex: 2 }),
     );
-    expect(textOf(messageOf(second))).toBe("Sun in both. ☀️");
-    expect(lastOf(second, "done").finishReason.unified).toBe("stop");
+    expect(textOf(assembleMessage(second))).toBe("Sun in both. ☀️");
+    expect(requireLastDelta(second, "done").finishReason.unified).toBe("stop");
 
     const said = readRequest(provider.format, server.requests[1]);
     expect(said.systems).toEqual([systemPrompt]);
@@ -92,7 +99,7 @@ describe.each(realProviders)("$name", (provider) => {
 
   test("the model that answered, as far as the provider says", async () => {
     const { model } = await start(provider, [{ type: "answer", text: "Hello." }]);
-    const deltas = await collect(model, requestOf([user("Hi")]));
+    const deltas = await collectDeltas(model, createRequest([createUserMessage("Hi")]));
     const named = provider.format === "google-generate-content" ? {} : { model: provider.modelId };
     expect(deltas[0]).toEqual({ kind: "start", ...named });
   });
@@ -100,11 +107,11 @@ describe.each(realProviders)("$name", (provider) => {
   test("arguments are seen as they are written", async () => {
     const input = { city: "A town with a rather long name" };
     const { model } = await start(provider, [{ type: "answer", calls: [{ name: "weather", input }] }]);
-    const deltas = await collect(model, requestOf([user("Hi")], { tools: [weatherTool] }));
+    const deltas = await collectDeltas(model, createRequest([createUserMessage("Hi")], { tools: [weatherTool] }));
     const written = deltas.map((delta) => (delta.kind === "tool-input-delta" ? delta.text : "")).join("");
     expect(JSON.parse(written)).toEqual(input);
     expect(deltas.filter((delta) => delta.kind === "tool-input-start")).toMatchObject([{ name: "weather" }]);
-    expect(toolCallsOf(messageOf(deltas))).toMatchObject([{ name: "weather", input }]);
+    expect(toolCallsOf(assembleMessage(deltas))).toMatchObject([{ name: "weather", input }]);
   });
 
   test.each([
@@ -112,7 +119,7 @@ describe.each(realProviders)("$name", (provider) => {
     ["content-filter", "content-filter"],
   ] as const)("stopped by %s", async (finish, unified) => {
     const { model } = await start(provider, [{ type: "answer", text: "And then", finish, usage }]);
-    const done = lastOf(await collect(model, requestOf([user("Hi")])), "done");
+    const done = requireLastDelta(await collectDeltas(model, createRequest([createUserMessage("Hi")])), "done");
     expect(done.finishReason.unified).toBe(unified);
     expect(done.finishReason.raw).toBeTypeOf("string");
   });
@@ -129,8 +136,8 @@ describe.each(realProviders)("$name", (provider) => {
   ];
   test.each(failures)("%s is a failure of kind %s", verifies("RTRY-1"), async (failure, kind) => {
     const { model, server } = await start(provider, [{ type: "failure", failure }]);
-    const deltas = await collect(model, requestOf([user("Hi")]));
-    const error = lastOf(deltas, "error");
+    const deltas = await collectDeltas(model, createRequest([createUserMessage("Hi")]));
+    const error = requireLastDelta(deltas, "error");
     expect(error.failure.kind).toBe(kind);
     expect(error.failure.statusCode).toBeGreaterThanOrEqual(400);
     expect(error.failure.message).not.toContain(apiKey);
@@ -144,9 +151,12 @@ describe.each(realProviders)("$name", (provider) => {
       { type: "failure", failure: "rate-limit", headers: { "retry-after": "7" } },
       { type: "failure", failure: "overloaded", headers: { "retry-after-ms": "250", "retry-after": "1" } },
     ]);
-    const inSeconds = lastOf(await collect(model, requestOf([user("Hi")])), "error");
+    const inSeconds = requireLastDelta(await collectDeltas(model, createRequest([createUserMessage("Hi")])), "error");
     expect(inSeconds.failure).toMatchObject({ kind: "rate_limit", retryAfterMs: 7_000 });
-    const inMilliseconds = lastOf(await collect(model, requestOf([user("Hi")])), "error");
+    const inMilliseconds = requireLastDelta(
+      await collectDeltas(model, createRequest([createUserMessage("Hi")])),
+      "error",
+    );
     expect(inMilliseconds.failure).toMatchObject({ kind: "overloaded", retryAfterMs: 250 });
   });
 
@@ -158,16 +168,16 @@ describe.each(realProviders)("$name", (provider) => {
         { type: "answer", text: "A text of some length — which is never finished. Ünd weiter.", usage, ending },
         { type: "answer", text: "Whole." },
       ]);
-      const deltas = await collect(model, requestOf([user("Hi")]));
+      const deltas = await collectDeltas(model, createRequest([createUserMessage("Hi")]));
       expect(deltas.some((delta) => delta.kind === "text-delta")).toBe(true);
       expect(deltas.filter((delta) => delta.kind === "error" || delta.kind === "done")).toHaveLength(1);
-      const { failure } = lastOf(deltas, "error");
+      const { failure } = requireLastDelta(deltas, "error");
       expect(failure.kind).toBe("network");
       expect(failure.statusCode).toBeUndefined();
       expect(createRetryPolicy().decide(failure, 1, 0)).toHaveProperty("retryInMs");
 
-      const again = await collect(model, requestOf([user("Hi")], { attempt: 2 }));
-      expect(textOf(messageOf(again))).toBe("Whole.");
+      const again = await collectDeltas(model, createRequest([createUserMessage("Hi")], { attempt: 2 }));
+      expect(textOf(assembleMessage(again))).toBe("Whole.");
     },
   );
 
@@ -176,15 +186,15 @@ describe.each(realProviders)("$name", (provider) => {
     const { model } = await start(provider, [
       { type: "answer", calls: [{ name: "weather", input }], ending: "cut-in-delta" },
     ]);
-    const deltas = await collect(model, requestOf([user("Hi")], { tools: [weatherTool] }));
-    expect(lastOf(deltas, "error").failure.kind).toBe("network");
+    const deltas = await collectDeltas(model, createRequest([createUserMessage("Hi")], { tools: [weatherTool] }));
+    expect(requireLastDelta(deltas, "error").failure.kind).toBe("network");
   });
 
   test("the provider's error inside a stream", verifies("RTRY-1"), async () => {
     const { model } = await start(provider, [{ type: "answer", text: "Some of the text", ending: "error-event" }]);
-    const deltas = await collect(model, requestOf([user("Hi")]));
+    const deltas = await collectDeltas(model, createRequest([createUserMessage("Hi")]));
     expect(deltas.filter((delta) => delta.kind === "error" || delta.kind === "done")).toHaveLength(1);
-    const { failure } = lastOf(deltas, "error");
+    const { failure } = requireLastDelta(deltas, "error");
     const overloaded = provider.format === "anthropic-messages" || provider.format === "google-generate-content";
     expect(failure.kind).toBe(overloaded ? "overloaded" : "provider");
     expect(failure.statusCode).toBeGreaterThanOrEqual(500);
@@ -196,7 +206,7 @@ describe.each(realProviders)("$name", (provider) => {
     ]);
     const controller = new AbortController();
     const kinds: string[] = [];
-    for await (const delta of model.stream(requestOf([user("Hi")]), controller.signal)) {
+    for await (const delta of model.stream(createRequest([createUserMessage("Hi")]), controller.signal)) {
       kinds.push(delta.kind);
       if (delta.kind === "text-delta") controller.abort();
     }
@@ -210,7 +220,7 @@ describe.each(realProviders)("$name", (provider) => {
     const { model, server } = await start(provider, [
       { type: "answer", text: "A text without an end", ending: "hang" },
     ]);
-    for await (const delta of model.stream(requestOf([user("Hi")]), new AbortController().signal)) {
+    for await (const delta of model.stream(createRequest([createUserMessage("Hi")]), new AbortController().signal)) {
       if (delta.kind === "text-delta") break;
     }
     expect(await server.requests[0]?.ended).toBe("left");
@@ -218,7 +228,7 @@ describe.each(realProviders)("$name", (provider) => {
 
   test("aborted before it starts, it asks nobody", async () => {
     const { model, server } = await start(provider, []);
-    expect(await collect(model, requestOf([user("Hi")]), AbortSignal.abort())).toEqual([]);
+    expect(await collectDeltas(model, createRequest([createUserMessage("Hi")]), AbortSignal.abort())).toEqual([]);
     expect(server.requests).toHaveLength(0);
   });
 });

@@ -3,14 +3,14 @@
  */
 import { afterEach, describe, expect, test } from "vitest";
 import { createAgent, type ModelSettings } from "../../src/index.js";
-import { providerSettings } from "../../src/models/ai-sdk/provider-settings.js";
-import { settingsOf } from "../../src/models/ai-sdk/settings.js";
+import { toCallSettings } from "../../src/models/ai-sdk/call-settings.js";
+import { toProviderSettings } from "../../src/models/ai-sdk/provider-settings.js";
 import { fromAiSdk } from "../../src/models/index.js";
-import { collect, createEcho, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { type ProviderServer, startProviderServer } from "./provider-server.js";
 import { realProviders } from "./real-providers.js";
-import { finish, streamingV3 } from "./stream-parts.js";
+import { createFinishPart, createStreamingV3 } from "./stream-parts.js";
 
 const settings: Required<ModelSettings> = {
   temperature: 0.125,
@@ -43,9 +43,9 @@ describe.each(realProviders)("$name", (provider) => {
     servers.push(server);
     const model = provider.create({ baseURL: server.baseURL, apiKey: "sk-test" });
     const items = await collect(
-      createAgent({ model: fromAiSdk(model), settings, tools: [createEcho().tool] }).runStream("Go"),
+      createAgent({ model: fromAiSdk(model), settings, tools: [createEchoTool().tool] }).runStream("Go"),
     );
-    const [step] = ofType(items, "step_finished");
+    const [step] = filterEventsOfType(items, "step_finished");
     expect(step).toBeDefined();
     const sent = JSON.stringify(server.requests[0]?.body);
     const warnings = (step?.warnings ?? []).join("\n");
@@ -71,21 +71,21 @@ describe.each(realProviders)("$name", (provider) => {
     servers.push(server);
     const model = provider.create({ baseURL: server.baseURL, apiKey: "sk-test" });
     const items = await collect(createAgent({ model: fromAiSdk(model) }).runStream("Go"));
-    expect(ofType(items, "step_finished")[0]).not.toHaveProperty("warnings");
+    expect(filterEventsOfType(items, "step_finished")[0]).not.toHaveProperty("warnings");
   });
 });
 
 test("every setting has its place in both specifications", verifies("LOOP-16"), () => {
   const { parallelToolCalls: _parallel, ...inV4 } = settings;
   const { reasoning: _, ...others } = inV4;
-  expect(settingsOf(settings, "v4")).toEqual(inV4);
-  expect(settingsOf(settings, "v3")).toEqual(others);
-  expect(settingsOf({}, "v4")).toEqual({});
+  expect(toCallSettings(settings, "v4")).toEqual(inV4);
+  expect(toCallSettings(settings, "v3")).toEqual(others);
+  expect(toCallSettings({}, "v4")).toEqual({});
 });
 
 describe("what a package has an option for", () => {
   const told = (provider: string, modelId: string, own: ModelSettings, specificationVersion: "v3" | "v4" = "v3") =>
-    providerSettings(own, { specificationVersion, provider, modelId }, true);
+    toProviderSettings(own, { specificationVersion, provider, modelId }, true);
   const high = { reasoning: "high" } as const;
 
   test.each([
@@ -138,14 +138,14 @@ describe("what a package has an option for", () => {
       { type: "text-start", id: "1" },
       { type: "text-delta", id: "1", delta: "Hi." },
       { type: "text-end", id: "1" },
-      finish(),
+      createFinishPart(),
     ] as const;
-    const doStream = (options: never) => streamingV3(parts).model.doStream(options);
+    const doStream = (options: never) => createStreamingV3(parts).model.doStream(options);
     const model = fromAiSdk({ specificationVersion: "v3", provider: "somebody", modelId: "m", doStream });
     const agent = createAgent({ model, settings: high });
     for (const _ of [1, 2]) {
       const items = await collect(agent.runStream("Go"));
-      expect(ofType(items, "step_finished")[0]?.warnings).toEqual([expect.stringContaining("reasoning: ")]);
+      expect(filterEventsOfType(items, "step_finished")[0]?.warnings).toEqual([expect.stringContaining("reasoning: ")]);
     }
     await new Promise((resolve) => setImmediate(resolve));
     process.off("warning", listen);

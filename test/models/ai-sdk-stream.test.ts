@@ -7,13 +7,13 @@ import { asModel, fromAiSdk } from "../../src/models/ai-sdk/adapter.js";
 import { isAiSdkModel, type LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import type { Model } from "../../src/ports/model.js";
 import { verifies } from "../verifies.js";
-import { collect, lastOf, messageOf, requestOf, user } from "./collect.js";
-import { finish, type StreamEnd, streamingV3, streamingV4, usage } from "./stream-parts.js";
+import { assembleMessage, collectDeltas, createRequest, createUserMessage, requireLastDelta } from "./collect.js";
+import { createFinishPart, createStreamingV3, createStreamingV4, type StreamEnd, sampleUsage } from "./stream-parts.js";
 
-const request = requestOf([user("Hi")]);
+const request = createRequest([createUserMessage("Hi")]);
 
 function answer(parts: readonly LanguageModelV3StreamPart[], end?: StreamEnd) {
-  return collect(fromAiSdk(streamingV3(parts, end).model), request);
+  return collectDeltas(fromAiSdk(createStreamingV3(parts, end).model), request);
 }
 
 const hello: readonly LanguageModelV3StreamPart[] = [
@@ -28,12 +28,12 @@ afterEach(() => {
 
 describe("what can be a model", () => {
   test("models of v3 and v4, called by provider and model", verifies("LOOP-9"), () => {
-    for (const { model } of [streamingV3([]), streamingV4([])]) {
+    for (const { model } of [createStreamingV3([]), createStreamingV4([])]) {
       expect(isAiSdkModel(model)).toBe(true);
       expect(fromAiSdk(model).id).toBe("test/model");
       expect(asModel(model).id).toBe("test/model");
     }
-    expect(fromAiSdk(streamingV3([]).model, { id: "my/own", contextWindow: 8_192 })).toMatchObject({
+    expect(fromAiSdk(createStreamingV3([]).model, { id: "my/own", contextWindow: 8_192 })).toMatchObject({
       id: "my/own",
       contextWindow: 8_192,
     });
@@ -48,7 +48,7 @@ describe("what can be a model", () => {
     ["a name", "openai/gpt-5", "unknown_model", 'resolveModel("openai/gpt-5")'],
     [
       "a model of v2",
-      { ...streamingV3([]).model, specificationVersion: "v2" },
+      { ...createStreamingV3([]).model, specificationVersion: "v2" },
       "bad_configuration",
       "specification v2",
     ],
@@ -64,7 +64,7 @@ describe("what can be a model", () => {
 
 describe("a whole answer", () => {
   test("text, usage and how it ended", async () => {
-    expect(await answer([{ type: "stream-start", warnings: [] }, ...hello, finish()])).toEqual([
+    expect(await answer([{ type: "stream-start", warnings: [] }, ...hello, createFinishPart()])).toEqual([
       { kind: "start" },
       { kind: "text-start", id: "1" },
       { kind: "text-delta", id: "1", text: "Hello" },
@@ -83,7 +83,7 @@ describe("a whole answer", () => {
       { type: "response-metadata", id: "r", modelId: "model-2026" },
       { type: "response-metadata", modelId: "again" },
       ...hello,
-      finish(),
+      createFinishPart(),
     ]);
     expect(deltas[0]).toEqual({ kind: "start", model: "model-2026", warnings: ["seed: not here"] });
     expect(deltas.filter((delta) => delta.kind === "start")).toHaveLength(1);
@@ -94,8 +94,8 @@ describe("a whole answer", () => {
       inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
       outputTokens: { total: undefined, text: undefined, reasoning: undefined },
     };
-    const deltas = await answer([...hello, { ...finish(), usage: unknown }]);
-    expect(lastOf(deltas, "done").usage).toEqual({});
+    const deltas = await answer([...hello, { ...createFinishPart(), usage: unknown }]);
+    expect(requireLastDelta(deltas, "done").usage).toEqual({});
   });
 
   test("metadata stays on its part", verifies("CTX-10"), async () => {
@@ -112,9 +112,9 @@ describe("a whole answer", () => {
         input: "{}",
         providerMetadata: { google: { thoughtSignature: "x" } },
       },
-      { ...finish("tool-calls"), providerMetadata: { test: { id: 1 } } },
+      { ...createFinishPart("tool-calls"), providerMetadata: { test: { id: 1 } } },
     ]);
-    expect(messageOf(deltas).parts).toEqual([
+    expect(assembleMessage(deltas).parts).toEqual([
       { type: "reasoning", text: "Hm.", providerMetadata: { anthropic: { signature: "c2ln" } } },
       {
         type: "tool_call",
@@ -124,7 +124,7 @@ describe("a whole answer", () => {
         providerMetadata: { google: { thoughtSignature: "x" } },
       },
     ]);
-    expect(lastOf(deltas, "done").providerMetadata).toEqual({ test: { id: 1 } });
+    expect(requireLastDelta(deltas, "done").providerMetadata).toEqual({ test: { id: 1 } });
   });
 
   test("what the provider ran itself comes with its result, preliminary results aside", async () => {
@@ -137,7 +137,7 @@ describe("a whole answer", () => {
       { ...result, toolCallId: "f", result: "no luck", isError: true },
       { type: "source", sourceType: "url", id: "1", url: "https://example.com", title: "Example" },
       { type: "source", sourceType: "document", id: "2", mediaType: "text/plain", title: "A file", filename: "a.txt" },
-      finish(),
+      createFinishPart(),
     ]);
     expect(deltas.slice(1, -1)).toEqual([
       { kind: "tool-input-start", id: "s", name: "web_search", providerExecuted: true },
@@ -159,15 +159,15 @@ describe("a whole answer", () => {
     const v3 = await answer([
       { type: "file", mediaType: "image/png", data: "AQID" },
       { type: "file", mediaType: "image/png", data: bytes },
-      finish(),
+      createFinishPart(),
     ]);
     const url = new URL("https://example.com/a.png");
-    const v4 = await collect(
+    const v4 = await collectDeltas(
       fromAiSdk(
-        streamingV4([
+        createStreamingV4([
           { type: "file", mediaType: "image/png", data: { type: "data", data: bytes } },
           { type: "file", mediaType: "image/png", data: { type: "url", url } },
-          finish(),
+          createFinishPart(),
         ]).model,
       ),
       request,
@@ -179,16 +179,16 @@ describe("a whole answer", () => {
   test("what v4 alone has goes back as what it was", verifies("CTX-10"), async () => {
     const data = { type: "data", data: "AQID" } as const;
     const compaction = { anthropic: { encrypted: "…" } };
-    const { model, calls } = streamingV4([
+    const { model, calls } = createStreamingV4([
       { type: "custom", kind: "anthropic.fallback", providerMetadata: compaction },
       { type: "custom", kind: "anthropic.message_start", providerMetadata: { anthropic: { id: "m" } } },
       { type: "reasoning-file", mediaType: "image/png", data, providerMetadata: { google: { thoughtSignature: "x" } } },
       { type: "ping" },
-      finish(),
+      createFinishPart(),
     ]);
     const own = fromAiSdk(model);
-    const message = messageOf(await collect(own, request));
-    await collect(own, requestOf([user("Hi"), message, user("Go on")]));
+    const message = assembleMessage(await collectDeltas(own, request));
+    await collectDeltas(own, createRequest([createUserMessage("Hi"), message, createUserMessage("Go on")]));
     expect(calls[1]?.prompt[1]).toEqual({
       role: "assistant",
       content: [
@@ -211,7 +211,7 @@ describe("a stream that goes wrong", () => {
       { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
       { type: "error", error: "again" },
       { type: "text-delta", id: "1", delta: "late" },
-      finish("error"),
+      createFinishPart("error"),
     ]);
     expect(deltas.filter((delta) => delta.kind === "text-delta")).toHaveLength(1);
     expect(deltas.at(-1)).toEqual({
@@ -223,31 +223,35 @@ describe("a stream that goes wrong", () => {
 
   test("an error part after which nothing comes is not waited for long", async () => {
     vi.useFakeTimers();
-    const streaming = streamingV3([...hello, { type: "error", error: "broken" }], { type: "hang" });
-    const deltas = collect(fromAiSdk(streaming.model), request);
+    const streaming = createStreamingV3([...hello, { type: "error", error: "broken" }], { type: "hang" });
+    const deltas = collectDeltas(fromAiSdk(streaming.model), request);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(lastOf(await deltas, "error").failure).toMatchObject({ kind: "network", message: "broken" });
+    expect(requireLastDelta(await deltas, "error").failure).toMatchObject({ kind: "network", message: "broken" });
     expect(streaming.cancelled()).toBe(1);
   });
 
   test.each([
     ["no finish", hello, undefined],
     ["nothing at all", [], undefined],
-    ["a finish without a reason", [...hello, finish("other", null)], { inputTokens: 12 }],
+    ["a finish without a reason", [...hello, createFinishPart("other", null)], { inputTokens: 12 }],
   ] as const)("%s is an answer cut short", async (_name, parts, counts) => {
-    const error = lastOf(await answer(parts), "error");
+    const error = requireLastDelta(await answer(parts), "error");
     expect(error.failure).toMatchObject({ kind: "network", message: expect.stringContaining("cut short") });
     if (counts !== undefined) expect(error.usage).toMatchObject(counts);
   });
 
   test("v4 says itself that it was interrupted", async () => {
-    const interrupted = { type: "finish", finishReason: { unified: "interrupted", raw: undefined }, usage } as const;
-    const deltas = await collect(fromAiSdk(streamingV4([interrupted]).model), request);
-    expect(lastOf(deltas, "error").failure.kind).toBe("network");
+    const interrupted = {
+      type: "finish",
+      finishReason: { unified: "interrupted", raw: undefined },
+      usage: sampleUsage,
+    } as const;
+    const deltas = await collectDeltas(fromAiSdk(createStreamingV4([interrupted]).model), request);
+    expect(requireLastDelta(deltas, "error").failure.kind).toBe("network");
   });
 
   test("a finish with an error and no more is the provider's failure", async () => {
-    const { failure } = lastOf(await answer([...hello, finish("error", "blew up")]), "error");
+    const { failure } = requireLastDelta(await answer([...hello, createFinishPart("error", "blew up")]), "error");
     expect(failure).toMatchObject({ kind: "provider", code: "blew up" });
   });
 
@@ -261,13 +265,13 @@ describe("a stream that goes wrong", () => {
     });
     const deltas = await answer(hello, { type: "fail", error });
     expect(deltas).toContainEqual({ kind: "text-delta", id: "1", text: "Hello" });
-    expect(lastOf(deltas, "error").failure.kind).toBe("network");
+    expect(requireLastDelta(deltas, "error").failure.kind).toBe("network");
   });
 
   test("nothing follows the end", async () => {
-    const streaming = streamingV3([...hello, finish(), ...hello, finish("length")]);
-    const deltas = await collect(fromAiSdk(streaming.model), request);
-    expect(lastOf(deltas, "done").finishReason.unified).toBe("stop");
+    const streaming = createStreamingV3([...hello, createFinishPart(), ...hello, createFinishPart("length")]);
+    const deltas = await collectDeltas(fromAiSdk(streaming.model), request);
+    expect(requireLastDelta(deltas, "done").finishReason.unified).toBe("stop");
     expect(deltas.filter((delta) => delta.kind === "done")).toHaveLength(1);
   });
 
@@ -276,17 +280,20 @@ describe("a stream that goes wrong", () => {
     [{ type: "tool-call", toolCallId: "a", toolName: "t", input: {} }, "input"],
     [{ type: "tool-result", toolCallId: "a", toolName: "t" }, "result"],
     [{ type: "file", mediaType: "image/png", data: 7 }, "data"],
-    [{ type: "finish", usage }, "finishReason"],
+    [{ type: "finish", usage: sampleUsage }, "finishReason"],
     [{ type: "text-start", id: "1", providerMetadata: { test: 1 } }, "providerMetadata"],
   ])("a malformed part fails the attempt: %j", async (part, field) => {
-    const { failure } = lastOf(await answer([part as LanguageModelV3StreamPart, finish()]), "error");
+    const { failure } = requireLastDelta(
+      await answer([part as LanguageModelV3StreamPart, createFinishPart()]),
+      "error",
+    );
     expect(failure).toMatchObject({ kind: "provider", message: expect.stringContaining(`"${field}"`) });
   });
 });
 
 describe("afterRunHooksPending", () => {
   test("an abort is quiet, even where the provider does not look", async () => {
-    const streaming = streamingV3(hello, { type: "hang" });
+    const streaming = createStreamingV3(hello, { type: "hang" });
     const controller = new AbortController();
     const kinds: string[] = [];
     for await (const delta of fromAiSdk(streaming.model).stream(request, controller.signal)) {
@@ -298,7 +305,7 @@ describe("afterRunHooksPending", () => {
   });
 
   test("an abort before the answer begins is quiet, and the stream that comes late is cancelled", async () => {
-    const streaming = streamingV3([], { type: "hang" });
+    const streaming = createStreamingV3([], { type: "hang" });
     let begin = () => {};
     const begun = new Promise<void>((resolve) => {
       begin = resolve;
@@ -311,7 +318,7 @@ describe("afterRunHooksPending", () => {
       },
     };
     const controller = new AbortController();
-    const deltas = collect(fromAiSdk(slow), request, controller.signal);
+    const deltas = collectDeltas(fromAiSdk(slow), request, controller.signal);
     controller.abort();
     expect(await deltas).toEqual([]);
     begin();
@@ -321,19 +328,19 @@ describe("afterRunHooksPending", () => {
   test("an error because of the abort is no failure", async () => {
     const controller = new AbortController();
     const aborting = {
-      ...streamingV3([]).model,
+      ...createStreamingV3([]).model,
       doStream: async () => {
         controller.abort();
         throw new APICallError({ message: "aborted", url: "", requestBodyValues: {} });
       },
     };
-    expect(await collect(fromAiSdk(aborting), request, controller.signal)).toEqual([]);
+    expect(await collectDeltas(fromAiSdk(aborting), request, controller.signal)).toEqual([]);
   });
 });
 
 /** Parts in any order, whole or with a member broken, of known and unknown types. */
 const anyPart = fc.oneof(
-  fc.constantFrom<unknown>(...hello, finish(), finish("error"), finish("other", null), {
+  fc.constantFrom<unknown>(...hello, createFinishPart(), createFinishPart("error"), createFinishPart("other", null), {
     type: "error",
     error: "x",
   }),
@@ -362,7 +369,7 @@ const anyPart = fc.oneof(
       result: fc.anything(),
       data: fc.anything(),
       error: fc.anything(),
-      usage: fc.constantFrom<unknown>(usage, undefined, { inputTokens: { total: Number.NaN } }),
+      usage: fc.constantFrom<unknown>(sampleUsage, undefined, { inputTokens: { total: Number.NaN } }),
       finishReason: fc.constantFrom<unknown>({ unified: "stop", raw: "x" }, { unified: "odd" }, undefined, "stop"),
       providerMetadata: fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, fc.anything()),
     },
@@ -379,8 +386,8 @@ const anyEnd: fc.Arbitrary<StreamEnd> = fc.oneof(
 test("whatever comes, the stream starts once, ends once, and never throws", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyPart, { maxLength: 12 }), anyEnd, fc.boolean(), async (parts, end, v4) => {
-      const { model } = v4 ? streamingV4(parts as never, end) : streamingV3(parts as never, end);
-      const deltas = await collect(fromAiSdk(model), request);
+      const { model } = v4 ? createStreamingV4(parts as never, end) : createStreamingV3(parts as never, end);
+      const deltas = await collectDeltas(fromAiSdk(model), request);
       const kinds = deltas.map((delta) => delta.kind);
       expect(kinds[0]).toBe("start");
       expect(kinds.filter((kind) => kind === "start")).toHaveLength(1);
@@ -393,25 +400,25 @@ test("whatever comes, the stream starts once, ends once, and never throws", asyn
 });
 
 test("each call is one attempt and asks once", async () => {
-  const { model, calls } = streamingV3(hello);
+  const { model, calls } = createStreamingV3(hello);
   const own = fromAiSdk(model);
-  const messages: readonly Message[] = [user("Hi")];
-  await collect(own, requestOf(messages));
-  await collect(own, requestOf(messages, { attempt: 2 }));
+  const messages: readonly Message[] = [createUserMessage("Hi")];
+  await collectDeltas(own, createRequest(messages));
+  await collectDeltas(own, createRequest(messages, { attempt: 2 }));
   expect(calls).toHaveLength(2);
 });
 
 test("an answer that has come whole leaves turns of the event loop to others", async () => {
   const delta = { type: "text-delta", id: "1", delta: "word " } as const;
   const [start, , end] = hello as [LanguageModelV3StreamPart, LanguageModelV3StreamPart, LanguageModelV3StreamPart];
-  const { model } = streamingV3([start, ...Array.from({ length: 2_000 }, () => delta), end, finish()]);
+  const { model } = createStreamingV3([start, ...Array.from({ length: 2_000 }, () => delta), end, createFinishPart()]);
   let [turns, isOver] = [0, false];
   const count = () => {
     turns += 1;
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
-  const deltas = await collect(fromAiSdk(model), request);
+  const deltas = await collectDeltas(fromAiSdk(model), request);
   isOver = true;
   expect(deltas.filter(({ kind }) => kind === "text-delta")).toHaveLength(2_000);
   expect(turns).toBeGreaterThanOrEqual(2_000 / 50);

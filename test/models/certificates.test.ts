@@ -8,7 +8,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { expect, onTestFinished, test } from "vitest";
 import { createAgent } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
-import { collect, ofType } from "../support/agents.js";
+import { collect, filterEventsOfType } from "../support/agents.js";
 
 test.each([
   ["localhost", /not trusted here \(\w*SELF_SIGNED\w*\).*NODE_EXTRA_CA_CERTS/],
@@ -26,7 +26,7 @@ test.each([
     const { port } = server.address() as AddressInfo;
     const provider = createOpenAICompatible({ name: "company", baseURL: `https://${host}:${port}/v1`, apiKey: "k" });
     const run = createAgent({ model: fromAiSdk(provider.languageModel("m")) }).runStream("Hello.");
-    const failed = ofType(await collect(run), "attempt_failed");
+    const failed = filterEventsOfType(await collect(run), "attempt_failed");
     expect(failed).toHaveLength(1);
     expect(await run.result).toMatchObject({ status: "failed", error: { message: expect.stringMatching(message) } });
   },

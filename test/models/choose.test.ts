@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { chooseModel, defaultModels } from "../../src/models/registry/choose.js";
 import { createModelRegistry } from "../../src/models/registry/registry.js";
-import { finish, streamingV3 } from "./stream-parts.js";
+import { createFinishPart, createStreamingV3 } from "./stream-parts.js";
 
 const servers: Server[] = [];
 
@@ -79,7 +79,10 @@ describe("a name", () => {
   });
 
   test("is looked up in a registry of one's own", async () => {
-    const registry = createModelRegistry({ env: {}, providers: { acme: () => streamingV3([finish()]).model } });
+    const registry = createModelRegistry({
+      env: {},
+      providers: { acme: () => createStreamingV3([createFinishPart()]).model },
+    });
     expect((await chooseModel({ name: "acme/x", env: {}, registry })).model.id).toBe("acme/x");
   });
 

@@ -4,11 +4,11 @@
 import type { AssistantMessage, AssistantPart, Json, Message, ProviderMetadata } from "../../src/core/data/message.js";
 import type { Model, ModelDelta, ModelRequest, ToolSpecification } from "../../src/ports/model.js";
 
-export function requestOf(messages: readonly Message[], more: Partial<ModelRequest> = {}): ModelRequest {
-  return { sessionId: "session", runId: "run", modelCallIndex: 1, attempt: 1, messages, tools: [], ...more };
+export function createRequest(messages: readonly Message[], overrides: Partial<ModelRequest> = {}): ModelRequest {
+  return { sessionId: "session", runId: "run", modelCallIndex: 1, attempt: 1, messages, tools: [], ...overrides };
 }
 
-export function user(text: string): Message {
+export function createUserMessage(text: string): Message {
   return { role: "user", parts: [{ type: "text", text }] };
 }
 
@@ -18,7 +18,7 @@ export const weatherTool: ToolSpecification = {
   inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 };
 
-export async function collect(
+export async function collectDeltas(
   model: Model,
   request: ModelRequest,
   signal: AbortSignal = new AbortController().signal,
@@ -29,7 +29,7 @@ export async function collect(
 }
 
 /** The delta that ended a stream. */
-export function lastOf<Kind extends "done" | "error">(
+export function requireLastDelta<Kind extends "done" | "error">(
   deltas: readonly ModelDelta[],
   kind: Kind,
 ): Extract<ModelDelta, { readonly kind: Kind }> {
@@ -39,10 +39,10 @@ export function lastOf<Kind extends "done" | "error">(
 }
 
 /** Deltas put together, metadata of a part being replaced by what comes later. */
-export function messageOf(deltas: readonly ModelDelta[]): AssistantMessage {
+export function assembleMessage(deltas: readonly ModelDelta[]): AssistantMessage {
   const parts: AssistantPart[] = [];
   const open = new Map<string, number>();
-  const withMetadata = (metadata: ProviderMetadata | undefined) =>
+  const toMetadata = (metadata: ProviderMetadata | undefined) =>
     metadata === undefined ? {} : { providerMetadata: metadata };
   for (const delta of deltas) {
     switch (delta.kind) {
@@ -50,7 +50,7 @@ export function messageOf(deltas: readonly ModelDelta[]): AssistantMessage {
       case "reasoning-start": {
         const type = delta.kind === "text-start" ? "text" : "reasoning";
         open.set(`${type}:${delta.id}`, parts.length);
-        parts.push({ type, text: "", ...withMetadata(delta.providerMetadata) });
+        parts.push({ type, text: "", ...toMetadata(delta.providerMetadata) });
         break;
       }
       case "text-delta":
@@ -58,11 +58,11 @@ export function messageOf(deltas: readonly ModelDelta[]): AssistantMessage {
       case "text-end":
       case "reasoning-end": {
         const type = delta.kind.startsWith("text") ? "text" : "reasoning";
-        const at = open.get(`${type}:${delta.id}`) ?? -1;
-        const part = parts[at];
+        const index = open.get(`${type}:${delta.id}`) ?? -1;
+        const part = parts[index];
         if (part?.type !== type) throw new Error(`${delta.kind} of a part that is not open`);
-        const added = "text" in delta ? delta.text : "";
-        parts[at] = { ...part, text: part.text + added, ...withMetadata(delta.providerMetadata) };
+        const addedText = "text" in delta ? delta.text : "";
+        parts[index] = { ...part, text: part.text + addedText, ...toMetadata(delta.providerMetadata) };
         break;
       }
       case "tool-call":
@@ -72,7 +72,7 @@ export function messageOf(deltas: readonly ModelDelta[]): AssistantMessage {
           name: delta.name,
           input: JSON.parse(delta.input === "" ? "{}" : delta.input) as Json,
           ...(delta.providerExecuted === true && { providerExecuted: true }),
-          ...withMetadata(delta.providerMetadata),
+          ...toMetadata(delta.providerMetadata),
         });
         break;
       case "tool-result":
@@ -83,7 +83,7 @@ export function messageOf(deltas: readonly ModelDelta[]): AssistantMessage {
           output: delta.output,
           providerExecuted: true,
           ...(delta.isError === true && { isError: true }),
-          ...withMetadata(delta.providerMetadata),
+          ...toMetadata(delta.providerMetadata),
         });
         break;
       case "file":
@@ -91,7 +91,7 @@ export function messageOf(deltas: readonly ModelDelta[]): AssistantMessage {
           type: "file",
           mediaType: delta.mediaType,
           data: delta.data,
-          ...withMetadata(delta.providerMetadata),
+          ...toMetadata(delta.providerMetadata),
         });
         break;
       default:

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { contextWindows, windowLists } from "../../src/models/facts/context-windows.js";
-import { ownPriceLists } from "../../src/models/facts/prices.js";
+import { curatedPriceLists } from "../../src/models/facts/prices.js";
 
 test("context windows have the day and the page that they are from", () => {
   for (const { asOf, source, windows } of windowLists) {
@@ -11,6 +11,6 @@ test("context windows have the day and the page that they are from", () => {
 });
 
 test("a model whose price is in a list of our own has a known context window", () => {
-  const priced = ownPriceLists.flatMap(({ prices }) => Object.keys(prices)).filter((id) => id !== "demo");
+  const priced = curatedPriceLists.flatMap(({ prices }) => Object.keys(prices)).filter((id) => id !== "demo");
   expect(priced.filter((id) => !Object.hasOwn(contextWindows, id))).toEqual([]);
 });

@@ -26,7 +26,7 @@ import {
   traceSession,
 } from "../../src/index.js";
 import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
-import { toolLoadingOf } from "../../src/models/ai-sdk/tool-loading.js";
+import { findToolLoading } from "../../src/models/ai-sdk/tool-loading.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import type { AnyTool } from "../../src/ports/tool.js";
 import { verifies } from "../verifies.js";
@@ -287,7 +287,7 @@ describe("deferred tools go through call_tool", () => {
   test("for OpenAI models before GPT-5.4, and for its chat completions", proven, async () => {
     const server = await gptServer([]);
     expect(await form(server, { model: gpt(server.baseURL, "gpt-5.1") })).toEqual(plain);
-    expect(toolLoadingOf(createOpenAI({ apiKey }).chat("gpt-6-sol"))).toBe(null);
+    expect(findToolLoading(createOpenAI({ apiKey }).chat("gpt-6-sol"))).toBe(null);
   });
 
   test("above a megabyte of schemas", proven, async () => {
@@ -393,14 +393,14 @@ test("the Claude models that load tools are those of the provider package's docu
   }));
   expect(rows.length).toBeGreaterThan(10);
   for (const { id, loads } of rows)
-    expect([id, toolLoadingOf({ provider: "anthropic.messages", modelId: id })]).toEqual([
+    expect([id, findToolLoading({ provider: "anthropic.messages", modelId: id })]).toEqual([
       id,
       loads ? "tool_reference" : null,
     ]);
-  expect(toolLoadingOf({ provider: "anthropic.messages", modelId: "claude-haiku-4-5-20251001" })).toBe(
+  expect(findToolLoading({ provider: "anthropic.messages", modelId: "claude-haiku-4-5-20251001" })).toBe(
     "tool_reference",
   );
-  expect(toolLoadingOf({ provider: "openai.responses", modelId: "gpt-5.4-2026-03-05" })).toBe("tool_search");
+  expect(findToolLoading({ provider: "openai.responses", modelId: "gpt-5.4-2026-03-05" })).toBe("tool_search");
   for (const provider of ["googleVertex.anthropic.messages", "bedrock.anthropic.messages", "openai.responses"])
-    expect(toolLoadingOf({ provider, modelId: "claude-sonnet-5" })).toBe(null);
+    expect(findToolLoading({ provider, modelId: "claude-sonnet-5" })).toBe(null);
 });

@@ -7,9 +7,16 @@ import { createAgent } from "../../src/index.js";
 import { createDemoModel } from "../../src/models/index.js";
 import type { AnyTool } from "../../src/ports/tool.js";
 import { createFileTools, createShellTool } from "../../src/tools/index.js";
-import { createFolder } from "../tools/folder.js";
+import { createTempFolder } from "../tools/folder.js";
 import { verifies } from "../verifies.js";
-import { type Answerer, answered, asked, converse, say, user } from "./demo-world.js";
+import {
+  converse,
+  createAssistantMessage,
+  createToolMessage,
+  createUserMessage,
+  type RunCall,
+  replyTo,
+} from "./demo-conversation.js";
 
 const project = {
   "README.md": "# Shop\n\nSells things.\n",
@@ -22,7 +29,7 @@ const project = {
 type World = { readonly root: string; readonly tools: readonly AnyTool[] };
 
 function createWorld(files: Readonly<Record<string, string>> = project): World {
-  const root = createFolder(files);
+  const root = createTempFolder(files);
   return { root, tools: [...createFileTools({ root }), createShellTool({ root, sandbox: "off" })] };
 }
 
@@ -220,7 +227,9 @@ describe("a conversation", () => {
   test.each(notRequests)("does not mistake %s for a request", async (_what, text) => {
     const { tools } = createWorld();
     const { messages, answer } = await converse("Find totalOf", tools);
-    const { text: again, calls } = await say([...messages.slice(0, -1), user(text)], [], { toolChoice: "none" });
+    const { text: again, calls } = await replyTo([...messages.slice(0, -1), createUserMessage(text)], [], {
+      toolChoice: "none",
+    });
     expect(calls).toEqual([]);
     expect(again).toBe(answer);
   });
@@ -228,17 +237,21 @@ describe("a conversation", () => {
   test("that another model began goes on with the plan, and ends", async () => {
     const { tools } = createWorld();
     const calls = [{ id: "other", name: "edit_file", input: { path: "a" } }];
-    const messages = [user("Read README.md"), asked("I edit.", calls), answered(calls, ["Error: no"])];
-    const { calls: next } = await say(messages, tools);
+    const messages = [
+      createUserMessage("Read README.md"),
+      createAssistantMessage("I edit.", calls),
+      createToolMessage(calls, ["Error: no"]),
+    ];
+    const { calls: next } = await replyTo(messages, tools);
     expect(next).toMatchObject([{ name: "list_files" }]);
-    const listed = [...messages, asked("", next), answered(next, ["README.md\n(1 entry)"])];
-    expect((await say(listed, tools)).calls).toMatchObject([{ name: "read_file", input: { path: "README.md" } }]);
+    const listed = [...messages, createAssistantMessage("", next), createToolMessage(next, ["README.md\n(1 entry)"])];
+    expect((await replyTo(listed, tools)).calls).toMatchObject([{ name: "read_file", input: { path: "README.md" } }]);
   });
 
   test("whose request is lost in a compaction: the model says so, and ends", async () => {
     const { tools } = createWorld();
     const { messages } = await converse(main, tools);
-    const { text, calls } = await say([summaryMessage("They spoke."), ...messages.slice(1, -1)], tools);
+    const { text, calls } = await replyTo([summaryMessage("They spoke."), ...messages.slice(1, -1)], tools);
     expect(calls).toEqual([]);
     expect(text).toContain("Please ask again.");
   });
@@ -281,7 +294,9 @@ describe("missing tools", () => {
   });
 
   test("a request that forbids tools gets an answer", async () => {
-    const { text, calls } = await say([user("Read README.md")], createWorld().tools, { toolChoice: "none" });
+    const { text, calls } = await replyTo([createUserMessage("Read README.md")], createWorld().tools, {
+      toolChoice: "none",
+    });
     expect(calls).toEqual([]);
     expect(text).toContain("I am not offered this tool here.");
   });
@@ -290,7 +305,7 @@ describe("missing tools", () => {
 describe("the stream", () => {
   test("comes in several deltas, with usage, and the same each time", async () => {
     const { tools } = createWorld();
-    const { deltas } = await say([user(main)], tools);
+    const { deltas } = await replyTo([createUserMessage(main)], tools);
     expect(deltas.map((delta) => delta.kind).filter((kind, index, all) => kind !== all[index - 1])).toEqual([
       "start",
       "text-start",
@@ -305,7 +320,7 @@ describe("the stream", () => {
       finishReason: { unified: "tool-calls" },
       usage: { inputTokens: 34, outputTokens: 15 },
     });
-    expect((await say([user(main)], tools)).deltas).toEqual(deltas);
+    expect((await replyTo([createUserMessage(main)], tools)).deltas).toEqual(deltas);
     expect(createDemoModel().id).toBe("demo");
   });
 
@@ -348,7 +363,7 @@ describe("hostile input", () => {
     const { tools } = createWorld({});
     await fc.assert(
       fc.asyncProperty(requests, fc.infiniteStream(outputs), async (request, given) => {
-        const answerer: Answerer = () => given.next().value ?? "";
+        const answerer: RunCall = () => given.next().value ?? "";
         const { answer } = await converse(request, tools, [], answerer);
         expect(answer).toContain("demo model, not an LLM");
       }),

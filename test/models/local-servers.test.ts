@@ -7,10 +7,10 @@ import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createAgent, type ModelRequest, type RunResult } from "../../src/index.js";
 import { chooseModel, resolveModel } from "../../src/models/index.js";
-import { loadedOllama, olderLlamaCpp, setOllama } from "../servers/kinds.js";
+import { configuredOllama, loadedOllama, olderLlamaCpp } from "../servers/kinds.js";
 import { type ServerKind, serverKinds, startLocalServer } from "../servers/local-server.js";
-import { collect as collectItems, createEcho, ofType } from "../support/agents.js";
-import { createWatchedClock, passWaits } from "../support/clock.js";
+import { collect as collectItems, createEchoTool, filterEventsOfType } from "../support/agents.js";
+import { advanceThroughRetries, createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
 const kinds: readonly (readonly [string, ServerKind])[] = Object.entries(serverKinds);
@@ -44,10 +44,10 @@ describe("a server that closes each connection after its answer", () => {
       });
       const model = await modelAt(server);
       const asked = server.requests();
-      const run = createAgent({ model, tools: [createEcho().tool] }).runStream("Count.");
+      const run = createAgent({ model, tools: [createEchoTool().tool] }).runStream("Count.");
       const items = await collectItems(run);
       expect(await run.result).toMatchObject({ status: "completed", text: "Done.", steps });
-      expect(ofType(items, "attempt_failed")).toEqual([]);
+      expect(filterEventsOfType(items, "attempt_failed")).toEqual([]);
       // Each request has a connection of its own. The server was asked for its context window before and once during the run.
       expect(server.chats).toHaveLength(steps);
       expect(server.connections()).toBe(server.requests());
@@ -82,22 +82,25 @@ describe("an answer with a shape", () => {
       ["json_schema", "json_object"],
       ["json_schema", "json_object", undefined, undefined],
     ],
-  ] as const)("a server that refuses %j is asked in the next form, and refuses only once", async (refuses, forms) => {
-    const fits = () => ({ type: "answer", text: '{"city":"Ulm","people":126000}' }) as const;
-    const server = await startLocalServer(serverKinds.lmStudio, { answer: fits, refuses });
-    const agent = createAgent({ model: await modelAt(server) });
-    for (const task of ["Which city?", "Which other?"]) {
-      const run = agent.runStream(task, { output: city });
-      expect(ofType(await collectItems(run), "attempt_failed")).toEqual([]);
-      expect(await run.result).toMatchObject({ status: "completed", output: { city: "Ulm" } });
-    }
-    expect(server.chats.map(({ response_format: format }) => format?.type)).toEqual(forms);
-  });
+  ] as const)(
+    "a server that refuses %j is asked in the next form, and refuses only once",
+    async (refusedFormats, forms) => {
+      const fits = () => ({ type: "answer", text: '{"city":"Ulm","people":126000}' }) as const;
+      const server = await startLocalServer(serverKinds.lmStudio, { answer: fits, refusedFormats });
+      const agent = createAgent({ model: await modelAt(server) });
+      for (const task of ["Which city?", "Which other?"]) {
+        const run = agent.runStream(task, { output: city });
+        expect(filterEventsOfType(await collectItems(run), "attempt_failed")).toEqual([]);
+        expect(await run.result).toMatchObject({ status: "completed", output: { city: "Ulm" } });
+      }
+      expect(server.chats.map(({ response_format: format }) => format?.type)).toEqual(forms);
+    },
+  );
 
   test("a refusal for another reason is a failure, and the form stays", async () => {
     const server = await startLocalServer(serverKinds.vllm, { chatStatus: 404 });
     const run = createAgent({ model: await modelAt(server) }).runStream("Which city?", { output: city });
-    expect(ofType(await collectItems(run), "attempt_failed")).toHaveLength(1);
+    expect(filterEventsOfType(await collectItems(run), "attempt_failed")).toHaveLength(1);
     expect(await run.result).toMatchObject({ status: "failed", reason: "model_error" });
   });
 });
@@ -107,7 +110,7 @@ describe("the context window", () => {
     ...kinds,
     ["llama.cpp by /props", olderLlamaCpp],
     ["Ollama with a loaded model", loadedOllama],
-    ["Ollama with num_ctx", setOllama],
+    ["Ollama with num_ctx", configuredOllama],
   ];
   test.each(tellers)("%s tells it, and is believed", verifies("CTX-3"), async (_, kind) => {
     const server = await startLocalServer(kind, { contextWindow: 8_192 });
@@ -128,7 +131,7 @@ describe("the context window", () => {
     const { sessionId } = first;
     await agent.run("Tell me more.", { sessionId });
     const run = agent.runStream("And more.", { sessionId });
-    expect(ofType(await collectItems(run), "compacted")).not.toEqual([]);
+    expect(filterEventsOfType(await collectItems(run), "compacted")).not.toEqual([]);
   });
 
   test("is asked for again once the model is loaded", async () => {
@@ -252,7 +255,7 @@ describe("an address of this machine where nothing listens", () => {
     const clock = createWatchedClock();
     const agent = createAgent({ model: await resolveModel(name, { env }), clock });
     const run = agent.runStream("Good evening.");
-    const failures = ofType(await passWaits(clock, run), "attempt_failed");
+    const failures = filterEventsOfType(await advanceThroughRetries(clock, run), "attempt_failed");
     expect(failures.map(({ next, retryInMs }) => [next, retryInMs])).toEqual([
       ["retry", 250],
       ["give_up", undefined],

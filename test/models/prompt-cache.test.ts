@@ -205,7 +205,7 @@ test("the cache lasts an hour from the second pause of more than five minutes on
   const { sessionId } = await agent.run("One?");
   for (const input of ["Two?", "Three?", "Four?"]) {
     await clock.advance(8 * 60_000);
-    await agent.run(input, { sessionId: sessionId });
+    await agent.run(input, { sessionId });
   }
   const all = bills(server);
   expect(all.map(({ written1h }) => written1h > 0)).toEqual([false, false, true, true]);
@@ -267,7 +267,7 @@ test.each(keyed)(
     const server = await startWireServer([yes, yes, yes]);
     const agent = createAgent({ model: create(`${server.origin}/v1`), tools: [note] });
     const { sessionId } = await agent.run("One?");
-    await agent.run("Two?", { sessionId: sessionId });
+    await agent.run("Two?", { sessionId });
     await agent.run("Three?");
     const [first, second, third] = server.bodies.map((body) => body.prompt_cache_key);
     expect(first).toMatch(/^pawl-[0-9a-f]{32}$/);

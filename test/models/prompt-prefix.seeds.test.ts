@@ -24,7 +24,7 @@ import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { type Chance, createChance } from "../core/chance.js";
 import { collect } from "../support/agents.js";
-import { sampled } from "../support/sampled.js";
+import { pickSampleCount } from "../support/sample-count.js";
 import { verifies } from "../verifies.js";
 import { bills } from "./bills.js";
 
@@ -44,13 +44,13 @@ function answers(chance: Chance): (index: number, body: Bill["body"]) => Scripte
   return (index, { messages }) => {
     const last = JSON.stringify((messages as readonly unknown[]).at(-1));
     if (last.includes("about to be shortened"))
-      return chance.once(3) ? { calls: [{ name: "note", input: {} }] } : { text: "## Summary\nLines were written." };
-    if (chance.once(5)) return { text: `All of it, at ${index}.` };
+      return chance.oneIn(3) ? { calls: [{ name: "note", input: {} }] } : { text: "## Summary\nLines were written." };
+    if (chance.oneIn(5)) return { text: `All of it, at ${index}.` };
     const calls = Array.from({ length: 1 + chance.below(3) }, () => ({
       name: chance.pick(names),
-      input: chance.once(6) ? "no object" : { line: `${index} ${chance.below(100)}` },
+      input: chance.oneIn(6) ? "no object" : { line: `${index} ${chance.below(100)}` },
     }));
-    return { text: chance.once(2) ? "" : "One more.", calls };
+    return { text: chance.oneIn(2) ? "" : "One more.", calls };
   };
 }
 
@@ -81,7 +81,7 @@ function changes(chance: Chance): Hook {
     { toolChoice: "required" },
     { settings: { temperature: 1 } },
   ];
-  return { name: "change", beforeLLMCall: () => (chance.once(6) ? chance.pick(options) : undefined) };
+  return { name: "change", beforeLLMCall: () => (chance.oneIn(6) ? chance.pick(options) : undefined) };
 }
 
 /** The model, and every request that it was sent. */
@@ -112,23 +112,23 @@ async function play(
   const store = createMemoryStore();
   const sent: ModelRequest[] = [];
   const create = chance.pick(creators);
-  const hooks = chance.once(2) ? [changes(chance)] : [];
+  const hooks = chance.oneIn(2) ? [changes(chance)] : [];
   const promptCache = chance.pick(["auto", "1h"] as const);
-  const compaction = chance.once(2) ? { contextWindow: 6_000 } : {};
+  const compaction = chance.oneIn(2) ? { contextWindow: 6_000 } : {};
   // A chance of its own: the sessions that a seed draws stay as they are.
   const edits = createChance(seed + 1_000);
   const load = () => {
     const path = `/project/${edits.pick(["AGENTS.md", "docs/AGENTS.md"])}`;
     return [{ name: "AGENTS.md", path, text: `Use style ${edits.below(3)}.`, trust: "project" as const }];
   };
-  const sources = edits.once(2) ? [{ name: "AGENTS.md", load }] : [];
+  const sources = edits.oneIn(2) ? [{ name: "AGENTS.md", load }] : [];
   const start = () =>
     createAgent({
       model: watched(fromAiSdk(create(server.baseURL)), sent),
       systemPrompt,
       tools: toolsOf(),
       canExecuteTool: ({ tool: { name } }) => (name === "denied" ? { verdict: "deny", reason: "no" } : "allow"),
-      context: { ...(chance.once(2) ? { hints: [{ name: "now", text: () => "It is late." }] } : {}), sources },
+      context: { ...(chance.oneIn(2) ? { hints: [{ name: "now", text: () => "It is late." }] } : {}), sources },
       limits: { maxSteps: 8, onRepeatedCall: "ignore" },
       retry: { maxRetries: 0 },
       hooks,
@@ -139,7 +139,7 @@ async function play(
   let agent = start();
   for (let run = 0; run < 3; run += 1) {
     for await (const item of agent.runStream(`Run ${run}.`, { sessionId: "s" }))
-      if (item.type === "tool_call" && chance.once(8)) await agent.session("s").steer(`Steer ${chance.below(9)}.`);
+      if (item.type === "tool_call" && chance.oneIn(8)) await agent.session("s").steer(`Steer ${chance.below(9)}.`);
     // Another agent answers what waits for a person, and has the next run.
     await agent.shutdown();
     agent = start();
@@ -148,7 +148,7 @@ async function play(
       if (waiting.length === 0) break;
       total.approvals += waiting.length;
       for (const { callKey } of waiting)
-        await agent.session("s").answer(callKey, chance.once(3) ? { type: "deny", note: "no" } : { type: "approve" });
+        await agent.session("s").answer(callKey, chance.oneIn(3) ? { type: "deny", note: "no" } : { type: "approve" });
       await agent.session("s").resume({ follow: true });
     }
   }
@@ -185,8 +185,8 @@ test("each request begins with the request before, or the trace names what broke
   ...verifies("COST-1", "COST-2", "COST-3"),
 }, async () => {
   const total = { requests: 0, broken: 0, behind: 0, approvals: 0 };
-  for (let seed = 1; seed <= sampled({ quick: 12, long: 60 }); seed += 1) await play(seed, total);
-  expect(total.requests).toBeGreaterThan(sampled({ quick: 100, long: 800 }));
+  for (let seed = 1; seed <= pickSampleCount({ quick: 12, long: 60 }); seed += 1) await play(seed, total);
+  expect(total.requests).toBeGreaterThan(pickSampleCount({ quick: 100, long: 800 }));
   expect(total.broken).toBeGreaterThan(0);
   expect(total.behind).toBeGreaterThan(0);
   expect(total.approvals).toBeGreaterThan(0);

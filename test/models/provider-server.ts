@@ -116,7 +116,7 @@ export type ProviderServer = {
   readonly baseURL: string;
   readonly requests: readonly RecordedRequest[];
   /** Resolves when the response to the first request is under way. */
-  readonly asked: Promise<void>;
+  readonly firstRequest: Promise<void>;
   close(): Promise<void>;
 };
 
@@ -127,19 +127,19 @@ export type Script = readonly ScriptedReply[] | ((request: RecordedRequest, turn
 export async function startProviderServer(formatName: FormatName, script: Script): Promise<ProviderServer> {
   const format: ProviderFormat = formats[formatName];
   const requests: RecordedRequest[] = [];
-  let tellAsked = () => {};
-  const asked = new Promise<void>((resolve) => {
-    tellAsked = resolve;
+  let resolveFirstRequest = () => {};
+  const firstRequest = new Promise<void>((resolve) => {
+    resolveFirstRequest = resolve;
   });
   const server = createServer((request, response) => {
-    void respond(request, response, format, script, requests).then(tellAsked);
+    void respond(request, response, format, script, requests).then(resolveFirstRequest);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
     baseURL: `http://127.0.0.1:${port}${format.basePath}`,
     requests,
-    asked,
+    firstRequest,
     close() {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));
@@ -159,17 +159,18 @@ async function respond(
   });
   const body = await readBody(request);
   const path = request.url ?? "";
-  if (!format.accepts(path.split("?")[0] ?? "")) return refuse(response, { status: 404, body: "{}" });
+  if (!format.accepts(path.split("?")[0] ?? "")) return sendFailure(response, { status: 404, body: "{}" });
   const recorded: RecordedRequest = { path, headers: request.headers, body, ended };
   requests.push(recorded);
 
   const turn = requests.length;
   const reply = typeof script === "function" ? script(recorded, turn) : script[turn - 1];
-  if (reply === undefined) return refuse(response, format.failure("server-error", ""));
-  if (reply.type === "raw") return reply.hang === true ? hang(response, reply) : refuse(response, reply, reply.headers);
+  if (reply === undefined) return sendFailure(response, format.failure("server-error", ""));
+  if (reply.type === "raw")
+    return reply.hang === true ? hang(response, reply) : sendFailure(response, reply, reply.headers);
   if (reply.type === "failure") {
-    const failure = reply.failure === "html" ? badGateway : format.failure(reply.failure, keyOf(request));
-    return refuse(response, failure, reply.headers);
+    const failure = reply.failure === "html" ? badGateway : format.failure(reply.failure, readApiKey(request));
+    return sendFailure(response, failure, reply.headers);
   }
   const model = typeof body.model === "string" ? body.model : "model";
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
@@ -182,7 +183,7 @@ const badGateway: WireFailure = {
   body: "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>502</h1>nginx</body></html>",
 };
 
-function refuse(response: ServerResponse, failure: WireFailure, headers: ScriptedFailure["headers"] = {}): void {
+function sendFailure(response: ServerResponse, failure: WireFailure, headers: ScriptedFailure["headers"] = {}): void {
   response.writeHead(failure.status, { "content-type": failure.contentType ?? "application/json", ...headers });
   response.end(failure.body);
 }
@@ -238,8 +239,8 @@ async function write(response: ServerResponse, bytes: Buffer): Promise<void> {
 /** Up to the middle of the first character that has several bytes, or else to the middle. */
 function cutInCharacter(text: string): Buffer {
   const bytes = Buffer.from(text);
-  const inside = bytes.findIndex((byte) => byte >= 0x80);
-  return bytes.subarray(0, inside === -1 ? Math.floor(bytes.length / 2) : inside + 1);
+  const characterStart = bytes.findIndex((byte) => byte >= 0x80);
+  return bytes.subarray(0, characterStart === -1 ? Math.floor(bytes.length / 2) : characterStart + 1);
 }
 
 async function readBody(request: IncomingMessage): Promise<{ readonly [key: string]: Json }> {
@@ -248,7 +249,7 @@ async function readBody(request: IncomingMessage): Promise<{ readonly [key: stri
   return text === "" ? {} : (JSON.parse(text) as { readonly [key: string]: Json });
 }
 
-function keyOf(request: IncomingMessage): string {
+function readApiKey(request: IncomingMessage): string {
   const headers = request.headers;
   const key = headers["x-api-key"] ?? headers["x-goog-api-key"] ?? headers.authorization?.replace("Bearer ", "");
   return String(key ?? "");

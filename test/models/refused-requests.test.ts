@@ -12,7 +12,7 @@ import { createAgent, createMemoryStore, type FilePart, type Message } from "../
 import { fromAiSdk } from "../../src/models/ai-sdk/adapter.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
-import { collect, lastOf, requestOf, user } from "./collect.js";
+import { collectDeltas, createRequest, createUserMessage, requireLastDelta } from "./collect.js";
 import { startProviderServer } from "./provider-server.js";
 
 const uint32 = (value: number) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
@@ -162,8 +162,8 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
     ["in WebP", file(webp(9_000), "a.webp", "image/webp"), "it has 9000 × 2 pixels"],
   ])("goes on without a picture %s, and says why", async (_what, picture, why) => {
     const { model, requests, pictures } = await start();
-    const deltas = await collect(model, requestOf([message(picture, file(png(100), "good.png"))]));
-    lastOf(deltas, "done");
+    const deltas = await collectDeltas(model, createRequest([message(picture, file(png(100), "good.png"))]));
+    requireLastDelta(deltas, "done");
     expect(pictures()).toBe(1);
     const note = `The picture ${picture.filename} was left out: `;
     expect(deltas[0]).toMatchObject({ kind: "start", warnings: [expect.stringContaining(note)] });
@@ -174,7 +174,7 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
 
   test("has the true type of a picture that is named wrongly", async () => {
     const { model, requests } = await start();
-    await collect(model, requestOf([message(file(jpeg(100), "a.png"))]));
+    await collectDeltas(model, createRequest([message(file(jpeg(100), "a.png"))]));
     expect(JSON.stringify(requests)).toContain('"media_type":"image/jpeg"');
   });
 
@@ -182,14 +182,14 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
     const { model, pictures } = await start();
     const shots = (count: number, side: number) =>
       Array.from({ length: count }, (_, at) => message(file(png(side), `${at}.png`)));
-    const large = await collect(model, requestOf(shots(23, 2_500)));
-    lastOf(large, "done");
+    const large = await collectDeltas(model, createRequest(shots(23, 2_500)));
+    requireLastDelta(large, "done");
     expect(pictures()).toBe(20);
     expect(JSON.stringify(large[0])).toContain(
       "Several pictures were left out, 0.png first: it has 2500 × 2500 pixels",
     );
-    const many = await collect(model, requestOf(shots(130, 100)));
-    lastOf(many, "done");
+    const many = await collectDeltas(model, createRequest(shots(130, 100)));
+    requireLastDelta(many, "done");
     expect(pictures()).toBe(100);
     expect(JSON.stringify(many[0])).toContain("0.png first: Anthropic takes 100 pictures in a request.");
   });
@@ -200,12 +200,12 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
     const output = { type: "content", parts: [file(png(9_000), "shot.png")] } as const;
     const result = { type: "tool_result", toolCallId: "c", name: "shot", output } as const;
     const messages: readonly Message[] = [
-      user("Look"),
+      createUserMessage("Look"),
       { role: "assistant", parts: [call] },
       { role: "tool", parts: [result] },
     ];
-    const deltas = await collect(model, requestOf(messages));
-    lastOf(deltas, "done");
+    const deltas = await collectDeltas(model, createRequest(messages));
+    requireLastDelta(deltas, "done");
     expect(JSON.stringify(deltas[0])).toContain("The picture shot.png was left out");
   });
 
@@ -222,7 +222,7 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
       additionalProperties: false,
     };
     const tools = [{ name: "find", description: "Finds.", inputSchema }];
-    lastOf(await collect(model, requestOf([user("Find")], { tools })), "done");
+    requireLastDelta(await collectDeltas(model, createRequest([createUserMessage("Find")], { tools })), "done");
     expect(requests[0]?.tools).toMatchObject([
       {
         description: expect.stringContaining('The input also has to fit this JSON Schema: {"anyOf":['),
@@ -255,8 +255,8 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
     onTestFinished(() => server.close());
     const model = fromAiSdk(create({ baseURL: server.baseURL, apiKey: "k" })("claude-sonnet-5-5"));
     const tools = ["one", "two"].map((name) => ({ name, description: "", inputSchema: { type: "object" } }));
-    const request = requestOf([message(file(png(10), "shot.png"))], { tools });
-    const failureOf = async () => lastOf(await collect(model, request), "error").failure.message;
+    const request = createRequest([message(file(png(10), "shot.png"))], { tools });
+    const failureOf = async () => requireLastDelta(await collectDeltas(model, request), "error").failure.message;
     expect(await failureOf()).toContain("That is the tool two.");
     expect(await failureOf()).toMatch(
       /The pictures in the request: shot\.png\. To go on without one, fork the session/,

@@ -8,9 +8,9 @@ import { knownProviders } from "../../src/models/registry/providers.js";
 import { createModelRegistry, resolveModel } from "../../src/models/registry/registry.js";
 import type { Model } from "../../src/ports/model.js";
 import { verifies } from "../verifies.js";
-import { collect, lastOf, messageOf, requestOf, user } from "./collect.js";
+import { assembleMessage, collectDeltas, createRequest, createUserMessage, requireLastDelta } from "./collect.js";
 import { type FormatName, type ProviderServer, startProviderServer } from "./provider-server.js";
-import { finish, streamingV3, streamingV4 } from "./stream-parts.js";
+import { createFinishPart, createStreamingV3, createStreamingV4 } from "./stream-parts.js";
 
 const servers: ProviderServer[] = [];
 
@@ -40,9 +40,9 @@ describe("names", () => {
     const server = await start(format);
     const model = await resolveModel(name, { env: { ...keys, [address]: server.baseURL } });
     expect(model.id).toBe(name);
-    const deltas = await collect(model, requestOf([user("Hi")]));
-    expect(textOf(messageOf(deltas))).toBe("Hello.");
-    expect(lastOf(deltas, "done").usage).toMatchObject({ inputTokens: 3, outputTokens: 1 });
+    const deltas = await collectDeltas(model, createRequest([createUserMessage("Hi")]));
+    expect(textOf(assembleMessage(deltas))).toBe("Hello.");
+    expect(requireLastDelta(deltas, "done").usage).toMatchObject({ inputTokens: 3, outputTokens: 1 });
     const request = server.requests[0];
     expect(request?.body.model).toBe(name.slice(name.indexOf("/") + 1));
     const sent = request?.headers["x-api-key"] ?? request?.headers.authorization;
@@ -52,7 +52,7 @@ describe("names", () => {
   test("what is said to OpenAI is not stored there, so that a session is whole by itself", async () => {
     const server = await start("openai-responses");
     const env = { OPENAI_API_KEY: "key", OPENAI_BASE_URL: server.baseURL };
-    await collect(await resolveModel("openai/gpt-5", { env }), requestOf([user("Hi")]));
+    await collectDeltas(await resolveModel("openai/gpt-5", { env }), createRequest([createUserMessage("Hi")]));
     expect(server.requests[0]?.body).toMatchObject({ store: false, include: ["reasoning.encrypted_content"] });
   });
 
@@ -95,7 +95,7 @@ describe("names", () => {
   });
 
   test("a package that is too old says so", async () => {
-    const old = { ...streamingV3([]).model, specificationVersion: "v2" };
+    const old = { ...createStreamingV3([]).model, specificationVersion: "v2" };
     const env = { OPENAI_API_KEY: "key" };
     const factory = async () => ({ createOpenAI: () => () => old });
     await expect(resolveModel("openai/gpt-5", { env, importPackage: factory })).rejects.toMatchObject({
@@ -116,19 +116,22 @@ describe("providers of one's own", () => {
       env: {},
       providers: {
         acme: (modelId) => ({ ...own, id: modelId }),
-        later: async () => streamingV4([finish()]).model,
-        openai: () => streamingV3([finish()]).model,
+        later: async () => createStreamingV4([createFinishPart()]).model,
+        openai: () => createStreamingV3([createFinishPart()]).model,
       },
     });
     expect((await registry.resolve("acme/a/b")).id).toBe("a/b");
     expect((await registry.resolve("later/x")).id).toBe("later/x");
     const replaced = await registry.resolve("openai/gpt-5");
-    expect(lastOf(await collect(replaced, requestOf([user("Hi")])), "done").finishReason.unified).toBe("stop");
+    expect(
+      requireLastDelta(await collectDeltas(replaced, createRequest([createUserMessage("Hi")])), "done").finishReason
+        .unified,
+    ).toBe("stop");
     expect(registry.providers).toContain("acme");
   });
 
   test.each(["a/b", "", "a b"])("cannot be called %j", (name) => {
-    expect(() => createModelRegistry({ providers: { [name]: () => streamingV3([]).model } })).toThrow(
+    expect(() => createModelRegistry({ providers: { [name]: () => createStreamingV3([]).model } })).toThrow(
       expect.objectContaining({ code: "bad_configuration" }),
     );
   });

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Model, recordedAttempts } from "../../src/index.js";
 import { createReplayModel, readRecording, recordModel } from "../../src/models/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, isEvent } from "../support/agents.js";
+import { collect, createEchoTool, isEvent } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const folder = mkdtempSync(join(tmpdir(), "pawl-recordings-"));
@@ -35,7 +35,7 @@ const retry = { baseDelayMs: 0 };
 /** A run of the script, recorded. */
 async function recorded(steps: readonly ScriptedStep[] = script) {
   const path = newPath();
-  const echo = createEcho();
+  const echo = createEchoTool();
   const model = recordModel(createScriptedModel(steps, { id: "scripted/one" }), { path });
   const agent = createAgent({ model, tools: [echo.tool], systemPrompt: "Be brief.", retry });
   const items = await collect(agent.runStream("What is it?"));
@@ -70,7 +70,7 @@ describe("a recording", verifies("REC-6#replay"), () => {
   test("answers the same requests with the same deltas, failed attempts included", async () => {
     const { path, items } = await recorded();
     const model = createReplayModel(path, { id: "scripted/one" });
-    const echo = createEcho();
+    const echo = createEchoTool();
     const again = createAgent({ model, tools: [echo.tool], systemPrompt: "Be brief.", retry });
     const repeated = await collect(again.runStream("What is it?"));
     const deltas = (all: typeof items) =>
@@ -83,12 +83,17 @@ describe("a recording", verifies("REC-6#replay"), () => {
 
   test.each([
     ["the system prompt", { systemPrompt: "Be very brief." }, "What is it?", "systemPrompt"],
-    ["a tool", { tools: [{ ...createEcho().tool, description: "Says it." }] }, "What is it?", "tools[0].description"],
+    [
+      "a tool",
+      { tools: [{ ...createEchoTool().tool, description: "Says it." }] },
+      "What is it?",
+      "tools[0].description",
+    ],
     ["a message", {}, "What is that?", "messages[0].parts[0].text"],
   ])("tells where a request differs from it: %s", async (_, changes, input, path) => {
     const recording = await recorded();
     const model = createReplayModel(recording.path);
-    const agent = createAgent({ model, tools: [createEcho().tool], systemPrompt: "Be brief.", retry, ...changes });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], systemPrompt: "Be brief.", retry, ...changes });
     const result = await agent.run(input);
     expect(result).toMatchObject({ status: "failed", reason: "model_error" });
     expect(result.status === "failed" && result.error?.message).toContain(path);
@@ -99,7 +104,7 @@ describe("a recording", verifies("REC-6#replay"), () => {
   test("gives its attempts in order where that is asked for, and keeps the differences", async () => {
     const { path } = await recorded();
     const model = createReplayModel(path, { match: "order" });
-    const agent = createAgent({ model, tools: [createEcho().tool], systemPrompt: "Be briefer.", retry });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], systemPrompt: "Be briefer.", retry });
     expect(await agent.run("What is it?")).toMatchObject({ status: "completed", text: "It is 1." });
     expect(model.differences.map(({ path: where }) => where)).toEqual(["systemPrompt", "systemPrompt", "systemPrompt"]);
   });
@@ -107,7 +112,7 @@ describe("a recording", verifies("REC-6#replay"), () => {
   test("that is used up says so", async () => {
     const { path } = await recorded([{ text: "Once." }]);
     const model = createReplayModel(path);
-    const agent = createAgent({ model, tools: [createEcho().tool], systemPrompt: "Be brief.", retry });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], systemPrompt: "Be brief.", retry });
     await agent.run("What is it?");
     const second = await agent.run("What is it?");
     expect(second.status === "failed" && second.error?.message).toContain("no attempt left");
@@ -115,7 +120,7 @@ describe("a recording", verifies("REC-6#replay"), () => {
 
   test("of a session is its log: the messages are compared, and what the model said comes again", async () => {
     const store = createMemoryStore();
-    const live = createAgent({ model: createScriptedModel(script), tools: [createEcho().tool], store, retry });
+    const live = createAgent({ model: createScriptedModel(script), tools: [createEchoTool().tool], store, retry });
     const first = await live.run("What is it?", { sessionId: "s", runId: "r" });
     const attempts = recordedAttempts("s", await store.read("s"));
     expect(attempts.map(({ request }) => [request.modelCallIndex, request.attempt])).toEqual([
@@ -123,9 +128,9 @@ describe("a recording", verifies("REC-6#replay"), () => {
       [2, 1],
       [2, 2],
     ]);
-    const again = createAgent({ model: createReplayModel(attempts), tools: [createEcho().tool], retry });
+    const again = createAgent({ model: createReplayModel(attempts), tools: [createEchoTool().tool], retry });
     expect(await again.run("What is it?", { sessionId: "s", runId: "r" })).toEqual(first);
-    const other = createAgent({ model: createReplayModel(attempts), tools: [createEcho().tool], retry });
+    const other = createAgent({ model: createReplayModel(attempts), tools: [createEchoTool().tool], retry });
     const elsewhere = await other.run("What was it?");
     expect(elsewhere.status === "failed" && elsewhere.error?.message).toContain("messages[0].parts[0].text");
   });

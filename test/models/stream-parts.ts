@@ -10,7 +10,7 @@ export type StreamEnd =
   | { readonly type: "fail"; readonly error: unknown }
   | { readonly type: "hang" };
 
-export type Streaming<Model, Options> = {
+export type StreamingModel<Model, Options> = {
   readonly model: Model;
   /** The options of each call, in order. */
   readonly calls: readonly Options[];
@@ -18,24 +18,24 @@ export type Streaming<Model, Options> = {
   readonly cancelled: () => number;
 };
 
-export const usage = {
+export const sampleUsage = {
   inputTokens: { total: 12, noCache: 2, cacheRead: 10, cacheWrite: undefined },
   outputTokens: { total: 5, text: 3, reasoning: 2 },
 };
 
-export function finish(
+export function createFinishPart(
   unified: "stop" | "tool-calls" | "length" | "error" | "other" = "stop",
   raw: string | null = unified,
 ): Extract<LanguageModelV3StreamPart, { type: "finish" }> {
-  return { type: "finish", finishReason: { unified, raw: raw ?? undefined }, usage };
+  return { type: "finish", finishReason: { unified, raw: raw ?? undefined }, usage: sampleUsage };
 }
 
-export function streamingV3(
+export function createStreamingV3(
   parts: readonly LanguageModelV3StreamPart[],
   end: StreamEnd = { type: "close" },
-): Streaming<LanguageModelV3, LanguageModelV3CallOptions> {
+): StreamingModel<LanguageModelV3, LanguageModelV3CallOptions> {
   const calls: LanguageModelV3CallOptions[] = [];
-  const { stream, cancelled } = source(parts, end);
+  const { stream, cancelled } = createPartSource(parts, end);
   const model: LanguageModelV3 = {
     specificationVersion: "v3",
     provider: "test.chat",
@@ -50,12 +50,12 @@ export function streamingV3(
   return { model, calls, cancelled };
 }
 
-export function streamingV4(
+export function createStreamingV4(
   parts: readonly LanguageModelV4StreamPart[],
   end: StreamEnd = { type: "close" },
-): Streaming<LanguageModelV4, LanguageModelV4CallOptions> {
+): StreamingModel<LanguageModelV4, LanguageModelV4CallOptions> {
   const calls: LanguageModelV4CallOptions[] = [];
-  const { stream, cancelled } = source(parts, end);
+  const { stream, cancelled } = createPartSource(parts, end);
   const model: LanguageModelV4 = {
     specificationVersion: "v4",
     provider: "test.chat",
@@ -70,8 +70,8 @@ export function streamingV4(
   return { model, calls, cancelled };
 }
 
-function source<Part>(parts: readonly Part[], end: StreamEnd) {
-  let cancels = 0;
+function createPartSource<Part>(parts: readonly Part[], end: StreamEnd) {
+  let cancelCount = 0;
   const stream = () => {
     let next = 0;
     return new ReadableStream<Part>({
@@ -86,9 +86,9 @@ function source<Part>(parts: readonly Part[], end: StreamEnd) {
         return undefined;
       },
       cancel() {
-        cancels += 1;
+        cancelCount += 1;
       },
     });
   };
-  return { stream, cancelled: () => cancels };
+  return { stream, cancelled: () => cancelCount };
 }

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { createStreamReader, type PartType } from "../../src/models/ai-sdk/stream.js";
 import type { DeltaKind } from "../../src/ports/model.js";
 import { verifies } from "../verifies.js";
-import { finish, usage } from "./stream-parts.js";
+import { createFinishPart, sampleUsage } from "./stream-parts.js";
 
 type AnyPart = LanguageModelV3StreamPart | LanguageModelV4StreamPart;
 type AnyReason = LanguageModelV3FinishReason["unified"] | LanguageModelV4FinishReason["unified"];
@@ -59,7 +59,7 @@ const parts: { readonly [Type in AnyPart["type"]]: Row<Type> } = {
   ping: { example: { type: "ping" }, deltas: [] },
   raw: { example: { type: "raw", rawValue: {} }, deltas: [] },
   error: { example: { type: "error", error: new Error("no") }, deltas: ["error"] },
-  finish: { example: finish(), deltas: ["done"] },
+  finish: { example: createFinishPart(), deltas: ["done"] },
 };
 
 /** Whether an answer with this reason is taken, and the reason in the log. */
@@ -76,7 +76,7 @@ const reasons: { readonly [Reason in AnyReason]: "done" | "error" } = {
 function deltasOf(part: AnyPart): readonly DeltaKind[] {
   const reader = createStreamReader();
   const start: AnyPart = { type: "response-metadata", modelId: "m" };
-  const kinds = [start, part, finish()].flatMap((one) => reader.read(one).map(({ kind }) => kind));
+  const kinds = [start, part, createFinishPart()].flatMap((one) => reader.read(one).map(({ kind }) => kind));
   const isEnd = part.type === "finish" || part.type === "error";
   return kinds.slice(1, isEnd ? undefined : -1);
 }
@@ -105,7 +105,11 @@ describe("the provider interface, versions 3 and 4", () => {
 
   test("every finish reason is handled", verifies("FIN-2"), () => {
     for (const [unified, kind] of Object.entries(reasons)) {
-      const [, last] = createStreamReader().read({ type: "finish", finishReason: { unified, raw: "raw" }, usage });
+      const [, last] = createStreamReader().read({
+        type: "finish",
+        finishReason: { unified, raw: "raw" },
+        usage: sampleUsage,
+      });
       expect(last?.kind, unified).toBe(kind);
     }
   });

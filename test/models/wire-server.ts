@@ -24,16 +24,16 @@ export type WireServer = {
   /** The bodies of the requests so far. */
   readonly bodies: readonly Body[];
   /** Resolves when so many requests have come. */
-  readonly asked: (count: number) => Promise<void>;
+  readonly whenRequested: (count: number) => Promise<void>;
 };
 
 /** Starts a server on a free port. It is closed when the test has finished. */
 export async function startWireServer(replies: readonly WireReply[]): Promise<WireServer> {
   const bodies: Body[] = [];
-  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+  const waiters: { readonly count: number; readonly resolve: () => void }[] = [];
   const server = createServer(async (request, response) => {
-    bodies.push(await bodyOf(request));
-    for (const { count, resolve } of waiting) if (bodies.length >= count) resolve();
+    bodies.push(await readBody(request));
+    for (const { count, resolve } of waiters) if (bodies.length >= count) resolve();
     const reply = replies[bodies.length - 1] ?? { status: 400, contentType: "application/json", body: "{}" };
     response.writeHead(reply.status ?? 200, { "content-type": reply.contentType ?? "text/event-stream" });
     response.write(reply.body);
@@ -44,22 +44,22 @@ export async function startWireServer(replies: readonly WireReply[]): Promise<Wi
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
-  const asked = (count: number) =>
+  const whenRequested = (count: number) =>
     new Promise<void>((resolve) => {
       if (bodies.length >= count) resolve();
-      else waiting.push({ count, resolve });
+      else waiters.push({ count, resolve });
     });
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies, asked };
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies, whenRequested };
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Body> {
+async function readBody(request: IncomingMessage): Promise<Body> {
   let text = "";
   for await (const chunk of request.setEncoding("utf8")) text += chunk;
   return text === "" ? {} : (JSON.parse(text) as Body);
 }
 
 /** The items of a list in a body; empty if there is none. */
-export function listIn(body: Body | undefined, key: string): readonly Body[] {
+export function readList(body: Body | undefined, key: string): readonly Body[] {
   const list = body?.[key];
   return Array.isArray(list) ? (list as readonly Body[]) : [];
 }

@@ -10,7 +10,7 @@ import type { WireReply } from "./wire-server.js";
 type Data = { readonly type?: string; readonly [key: string]: unknown };
 type Item = { readonly type: string; readonly [key: string]: unknown };
 
-function event(data: Data): string {
+function formatEvent(data: Data): string {
   return `${data.type === undefined ? "" : `event: ${data.type}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
@@ -25,8 +25,8 @@ export function responses(id: string, items: readonly Item[]): WireReply {
     total_tokens: 30,
   };
   const events = items.flatMap((item, index) => [
-    { type: "response.output_item.added", output_index: index, item: emptied(item) },
-    ...filled(item, index),
+    { type: "response.output_item.added", output_index: index, item: clearItem(item) },
+    ...createItemDeltas(item, index),
     { type: "response.output_item.done", output_index: index, item },
   ]);
   const all = [
@@ -34,10 +34,10 @@ export function responses(id: string, items: readonly Item[]): WireReply {
     ...events,
     { type: "response.completed", response: { ...response, status: "completed", incomplete_details: null, usage } },
   ];
-  return { body: all.map(event).join("") };
+  return { body: all.map(formatEvent).join("") };
 }
 
-function emptied(item: Item): Item {
+function clearItem(item: Item): Item {
   if (item.type === "message") return { ...item, content: [] };
   if (item.type === "reasoning") {
     const { encrypted_content: _, ...rest } = item;
@@ -46,25 +46,27 @@ function emptied(item: Item): Item {
   return "arguments" in item ? { ...item, arguments: "" } : item;
 }
 
-function filled(item: Item, index: number): readonly Data[] {
-  const at = { item_id: item.id, output_index: index };
+function createItemDeltas(item: Item, index: number): readonly Data[] {
+  const itemFields = { item_id: item.id, output_index: index };
   if (item.type === "message") {
     const [content] = item.content as readonly { readonly text: string }[];
-    return [{ type: "response.output_text.delta", ...at, content_index: 0, delta: content?.text ?? "", logprobs: [] }];
+    return [
+      { type: "response.output_text.delta", ...itemFields, content_index: 0, delta: content?.text ?? "", logprobs: [] },
+    ];
   }
   if (item.type === "reasoning") {
     const [summary] = item.summary as readonly { readonly text: string }[];
-    const part = { ...at, summary_index: 0, part: { type: "summary_text", text: "" } };
+    const part = { ...itemFields, summary_index: 0, part: { type: "summary_text", text: "" } };
     return [
       { type: "response.reasoning_summary_part.added", ...part },
-      { type: "response.reasoning_summary_text.delta", ...at, summary_index: 0, delta: summary?.text ?? "" },
+      { type: "response.reasoning_summary_text.delta", ...itemFields, summary_index: 0, delta: summary?.text ?? "" },
       { type: "response.reasoning_summary_part.done", ...part },
     ];
   }
   return [];
 }
 
-export function outputText(id: string, text: string): Item {
+export function createOutputText(id: string, text: string): Item {
   const content = [{ type: "output_text", text, annotations: [], logprobs: [] }];
   return { type: "message", id, status: "completed", role: "assistant", content };
 }
@@ -72,7 +74,7 @@ export function outputText(id: string, text: string): Item {
 export type Block = Item & { readonly input?: unknown; readonly text?: string; readonly thinking?: string };
 
 /** Anthropic's Messages API. */
-export function anthropicMessage(stopReason: string, blocks: readonly Block[], more: object = {}): WireReply {
+export function anthropicMessage(stopReason: string, blocks: readonly Block[], extra: object = {}): WireReply {
   const message = { id: "msg_1", type: "message", role: "assistant", content: [], model: "claude-sonnet-4-5" };
   const usage = { input_tokens: 20, output_tokens: 10 };
   const events = blocks.flatMap((block, index) => {
@@ -86,10 +88,10 @@ export function anthropicMessage(stopReason: string, blocks: readonly Block[], m
   const all = [
     { type: "message_start", message: { ...message, stop_reason: null, stop_sequence: null, usage } },
     ...events,
-    { type: "message_delta", delta: { stop_reason: stopReason, stop_sequence: null, ...more }, usage },
+    { type: "message_delta", delta: { stop_reason: stopReason, stop_sequence: null, ...extra }, usage },
     { type: "message_stop" },
   ];
-  return { body: all.map(event).join("") };
+  return { body: all.map(formatEvent).join("") };
 }
 
 function blockEvents(block: Block): { readonly start: object; readonly deltas: readonly object[] } {
@@ -112,8 +114,8 @@ function blockEvents(block: Block): { readonly start: object; readonly deltas: r
 /** Google's streamGenerateContent: a chunk for each part. */
 export function geminiContent(parts: readonly object[]): WireReply {
   const usageMetadata = { promptTokenCount: 20, candidatesTokenCount: 10, totalTokenCount: 30 };
-  const chunk = (content: readonly object[], more: object = {}) =>
-    event({ candidates: [{ content: { parts: content, role: "model" }, index: 0, ...more }], usageMetadata });
+  const chunk = (content: readonly object[], extra: object = {}) =>
+    formatEvent({ candidates: [{ content: { parts: content, role: "model" }, index: 0, ...extra }], usageMetadata });
   const last = chunk([{ text: "" }], { finishReason: "STOP" });
   return { body: [...parts.map((part) => chunk([part])), last].join("") };
 }
@@ -122,8 +124,8 @@ export function geminiContent(parts: readonly object[]): WireReply {
 export function chatCompletion(deltas: readonly object[], finishReason: string): WireReply {
   const common = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_790_000_000, model: "m" };
   const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 };
-  const chunk = (delta: object, finish: string | null = null, more: object = {}) =>
-    event({ ...common, choices: [{ index: 0, delta, finish_reason: finish }], ...more });
+  const chunk = (delta: object, finish: string | null = null, extra: object = {}) =>
+    formatEvent({ ...common, choices: [{ index: 0, delta, finish_reason: finish }], ...extra });
   const all = [
     chunk({ role: "assistant", content: "" }),
     ...deltas.map((delta) => chunk(delta)),

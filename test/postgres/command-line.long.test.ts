@@ -4,27 +4,27 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createGate, createWorld, jsonLines } from "../cli/pawl.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
+import { createGate, createWorld, parseJsonLines } from "../cli/pawl.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 const files = { "notes.txt": "colour\n" };
 const replace = 'Replace "colour" with "color" in notes.txt';
 
 describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   test(
     "migrate, grants, a run by a role with these, an answer, a worker, and doctor",
     verifies("DIST-1#kills", "SEC-19#database"),
     async () => {
       const world = createWorld(files);
-      const url = await newDatabase(server());
+      const url = await createDatabase(server());
       const database = url.split("/").at(-1) ?? "";
       const made = await world.pawl(["postgres", "migrate", "--store", url]);
       expect(made).toMatchObject({ code: 0, stdout: "Made the tables: version 3.\n" });
       const again = await world.pawl(["postgres", "migrate", "--json"], { env: { PAWL_STORE: url } });
-      expect(jsonLines(again.stdout)).toEqual([{ from: 3, to: 3 }]);
+      expect(parseJsonLines(again.stdout)).toEqual([{ from: 3, to: 3 }]);
       const { stdout: grants } = await world.pawl(["postgres", "grants", "app"]);
       await server().run(`CREATE ROLE app LOGIN; ${grants}`, database);
 
@@ -39,10 +39,10 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       await running.ended;
 
       const listed = await world.pawl(["approvals", "--json", "--store", env.PAWL_STORE]);
-      expect(jsonLines(listed.stdout)).toHaveLength(1);
+      expect(parseJsonLines(listed.stdout)).toHaveLength(1);
       expect((await world.pawl(["approve", "asking"], { env })).code).toBe(0);
       expect((await world.pawl(["worker", "--once"], { env })).code).toBe(0);
-      const sessions = jsonLines((await world.pawl(["sessions", "--json"], { env })).stdout);
+      const sessions = parseJsonLines((await world.pawl(["sessions", "--json"], { env })).stdout);
       expect(sessions.map(({ sessionId, status }) => `${sessionId} ${status}`).toSorted()).toEqual([
         "asking completed",
         "cut-off completed",
@@ -54,7 +54,9 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       expect((await file.pawl(["sessions", "export", "--raw", "--all"])).stdout).toBe(copy.stdout);
       const doctor = await world.pawl(["doctor", "--json"], { env });
       expect(doctor.code).toBe(0);
-      const [{ checks }] = jsonLines(doctor.stdout) as [{ checks: { name: string; status: string; what: string }[] }];
+      const [{ checks }] = parseJsonLines(doctor.stdout) as [
+        { checks: { name: string; status: string; what: string }[] },
+      ];
       const check = (name: string) => checks.find((one) => one.name === name);
       expect(check("sessions")).toMatchObject({ status: "ok", what: "2 sessions in the database" });
       expect(check("postgres")).toMatchObject({

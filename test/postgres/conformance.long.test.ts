@@ -11,7 +11,7 @@ import {
   type PostgresQuery,
 } from "../../src/stores/postgres/index.js";
 import { type StoreUnderTest, storeConformance } from "../../src/testing/store-conformance.js";
-import { checkTool } from "../support/check-tools.js";
+import { resolveCheckTool } from "../support/check-tools.js";
 import { hasPostgres, type PostgresServer, startPostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
@@ -75,7 +75,7 @@ describe.runIf(hasPostgres)("PostgreSQL", () => {
 describe("PGlite", () => {
   let pglite: PostgresQuery & { close(): Promise<void> };
   beforeAll(async () => {
-    const { PGlite } = await import(checkTool("@electric-sql/pglite/dist/index.js"));
+    const { PGlite } = await import(resolveCheckTool("@electric-sql/pglite/dist/index.js"));
     pglite = new PGlite();
     await stopClock({ pool: pglite }, pglite);
   });

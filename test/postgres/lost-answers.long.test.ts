@@ -5,20 +5,20 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/index.js";
 import type { StoreChange } from "../../src/ports/store.js";
 import { openPostgresStore } from "../../src/stores/postgres/index.js";
-import { claim, commitAfter, inboxIds, message, t0 } from "../../src/testing/conformance/bench.js";
+import { claim, createCommit, createMessage, readInboxIds, t0 } from "../../src/testing/conformance/bench.js";
 import { type Cut, startCuttingProxy } from "../support/cutting-proxy.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 /** Longer than any lease of a test: the server's clock is the real one here. */
 const leaseMs = 3_600_000;
 
 describe.runIf(hasPostgres)("a connection that is cut", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   /** A store behind a proxy, and one beside it. */
   async function behindProxy(busyMs = 10_000) {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const proxy = await startCuttingProxy(Number(new URL(url).port));
     const through = url.replace(/:\d+\//, `:${proxy.port}/`);
     const beside = await openPostgresStore({ url });
@@ -45,16 +45,16 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
     test.each(ways)("a commit $what is written once", verifies("DIST-2#outcome"), async ({ what: _, ...parts }) => {
       const { store, beside, proxy } = await behindProxy();
       const lease = await claim(store, "s", { leaseMs });
-      await beside.post("s", message("m"));
+      await beside.post("s", createMessage("m"));
       const isCut = proxy.cut(".append(", when);
-      expect(await store.commit(lease, commitAfter(0, parts))).toEqual({ type: "ok", seq: parts.events });
+      expect(await store.commit(lease, createCommit(0, parts))).toEqual({ type: "ok", seq: parts.events });
       await isCut;
       expect((await beside.read("s")).map(({ seq }) => seq)).toEqual(
         parts.events === 2 ? [1, 2] : parts.events === 1 ? [1] : [],
       );
-      expect(await inboxIds(beside)).toEqual(parts.consume === undefined ? ["m"] : []);
+      expect(await readInboxIds(beside)).toEqual(parts.consume === undefined ? ["m"] : []);
       expect((await beside.describe("s"))?.holder === null).toBe(parts.release === true);
-      const again = await beside.post("s", message("own"));
+      const again = await beside.post("s", createMessage("own"));
       expect(again.type).toBe(parts.record === undefined ? "posted" : "duplicate");
       expect(await beside.verify()).toEqual([]);
     });
@@ -64,7 +64,7 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
       const ids = Array.from({ length: 8 }, (_, index) => `s${index}`);
       const leases = await Promise.all(ids.map((id) => claim(store, id, { leaseMs })));
       const isCut = proxy.cut(".append(", when);
-      const results = await Promise.all(leases.map((lease) => store.commit(lease, commitAfter(0))));
+      const results = await Promise.all(leases.map((lease) => store.commit(lease, createCommit(0))));
       await isCut;
       expect(results).toEqual(ids.map(() => ({ type: "ok", seq: 1 })));
       for (const id of ids) expect(await beside.read(id)).toHaveLength(1);
@@ -73,13 +73,13 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
     test("a post is one message, and said to be posted", verifies("STOR-2", "DIST-2#outcome"), async () => {
       const { store, beside, proxy } = await behindProxy();
       const isCut = proxy.cut(".post(", when);
-      expect(await store.post("s", message("m"))).toEqual({ type: "posted" });
+      expect(await store.post("s", createMessage("m"))).toEqual({ type: "posted" });
       await isCut;
-      expect(await inboxIds(beside)).toEqual(["m"]);
+      expect(await readInboxIds(beside)).toEqual(["m"]);
       // Another message of this id came first, and is no one's second attempt.
-      await beside.post("s", message("taken", t0, "first"));
+      await beside.post("s", createMessage("taken", t0, "first"));
       const cutAgain = proxy.cut(".post(", when);
-      expect(await store.post("s", message("taken", t0, "second"))).toEqual({ type: "duplicate" });
+      expect(await store.post("s", createMessage("taken", t0, "second"))).toEqual({ type: "duplicate" });
       await cutAgain;
     });
 
@@ -93,7 +93,7 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
       expect(await store.renew([lease], t0, leaseMs)).toEqual([]);
       await renewing;
       expect((await beside.claim("s", { holder: { ...lease.holder, id: "b" }, now: t0, leaseMs })).type).toBe("held");
-      expect(await store.commit(lease, commitAfter(0))).toMatchObject({ type: "ok" });
+      expect(await store.commit(lease, createCommit(0))).toMatchObject({ type: "ok" });
       const releasing = proxy.cut(".release(", when);
       await store.release(lease);
       await releasing;
@@ -113,7 +113,7 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
       );
       await until(async () => (await locksOf(database)) > 0);
       const isCut = proxy.cut(".append(", "meanwhile");
-      const result = await store.commit(lease, commitAfter(0, parts));
+      const result = await store.commit(lease, createCommit(0, parts));
       await Promise.all([isCut, blocked]);
       const events = parts.events ?? 1;
       expect(result).toEqual({ type: "ok", seq: events });
@@ -132,21 +132,21 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
   test("an outage longer than the patience is an error, and what was not answered may be there", async () => {
     const { store, beside, proxy } = await behindProxy(100);
     const lease = await claim(store, "s", { leaseMs });
-    proxy.shut();
-    await expect(store.commit(lease, commitAfter(0))).rejects.toMatchObject({ code: "store_failed" });
+    proxy.refuseConnections();
+    await expect(store.commit(lease, createCommit(0))).rejects.toMatchObject({ code: "store_failed" });
     await expect(store.read("s")).rejects.toMatchObject({ code: "store_failed" });
-    proxy.open();
+    proxy.acceptConnections();
     const { seq = 0 } = (await beside.describe("s")) ?? {};
-    expect(await store.commit(lease, commitAfter(seq))).toEqual({ type: "ok", seq: seq + 1 });
+    expect(await store.commit(lease, createCommit(seq))).toEqual({ type: "ok", seq: seq + 1 });
   });
 });
 
 describe.runIf(hasPostgres)("changes by others", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   /** Two stores: one hears through a proxy, the other writes. */
   async function twoStores(pollMs: number) {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const proxy = await startCuttingProxy(Number(new URL(url).port));
     const listenUrl = url.replace(/:\d+\//, `:${proxy.port}/`);
     const writer = await openPostgresStore({ url });
@@ -173,34 +173,36 @@ describe.runIf(hasPostgres)("changes by others", () => {
   test("are heard as soon as the store is open", verifies("STOR-2"), async () => {
     const { watcher, writer } = await twoStores(oneHour);
     const heard = told(watcher, ({ sessionId }) => sessionId === "s");
-    await writer.post("s", message("m"));
+    await writer.post("s", createMessage("m"));
     await heard;
   });
 
   test("are found without a notification", verifies("STOR-2"), async () => {
     const { watcher, writer, proxy } = await twoStores(20);
-    proxy.shut();
+    proxy.refuseConnections();
     const heard = told(watcher, (change) => change.sessionId === "s" && change.in === "inbox");
-    await writer.post("s", message("m"));
+    await writer.post("s", createMessage("m"));
     await heard;
   });
 
   test("are found when notifications are heard again", verifies("STOR-2"), async () => {
     const { watcher, writer, proxy } = await twoStores(oneHour);
     const heard = told(watcher, ({ sessionId }) => sessionId === "s");
-    proxy.shut();
-    await writer.post("s", message("m"));
-    proxy.open();
+    proxy.refuseConnections();
+    await writer.post("s", createMessage("m"));
+    proxy.acceptConnections();
     await heard;
   });
 
   test("that are too many to be told one by one are told as a gap", verifies("STOR-2"), async () => {
     const { watcher, writer, proxy } = await twoStores(oneHour);
-    proxy.shut();
+    proxy.refuseConnections();
     const heard = told(watcher, ({ gap }) => gap === true);
     for (let start = 0; start < 1_100; start += 100)
-      await Promise.all(Array.from({ length: 100 }, (_, index) => writer.post("s", message(`m${start + index}`))));
-    proxy.open();
+      await Promise.all(
+        Array.from({ length: 100 }, (_, index) => writer.post("s", createMessage(`m${start + index}`))),
+      );
+    proxy.acceptConnections();
     await heard;
   });
 });

@@ -14,7 +14,7 @@ import {
   type PostgresOptions,
 } from "../../src/stores/postgres/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { hasPostgres, newDatabase, serverForTests, serverUser, startPostgres } from "../support/postgres.js";
+import { createDatabase, hasPostgres, serverUser, startPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 async function open(options: PostgresOptions): Promise<Store> {
@@ -26,10 +26,10 @@ async function open(options: PostgresOptions): Promise<Store> {
 const model = () => createScriptedModel(() => ({ text: "Done." }));
 
 describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   test("the first makes the tables, and another finds them", verifies("DIST-1#conformance"), async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     expect(await describePostgres({ url })).toMatchObject({ tables: null, format: null });
     const agent = createAgent({ model: model(), store: await open({ url }) });
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
@@ -40,7 +40,7 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
   });
 
   test("many that migrate at once make the tables once", verifies("DIST-1#conformance"), async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const made = await Promise.all(Array.from({ length: 6 }, () => migrate({ url })));
     expect(made.map(({ to }) => to)).toEqual([3, 3, 3, 3, 3, 3]);
     expect(await migrate({ url })).toEqual({ from: 3, to: 3 });
@@ -48,7 +48,7 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
   });
 
   test("stores of several schemas know nothing of each other", async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const [one, other] = [await open({ url, schema: "one" }), await open({ url, schema: "Other_2" })];
     await one.post("s", { id: "m", at: 1, body: { type: "abort" } });
     expect(await one.list()).toHaveLength(1);
@@ -58,7 +58,7 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
   });
 
   test("tables of version 1 are brought up to date, and a run in them goes on", verifies("STOR-5"), async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const database = url.split("/").at(-1);
     await server().run(readFileSync(new URL("tables-of-version-1.sql", import.meta.url), "utf8"), database);
     await expect(openPostgresStore({ url })).rejects.toMatchObject({ code: "older_format" });
@@ -75,7 +75,7 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
   });
 
   test("tables of another version are refused, and say what to do", verifies("STOR-5"), async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const database = url.split("/").at(-1);
     await migrate({ url });
     await server().run("INSERT INTO pawl.migrations (version) VALUES (99)", database);
@@ -104,7 +104,7 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
     "a role with the printed grants can do everything, and without them nothing",
     verifies("SEC-19#database"),
     async () => {
-      const url = await newDatabase(server());
+      const url = await createDatabase(server());
       const database = url.split("/").at(-1);
       await server().run("CREATE ROLE worker LOGIN; CREATE ROLE stranger LOGIN");
       const as = (role: string) => url.replace("pawl@", `${role}@`);

@@ -5,7 +5,7 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openPostgresStore } from "../../src/stores/postgres/index.js";
 import { createStatements } from "../../src/stores/postgres/statements.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 const ended = 20_000;
@@ -20,11 +20,11 @@ type Plan = {
 const nodesOf = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
 describe.runIf(hasPostgres)("beside many sessions that have ended", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   /** The steps of a statement's plan, as it was executed. */
   async function explainer(): Promise<(sql: string, values: readonly unknown[]) => Promise<readonly Plan[]>> {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     await (await openPostgresStore({ url })).close();
     const client = new pg.Client({ connectionString: url });
     await client.connect();

@@ -4,20 +4,20 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, defineTool } from "../../src/index.js";
 import { openPostgresStore } from "../../src/stores/postgres/index.js";
-import { claim, commitAfter, message } from "../../src/testing/conformance/bench.js";
+import { claim, createCommit, createMessage } from "../../src/testing/conformance/bench.js";
 import { checkSession, createScriptedModel } from "../../src/testing/index.js";
-import { until } from "../processes/rig.js";
-import { hasPgBouncer, hasPostgres, newDatabase, serverForTests, startPgBouncer } from "../support/postgres.js";
+import { waitUntil } from "../processes/rig.js";
+import { createDatabase, hasPgBouncer, hasPostgres, startPgBouncer, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 describe.runIf(hasPostgres && hasPgBouncer)("a store behind PgBouncer", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   test(
     "runs many sessions on two connections, and hears others by an address of its own",
     verifies("DIST-1#conformance"),
     async () => {
-      const url = await newDatabase(server());
+      const url = await createDatabase(server());
       const pooler = await startPgBouncer(url);
       const direct = await openPostgresStore({ url });
       const store = await openPostgresStore({ url: pooler.url, listenUrl: url, pollMs: 3_600_000 });
@@ -52,7 +52,7 @@ describe.runIf(hasPostgres && hasPgBouncer)("a store behind PgBouncer", () => {
     "finds out what became of a commit when the server behind the pooler is killed",
     verifies("DIST-2#outcome"),
     async () => {
-      const url = await newDatabase(server());
+      const url = await createDatabase(server());
       const pooler = await startPgBouncer(url);
       const store = await openPostgresStore({ url: pooler.url, listenUrl: url, busyMs: 30_000 });
       onTestFinished(async () => {
@@ -65,10 +65,10 @@ describe.runIf(hasPostgres && hasPgBouncer)("a store behind PgBouncer", () => {
       blocked.catch(() => {});
       const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%append%'";
       const locked = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-      await until(async () => (await server().run(locked, database)).length === 1, "the row is not locked");
-      const committing = store.commit(lease, commitAfter(0));
-      const posting = store.post("s", message("m"));
-      await until(async () => (await server().run(waiting, database)).length === 1, "the commit does not wait");
+      await waitUntil(async () => (await server().run(locked, database)).length === 1, "the row is not locked");
+      const committing = store.commit(lease, createCommit(0));
+      const posting = store.post("s", createMessage("m"));
+      await waitUntil(async () => (await server().run(waiting, database)).length === 1, "the commit does not wait");
       await server().kill();
       await server().restart();
       expect(await committing).toEqual({ type: "ok", seq: 1 });
@@ -82,7 +82,7 @@ describe.runIf(hasPostgres && hasPgBouncer)("a store behind PgBouncer", () => {
     ...verifies("DIST-1#kills"),
     timeout: 28_000,
   }, async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const pooler = await startPgBouncer(url);
     const store = await openPostgresStore({ url: pooler.url, listenUrl: url, busyMs: 100 });
     onTestFinished(async () => {
@@ -91,11 +91,11 @@ describe.runIf(hasPostgres && hasPgBouncer)("a store behind PgBouncer", () => {
     });
     await claim(store, "s", { leaseMs: 3_600_000 });
     await server().kill();
-    const failing = [store.describe("s"), store.list(), store.asking(), store.post("s", message("m"))];
+    const failing = [store.describe("s"), store.list(), store.asking(), store.post("s", createMessage("m"))];
     for (const one of await Promise.allSettled(failing))
       expect(one).toMatchObject({ status: "rejected", reason: { code: "store_failed" } });
     await server().restart();
-    await until(
+    await waitUntil(
       () =>
         store.describe("s").then(
           (found) => found?.sessionId === "s",

@@ -4,11 +4,11 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createClient, createWorker, type Store, type WorkerReport } from "../../src/index.js";
 import { migrate, openPostgresStore } from "../../src/stores/postgres/index.js";
-import { claim, commitAfter, message } from "../../src/testing/conformance/bench.js";
+import { claim, createCommit, createMessage } from "../../src/testing/conformance/bench.js";
 import { checkSession, createScriptedModel } from "../../src/testing/index.js";
-import { createWorld, eventsOf, type ProcessOptions, until, type World } from "../processes/rig.js";
-import { createEcho } from "../support/agents.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
+import { createWorld, filterEvents, type ProcessOptions, type World, waitUntil } from "../processes/rig.js";
+import { createEchoTool } from "../support/agents.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
@@ -48,8 +48,8 @@ async function checkAll(world: World, sessions: number): Promise<void> {
 }
 
 describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
-  const server = serverForTests(["fsync=off"]);
-  const newWorld = async () => createWorld(await newDatabase(server()));
+  const server = usePostgres(["fsync=off"]);
+  const newWorld = async () => createWorld(await createDatabase(server()));
 
   /** Starts a run, and kills its process where it has reached a point. */
   async function killedAt(point: string, options: Partial<ProcessOptions> = {}): Promise<World> {
@@ -98,7 +98,7 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
       const heir = await world.start({ script: asking });
       await heir.call("work");
       expect(await heir.call("result", "s")).toMatchObject(completed);
-      expect(eventsOf(await world.log("s"), "answered")).toMatchObject([{ by: "anna", callKey: "r/1/1" }]);
+      expect(filterEvents(await world.log("s"), "answered")).toMatchObject([{ by: "anna", callKey: "r/1/1" }]);
       await checkAll(world, 1);
     });
 
@@ -110,10 +110,10 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
       const lease = await claim(world.store, "s", { holder, leaseMs: 1_500 });
       const heir = await world.start({ script });
       expect(await heir.call("due")).toEqual([]);
-      await until(async () => (await world.store.due(Date.now(), 1)).length === 1, "its lease does not end");
+      await waitUntil(async () => (await world.store.due(Date.now(), 1)).length === 1, "its lease does not end");
       await heir.call("work");
       expect(await heir.call("result", "s")).toMatchObject(completed);
-      expect(await world.store.commit(lease, commitAfter(0))).toEqual({ type: "fenced" });
+      expect(await world.store.commit(lease, createCommit(0))).toEqual({ type: "fenced" });
       await checkAll(world, 1);
     });
   });
@@ -141,7 +141,7 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
       await holder.call("open", "s tool");
       expect(await result).toMatchObject(completed);
       expect(await followed).toMatchObject(completed);
-      expect(eventsOf(await world.log("s"), "restarted")).toEqual([]);
+      expect(filterEvents(await world.log("s"), "restarted")).toEqual([]);
       await checkAll(world, 1);
     },
   );
@@ -174,7 +174,7 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
   );
 
   test("a message that comes while its session is released is never left lying", verifies("STOR-2"), async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const [holder, sender] = [await openPostgresStore({ url }), await openPostgresStore({ url })];
     onTestFinished(async () => {
       await holder.close();
@@ -184,8 +184,8 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
     for (let round = 0; round < 150; round += 1) {
       const sessionId = `s${round}`;
       const lease = await claim(holder, sessionId, { leaseMs: 3_600_000 });
-      const releasing = holder.commit(lease, commitAfter(0, { activity: "resting", release: true }));
-      const [result] = await Promise.all([releasing, sender.post(sessionId, message("m"))]);
+      const releasing = holder.commit(lease, createCommit(0, { activity: "resting", release: true }));
+      const [result] = await Promise.all([releasing, sender.post(sessionId, createMessage("m"))]);
       outcomes.add(result.type);
       const isDue = (await sender.due(Date.now(), 1_000)).includes(sessionId);
       // Either the holder is told that there is something left, or somebody else is.
@@ -199,7 +199,7 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
     "four workers claim each session about once, read it as often, and refuse none",
     verifies("DIST-2#death"),
     async () => {
-      const url = await newDatabase(server());
+      const url = await createDatabase(server());
       const reports: WorkerReport[] = [];
       const counts = { claim: 0, load: 0, inbox: 0 };
       const stores = await Promise.all(
@@ -209,7 +209,7 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
         const model = createScriptedModel(({ messages }) =>
           messages.at(-1)?.role === "user" ? { calls: [{ name: "echo", input: {} }] } : { text: "Done." },
         );
-        const agents = [createAgent({ name: "agent", model, tools: [createEcho().tool], store })];
+        const agents = [createAgent({ name: "agent", model, tools: [createEchoTool().tool], store })];
         return createWorker({ store, agents, concurrency: 10, onReport: (report) => reports.push(report) });
       });
       const sender = await openPostgresStore({ url });
@@ -217,7 +217,7 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
       const ids = Array.from({ length: 60 }, (_, index) => `s${index}`);
       const working = workers.map((worker) => worker.run());
       await Promise.all(ids.map((id) => client.session(id).send("Go", { agent: "agent" })));
-      await until(
+      await waitUntil(
         async () => (await sender.list({ status: ["completed"] })).length === ids.length,
         "some are not done",
       );
@@ -266,12 +266,12 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
 });
 
 describe.runIf(hasPostgres)("a server that is killed", verifies("DIST-1#kills"), () => {
-  const server = serverForTests();
+  const server = usePostgres();
 
   test.each(["whole", "postmaster"] as const)(
     "and started again in the middle of runs is waited for, and nothing is lost: %s",
     async (what) => {
-      const world = await createWorld(await newDatabase(server()));
+      const world = await createWorld(await createDatabase(server()));
       const worker = await world.start({ script, busyMs: 30_000 });
       const results: Promise<unknown>[] = [];
       for (const [index, point] of ["tool", "model 1", "model 2"].entries()) {
@@ -289,7 +289,7 @@ describe.runIf(hasPostgres)("a server that is killed", verifies("DIST-1#kills"),
   );
 
   test("for longer than the lease: the holder goes on with what it held, if nobody was quicker", async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const world = await createWorld(url);
     const database = url.split("/").at(-1) ?? "";
     const worker = await world.start({ script, busyMs: 60_000, leaseMs: 1_000 });
@@ -300,7 +300,7 @@ describe.runIf(hasPostgres)("a server that is killed", verifies("DIST-1#kills"),
     const { until: end } = held as { readonly until: number };
     await server().kill();
     // The server's clock is that of this machine. A renewal that was under way may have moved the end by a lease.
-    await until(async () => Date.now() > end + 1_000, "the lease has not run out");
+    await waitUntil(async () => Date.now() > end + 1_000, "the lease has not run out");
     await worker.call("open", "s tool");
     await server().restart();
     expect(await result).toMatchObject(completed);
@@ -310,7 +310,7 @@ describe.runIf(hasPostgres)("a server that is killed", verifies("DIST-1#kills"),
   });
 
   test("for longer than the patience interrupts runs, which are due then", async () => {
-    const world = await createWorld(await newDatabase(server()));
+    const world = await createWorld(await createDatabase(server()));
     const worker = await world.start({ script, busyMs: 100, leaseMs: 2_000 });
     await worker.call("hold", "s tool");
     const result = worker.call("run", "Go", { sessionId: "s" });
@@ -320,14 +320,14 @@ describe.runIf(hasPostgres)("a server that is killed", verifies("DIST-1#kills"),
     expect(await result).toMatchObject({ status: "interrupted", resumable: true });
     await server().restart();
     const heir = await world.start({ script });
-    await until(async () => (await world.store.due(Date.now(), 1)).length === 1, "the session is not due");
+    await waitUntil(async () => (await world.store.due(Date.now(), 1)).length === 1, "the session is not due");
     await heir.call("work");
     expect(await heir.call("result", "s")).toMatchObject({ status: "completed" });
     await checkAll(world, 1);
   });
 
   test("a statement that takes too long is sent again, and gives busy when the patience ends", async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     const database = url.split("/").at(-1) ?? "";
     await server().run(`ALTER DATABASE ${database} SET statement_timeout = '1s'`);
     await migrate({ url });
@@ -342,12 +342,12 @@ describe.runIf(hasPostgres)("a server that is killed", verifies("DIST-1#kills"),
       "SET statement_timeout = 0; BEGIN; SELECT 1 FROM pawl.sessions FOR UPDATE; SELECT pg_sleep(3); COMMIT",
       database,
     );
-    await until(async () => {
+    await waitUntil(async () => {
       const locks = "SELECT 1 FROM pg_locks WHERE mode = 'RowShareLock' AND relation = 'pawl.sessions'::regclass";
       return (await server().run(locks, database)).length > 0;
     }, "the row is not locked");
-    expect(await hasty.commit(lease, commitAfter(0))).toEqual({ type: "busy" });
-    expect(await patient.commit(lease, commitAfter(0))).toEqual({ type: "ok", seq: 1 });
+    expect(await hasty.commit(lease, createCommit(0))).toEqual({ type: "busy" });
+    expect(await patient.commit(lease, createCommit(0))).toEqual({ type: "ok", seq: 1 });
     await blocked;
     expect(await patient.read("s")).toHaveLength(1);
   });

@@ -6,18 +6,18 @@ import { expect, test } from "vitest";
 import { createAgent } from "../../src/index.js";
 import { grantsFor, migrate, openPostgresStore } from "../../src/stores/postgres/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
-import { exported } from "../transfer/transfer.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
+import { exportToText } from "../transfer/transfer.js";
 import { verifies } from "../verifies.js";
 
-const server = serverForTests();
+const server = usePostgres();
 const secret = "hunter2-in-a-row";
 
 test.runIf(hasPostgres)(
   "no row has the text any more, for a role that may neither update nor vacuum the tables of the log",
   verifies("SEC-14", "SEC-19"),
   async () => {
-    const url = await newDatabase(server());
+    const url = await createDatabase(server());
     await migrate({ url });
     const owner = new Pool({ connectionString: url });
     await owner.query("CREATE ROLE redactor LOGIN");
@@ -32,7 +32,7 @@ test.runIf(hasPostgres)(
     const session = agent.session("s");
     const { seq } = await session.state();
     expect(await session.redact({ text: secret, by: "Ada" })).toMatchObject({ seq: seq + 1 });
-    expect(await exported(store)).not.toContain("hunter2");
+    expect(await exportToText(store)).not.toContain("hunter2");
     for (const table of ["sessions", "commits", "messages"]) {
       const { rows } = await owner.query(`SELECT t::text AS row FROM pawl.${table} t`);
       expect(JSON.stringify(rows)).not.toContain("hunter2");

@@ -6,22 +6,22 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent } from "../../src/index.js";
 import { openPostgresStore } from "../../src/stores/postgres/index.js";
-import { claim, commitAfter, message } from "../../src/testing/conformance/bench.js";
+import { claim, createCommit, createMessage } from "../../src/testing/conformance/bench.js";
 import { checkSession, createScriptedModel } from "../../src/testing/index.js";
-import { until } from "../processes/rig.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
+import { waitUntil } from "../processes/rig.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 const leaseMs = 3_600_000;
 
 describe.runIf(hasPostgres)("a row that somebody else has locked", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   test(
     "is waited for no longer than the lock's time limit, and asked for again",
     verifies("DIST-2#outcome"),
     async () => {
-      const url = await newDatabase(server());
+      const url = await createDatabase(server());
       const database = url.split("/").at(-1) ?? "";
       const [patient, hasty] = [
         await openPostgresStore({ url, busyMs: 60_000 }),
@@ -37,15 +37,15 @@ describe.runIf(hasPostgres)("a row that somebody else has locked", () => {
         "BEGIN; SELECT 1 FROM pawl.sessions FOR UPDATE; SELECT pg_sleep(5); COMMIT",
         database,
       );
-      await until(async () => {
+      await waitUntil(async () => {
         const locks = "SELECT 1 FROM pg_locks WHERE mode = 'RowShareLock' AND relation = 'pawl.sessions'::regclass";
         return (await server().run(locks, database)).length > 0;
       }, "the row is not locked");
       const [late, posted, refused] = await Promise.all([
-        patient.commit(lease, commitAfter(0)),
-        patient.post("s", message("m")),
-        hasty.commit(lease, commitAfter(0)),
-        expect(hasty.post("s", message("n"))).rejects.toMatchObject({
+        patient.commit(lease, createCommit(0)),
+        patient.post("s", createMessage("m")),
+        hasty.commit(lease, createCommit(0)),
+        expect(hasty.post("s", createMessage("n"))).rejects.toMatchObject({
           code: "store_failed",
           message: expect.stringMatching(/busy.*lock timeout/),
         }),
@@ -59,7 +59,7 @@ describe.runIf(hasPostgres)("a row that somebody else has locked", () => {
 });
 
 describe.runIf(hasPostgres)("a full disk", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   /**
    * The file of a table that has no rows yet becomes `/dev/full`, so that the system refuses to make it longer: as at the end of a disk.
@@ -86,7 +86,7 @@ describe.runIf(hasPostgres)("a full disk", () => {
     "fails commits with a word of it, and what was interrupted goes on when there is room",
     verifies("STOR-4"),
     async () => {
-      const url = await newDatabase(server());
+      const url = await createDatabase(server());
       const database = url.split("/").at(-1) ?? "";
       const store = await openPostgresStore({ url });
       onTestFinished(() => store.close());
@@ -101,13 +101,13 @@ describe.runIf(hasPostgres)("a full disk", () => {
         error: { message: expect.stringMatching(/disk.*is full/) },
       });
       const lease = await claim(store, "t", { leaseMs });
-      await expect(store.commit(lease, commitAfter(0))).rejects.toMatchObject({
+      await expect(store.commit(lease, createCommit(0))).rejects.toMatchObject({
         code: "store_failed",
         message: expect.stringMatching(/disk.*is full.*Free some space/),
       });
       expect(await store.read("t")).toEqual([]);
       await free();
-      expect(await store.commit(lease, commitAfter(0))).toEqual({ type: "ok", seq: 1 });
+      expect(await store.commit(lease, createCommit(0))).toEqual({ type: "ok", seq: 1 });
       expect(await agent.run("Go", { sessionId: "s", runId: "r" })).toMatchObject({ status: "completed" });
       await checkSession(store, "s");
     },

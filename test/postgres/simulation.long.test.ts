@@ -8,8 +8,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { PostgresQuery } from "../../src/stores/postgres/index.js";
 import { prepareSimulatedPostgres } from "../simulation/postgres.js";
 import { simulate } from "../simulation/simulate.js";
-import { checkTool } from "../support/check-tools.js";
-import { hasPostgres, serverForTests } from "../support/postgres.js";
+import { resolveCheckTool } from "../support/check-tools.js";
+import { hasPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
@@ -30,14 +30,14 @@ async function simulateAll(pool: PostgresQuery): Promise<void> {
 const options = { ...verifies("DIST-1#simulation"), timeout: 600_000 };
 
 test("no invariant is broken in PGlite", options, async () => {
-  const { PGlite } = await import(checkTool("@electric-sql/pglite/dist/index.js"));
+  const { PGlite } = await import(resolveCheckTool("@electric-sql/pglite/dist/index.js"));
   const pglite = new PGlite();
   onTestFinished(() => pglite.close());
   await simulateAll(pglite);
 });
 
 describe.runIf(hasPostgres)("over a server", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
 
   test("no invariant is broken", options, async () => {
     const pool = new pg.Pool({ connectionString: server().url, max: 4 });

@@ -4,10 +4,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createClient } from "../../src/index.js";
 import { openPostgresStore } from "../../src/stores/postgres/index.js";
-import { bob, claim, commitAfter } from "../../src/testing/conformance/bench.js";
+import { bob, claim, createCommit } from "../../src/testing/conformance/bench.js";
 import { checkSession, createScriptedModel } from "../../src/testing/index.js";
-import { eventsOf, until } from "../processes/rig.js";
-import { createGate } from "../support/agents.js";
+import { filterEvents, waitUntil } from "../processes/rig.js";
+import { createGateTool } from "../support/agents.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { hasPostgres, startPostgres, startReplica } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
@@ -48,8 +48,8 @@ describe.runIf(hasPostgres)("a standby that is promoted", () => {
     await primary.run("ALTER SYSTEM SET synchronous_standby_names = 'replica'");
     await primary.run("SELECT pg_reload_conf()");
     const isSynchronous = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'";
-    await until(async () => (await primary.run(isSynchronous)).length === 1, "there is no synchronous standby");
-    const gate = createGate();
+    await waitUntil(async () => (await primary.run(isSynchronous)).length === 1, "there is no synchronous standby");
+    const gate = createGateTool();
     const model = createScriptedModel(({ sessionId, messages }) =>
       sessionId === "s" && messages.length === 1 ? { calls: [{ name: "gate" }] } : { text: "Done." },
     );
@@ -74,8 +74,8 @@ describe.runIf(hasPostgres)("a standby that is promoted", () => {
     async () => {
       const { primary, standby, store, failOver } = await pair();
       const keys: string[] = [];
-      const first = createGate("first");
-      const last = createGate("last");
+      const first = createGateTool("first");
+      const last = createGateTool("last");
       const look = {
         ...first.tool,
         name: "look",
@@ -111,7 +111,7 @@ describe.runIf(hasPostgres)("a standby that is promoted", () => {
       const result = await newAgent().session("s").resume();
       expect(result).toMatchObject({ status: "completed", text: "Done." });
       expect(new Set(keys).size).toBe(1);
-      expect(eventsOf(await store.read("s"), "restarted")).toHaveLength(1);
+      expect(filterEvents(await store.read("s"), "restarted")).toHaveLength(1);
       await checkSession(store, "s");
       expect(await store.verify()).toEqual([]);
     },
@@ -125,15 +125,15 @@ describe.runIf(hasPostgres)("a standby that is promoted", () => {
     // PostgreSQL logs a sequence 32 numbers ahead: more claims than that are lost, and their epochs given again.
     for (let number = 0; number < 40; number += 1) await claim(store, `lost ${number}`, { leaseMs });
     const lease = await claim(store, "s", { leaseMs });
-    expect(await store.commit(lease, commitAfter(0))).toEqual({ type: "ok", seq: 1 });
+    expect(await store.commit(lease, createCommit(0))).toEqual({ type: "ok", seq: 1 });
     await failOver();
     let other = await claim(store, "s", { holder: bob, leaseMs });
     for (; other.epoch < lease.epoch; other = await claim(store, "s", { holder: bob, leaseMs }))
       await store.release(other);
     expect(other.epoch).toBe(lease.epoch);
-    expect(await store.commit(lease, commitAfter(0))).toEqual({ type: "fenced" });
+    expect(await store.commit(lease, createCommit(0))).toEqual({ type: "fenced" });
     expect(await store.renew([lease], Date.now(), leaseMs)).toEqual(["s"]);
-    expect(await store.commit(other, commitAfter(0))).toEqual({ type: "ok", seq: 1 });
+    expect(await store.commit(other, createCommit(0))).toEqual({ type: "ok", seq: 1 });
   });
 });
 
@@ -143,7 +143,7 @@ type Server = Awaited<ReturnType<typeof startPostgres>>;
 async function caughtUp(primary: Server, standby: Server): Promise<void> {
   const [row] = await primary.run("SELECT pg_current_wal_lsn()::text AS lsn");
   const reached = `SELECT 1 WHERE pg_last_wal_replay_lsn() >= '${row?.lsn}'`;
-  await until(async () => (await standby.run(reached)).length === 1, "the standby does not follow");
+  await waitUntil(async () => (await standby.run(reached)).length === 1, "the standby does not follow");
 }
 
 /** It hears nothing of the first server from now on. */
@@ -151,5 +151,5 @@ async function cutOff(standby: Server): Promise<void> {
   await standby.run("ALTER SYSTEM SET primary_conninfo = ''");
   await standby.run("SELECT pg_reload_conf()");
   const receiver = "SELECT 1 FROM pg_stat_wal_receiver";
-  await until(async () => (await standby.run(receiver)).length === 0, "the standby still follows");
+  await waitUntil(async () => (await standby.run(receiver)).length === 0, "the standby still follows");
 }

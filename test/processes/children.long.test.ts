@@ -2,16 +2,24 @@
  * An agent as a tool, with real processes: parent and child are sessions of their own, and die in any order.
  */
 import { describe, expect, test } from "vitest";
-import { childIdOf } from "../../src/runtime/effects/children.js";
+import { deriveChildId } from "../../src/runtime/effects/children.js";
 import { verifies } from "../verifies.js";
-import { createWorld, eventsOf, type Process, type ProcessOptions, sideBySide, until, type World } from "./rig.js";
+import {
+  createWorld,
+  filterEvents,
+  forEachConcurrently,
+  type Process,
+  type ProcessOptions,
+  type World,
+  waitUntil,
+} from "./rig.js";
 
 const family: ProcessOptions = {
   script: [{ calls: [{ name: "helper", input: { task: "Help." } }] }, { text: "Done." }],
   childScript: [{ calls: [{ name: "work" }] }, { text: "Helped." }],
   recover: "rerun",
 };
-const child = childIdOf("p", "r/1/1");
+const child = deriveChildId("p", "r/1/1");
 const completed = { status: "completed", text: "Done.", runId: "r" };
 
 async function begin(options: ProcessOptions, point: string): Promise<{ world: World; first: Process }> {
@@ -27,10 +35,10 @@ async function checkFamily(world: World): Promise<void> {
   for (const sessionId of ["p", child]) {
     const log = await world.log(sessionId);
     expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
-    expect(eventsOf(log, "run_finished")).toHaveLength(1);
-    expect(eventsOf(log, "tool_finished")).toHaveLength(1);
+    expect(filterEvents(log, "run_finished")).toHaveLength(1);
+    expect(filterEvents(log, "tool_finished")).toHaveLength(1);
   }
-  expect(eventsOf(await world.log("p"), "tool_finished")).toMatchObject([
+  expect(filterEvents(await world.log("p"), "tool_finished")).toMatchObject([
     { callKey: "r/1/1", outcome: "ok", output: { text: "Helped." } },
   ]);
   expect((await world.store.list()).map(({ sessionId }) => sessionId).sort()).toEqual(["p", child].sort());
@@ -55,7 +63,7 @@ describe("parent and child", verifies("TOOL-11"), () => {
     timeout: 300_000,
   }, async () => {
     const reached: string[] = [];
-    await sideBySide(points, 2, async (point) => {
+    await forEachConcurrently(points, 2, async (point) => {
       const { world, first } = await begin(family, point);
       await first.kill();
       const worker = await world.start(family);
@@ -63,7 +71,7 @@ describe("parent and child", verifies("TOOL-11"), () => {
       expect(await worker.call("result", "p"), point).toMatchObject(completed);
       await checkFamily(world);
       // The same call asks the same child: nothing was asked twice.
-      expect(eventsOf(await world.log(child), "run_started"), point).toHaveLength(1);
+      expect(filterEvents(await world.log(child), "run_started"), point).toHaveLength(1);
       expect(new Set(world.effects().map((line) => line.split(" ")[0])).size, point).toBe(1);
       reached.push(point);
     });
@@ -83,7 +91,7 @@ describe("parent and child", verifies("TOOL-11"), () => {
       ...[2, 3, 4].map((number) => `p @ ${number}`),
     ];
     const moments = commits.flatMap((commit) => [commit.replace("@", "before"), commit.replace("@", "after")]);
-    await sideBySide(moments, 2, async (point) => {
+    await forEachConcurrently(moments, 2, async (point) => {
       const { world, first } = await begin(asking, point);
       await first.kill();
       const second = await world.start(asking);
@@ -99,7 +107,7 @@ describe("parent and child", verifies("TOOL-11"), () => {
       expect(await third.call("answer", "p", approval?.callKey, { type: "approve" }), point).toBe("first");
       expect(await third.call("run", "Go", { sessionId: "p", runId: "r" }), point).toMatchObject(completed);
       await checkFamily(world);
-      const told = eventsOf(await world.log("p"), "child_waiting");
+      const told = filterEvents(await world.log("p"), "child_waiting");
       expect(told[0], point).toMatchObject({ childId: child, askedAt: expect.any(Number) });
       await third.kill();
     });
@@ -152,8 +160,11 @@ describe("parent and child", verifies("TOOL-11"), () => {
     const other = await world.start(family);
     await other.call("abort", "p", { by: "a person elsewhere" });
     expect(await first.call("run", "Go", { sessionId: "p", runId: "r" })).toMatchObject({ status: "aborted" });
-    await until(async () => (await world.store.load(child))?.state.status === "aborted", "the child was not aborted");
-    expect(eventsOf(await world.log(child), "tool_finished")).toMatchObject([
+    await waitUntil(
+      async () => (await world.store.load(child))?.state.status === "aborted",
+      "the child was not aborted",
+    );
+    expect(filterEvents(await world.log(child), "tool_finished")).toMatchObject([
       { callKey: expect.stringMatching(/.1.1$/) },
     ]);
   });
@@ -173,7 +184,7 @@ describe("parent and child", verifies("TOOL-11"), () => {
   });
 
   test("the child's id is a hash with the parent's as its key", async () => {
-    expect(childIdOf("p", "r/1/1")).toMatch(/^[0-9a-f]{32}$/);
-    expect(new Set([child, childIdOf("q", "r/1/1"), childIdOf("p", "r/1/2")]).size).toBe(3);
+    expect(deriveChildId("p", "r/1/1")).toMatch(/^[0-9a-f]{32}$/);
+    expect(new Set([child, deriveChildId("q", "r/1/1"), deriveChildId("p", "r/1/2")]).size).toBe(3);
   });
 });

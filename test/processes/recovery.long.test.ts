@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createWorld, eventsOf, type Process, type ProcessOptions, type World } from "./rig.js";
+import { createWorld, filterEvents, type Process, type ProcessOptions, type World } from "./rig.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
 
@@ -21,7 +21,7 @@ async function killInTool(options: Omit<ProcessOptions, "script">): Promise<{ wo
 }
 
 async function resultsOf(world: World) {
-  return eventsOf(await world.log("s"), "tool_finished").map(({ outcome, output }) => ({
+  return filterEvents(await world.log("s"), "tool_finished").map(({ outcome, output }) => ({
     outcome,
     text: output?.type === "text" ? output.text : undefined,
   }));
@@ -53,7 +53,7 @@ describe("after kill -9 in a tool call", verifies("REC-4"), () => {
       [{ status: "not_started" }, [{ outcome: "ok", text: "worked in attempt 2" }], ["r/1/1 1", "r/1/1 2"]],
     ] as const) {
       const { world, heir } = await killInTool({ recover: "reconcile" });
-      world.state(found);
+      world.writeReconciled(found);
       expect(await heir.call("resume", "s")).toMatchObject(completed);
       expect(heir.reconciled).toEqual(["r/1/1"]);
       expect(await resultsOf(world)).toEqual(results);
@@ -63,7 +63,7 @@ describe("after kill -9 in a tool call", verifies("REC-4"), () => {
 
   test("reconcile that is killed itself is asked again", async () => {
     const { world, heir } = await killInTool({ recover: "reconcile" });
-    world.state({ status: "finished", output: "it is booked" });
+    world.writeReconciled({ status: "finished", output: "it is booked" });
     // Its third commit would hold what was found.
     await heir.call("hold", "s before 2");
     void heir.call("resume", "s");
@@ -102,13 +102,13 @@ describe("after kill -9 in a tool call", verifies("REC-4"), () => {
       expect(await person.call("run", "Go", { sessionId: "s", runId: "r" })).toMatchObject(completed);
       expect(await resultsOf(world)).toMatchObject(results);
       expect(world.effects()).toHaveLength(effects);
-      expect(eventsOf(await world.log("s"), "answered")).toMatchObject([{ by: "anna", callKey: "r/1/1" }]);
+      expect(filterEvents(await world.log("s"), "answered")).toMatchObject([{ by: "anna", callKey: "r/1/1" }]);
     },
   );
 
   test("reconcile that does not know asks a person", async () => {
     const { world, heir } = await killInTool({ recover: "reconcile" });
-    world.state({ status: "unknown" });
+    world.writeReconciled({ status: "unknown" });
     expect(await heir.call("resume", "s")).toMatchObject({
       status: "awaiting_human",
       approvals: [{ why: "recovery" }],

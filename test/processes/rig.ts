@@ -37,7 +37,7 @@ export type ProcessOptions = {
   readonly busyMs?: number;
 };
 
-export type Asked = {
+export type ModelRequestReport = {
   readonly asked: string;
   readonly sessionId: string;
   readonly index: number;
@@ -50,7 +50,7 @@ export type Process = {
   /** Resolves when the process has reached a point, now or before. */
   readonly reached: (point: string) => Promise<void>;
   /** What its models were asked. */
-  readonly asked: readonly Asked[];
+  readonly asked: readonly ModelRequestReport[];
   readonly reconciled: readonly string[];
   /** Stops it where it holds no lock on the file: one that is stopped in a transaction keeps everybody else out. */
   readonly stop: () => Promise<void>;
@@ -65,7 +65,7 @@ export type World = {
   /** What the tool `work` did: the key of the call and the attempt, in order. */
   readonly effects: () => readonly string[];
   /** What `reconcile` finds. */
-  readonly state: (found: Reconciled) => void;
+  readonly writeReconciled: (found: Reconciled) => void;
 };
 
 /** @param url a PostgreSQL database; a SQLite file of its own if left out */
@@ -75,7 +75,7 @@ export async function createWorld(url?: string): Promise<World> {
   const store = url === undefined ? await openSqliteStore({ path }) : await openPostgresStore({ url });
   const children: ChildProcess[] = [];
   onTestFinished(async () => {
-    await Promise.all(children.map(end));
+    await Promise.all(children.map(killChild));
     await store.close();
     rmSync(folder, { recursive: true });
   });
@@ -84,34 +84,34 @@ export async function createWorld(url?: string): Promise<World> {
     async start({ name = "agent", leaseMs = 30_000, ...options }) {
       const child = fork(program, [JSON.stringify({ path, url, folder, name, leaseMs, ...options })]);
       children.push(child);
-      const driven = drive(child, async () => url !== undefined || (await isWritable(path)));
-      await driven.reached("start");
-      return driven;
+      const agentProcess = createProcess(child, async () => url !== undefined || (await isWritable(path)));
+      await agentProcess.reached("start");
+      return agentProcess;
     },
     log: (sessionId) => store.read(sessionId),
     effects() {
       const file = join(folder, "effects");
       return existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
     },
-    state: (found) => writeFileSync(join(folder, "statement"), JSON.stringify(found)),
+    writeReconciled: (found) => writeFileSync(join(folder, "statement"), JSON.stringify(found)),
   };
 }
 
 type Report =
   | { readonly reached: string }
   | { readonly reconciled: string }
-  | Asked
+  | ModelRequestReport
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: { readonly code: string | null; readonly message: string } };
 
-function drive(child: ChildProcess, isFileFree: () => Promise<boolean>): Process {
-  const points = new Set<string>();
-  const asked: Asked[] = [];
+function createProcess(child: ChildProcess, canWriteFile: () => Promise<boolean>): Process {
+  const reachedPoints = new Set<string>();
+  const asked: ModelRequestReport[] = [];
   const reconciled: string[] = [];
   const replies = new Map<number, (reply: Extract<Report, { id: number }>) => void>();
   let calls = 0;
   child.on("message", (report: Report) => {
-    if ("reached" in report) points.add(report.reached);
+    if ("reached" in report) reachedPoints.add(report.reached);
     else if ("reconciled" in report) reconciled.push(report.reconciled);
     else if ("asked" in report) asked.push(report);
     else replies.get(report.id)?.(report);
@@ -136,23 +136,23 @@ function drive(child: ChildProcess, isFileFree: () => Promise<boolean>): Process
     call,
     asked,
     reconciled,
-    reached: (point) => until(() => points.has(point), `${point} was not reached`),
+    reached: (point) => waitUntil(() => reachedPoints.has(point), `${point} was not reached`),
     async stop() {
       for (;;) {
         child.kill("SIGSTOP");
-        await until(() => stateOf(child).startsWith("T"), "it was not stopped");
-        if (await isFileFree()) return;
+        await waitUntil(() => readProcessState(child).startsWith("T"), "it was not stopped");
+        if (await canWriteFile()) return;
         child.kill("SIGCONT");
         // It may not get a turn between two signals that follow each other.
-        await until(isFileFree, "its transaction did not end");
+        await waitUntil(canWriteFile, "its transaction did not end");
       }
     },
     wake: () => void child.kill("SIGCONT"),
-    kill: () => end(child),
+    kill: () => killChild(child),
   };
 }
 
-async function end(child: ChildProcess): Promise<void> {
+async function killChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");
   child.kill("SIGKILL");
@@ -174,19 +174,19 @@ async function isWritable(path: string): Promise<boolean> {
   }
 }
 
-function stateOf({ pid }: ChildProcess): string {
+function readProcessState({ pid }: ChildProcess): string {
   return execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" }).trim();
 }
 
 /** Looks again and again until something holds; the test's own time limit ends it. */
-export async function until(holds: () => boolean | Promise<boolean>, otherwise: string): Promise<void> {
-  for (let turn = 0; !(await holds()); turn += 1) {
-    if (turn > 5_000) throw new Error(otherwise);
+export async function waitUntil(condition: () => boolean | Promise<boolean>, failureMessage: string): Promise<void> {
+  for (let attempt = 0; !(await condition()); attempt += 1) {
+    if (attempt > 5_000) throw new Error(failureMessage);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
-export function eventsOf<Type extends Event["type"]>(
+export function filterEvents<Type extends Event["type"]>(
   log: readonly Entry[],
   type: Type,
 ): readonly Extract<Event, { type: Type }>[] {
@@ -194,14 +194,14 @@ export function eventsOf<Type extends Event["type"]>(
 }
 
 /** Does the work of each, so many at a time. */
-export async function sideBySide<In>(
-  all: readonly In[],
-  atOnce: number,
-  work: (one: In) => Promise<void>,
+export async function forEachConcurrently<In>(
+  items: readonly In[],
+  concurrency: number,
+  work: (item: In) => Promise<void>,
 ): Promise<void> {
-  const waiting = [...all];
-  const next = async () => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one);
+  const queue = [...items];
+  const runNext = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
   };
-  await Promise.all(Array.from({ length: atOnce }, next));
+  await Promise.all(Array.from({ length: concurrency }, runNext));
 }

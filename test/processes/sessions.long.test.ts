@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { createWorld, eventsOf, type Process, until, type World } from "./rig.js";
+import { createWorld, filterEvents, type Process, type World, waitUntil } from "./rig.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "First." }, { text: "Second." }, { text: "Third." }];
 
@@ -42,11 +42,11 @@ describe("a session that another process holds", verifies("LOOP-8#between-proces
   test("takes a steer before its next model call, and drops no call for it", async () => {
     const { world, holder, other, result } = await held();
     await other.call("steer", "s", "Be quick.");
-    await until(async () => eventsOf(await world.log("s"), "steered").length > 0, "the holder did not hear it");
+    await waitUntil(async () => filterEvents(await world.log("s"), "steered").length > 0, "the holder did not hear it");
     await holder.call("open", "s tool");
     expect(await result).toMatchObject({ status: "completed" });
     expect(holder.asked.map(({ asked }) => asked)).toEqual(["One", "Be quick."]);
-    expect(eventsOf(await world.log("s"), "tool_finished")).toMatchObject([{ outcome: "ok" }]);
+    expect(filterEvents(await world.log("s"), "tool_finished")).toMatchObject([{ outcome: "ok" }]);
   });
 
   test("is kept from ending by a steer that comes in its last model call", async () => {
@@ -132,9 +132,9 @@ describe("what is said to a session that another process holds", verifies("STOR-
     await others[0]?.call("abort", "s");
     expect(await result).toMatchObject({ status: "aborted" });
     const log = await world.log("s");
-    expect(eventsOf(log, "run_queued")).toHaveLength(1);
-    expect(eventsOf(log, "answered")).toHaveLength(1);
-    expect(eventsOf(log, "abort_requested")).toHaveLength(1);
+    expect(filterEvents(log, "run_queued")).toHaveLength(1);
+    expect(filterEvents(log, "answered")).toHaveLength(1);
+    expect(filterEvents(log, "abort_requested")).toHaveLength(1);
     expect(await world.store.inbox("s")).toEqual([]);
   });
 
@@ -151,7 +151,7 @@ describe("what is said to a session that another process holds", verifies("STOR-
     expect(await worker.call("due")).toEqual([]);
     expect(await world.store.inbox("s")).toEqual([]);
     expect(await runsOf(world)).toEqual(["run_started one", "run_finished one", "run_started two", "run_finished two"]);
-    expect(eventsOf(await world.log("s"), "steered")).toHaveLength(1);
+    expect(filterEvents(await world.log("s"), "steered")).toHaveLength(1);
   });
 
   test("makes a session due that waits for a person, days after its process ended", async () => {

@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import type { RunResult } from "../../src/index.js";
 import { verifies } from "../verifies.js";
-import { createWorld, eventsOf, type Process, until, type World } from "./rig.js";
+import { createWorld, filterEvents, type Process, type World, waitUntil } from "./rig.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
 const short = { script, leaseMs: 400 };
@@ -21,9 +21,9 @@ async function runUpTo(process: Process, sessionId: string, point: string): Prom
 /** What must hold of a log, whoever wrote it. */
 function checkLog(log: Awaited<ReturnType<World["log"]>>): void {
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
-  expect(eventsOf(log, "run_finished")).toHaveLength(1);
-  expect(eventsOf(log, "tool_finished")).toHaveLength(1);
-  expect(eventsOf(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1, 2]);
+  expect(filterEvents(log, "run_finished")).toHaveLength(1);
+  expect(filterEvents(log, "tool_finished")).toHaveLength(1);
+  expect(filterEvents(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1, 2]);
 }
 
 const commits = [1, 2, 3, 4];
@@ -69,7 +69,7 @@ describe("of three processes on one file, one is stopped past its lease and woke
     expect(await result).toMatchObject({ status: "interrupted", reason: "lease_lost" });
     const log = await world.log("s");
     checkLog(log);
-    expect(eventsOf(log, "steered")).toHaveLength(1);
+    expect(filterEvents(log, "steered")).toHaveLength(1);
     // It can attach to what the other did, and talk to the session again.
     expect(await sleeper.call("run", "Go", { sessionId: "s", runId: "run s" })).toMatchObject({ status: "completed" });
     expect(await sleeper.call("run", "More", { sessionId: "s" })).toMatchObject({ status: "completed" });
@@ -79,7 +79,7 @@ describe("of three processes on one file, one is stopped past its lease and woke
 describe("a machine that sleeps", () => {
   /** The store says that the session is due: its lease has passed. */
   const untilDue = (world: World) =>
-    until(async () => (await world.store.due(Date.now(), 10)).includes("s"), "the lease did not pass");
+    waitUntil(async () => (await world.store.due(Date.now(), 10)).includes("s"), "the lease did not pass");
 
   test("carries on with what it held when it wakes", verifies("REC-1", "REC-9"), async () => {
     const world = await createWorld();
@@ -92,7 +92,7 @@ describe("a machine that sleeps", () => {
     expect(await result).toMatchObject({ status: "completed", text: "Done." });
     const log = await world.log("s");
     checkLog(log);
-    expect(eventsOf(log, "restarted")).toEqual([]);
+    expect(filterEvents(log, "restarted")).toEqual([]);
     expect(world.effects()).toEqual(["run s/1/1 1"]);
   });
 
@@ -123,7 +123,7 @@ describe("a machine that sleeps", () => {
       // Who woke first went on with it: the holder, or another, and then the holder wrote nothing more.
       const log = await world.log("s");
       const own = await result;
-      const isTaken = eventsOf(log, "restarted").length > 0;
+      const isTaken = filterEvents(log, "restarted").length > 0;
       expect(own.status).toBe(isTaken ? "interrupted" : "completed");
       checkLog(log);
       expect(world.effects()).toEqual(["run s/1/1 1"]);

@@ -34,18 +34,18 @@ export type AcpClient = {
   readonly prompt: (sessionId: string, text: string) => Promise<{ readonly stopReason: string }>;
   /** All updates so far, of all sessions. */
   readonly updates: readonly SessionUpdate[];
-  readonly asked: readonly RequestPermissionRequest[];
+  readonly permissionRequests: readonly RequestPermissionRequest[];
   /** Resolves when an update fits. */
-  readonly saw: (fits: (update: SessionUpdate) => boolean) => Promise<void>;
+  readonly waitForUpdate: (isMatch: (update: SessionUpdate) => boolean) => Promise<void>;
 };
 
 export async function connectClient(stream: Stream, person: Person = {}): Promise<AcpClient> {
   const updates: SessionUpdate[] = [];
-  const asked: RequestPermissionRequest[] = [];
+  const permissionRequests: RequestPermissionRequest[] = [];
   const listeners = new Set<() => void>();
   const connection = client({ name: "test" })
     .onRequest("session/request_permission", async ({ params, signal }): Promise<RequestPermissionResponse> => {
-      asked.push(params);
+      permissionRequests.push(params);
       const chosen = (await person.answer?.(params, signal)) ?? null;
       return { outcome: chosen === null ? { outcome: "cancelled" } : { outcome: "selected", optionId: chosen } };
     })
@@ -59,40 +59,41 @@ export async function connectClient(stream: Stream, person: Person = {}): Promis
   const clientCapabilities = person.capabilities ?? {};
   await agent.request("initialize", { protocolVersion: 1, clientCapabilities });
   // The client calls the handlers of what came before an answer only some microtasks later.
-  const told: AcpClient["request"] = (method, params) => agent.request(method, params).finally(() => setImmediate());
-  const saw = (fits: (update: SessionUpdate) => boolean) =>
+  const requestAndFlush: AcpClient["request"] = (method, params) =>
+    agent.request(method, params).finally(() => setImmediate());
+  const waitForUpdate = (isMatch: (update: SessionUpdate) => boolean) =>
     new Promise<void>((resolve) => {
-      const look = () => {
-        if (!updates.some(fits)) return;
-        listeners.delete(look);
+      const check = () => {
+        if (!updates.some(isMatch)) return;
+        listeners.delete(check);
         resolve();
       };
-      listeners.add(look);
-      look();
+      listeners.add(check);
+      check();
     });
   return {
     connection,
-    request: told,
+    request: requestAndFlush,
     cancel: (sessionId) => agent.notify("session/cancel", { sessionId }),
-    prompt: (sessionId, text) => told("session/prompt", { sessionId, prompt: [{ type: "text", text }] }),
+    prompt: (sessionId, text) => requestAndFlush("session/prompt", { sessionId, prompt: [{ type: "text", text }] }),
     updates,
-    asked,
-    saw,
+    permissionRequests,
+    waitForUpdate,
   };
 }
 
 /** Two ends of one connection. */
-export function streamPair(): readonly [Stream, Stream] {
-  const there = new TransformStream<AnyMessage, AnyMessage>();
-  const back = new TransformStream<AnyMessage, AnyMessage>();
+export function createStreamPair(): readonly [Stream, Stream] {
+  const clientToAgent = new TransformStream<AnyMessage, AnyMessage>();
+  const agentToClient = new TransformStream<AnyMessage, AnyMessage>();
   return [
-    { readable: there.readable, writable: back.writable },
-    { readable: back.readable, writable: there.writable },
+    { readable: clientToAgent.readable, writable: agentToClient.writable },
+    { readable: agentToClient.readable, writable: clientToAgent.writable },
   ];
 }
 
 /** What was said, piece by piece. */
-export function saidIn(updates: readonly SessionUpdate[], kind: SessionUpdate["sessionUpdate"]): string {
+export function collectText(updates: readonly SessionUpdate[], kind: SessionUpdate["sessionUpdate"]): string {
   return updates
     .map((update) =>
       update.sessionUpdate === kind &&

@@ -7,10 +7,10 @@ import { type Agent, createAgent, createMemoryStore, defineTool, type Store } fr
 import { type AcpAgent, type AcpHost, serveAcp } from "../../src/protocols/acp/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson, todo } from "../../src/tools/index.js";
-import { createEcho } from "../support/agents.js";
-import { payTool } from "../support/pay-tool.js";
+import { createEchoTool } from "../support/agents.js";
+import { createPayTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
-import { connectClient, type Person, saidIn, streamPair } from "./acp-client.js";
+import { collectText, connectClient, createStreamPair, type Person } from "./acp-client.js";
 
 const cwd = "/work";
 const open = { cwd, mcpServers: [] };
@@ -19,20 +19,20 @@ type Made = { readonly agent: Agent; readonly paid: unknown[]; readonly store: S
 
 function agentOf(script: Script, store = createMemoryStore()): Made {
   const paid: unknown[] = [];
-  const pay = payTool(paid);
+  const pay = createPayTool(paid);
   const edit = defineTool({
     name: "edit_file",
     description: "Edits.",
     input: { type: "object" },
     execute: () => "Edited a.ts",
   });
-  const tools = [pay, edit, createEcho().tool, askPerson()];
+  const tools = [pay, edit, createEchoTool().tool, askPerson()];
   const agent = createAgent({ name: "pawl", root: cwd, model: createScriptedModel(script), tools, store });
   return { agent, paid, store };
 }
 
 async function editorOf({ agent, store }: Made, person: Person = {}, more: Partial<AcpAgent & AcpHost> = {}) {
-  const [here, there] = streamPair();
+  const [here, there] = createStreamPair();
   let ids = 0;
   const reports: unknown[] = [];
   const host: AcpHost = {
@@ -68,8 +68,8 @@ describe("a prompt", () => {
       stopReason: "end_turn",
       _meta: { pawl: { reason: "stop", usage: { outputTokens: 10 } } },
     });
-    expect(saidIn(editor.updates, "agent_thought_chunk")).toBe("I look.");
-    expect(saidIn(editor.updates, "agent_message_chunk")).toBe("Looking.Found it.");
+    expect(collectText(editor.updates, "agent_thought_chunk")).toBe("I look.");
+    expect(collectText(editor.updates, "agent_message_chunk")).toBe("Looking.Found it.");
     const calls = editor.updates.filter(({ sessionUpdate }) => sessionUpdate.startsWith("tool_call"));
     const diff = [{ type: "diff", path: "/work/src/a.ts", oldText: "a", newText: "b" }];
     expect(calls).toMatchObject([
@@ -176,7 +176,7 @@ describe("a prompt", () => {
     const second = editor.prompt(sessionId, "B");
     go();
     expect(await Promise.all([first, second])).toMatchObject([{ stopReason: "end_turn" }, { stopReason: "end_turn" }]);
-    expect(saidIn(editor.updates, "agent_message_chunk")).toBe("One.Two.");
+    expect(collectText(editor.updates, "agent_message_chunk")).toBe("One.Two.");
   });
 
   test("keeps secrets from the editor", async () => {
@@ -188,7 +188,7 @@ describe("a prompt", () => {
     const editor = await editorOf(agentOf([{ text: "It is tok-1", chunk: 100 }]), {}, { redaction });
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Tell.");
-    expect(saidIn(editor.updates, "agent_message_chunk")).toBe("It is …");
+    expect(collectText(editor.updates, "agent_message_chunk")).toBe("It is …");
     await editor.request("session/load", { ...open, sessionId });
     expect(JSON.stringify(editor.updates)).not.toContain("tok-1");
   });
@@ -201,7 +201,7 @@ describe("a permission", () => {
     const { sessionId } = await editor.request("session/new", open);
     expect(await editor.prompt(sessionId, "Pay.")).toMatchObject({ stopReason: "end_turn" });
     expect(made.paid).toEqual([{ cents: 5 }]);
-    expect(editor.asked).toMatchObject([
+    expect(editor.permissionRequests).toMatchObject([
       {
         sessionId,
         toolCall: { title: "pay", status: "pending", rawInput: { cents: 5 } },
@@ -222,7 +222,7 @@ describe("a permission", () => {
     expect(editor.updates).toContainEqual(
       expect.objectContaining({ sessionUpdate: "tool_call_update", status: "failed" }),
     );
-    expect(saidIn(editor.updates, "agent_message_chunk")).toBe("Then not.");
+    expect(collectText(editor.updates, "agent_message_chunk")).toBe("Then not.");
   });
 
   test("that is cancelled aborts the run", verifies("PROT-3"), async () => {
@@ -236,7 +236,7 @@ describe("a permission", () => {
   test("is given for good by the rule that the person picks among those of the host", async () => {
     const kept: string[] = [];
     const made = agentOf([pay, { text: "Paid." }]);
-    const choice = (rule: string) => ({ says: rule, keep: async () => void kept.push(rule) });
+    const choice = (rule: string) => ({ label: rule, keep: async () => void kept.push(rule) });
     const rulesFor = async ({ name }: { readonly name: string }) => ({
       choices: [choice(`${name} of 5`), choice(`${name} of anything`)],
       notes: ["Money is at stake."],
@@ -244,7 +244,7 @@ describe("a permission", () => {
     const editor = await editorOf(made, { answer: () => "always-1" }, { rulesFor });
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Pay.");
-    expect(editor.asked[0]).toMatchObject({
+    expect(editor.permissionRequests[0]).toMatchObject({
       options: [
         { kind: "allow_once" },
         { kind: "reject_once" },
@@ -252,7 +252,7 @@ describe("a permission", () => {
         { kind: "allow_always", name: "Always allow pay of anything" },
       ],
     });
-    expect(JSON.stringify(editor.asked[0]?.toolCall)).toContain("Money is at stake.");
+    expect(JSON.stringify(editor.permissionRequests[0]?.toolCall)).toContain("Money is at stake.");
     expect(kept).toEqual(["pay of 5"]);
     expect(made.paid).toEqual([{ cents: 5 }]);
   });
@@ -286,7 +286,7 @@ describe("a permission", () => {
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Pay.");
     expect(made.paid).toEqual([{ cents: 1 }]);
-    expect(editor.asked).toHaveLength(2);
+    expect(editor.permissionRequests).toHaveLength(2);
   });
 });
 
@@ -307,14 +307,14 @@ describe("a question of a tool", () => {
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Plan it.");
     expect(forms).toMatchObject([{ mode: "form", message: expect.stringContaining("Which day?") }]);
-    expect(saidIn(editor.updates, "agent_message_chunk")).toContain("Monday");
+    expect(collectText(editor.updates, "agent_message_chunk")).toContain("Monday");
   });
 
   test("is declined otherwise", async () => {
     const editor = await editorOf(agentOf(script));
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Plan it.");
-    expect(saidIn(editor.updates, "agent_message_chunk")).toContain("no form");
+    expect(collectText(editor.updates, "agent_message_chunk")).toContain("no form");
   });
 });
 
@@ -391,7 +391,7 @@ describe("sessions", () => {
     ]);
     const told = editor.updates.length;
     await editor.prompt(sessionId, "Once more.");
-    expect(saidIn(editor.updates.slice(told), "agent_message_chunk")).toBe("Again.");
+    expect(collectText(editor.updates.slice(told), "agent_message_chunk")).toBe("Again.");
     await editor.request("session/close", { sessionId });
     await expect(editor.prompt(sessionId, "More.")).rejects.toMatchObject({ code: -32_002 });
 
@@ -410,7 +410,7 @@ describe("sessions", () => {
     const told = editor.updates.length;
     expect(await editor.prompt("s", "Go on.")).toMatchObject({ stopReason: "end_turn" });
     expect(made.paid).toEqual([{ cents: 5 }]);
-    expect(saidIn(editor.updates.slice(told), "agent_message_chunk")).toBe("Paid.Next.");
+    expect(collectText(editor.updates.slice(told), "agent_message_chunk")).toBe("Paid.Next.");
   });
 
   test("that are unknown, or of another folder, are refused", async () => {

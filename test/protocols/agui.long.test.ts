@@ -5,10 +5,10 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson } from "../../src/tools/index.js";
-import { proxyTo, serverOfTest, startServer } from "../server/rig.js";
-import { createEcho, deferred } from "../support/agents.js";
-import { checkTool } from "../support/check-tools.js";
-import { payTool } from "../support/pay-tool.js";
+import { startProxy, startServer, startTestServer } from "../server/rig.js";
+import { createDeferred, createEchoTool } from "../support/agents.js";
+import { resolveCheckTool } from "../support/check-tools.js";
+import { createPayTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
 
 type Interrupt = {
@@ -26,21 +26,21 @@ type HttpAgent = {
   runAgent(parameters?: object, subscriber?: object): Promise<{ readonly result: unknown }>;
 };
 const { HttpAgent }: { HttpAgent: new (options: object) => HttpAgent } = await import(
-  checkTool("@ag-ui/client/dist/index.mjs")
+  resolveCheckTool("@ag-ui/client/dist/index.mjs")
 );
 
 async function clientOf(agent: Agent): Promise<HttpAgent> {
   const { store } = agent.options;
   if (store === undefined) throw new Error("the agent has no store");
-  const { url, token } = await serverOfTest({ store, agents: [agent] });
+  const { url, token } = await startTestServer({ store, agents: [agent] });
   const headers = { authorization: `Bearer ${token}` };
   return new HttpAgent({ url: `${url}/v1/agui/desk`, threadId: "thread-1", headers });
 }
 
 function agentOf(script: Script) {
   const paid: unknown[] = [];
-  const pay = payTool(paid);
-  const tools = [pay, createEcho().tool, askPerson()];
+  const pay = createPayTool(paid);
+  const tools = [pay, createEchoTool().tool, askPerson()];
   return {
     paid,
     agent: createAgent({ name: "desk", model: createScriptedModel(script), tools, store: createMemoryStore() }),
@@ -117,7 +117,7 @@ describe("an HttpAgent", () => {
     { how: "with the same run", named: true },
     { how: "as it comes", named: false },
   ])("that lost its stream asks again $how, and has each message once", verifies("PROT-2"), async ({ named }) => {
-    const gate = deferred();
+    const gate = createDeferred();
     async function* slow() {
       yield { kind: "text-start", id: "1" } as const;
       for (const text of ["A long beginning, ", "and ", "then "]) yield { kind: "text-delta", id: "1", text } as const;
@@ -131,14 +131,14 @@ describe("an HttpAgent", () => {
       { reasoning: "I look.", text: "First.", calls: [{ name: "echo", input: { a: 1 } }] },
       { deltas: slow() },
     ]);
-    const rig = await serverOfTest({ store: agent.options.store as Store, agents: [agent] });
+    const rig = await startTestServer({ store: agent.options.store as Store, agents: [agent] });
     const headers = { authorization: `Bearer ${rig.token}` };
     const client = new HttpAgent({ url: `${rig.url}/v1/agui/desk`, threadId: "thread-1", headers });
     say(client, "Begin.");
     await client.runAgent();
     say(client, "Go.");
     const runId = "run-of-mine";
-    const begun = deferred();
+    const begun = createDeferred();
     const onTextMessageContentEvent = ({ event }: { readonly event: { readonly delta: string } }) => {
       if (event.delta.includes("long")) begun.resolve();
     };
@@ -188,14 +188,14 @@ describe("an HttpAgent", () => {
         return startServer({ store, agents: [agent], authenticate: () => ({ id: "ada", scopes: ["read", "run"] }) });
       };
       let current = await start(new Promise(() => {}));
-      const gateway = await proxyTo(() => current.url);
+      const gateway = await startProxy(() => current.url);
       onTestFinished(async () => {
         await current.close();
         await gateway.close();
       });
       const client = new HttpAgent({ url: `${gateway.url}/v1/agui/desk`, threadId: "thread-1" });
       say(client, "Go.");
-      const begun = deferred();
+      const begun = createDeferred();
       const codes: (string | undefined)[] = [];
       const running = client.runAgent(
         { runId: "run-of-mine" },

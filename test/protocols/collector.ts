@@ -7,13 +7,13 @@ import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { BasicTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { onTestFinished } from "vitest";
 
-type Value = {
+type AttributeValue = {
   readonly stringValue?: string;
   readonly intValue?: number;
   readonly doubleValue?: number;
-  readonly arrayValue?: { readonly values: readonly Value[] };
+  readonly arrayValue?: { readonly values: readonly AttributeValue[] };
 };
-type Attribute = { readonly key: string; readonly value: Value };
+type Attribute = { readonly key: string; readonly value: AttributeValue };
 
 /** What arrived. Times are nanoseconds; `error` is the message of a span that says it failed. */
 export type ExportedSpan = {
@@ -30,7 +30,7 @@ export type ExportedSpan = {
   readonly error: string | undefined;
 };
 
-type Wire = {
+type WireSpan = {
   readonly name: string;
   readonly traceId: string;
   readonly spanId: string;
@@ -51,7 +51,7 @@ export async function startCollector() {
     for await (const chunk of request) chunks.push(chunk);
     const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString());
     for (const { scopeSpans } of resourceSpans)
-      for (const scope of scopeSpans) for (const span of scope.spans) spans.push(decode(span));
+      for (const scope of scopeSpans) for (const span of scope.spans) spans.push(decodeSpan(span));
     response.setHeader("content-type", "application/json").end("{}");
   });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
@@ -71,7 +71,7 @@ export async function startCollector() {
   };
 }
 
-function decode(span: Wire): ExportedSpan {
+function decodeSpan(span: WireSpan): ExportedSpan {
   const { name, traceId, spanId, parentSpanId, kind, attributes, events, links = [], status } = span;
   return {
     name,
@@ -92,6 +92,6 @@ function decodeAttributes(attributes: readonly Attribute[]): ExportedSpan["attri
   return Object.fromEntries(attributes.map(({ key, value }) => [key, decodeValue(value)]));
 }
 
-function decodeValue({ stringValue, intValue, doubleValue, arrayValue }: Value): unknown {
+function decodeValue({ stringValue, intValue, doubleValue, arrayValue }: AttributeValue): unknown {
   return stringValue ?? intValue ?? doubleValue ?? arrayValue?.values.map(decodeValue);
 }

@@ -6,7 +6,7 @@ import { createAgent, createMemoryStore, defineTool, type Hook, traceSession } f
 import { createOpenTelemetryObserver, exportTrace } from "../../src/protocols/opentelemetry.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createEcho, createGate } from "../support/agents.js";
+import { createEchoTool, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { type ExportedSpan, startCollector } from "./collector.js";
 
@@ -199,7 +199,7 @@ describe("spans", () => {
   test("say how tool calls ended, and what they waited for", verifies("TRC-1"), async () => {
     const { tracer, exported } = await startCollector();
     const clock = createTestClock();
-    const { tool } = createEcho("risky");
+    const { tool } = createEchoTool("risky");
     const calls = [{ name: "risky" }, { name: "fail" }, { name: "unknown" }];
     const agent = createAgent({
       model: createScriptedModel([{ calls }, { text: "Done." }]),
@@ -275,12 +275,12 @@ describe("spans", () => {
   test("of a run that another process takes up are all there, once, in its trace", verifies("TRC-1"), async () => {
     const clock = createTestClock();
     const store = createMemoryStore();
-    const gate = createGate("wait");
+    const gate = createGateTool("wait");
     const dead = await startCollector();
     const calls = [{ name: "wait" }];
     void createAgent({
       model: createScriptedModel([{ calls: [{ name: "echo" }] }, { calls }]),
-      tools: [createEcho().tool, { ...gate.tool, recover: "rerun" }],
+      tools: [createEchoTool().tool, { ...gate.tool, recover: "rerun" }],
       store,
       clock,
       observers: [createOpenTelemetryObserver({ tracer: dead.tracer })],
@@ -290,7 +290,7 @@ describe("spans", () => {
     const heir = await startCollector();
     const agent = createAgent({
       model: createScriptedModel([{ text: "Done." }]),
-      tools: [createEcho().tool, { ...createEcho("wait").tool, recover: "rerun" }],
+      tools: [createEchoTool().tool, { ...createEchoTool("wait").tool, recover: "rerun" }],
       store,
       clock,
       observers: [createOpenTelemetryObserver({ tracer: heir.tracer })],

@@ -16,7 +16,7 @@ import { activeTraceparent, createOpenTelemetryObserver, exportTrace } from "../
 import { createServer, createToken } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createEcho, createGate } from "../support/agents.js";
+import { createEchoTool, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { type ExportedSpan, startCollector } from "./collector.js";
 
@@ -53,7 +53,7 @@ describe("the trace of a request", () => {
   test("is that of its run, also after another process has taken the run up", verifies("TRC-1"), async () => {
     const clock = createTestClock();
     const store = createMemoryStore();
-    const gate = createGate("wait");
+    const gate = createGateTool("wait");
     void createAgent({
       model: createScriptedModel([{ calls: [{ name: "wait" }] }]),
       tools: [{ ...gate.tool, recover: "rerun" }],
@@ -65,7 +65,7 @@ describe("the trace of a request", () => {
     const { tracer, exported } = await startCollector();
     const heir = createAgent({
       model: createScriptedModel([{ text: "Done." }, { text: "Again." }]),
-      tools: [{ ...createEcho("wait").tool, recover: "rerun" }],
+      tools: [{ ...createEchoTool("wait").tool, recover: "rerun" }],
       store,
       clock,
       observers: [createOpenTelemetryObserver({ tracer })],
@@ -109,7 +109,7 @@ describe("the trace of a request", () => {
 
   test("is that of a run that had to wait for its turn, and of one that is sent without an agent", async () => {
     const store = createMemoryStore();
-    const gate = createGate("wait");
+    const gate = createGateTool("wait");
     const script = [{ calls: [{ name: "wait" }] }, { text: "One." }, { text: "Two." }, { text: "Three." }];
     const agent = createAgent({ model: createScriptedModel(script), tools: [gate.tool], store });
     const first = agent.run("One", { sessionId: "s" });

@@ -6,9 +6,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, defineTool, type Session, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson } from "../../src/tools/index.js";
-import { proxyTo, type Rig, serverOfTest, startServer } from "../server/rig.js";
-import { createEcho, deferred } from "../support/agents.js";
-import { payTool } from "../support/pay-tool.js";
+import { type Rig, startProxy, startServer, startTestServer } from "../server/rig.js";
+import { createDeferred, createEchoTool } from "../support/agents.js";
+import { createPayTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
 
 /** What a page uses of the AI SDK. */
@@ -21,8 +21,8 @@ export type Sdk = Pick<
 async function serveChats(agent: Agent): Promise<Served> {
   const { store } = agent.options;
   if (store === undefined) throw new Error("the agent has no store");
-  const rig = await serverOfTest({ store, agents: [agent] });
-  return { api: `${rig.url}/v1/chat`, token: rig.token, cut: rig.cut, ask: rig.ask, store };
+  const rig = await startTestServer({ store, agents: [agent] });
+  return { api: `${rig.url}/v1/chat`, token: rig.token, breakConnections: rig.breakConnections, ask: rig.ask, store };
 }
 
 type Served = {
@@ -30,7 +30,7 @@ type Served = {
   readonly token: string;
   readonly store: Store;
   readonly fetch?: typeof fetch;
-} & Pick<Rig, "cut" | "ask">;
+} & Pick<Rig, "breakConnections" | "ask">;
 
 type Ended = { readonly isError: boolean; readonly isDisconnect: boolean };
 
@@ -54,7 +54,7 @@ const browserFetch: typeof fetch = async (input, init) => {
 /** Two processes of a server, one after the other, behind one address. The first one stops in mid-answer. */
 async function twoProcesses() {
   const store = createMemoryStore();
-  const secondGate = deferred();
+  const secondGate = createDeferred();
   async function* said(goOn: Promise<unknown>) {
     yield { kind: "text-start", id: "1" } as const;
     for (const text of ["A long beginning, ", "and ", "then "]) yield { kind: "text-delta", id: "1", text } as const;
@@ -70,7 +70,7 @@ async function twoProcesses() {
   };
   const first = await start(new Promise(() => {}));
   let current = first;
-  const gateway = await proxyTo(() => current.url);
+  const gateway = await startProxy(() => current.url);
   onTestFinished(async () => {
     await current.close();
     await gateway.close();
@@ -170,8 +170,8 @@ const pay = { calls: [{ name: "pay", input: { cents: 5 } }] };
 
 function paying(script: Script, store: Store = createMemoryStore()) {
   const paid: unknown[] = [];
-  const tool = payTool(paid);
-  const { tool: echo } = createEcho();
+  const tool = createPayTool(paid);
+  const { tool: echo } = createEchoTool();
   return { agent: createAgent({ model: createScriptedModel(script), tools: [tool, echo], store }), paid, store };
 }
 
@@ -270,7 +270,7 @@ export function chatTests(name: string, sdk: Sdk): void {
     });
 
     test("is resumed whole by a page that lost its stream, and by a new one", verifies("PROT-1"), async () => {
-      const gate = deferred();
+      const gate = createDeferred();
       async function* slow() {
         yield { kind: "text-start", id: "1" } as const;
         // Redaction holds the last words back: they may be the beginning of a secret.
@@ -286,7 +286,7 @@ export function chatTests(name: string, sdk: Sdk): void {
       const page = new Page(served);
       const sending = page.sendMessage({ text: "Go." });
       await expect.poll(() => page.messages.length === 2 && textOf(page.last)).toContain("First.|A long beginning");
-      served.cut();
+      served.breakConnections();
       await sending;
       expect(page.status).toBe("error");
       const resuming = page.resumeStream();
@@ -444,7 +444,7 @@ export function chatTests(name: string, sdk: Sdk): void {
       verifies("PROT-1"),
       async ({ approved, runs, state, answer }) => {
         const store = createMemoryStore();
-        const begun = deferred();
+        const begun = createDeferred();
         let isOver = false;
         const sent: unknown[] = [];
         const send = defineTool({
@@ -569,7 +569,7 @@ export function chatTests(name: string, sdk: Sdk): void {
           ["Bearer ada", { id: "ada", scopes: ["read", "run", "approve"] as const }],
           ["Bearer bob", { id: "bob", scopes: ["read", "run"] as const }],
         ]);
-        const rig = await serverOfTest({
+        const rig = await startTestServer({
           store,
           agents: [agent],
           authenticate: (request) => people.get(request.headers.get("authorization") ?? "") ?? null,
@@ -593,7 +593,7 @@ export function chatTests(name: string, sdk: Sdk): void {
     );
 
     test("tells a failure and an abort", verifies("PROT-1"), async () => {
-      const gate = deferred();
+      const gate = createDeferred();
       const failure = { kind: "auth", message: "The key is wrong.", statusCode: 401 } as const;
       const { agent } = paying([{ error: failure }, { text: "Never", wait: gate.promise }]);
       const served = await serveChats(agent);

@@ -10,8 +10,8 @@ import { createInterface } from "node:readline";
 import { rolldown } from "rolldown";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ObjectStatus } from "../../src/restate/index.js";
-import { until } from "../processes/rig.js";
-import { freePorts, hasRestate, restateForTests } from "../support/restate.js";
+import { waitUntil } from "../processes/rig.js";
+import { freePorts, hasRestate, useRestate } from "../support/restate.js";
 import { verifies } from "../verifies.js";
 
 /** The program, compiled into this checkout: there it finds the built package. */
@@ -24,7 +24,7 @@ async function compile(): Promise<string> {
 }
 
 describe.runIf(hasRestate)("the example", verifies("DIST-3"), () => {
-  const server = restateForTests();
+  const server = useRestate();
 
   test("asks about a large refund, is answered, and stops on SIGTERM", async () => {
     const folder = mkdtempSync(join(tmpdir(), "pawl-example-restate-"));
@@ -45,12 +45,15 @@ describe.runIf(hasRestate)("the example", verifies("DIST-3"), () => {
     const status = async (): Promise<ObjectStatus> => (await call("/Pawl/ticket-1/status")).json;
     const request = { input: "Refund 100 euros of order 1041", options: { agent: "support" } };
     expect(await call("/Pawl/ticket-1/send", request)).toMatchObject({ status: 200, json: { isNew: true } });
-    await until(async () => ["awaiting_human", "completed"].includes((await status()).status), "the run does not end");
+    await waitUntil(
+      async () => ["awaiting_human", "completed"].includes((await status()).status),
+      "the run does not end",
+    );
     for (const { callKey } of (await status()).approvals) {
       const answer = { callKey, decision: { type: "approve" }, options: { by: "ada" } };
       expect(await call("/Pawl/ticket-1/answer", answer)).toEqual({ status: 200, json: "first" });
     }
-    await until(async () => (await status()).status === "completed", "the run does not end");
+    await waitUntil(async () => (await status()).status === "completed", "the run does not end");
 
     const ended = once(service, "exit");
     service.kill("SIGTERM");

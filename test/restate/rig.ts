@@ -6,10 +6,10 @@ import { expect, onTestFinished } from "vitest";
 import type { PostOptions } from "../../src/index.js";
 import type { ObjectStatus } from "../../src/restate/index.js";
 import { checkSession } from "../../src/testing/index.js";
-import { createWorld, type Process, type ProcessOptions, until, type World } from "../processes/rig.js";
+import { createWorld, type Process, type ProcessOptions, type World, waitUntil } from "../processes/rig.js";
 import { freePorts, type RestateServer, startRestate } from "../support/restate.js";
 
-export type Fleet = {
+export type RestateFleet = {
   readonly world: World;
   readonly restate: RestateServer;
   /** Starts a service where Restate looks for it. The one before must be dead. */
@@ -17,22 +17,25 @@ export type Fleet = {
   readonly send: (sessionId: string, options?: PostOptions) => Promise<void>;
   readonly status: (sessionId: string) => Promise<ObjectStatus>;
   /** Resolves when the session has this status. */
-  readonly reaches: (sessionId: string, status: ObjectStatus["status"]) => Promise<ObjectStatus>;
+  readonly waitForStatus: (sessionId: string, status: ObjectStatus["status"]) => Promise<ObjectStatus>;
 };
 
 export const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
-export const asking = [{ calls: [{ name: "risky" }] }, { text: "Done." }];
+export const askingScript = [{ calls: [{ name: "risky" }] }, { text: "Done." }];
 
-/** @param given a server that several tests of a file share, one after the other: its object is that of the last service */
-export async function createFleet(options: Partial<ProcessOptions> = {}, given?: RestateServer): Promise<Fleet> {
+/** @param sharedServer a server that several tests of a file share, one after the other: its object is that of the last service */
+export async function createFleet(
+  options: Partial<ProcessOptions> = {},
+  sharedServer?: RestateServer,
+): Promise<RestateFleet> {
   const world = await createWorld();
-  const restate = given ?? (await startRestate());
-  if (given === undefined) onTestFinished(() => restate.close());
+  const restate = sharedServer ?? (await startRestate());
+  if (sharedServer === undefined) onTestFinished(() => restate.close());
   const [port] = await freePorts(1);
   let isRegistered = false;
 
-  async function serve(more: Partial<ProcessOptions> = {}): Promise<Process> {
-    const service = await world.start({ script, ...options, ...more });
+  async function serve(overrides: Partial<ProcessOptions> = {}): Promise<Process> {
+    const service = await world.start({ script, ...options, ...overrides });
     await service.call("serve", port);
     if (!isRegistered) await restate.register(`http://127.0.0.1:${port}`);
     isRegistered = true;
@@ -40,8 +43,8 @@ export async function createFleet(options: Partial<ProcessOptions> = {}, given?:
   }
 
   async function status(sessionId: string): Promise<ObjectStatus> {
-    const { json, status: code } = await restate.call(`/Pawl/${sessionId}/status`);
-    if (code !== 200) throw new Error(JSON.stringify(json));
+    const { json, status: httpStatus } = await restate.call(`/Pawl/${sessionId}/status`);
+    if (httpStatus !== 200) throw new Error(JSON.stringify(json));
     return json;
   }
 
@@ -49,15 +52,15 @@ export async function createFleet(options: Partial<ProcessOptions> = {}, given?:
     world,
     restate,
     serve,
-    async send(sessionId, more = {}) {
-      const request = { input: "Go", options: { agent: "agent", runId: "r", ...more } };
+    async send(sessionId, overrides = {}) {
+      const request = { input: "Go", options: { agent: "agent", runId: "r", ...overrides } };
       expect(await restate.call(`/Pawl/${sessionId}/send`, request)).toMatchObject({ status: 200 });
     },
     status,
-    async reaches(sessionId, wanted) {
+    async waitForStatus(sessionId, expected) {
       for (;;) {
         const found = await status(sessionId);
-        if (found.status === wanted) return found;
+        if (found.status === expected) return found;
         await sleep(20);
       }
     },
@@ -65,23 +68,24 @@ export async function createFleet(options: Partial<ProcessOptions> = {}, given?:
 }
 
 /** Resolves when these invocations are there that are not over, and no others: each as `handler status`. */
-export async function settles({ restate }: Fleet, ...wanted: readonly string[]): Promise<void> {
+export async function expectInvocations({ restate }: RestateFleet, ...expected: readonly string[]): Promise<void> {
   const isSettled = async () => {
     const found = await restate.query("SELECT target_handler_name AS name, status FROM sys_invocation");
-    const there = found.map(({ name, status }) => `${name} ${status}`).filter((line) => !line.endsWith(" completed"));
-    return String(there) === String(wanted);
+    const active = found.map(({ name, status }) => `${name} ${status}`).filter((line) => !line.endsWith(" completed"));
+    return String(active) === String(expected);
   };
-  await until(isSettled, `wanted were ${wanted.join(", ") || "none"}, there are others`);
+  await waitUntil(isSettled, `wanted were ${expected.join(", ") || "none"}, there are others`);
 }
 
 /** Nothing is lost, nothing is left over, and no effect with a key happened twice. */
-export async function checkAll(fleet: Fleet, sessions = 1): Promise<void> {
+export async function expectAllAtRest(fleet: RestateFleet, sessions = 1): Promise<void> {
   const { store, effects } = fleet.world;
-  await settles(fleet);
+  await expectInvocations(fleet);
   // An invocation is over when its run is: its process lets go of the session, and of a child's, a moment later.
   const atRest = { activity: "resting", inbox: 0, holder: null };
-  const places = async () => (await store.list()).map(({ activity, inbox, holder }) => ({ activity, inbox, holder }));
-  await expect.poll(places, { timeout: 10_000 }).toEqual(Array(sessions).fill(atRest));
+  const sessionStates = async () =>
+    (await store.list()).map(({ activity, inbox, holder }) => ({ activity, inbox, holder }));
+  await expect.poll(sessionStates, { timeout: 10_000 }).toEqual(Array(sessions).fill(atRest));
   for (const { sessionId } of await store.list()) await checkSession(store, sessionId);
   const keys = effects().map((line) => line.split(" ").slice(0, -1).join(" "));
   expect(keys).toHaveLength(new Set(keys).size);

@@ -12,7 +12,7 @@ import {
   type ToolContext,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createGate, deferred } from "../support/agents.js";
+import { createDeferred, createGateTool } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -21,7 +21,7 @@ const proven = verifies("LOOP-10#signal");
 /** A run in a tool that waits for its signal. */
 async function runInTool(options: { readonly signal?: AbortSignal; readonly maxWallClockMs?: number } = {}) {
   const { signal, maxWallClockMs } = options;
-  const gate = createGate();
+  const gate = createGateTool();
   const clock = createWatchedClock();
   const store = createMemoryStore();
   const agent = createAgent({
@@ -92,8 +92,8 @@ describe("the signal of a tool", proven, () => {
   });
 
   test("has its reason where the tool asks for the signal only afterwards", async () => {
-    const started = deferred<ToolContext>();
-    const end = deferred();
+    const started = createDeferred<ToolContext>();
+    const end = createDeferred();
     const late = defineTool({
       name: "late",
       description: "Looks at its signal late.",
@@ -119,7 +119,7 @@ describe("the signal of a tool", proven, () => {
 });
 
 test("the signal of a model has the reason of the abort", proven, async () => {
-  const streaming = deferred<AbortSignal>();
+  const streaming = createDeferred<AbortSignal>();
   const model: Model = {
     id: "m",
     async *stream(_request, signal) {
@@ -137,7 +137,7 @@ test("the signal of a model has the reason of the abort", proven, async () => {
 });
 
 test("the signal of a hook has the reason of the abort", proven, async () => {
-  const asked = deferred<AbortSignal>();
+  const asked = createDeferred<AbortSignal>();
   const hook: Hook = {
     name: "slow",
     beforeLLMCall: (_call, { signal }) => {

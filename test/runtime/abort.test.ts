@@ -2,10 +2,17 @@ import { describe, expect, test } from "vitest";
 import { createAgent, type RunResult } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { collect, createEcho, createGate, deferred, ofType, typesOf } from "../support/agents.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  createGateTool,
+  filterEventsOfType,
+  listEventTypes,
+} from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { createHeldRelease } from "../support/held-release.js";
-import { createHoldingStore } from "../support/stores.js";
+import { createPausedReleaseStore } from "../support/paused-release-store.js";
+import { createPausingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const aborted = { status: "aborted", reason: "aborted", text: "Request aborted." } as const;
@@ -17,7 +24,7 @@ describe("an abort", () => {
     const stream = agent.runStream("Go", { signal: AbortSignal.abort(), sessionId: "s" });
     const items = await collect(stream);
     expect(await stream.result).toMatchObject({ ...aborted, sessionId: "s", steps: 0 });
-    expect(typesOf(items)).toEqual(["session_created", "run_started", "abort_requested", "final"]);
+    expect(listEventTypes(items)).toEqual(["session_created", "run_started", "abort_requested", "final"]);
     expect(model.requests).toHaveLength(0);
     expect(await agent.run("Go", { signal: AbortSignal.abort() })).toMatchObject(aborted);
     await expect(agent.session("s").send("Go", { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
@@ -27,7 +34,7 @@ describe("an abort", () => {
     "during a model call: its signal, the usage that was told, and the end",
     verifies("LOOP-10#signal"),
     async () => {
-      const started = deferred();
+      const started = createDeferred();
       const controller = new AbortController();
       const agent = createAgent({
         model: {
@@ -44,13 +51,13 @@ describe("an abort", () => {
       await started.promise;
       controller.abort();
       expect(await stream.result).toMatchObject(aborted);
-      expect(typesOf(await items).slice(-3)).toEqual(["attempt_failed", "message", "final"]);
-      expect(ofType(await items, "attempt_failed")[0]?.failure.kind).toBe("cancelled");
+      expect(listEventTypes(await items).slice(-3)).toEqual(["attempt_failed", "message", "final"]);
+      expect(filterEventsOfType(await items, "attempt_failed")[0]?.failure.kind).toBe("cancelled");
     },
   );
 
   test("while the request is being committed", verifies("LOOP-10#signal"), async () => {
-    const { store, reached, release } = createHoldingStore("run_started");
+    const { store, reached, release } = createPausingStore("run_started");
     const controller = new AbortController();
     const agent = createAgent({ model: createScriptedModel([{ text: "Never.", wait: new Promise(() => {}) }]), store });
     const result = agent.run("Go", { signal: controller.signal });
@@ -80,8 +87,8 @@ describe("an abort", () => {
     "signals a tool that runs, records what it gives, and starts no other",
     verifies("LOOP-10", "REC-8"),
     async () => {
-      const gate = createGate();
-      const echo = createEcho();
+      const gate = createGateTool();
+      const echo = createEchoTool();
       const controller = new AbortController();
       const model = createScriptedModel([
         { calls: [{ name: "gate" }, { name: "echo" }], text: "Two calls." },
@@ -94,11 +101,11 @@ describe("an abort", () => {
       controller.abort();
       expect(await stream.result).toMatchObject(aborted);
       expect(signal.aborted).toBe(true);
-      expect(ofType(await items, "tool_result").map(({ name, outcome }) => [name, outcome])).toEqual([
+      expect(filterEventsOfType(await items, "tool_result").map(({ name, outcome }) => [name, outcome])).toEqual([
         ["echo", "aborted"],
         ["gate", "error"],
       ]);
-      expect(ofType(await items, "final")).toHaveLength(1);
+      expect(filterEventsOfType(await items, "final")).toHaveLength(1);
       expect(echo.inputs).toEqual([]);
 
       expect(await agent.run("Go on", { sessionId: "s" })).toMatchObject({ status: "completed", text: "And on." });
@@ -112,7 +119,7 @@ describe("an abort", () => {
     verifies("LOOP-10", "REC-8"),
     async () => {
       const clock = createWatchedClock();
-      const gate = createGate("gate", { heedsSignal: false });
+      const gate = createGateTool("gate", { heedsSignal: false });
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "I see." }]);
       const agent = createAgent({ model, tools: [gate.tool], clock });
       const controller = new AbortController();
@@ -133,7 +140,7 @@ describe("an abort", () => {
       await settled();
       await settled();
       const events = await collect(agent.session("s").events({ follow: false }));
-      expect(ofType(events, "late_result")).toHaveLength(1);
+      expect(filterEventsOfType(events, "late_result")).toHaveLength(1);
       await agent.run("What now?", { sessionId: "s" });
       expect(JSON.stringify(model.requests[1]?.messages)).toContain("It is done after all.");
     },
@@ -141,8 +148,8 @@ describe("an abort", () => {
 
   test("what comes while the last commit is under way is a note as well", verifies("LOOP-10", "REC-8"), async () => {
     const clock = createWatchedClock();
-    const { store, written, acknowledge } = createHeldRelease();
-    const gate = createGate("gate", { heedsSignal: false });
+    const { store, written, acknowledge } = createPausedReleaseStore();
+    const gate = createGateTool("gate", { heedsSignal: false });
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
     const agent = createAgent({ model, tools: [gate.tool], clock, store });
     const controller = new AbortController();
@@ -159,7 +166,7 @@ describe("an abort", () => {
     await settled();
     await settled();
     const events = await collect(agent.session("s").events({ follow: false }));
-    expect(ofType(events, "late_result")).toHaveLength(1);
+    expect(filterEventsOfType(events, "late_result")).toHaveLength(1);
   });
 
   test(
@@ -167,8 +174,8 @@ describe("an abort", () => {
     verifies("LOOP-10"),
     async () => {
       const clock = createWatchedClock();
-      const first = createGate("first", { heedsSignal: false });
-      const second = createGate("second");
+      const first = createGateTool("first", { heedsSignal: false });
+      const second = createGateTool("second");
       const model = createScriptedModel([
         { calls: [{ name: "first" }] },
         { calls: [{ name: "second" }] },
@@ -192,13 +199,13 @@ describe("an abort", () => {
       expect(await next).toMatchObject({ status: "completed", text: "Both are done." });
       expect(second.runs()).toBe(1);
       const events = await collect(agent.session("s").events({ follow: false }));
-      expect(ofType(events, "late_result")).toHaveLength(1);
-      expect(ofType(events, "restarted")).toHaveLength(0);
+      expect(filterEventsOfType(events, "late_result")).toHaveLength(1);
+      expect(filterEventsOfType(events, "restarted")).toHaveLength(0);
     },
   );
 
   test("twice is once", verifies("LOOP-10#signal"), async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const agent = createAgent({ model: createScriptedModel([{ calls: [{ name: "gate" }] }]), tools: [gate.tool] });
     const result = agent.run("Go", { sessionId: "s" });
     await gate.started;
@@ -207,12 +214,12 @@ describe("an abort", () => {
     expect(await result).toMatchObject(aborted);
     await session.abort();
     const events = await collect(session.events({ follow: false }));
-    expect(ofType(events, "abort_requested")).toHaveLength(1);
-    expect(ofType(events, "final")).toHaveLength(1);
+    expect(filterEventsOfType(events, "abort_requested")).toHaveLength(1);
+    expect(filterEventsOfType(events, "final")).toHaveLength(1);
   });
 
   test("of a queued run takes it out, and leaves the one under way alone", verifies("LOOP-10#signal"), async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "First." }]);
     const agent = createAgent({ model, tools: [gate.tool] });
     const first = agent.run("One", { sessionId: "s" });
@@ -223,7 +230,7 @@ describe("an abort", () => {
     await settled();
     controller.abort();
     expect(await second.result).toMatchObject({ ...aborted, runId: "second" });
-    expect(typesOf(await items)).toEqual(["run_queued", "abort_requested", "final"]);
+    expect(listEventTypes(await items)).toEqual(["run_queued", "abort_requested", "final"]);
     gate.open("ok");
     expect(await first).toMatchObject({ status: "completed", text: "First." });
     expect(await agent.run("Two", { sessionId: "s", runId: "second" })).toMatchObject({ ...aborted, runId: "second" });
@@ -231,7 +238,7 @@ describe("an abort", () => {
   });
 
   test("by the signal of `send` reaches its run", verifies("LOOP-10#signal"), async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const agent = createAgent({ model: createScriptedModel([{ calls: [{ name: "gate" }] }]), tools: [gate.tool] });
     const controller = new AbortController();
     const session = agent.session("s");
@@ -243,7 +250,7 @@ describe("an abort", () => {
   });
 
   test("in `iterate` ends with a last view", verifies("LOOP-10#signal"), async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const agent = createAgent({ model: createScriptedModel([{ calls: [{ name: "gate" }] }]), tools: [gate.tool] });
     const controller = new AbortController();
     void gate.started.then(() => controller.abort());

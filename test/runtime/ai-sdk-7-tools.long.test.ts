@@ -8,7 +8,7 @@ import { createAgent } from "../../src/index.js";
 import type { AiSdkTool } from "../../src/runtime/tools/ai-sdk-tool.js";
 import type { Tools } from "../../src/runtime/tools/compile-tools.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { checkTool } from "../support/check-tools.js";
+import { resolveCheckTool } from "../support/check-tools.js";
 import { verifies } from "../verifies.js";
 import { type Sdk, toolTests } from "./ai-sdk-tool-tests.js";
 
@@ -18,7 +18,7 @@ const {
   toolSearch,
 }: Sdk & {
   readonly toolSearch: (options?: object) => AiSdkTool;
-} = await import(checkTool("ai-v7/dist/index.js"));
+} = await import(resolveCheckTool("ai-v7/dist/index.js"));
 
 toolTests("a tool of AI SDK 7", { tool, jsonSchema }, (baseURL) =>
   createAnthropic({ baseURL, apiKey: "sk-test" })("claude-sonnet-5"),

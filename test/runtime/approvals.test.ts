@@ -6,15 +6,15 @@ import { z } from "zod";
 import { type AgentOptions, createAgent, defineTool, type Permission, type RunResult } from "../../src/index.js";
 import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createEcho, createGate, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createEchoTool, createGateTool, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const code = (code: string) => expect.objectContaining({ name: "PawlError", code });
 
 /** A run that has asked for these calls, and waits. */
 async function waiting(calls: readonly ScriptedCall[], options: Partial<AgentOptions> = {}) {
-  const echo = createEcho();
+  const echo = createEchoTool();
   const model = createScriptedModel([{ calls }, { text: "Done." }]);
   const agent = createAgent({ model, tools: [echo.tool], canExecuteTool: () => "ask", ...options });
   const result = await agent.run("Go", { sessionId: "s", runId: "r" });
@@ -25,14 +25,14 @@ async function waiting(calls: readonly ScriptedCall[], options: Partial<AgentOpt
 const call = (n: number): ScriptedCall => ({ name: "echo", input: { n } });
 const asked = (result: RunResult) => (result.status === "awaiting_human" ? result.approvals : []);
 
-describe.each(bothStores)("on $name", ({ open }) => {
+describe.each(localStores)("on $name", ({ open }) => {
   test("are asked for side by side, answered in any order, by any process", async () => {
     await withStore(open, async (store) => {
       const { result, echo, agent } = await waiting([call(1), call(2), call(3)], { store });
       expect(asked(result).map((approval) => approval.callKey)).toEqual(["r/1/1", "r/1/2", "r/1/3"]);
       expect(echo.inputs).toEqual([]);
 
-      const elsewhere = createEcho();
+      const elsewhere = createEchoTool();
       // Approves nothing by itself, and denies what is dear.
       const stricter = ({ input }: { readonly input: unknown }) =>
         (input as { readonly n: number }).n < 10 ? "ask" : "deny";
@@ -53,7 +53,9 @@ describe.each(bothStores)("on $name", ({ open }) => {
       // An edit is approved as it is, and seen again by what denies.
       expect(elsewhere.inputs).toEqual([{ n: 3 }]);
       const events = await collect(agent.session("s").events({ follow: false }));
-      expect(ofType(events, "approval_answered").map(({ callKey, answer, by }) => [callKey, answer, by])).toEqual([
+      expect(
+        filterEventsOfType(events, "approval_answered").map(({ callKey, answer, by }) => [callKey, answer, by]),
+      ).toEqual([
         ["r/1/3", "approve", "Ada"],
         ["r/1/1", "deny", undefined],
         ["r/1/2", "modify", "Ada"],
@@ -152,7 +154,7 @@ test("an answer to another input does not count", async () => {
 });
 
 test("where nobody can be asked, ask means deny", async () => {
-  const { tool, inputs } = createEcho();
+  const { tool, inputs } = createEchoTool();
   const model = createScriptedModel([{ calls: [call(1)] }, { text: "Then not." }]);
   const agent = createAgent({ model, tools: [tool], canExecuteTool: () => "ask" });
   expect(await agent.run("Go", { interactive: false })).toMatchObject({ status: "completed", text: "Then not." });
@@ -161,8 +163,8 @@ test("where nobody can be asked, ask means deny", async () => {
 });
 
 test("an asked call waits while its siblings run", async () => {
-  const gate = createGate();
-  const { tool, inputs } = createEcho();
+  const gate = createGateTool();
+  const { tool, inputs } = createEchoTool();
   const model = createScriptedModel([{ calls: [{ name: "echo" }, { name: "gate" }] }, { text: "Done." }]);
   const agent = createAgent({
     model,
@@ -200,18 +202,18 @@ test("the strictest of policy and tool wins; what throws denies, or asks", async
     [undefined, true, "asked"],
   ];
   for (const [canExecuteTool, needsApproval, outcome] of cases) {
-    const tool = { ...createEcho().tool, needsApproval };
+    const tool = { ...createEchoTool().tool, needsApproval };
     const model = createScriptedModel([{ calls: [call(1)] }, { text: "Done." }]);
     const agent = createAgent({ model, tools: [tool], ...(canExecuteTool === undefined ? {} : { canExecuteTool }) });
     const result = await agent.run("Go", { sessionId: "s" });
-    const results = ofType(await collect(agent.session("s").events({ follow: false })), "tool_result");
+    const results = filterEventsOfType(await collect(agent.session("s").events({ follow: false })), "tool_result");
     expect(result.status === "awaiting_human" ? "asked" : results[0]?.outcome).toBe(outcome);
   }
 });
 
 test("a policy sees the call as it would run, and cannot change it", async () => {
   const seen: unknown[] = [];
-  const { tool, inputs } = createEcho();
+  const { tool, inputs } = createEchoTool();
   const model = createScriptedModel([{ calls: [{ ...call(1), id: "given" }] }, { text: "Done." }]);
   const agent = createAgent({
     model,
@@ -241,7 +243,7 @@ test("a policy sees the call as it would run, and cannot change it", async () =>
 
 test("what a policy says at length is cut, and what it says of time must be one", async () => {
   const long = "why? ".repeat(500_000);
-  for (const { open } of bothStores)
+  for (const { open } of localStores)
     await withStore(open, async (store) => {
       const { result } = await waiting([call(1)], {
         store,

@@ -4,8 +4,8 @@
 import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent, createMemoryStore, modelRequests, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
-import { createGate, deferred } from "../support/agents.js";
-import { bothStores, createFailingStore, withStore } from "../support/stores.js";
+import { createDeferred, createGateTool } from "../support/agents.js";
+import { createFailingStore, localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("CTX-3", "CHAT-3#compact");
@@ -28,7 +28,7 @@ async function talk({ agent }: Pick<ReturnType<typeof begin>, "agent">): Promise
 const made = expect.objectContaining({ type: "compacted", summary: "So far.", retained: ["the plan"] });
 const unchanged = (code: string) => ({ type: "unchanged", fault: expect.objectContaining({ code }) });
 
-describe.each(bothStores)("in $name", ({ open }) => {
+describe.each(localStores)("in $name", ({ open }) => {
   test("a session at rest is summed up at once, and the summariser is told what to keep", proven, () =>
     withStore(open, async (store) => {
       const { session, ...first } = begin(store);
@@ -65,12 +65,12 @@ describe.each(bothStores)("in $name", ({ open }) => {
 
   test("a store that fails before the summary is written loses nothing: the next process makes it", proven, () =>
     withStore(open, async (inner) => {
-      const { store, failCommits, mend } = createFailingStore(inner);
+      const { store, failCommits, repair } = createFailingStore(inner);
       const first = begin(store);
       await talk(first);
       failCommits(2);
       await expect(first.session.compact()).rejects.toMatchObject({ code: "store_failed" });
-      mend();
+      repair();
       const second = begin(inner);
       expect(await second.session.state()).toMatchObject({ compactionAsked: {} });
       await second.session.resume();
@@ -81,7 +81,7 @@ describe.each(bothStores)("in $name", ({ open }) => {
 
   test("in a run it comes before the next model call, also if another process has the run", proven, () =>
     withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel(({ messages }) =>
         JSON.stringify(messages).includes("wait for it") && messages.at(-1)?.role === "user"
           ? { calls: [{ name: "gate" }], usage: {} }
@@ -113,7 +113,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 
 test("a run that starts meanwhile takes it over, and its own words stay", proven, async () => {
   const store = createMemoryStore();
-  const wait = deferred();
+  const wait = createDeferred();
   let asked = 0;
   const { agent, session, model } = begin(store, {}, () => (++asked === 1 ? { wait: wait.promise } : summary));
   await talk({ agent });
@@ -167,7 +167,7 @@ test("a run that waits for a person is compacted when it goes on", proven, async
         ? { calls: [{ name: "gate" }], usage: {} }
         : { text: long, usage: {} },
     ),
-    tools: [createGate().tool],
+    tools: [createGateTool().tool],
     canExecuteTool: () => ({ verdict: "ask" }),
   });
   await talk(first);
@@ -204,7 +204,7 @@ test("without compaction on its own, it is made if somebody asks", proven, async
 });
 
 test("a fork leaves it to its source", proven, async () => {
-  const wait = deferred();
+  const wait = createDeferred();
   const { session, ...first } = begin(createMemoryStore(), {}, () => ({ ...summary, wait: wait.promise }));
   await talk(first);
   const outcome = session.compact();

@@ -6,9 +6,9 @@ import { describe, expect, test } from "vitest";
 import { buildWorker } from "../../src/engine/worker.js";
 import { createAgent, type WorkerReport } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createEcho } from "../support/agents.js";
+import { createEchoTool } from "../support/agents.js";
 import { createWatchedClock, type WatchedClock } from "../support/clock.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const startAt = 1_000_000;
@@ -26,13 +26,13 @@ async function during<T>(clock: WatchedClock, promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-describe.each(bothStores)("a wait, with the store $name", (kind) => {
+describe.each(localStores)("a wait, with the store $name", (kind) => {
   test(
     "is taken up by a worker once it is over, and not before; what was done is not done again",
     verifies("RTRY-3", "REC-1"),
     () =>
       withStore(kind.open, async (store) => {
-        const echo = createEcho();
+        const echo = createEchoTool();
         const script = [
           { calls: [{ name: "echo" }], usage },
           { text: "Half", error: overloaded, usage },

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { createAgent } from "../../src/index.js";
 import { compileInput } from "../../src/runtime/tools/schema.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { compileGlob } from "../../src/tools/glob.js";
+import { compileGlob } from "../../src/tools/files/glob.js";
 import { createFileTools } from "../../src/tools/index.js";
-import { createFolder, runTool } from "../tools/folder.js";
+import { createTempFolder, runTool } from "../tools/folder.js";
 import { verifies } from "../verifies.js";
 
 /** Takes longer than anybody waits on what it does not fit. */
@@ -56,7 +56,7 @@ describe("a regular expression that goes astray", verifies("SEC-15"), () => {
   });
 
   test("is none where files are searched and named: a text is taken literally, a pattern has no groups", async () => {
-    const tools = createFileTools({ root: createFolder({ "a.txt": `${wrong}\n${astray}` }) });
+    const tools = createFileTools({ root: createTempFolder({ "a.txt": `${wrong}\n${astray}` }) });
     expect(await runTool(tools, "search_files", { text: astray })).toContain(`a.txt:2: ${astray}`);
     expect(compileGlob(`${"*a".repeat(50)}b`)(wrong)).toBe(false);
   });

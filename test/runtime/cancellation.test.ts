@@ -2,7 +2,7 @@
  * Cancellations: everyone who listens is called, once, and may stop listening.
  */
 import { expect, test } from "vitest";
-import { abort, createCancellation, onCancel, signalOf } from "../../src/runtime/lib/cancellation.js";
+import { abort, createCancellation, getSignal, onCancel } from "../../src/runtime/lib/cancellation.js";
 
 test("calls every listener, in order and once, but those that stopped listening", () => {
   const cancellation = createCancellation();
@@ -26,11 +26,11 @@ test("calls a listener that comes after it at once", () => {
 
 test("aborts its signal, whether somebody asks for the signal before or after", () => {
   const cancellation = createCancellation();
-  const before = signalOf(cancellation);
+  const before = getSignal(cancellation);
   expect(before.aborted).toBe(false);
   abort(cancellation);
   expect(before.aborted).toBe(true);
   const late = createCancellation();
   abort(late);
-  expect(signalOf(late).aborted).toBe(true);
+  expect(getSignal(late).aborted).toBe(true);
 });

@@ -13,9 +13,9 @@ import {
   type Store,
 } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
-import { collect, createEcho } from "../support/agents.js";
-import { desk, toBilling, toTriage } from "../support/handoff-desk.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createEchoTool } from "../support/agents.js";
+import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("COST-3", "CTX-11");
@@ -37,7 +37,7 @@ function sessionWith(store: Store, texts: Texts, more: Partial<AgentOptions> = {
       model,
       store,
       systemPrompt: "Be brief.",
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       context: { ...context, sources: [{ name: "rules", load }] },
       ...others,
     });
@@ -72,7 +72,7 @@ function expectPrefixes(sent: readonly ModelRequest[]) {
   }
 }
 
-describe.each(bothStores)("in $name, texts that changed since the last run", ({ open }) => {
+describe.each(localStores)("in $name, texts that changed since the last run", ({ open }) => {
   test("are told once in the last message, and the request begins with the one before", proven, () =>
     withStore(open, async (store) => {
       const texts: Texts = { "/a": "Use tabs.", "/b": "Old." };
@@ -102,7 +102,7 @@ describe.each(bothStores)("in $name, texts that changed since the last run", ({ 
   test("are told the same in the process that carries the run on, and in a fork", proven, () =>
     withStore(open, async (store) => {
       const texts: Texts = { "/a": "Use tabs." };
-      const tools = [{ ...createEcho().tool, needsApproval: true }];
+      const tools = [{ ...createEchoTool().tool, needsApproval: true }];
       const script: Script = ({ messages }) =>
         textOf(messages.findLast(({ role }) => role === "user")).includes("Use spaces") &&
         messages.at(-1)?.role === "user"
@@ -252,7 +252,7 @@ describe("texts that changed", () => {
         version += 1;
         return [{ name: "rules", path: "/rules", text: `Version ${version}.`, trust: "user" as const }];
       };
-      const { triage, models, store } = desk({
+      const { triage, models, store } = createHandoffDesk({
         triage: [{ text: "Done." }, toBilling, { text: "Done." }],
         billing: [toTriage],
         options: { triage: { context: { sources: [{ name: "rules", load }] } } },

@@ -15,7 +15,7 @@ import {
   modelRequests,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("LOOP-20");
@@ -36,9 +36,9 @@ describe("of a model that is chosen by name", proven, () => {
   test("the window counts for a run: the conversation is compacted for it, and for no other model", async () => {
     const wide = createScriptedModel(talking, { contextWindow: 1_000_000 });
     const narrow = createScriptedModel(talking, { id: "narrow", contextWindow: 2_000 });
-    const agent = createAgent({ model: wide, models: { narrow }, tools: [createEcho().tool] });
+    const agent = createAgent({ model: wide, models: { narrow }, tools: [createEchoTool().tool] });
     const compactions = async (options: { readonly model?: string }) =>
-      ofType(await collect(agent.runStream("Go", options)), "compacted").length;
+      filterEventsOfType(await collect(agent.runStream("Go", options)), "compacted").length;
     expect(await compactions({})).toBe(0);
     expect(await compactions({ model: "narrow" })).toBeGreaterThan(0);
   });
@@ -55,7 +55,7 @@ describe("of a model that is chosen by name", proven, () => {
 
   test("the name counts for a process that knows it: another one goes on with its own model", async () => {
     const store = createMemoryStore();
-    const asking = defineTool({ ...createEcho().tool, needsApproval: true, recover: "rerun" });
+    const asking = defineTool({ ...createEchoTool().tool, needsApproval: true, recover: "rerun" });
     const fast = createScriptedModel([{ calls: [{ name: "echo", input: {} }] }], { id: "fast" });
     const unused = createScriptedModel([]);
     const first = createAgent({ model: unused, models: { fast }, tools: [asking], store });
@@ -76,12 +76,12 @@ describe("of a model that is chosen by name", proven, () => {
     const agent = createAgent({
       model: own,
       models: { fast },
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       hooks: [choosing({ 1: { model: "fast" } })],
       usage: { prices: { own: { input: 1_000_000, output: 1 }, fast: { input: 100_000, output: 1 } } },
     });
     const stream = agent.runStream("Go");
-    const steps = ofType(await collect(stream), "step_finished");
+    const steps = filterEventsOfType(await collect(stream), "step_finished");
     expect(steps.map(({ model, usage }) => [model, usage?.costUsd])).toEqual([
       ["fast", 1],
       ["own", 10],
@@ -147,7 +147,7 @@ describe("a list of messages", proven, () => {
           modelCallIndex === 2 ? { messages: change(messages) } : undefined,
       };
       const agent = createAgent({ model, hooks: [hook], store });
-      const failures = ofType(await collect(agent.runStream("Go", { sessionId: "s" })), "hook_failed");
+      const failures = filterEventsOfType(await collect(agent.runStream("Go", { sessionId: "s" })), "hook_failed");
       expect(await collect(modelRequests(store, "s"))).toEqual(model.requests);
       return { failures, sent: model.requests[1]?.messages };
     };
@@ -162,9 +162,9 @@ describe("a list of messages", proven, () => {
     const played = async (hooks: readonly Hook[]) => {
       const usage = { inputTokens: 10, outputTokens: 10 };
       const model = createScriptedModel((request) => ({ ...talking(request), usage }));
-      const options: AgentOptions = { model, tools: [createEcho().tool], hooks, store: createMemoryStore() };
+      const options: AgentOptions = { model, tools: [createEchoTool().tool], hooks, store: createMemoryStore() };
       const agent = createAgent({ ...options, compaction: { contextWindow: 2_000 } });
-      return ofType(await collect(agent.runStream("Go")), "compacted").length;
+      return filterEventsOfType(await collect(agent.runStream("Go")), "compacted").length;
     };
     const brief: Hook = { name: "brief", beforeLLMCall: ({ messages }) => ({ messages: messages.slice(0, 1) }) };
     expect(await played([])).toBe(0);

@@ -5,7 +5,7 @@
 import { expect, test } from "vitest";
 import { createAgent, type ModelDelta, textOf } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("FIN-1");
@@ -28,7 +28,7 @@ test("the result of a run, and the text of its message", proven, async () => {
   const stream = agent.runStream("What is a pawl?");
   const items = await collect(stream);
   expect((await stream.result).text).toBe(joined);
-  const [message] = ofType(items, "message");
+  const [message] = filterEventsOfType(items, "message");
   expect(message === undefined ? "" : textOf(message.message)).toBe(joined);
 });
 
@@ -57,7 +57,7 @@ test("what the summariser of a compaction reads", proven, async () => {
   ]);
   const agent = createAgent({
     model,
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     compaction: { contextWindow: 2_000, model: summariser, keepTurns: 1 },
   });
   for (const input of ["What is a pawl?", "And what does it do?", "Go on"]) await agent.run(input, { sessionId: "s" });

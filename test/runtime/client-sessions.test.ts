@@ -13,13 +13,13 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { collect, createGate, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createGateTool, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 
 const agentOf = (store: Store, name = "writer") =>
   createAgent({ name, model: createScriptedModel(({ messages }) => ({ text: `Answer ${messages.length}.` })), store });
 
-describe.each(bothStores)("a client, on $name", ({ open }) => {
+describe.each(localStores)("a client, on $name", ({ open }) => {
   test("begins a session of a named agent, which a worker carries out", async () => {
     await withStore(open, async (store) => {
       const session = createClient({ store }).session("s");
@@ -37,7 +37,7 @@ describe.each(bothStores)("a client, on $name", ({ open }) => {
       expect((await session.state()).session).toMatchObject({ agent: "writer", title: "Write.", principal: "ada" });
       expect(await session.messages()).toHaveLength(2);
       const events = await collect(session.events({ follow: false }));
-      expect(ofType(events, "run_started")).toMatchObject([{ runId: "r", by: "ada" }]);
+      expect(filterEventsOfType(events, "run_started")).toMatchObject([{ runId: "r", by: "ada" }]);
       expect(events).toEqual(await collect(agentOf(store).session("s").events({ follow: false })));
     });
   });
@@ -51,14 +51,14 @@ describe.each(bothStores)("a client, on $name", ({ open }) => {
       await session.send("And more.");
       await expect(session.result("other")).rejects.toMatchObject({ code: "no_such_run" });
       await createWorker({ store, agents: [agentOf(store)] }).runUntilIdle();
-      expect(ofType(await collect(session.events({ follow: false })), "final")).toHaveLength(2);
+      expect(filterEventsOfType(await collect(session.events({ follow: false })), "final")).toHaveLength(2);
       await expect(session.result("other")).rejects.toMatchObject({ code: "no_such_run" });
     });
   });
 
   test("rejects, steers and aborts as a session does", async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
       const agent = createAgent({ name: "writer", model, tools: [gate.tool], store });
       const session = createClient({ store }).session("s");
@@ -71,13 +71,13 @@ describe.each(bothStores)("a client, on $name", ({ open }) => {
       expect(await session.abort({ runId: "never" })).toBe("nothing");
       expect(await session.abort({ runId: "first", by: "ada" })).toBe("asked");
       const items = await collect(session.events({ runId: "first", until: "run" }));
-      expect(ofType(items, "abort_requested")).toMatchObject([{ by: "ada" }]);
+      expect(filterEventsOfType(items, "abort_requested")).toMatchObject([{ by: "ada" }]);
       expect(items.at(-1)).toMatchObject({ type: "final", result: { status: "aborted" } });
       expect(await session.abort({ runId: "first" })).toBe("nothing");
       await worker.stop();
       await working;
       const all = await collect(session.events({ follow: false }));
-      expect(ofType(all, "steered")).toMatchObject([{ by: "ada" }]);
+      expect(filterEventsOfType(all, "steered")).toMatchObject([{ by: "ada" }]);
     });
   });
 
@@ -128,7 +128,7 @@ describe.each(bothStores)("a client, on $name", ({ open }) => {
   });
 });
 
-describe.each(bothStores)("the wanted items of a session, on $name", ({ open }) => {
+describe.each(localStores)("the wanted items of a session, on $name", ({ open }) => {
   test("come in pages, from any place, and each once", async () => {
     await withStore(open, async (store) => {
       const agent = agentOf(store);
@@ -156,7 +156,7 @@ describe.each(bothStores)("the wanted items of a session, on $name", ({ open }) 
 
   test("end with the run, whenever the watcher comes", async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "First." }, { text: "Second." }]);
       const agent = createAgent({ model, tools: [gate.tool], store });
       const session = agent.session("s");
@@ -188,7 +188,7 @@ describe.each(bothStores)("the wanted items of a session, on $name", ({ open }) 
 
   test("end with the run, although the given place is beyond its end", async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]);
       const agent = createAgent({ model, tools: [gate.tool], store });
       const running = agent.run("Go", { sessionId: "s" });
@@ -202,7 +202,7 @@ describe.each(bothStores)("the wanted items of a session, on $name", ({ open }) 
 
   test("are those of the log alone, or what it does not keep alone", async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "One two three." }]);
       const agent = createAgent({ model, tools: [gate.tool], store });
       const running = agent.run("Go", { sessionId: "s" });
@@ -234,10 +234,10 @@ describe.each(bothStores)("the wanted items of a session, on $name", ({ open }) 
   });
 });
 
-describe.each(bothStores)("one run, on $name", ({ open }) => {
+describe.each(localStores)("one run, on $name", ({ open }) => {
   test("is aborted by its id while it waits in the queue, and the run under way goes on", async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "First." }]);
       const agent = createAgent({ model, tools: [gate.tool], store });
       const session = agent.session("s");

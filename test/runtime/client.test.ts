@@ -13,7 +13,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createGate } from "../support/agents.js";
+import { collect, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 function createPayer(store: Store, answers: readonly ScriptedStep[], name = "payer", clock = createTestClock()) {
@@ -135,7 +135,7 @@ describe("an answer of a client", () => {
 describe("a client steers and aborts", () => {
   test("a run that another process drives", verifies("LOOP-8#between-processes"), async () => {
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "With tabs." }]);
     const agent = createAgent({ model, tools: [gate.tool], store });
     const running = agent.run("Indent it.", { sessionId: "s" });

@@ -14,7 +14,7 @@ import {
   traceSession,
 } from "../../src/index.js";
 import { chatCall, chatCompletion } from "../models/wires.js";
-import { collect, createEcho, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
@@ -51,7 +51,7 @@ function answerTo(step: number, steps: number): string | Uint8Array {
 async function run(baseURL: string, options: Partial<AgentOptions> = {}) {
   const store = createMemoryStore();
   const model = createOpenAICompatible({ baseURL, name: "local" })("m");
-  const agent = createAgent({ model, tools: [createEcho().tool], store, compaction: null, ...options });
+  const agent = createAgent({ model, tools: [createEchoTool().tool], store, compaction: null, ...options });
   const running = agent.runStream("Go", { sessionId: "s" });
   const items = await collect(running);
   const trace = await traceSession(store, "s");
@@ -75,7 +75,7 @@ test("a server that closes each connection right after its stream: 200 steps, no
   });
   const { result, items } = await run(server.baseURL);
   expect(result).toMatchObject({ status: "completed", text: "Done.", steps });
-  expect(ofType(items, "attempt_failed")).toEqual([]);
+  expect(filterEventsOfType(items, "attempt_failed")).toEqual([]);
   expect(items.every((item) => item.type !== "delta" || item.delta.attempt === 1)).toBe(true);
 });
 
@@ -97,7 +97,7 @@ test("a server that closes a connection when it is used again: each such request
   });
   const { agent, result, items, attempts } = await run(server.baseURL);
   expect(result).toMatchObject({ status: "completed", text: "Done.", steps });
-  expect(ofType(items, "attempt_failed")).toEqual([]);
+  expect(filterEventsOfType(items, "attempt_failed")).toEqual([]);
   expect(attempts).toHaveLength(steps);
   expect(resends(attempts)).toBe(server.requests() - steps);
   expect(resends(attempts)).toBeGreaterThan(steps / 2);
@@ -116,7 +116,7 @@ test("a server that never answers fails the attempt after three requests", verif
   const server = await startServer((request) => request.socket.destroy());
   const { agent, result, items, attempts } = await run(server.baseURL, { retry: { maxRetries: 1, baseDelayMs: 0 } });
   expect(result).toMatchObject({ status: "failed", reason: "model_error", error: { code: "network" } });
-  expect(ofType(items, "attempt_failed")).toMatchObject([
+  expect(filterEventsOfType(items, "attempt_failed")).toMatchObject([
     { attempt: 1, failure: { kind: "network", unanswered: true } },
     { attempt: 2, failure: { kind: "network", unanswered: true } },
   ]);
@@ -139,7 +139,7 @@ test(
     });
     const { result, items } = await run(server.baseURL, { retry: { baseDelayMs: 0 } });
     expect(result).toMatchObject({ status: "completed", text: "Whole." });
-    expect(ofType(items, "attempt_failed")).toMatchObject([{ attempt: 1, failure: { kind: "network" } }]);
+    expect(filterEventsOfType(items, "attempt_failed")).toMatchObject([{ attempt: 1, failure: { kind: "network" } }]);
     expect(server.requests()).toBe(2);
   },
 );

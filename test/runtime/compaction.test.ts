@@ -17,7 +17,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type Script, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createEcho, deferred, eventsOf, ofType } from "../support/agents.js";
+import { collect, createDeferred, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -52,9 +52,9 @@ async function run(
   const summariser = createScriptedModel(summaries, { id: "summariser" });
   const store = createMemoryStore();
   const settings = compaction === null ? null : { contextWindow: 2_000, model: summariser, ...compaction };
-  const agent = createAgent({ model, tools: [createEcho().tool], store, compaction: settings, ...more });
+  const agent = createAgent({ model, tools: [createEchoTool().tool], store, compaction: settings, ...more });
   const stream = agent.runStream("Talk.", { sessionId: "s" });
-  const events = eventsOf(await collect(stream));
+  const events = filterEvents(await collect(stream));
   return { result: await stream.result, events, requests: model.requests, asked: summariser.requests, store };
 }
 
@@ -80,7 +80,7 @@ describe("a conversation that grows too long", () => {
   test("is summed up before the next call, and goes on", verifies("CTX-3", "CTX-4"), async () => {
     const { result, events, requests, asked } = await run(talking(12));
     expect(result).toMatchObject({ status: "completed", text: "Done.", steps: 13 });
-    const compacted = ofType(events, "compacted");
+    const compacted = filterEventsOfType(events, "compacted");
     expect(compacted.length).toBeGreaterThan(1);
     for (const { tokensBefore = 0, tokensAfter = 0, replaced } of compacted) {
       expect(tokensBefore).toBeGreaterThanOrEqual(0.75 * 1_500);
@@ -107,8 +107,8 @@ describe("a conversation that grows too long", () => {
       };
       const { result, events } = await run(script, undefined, {}, { contextWindow: 100_000 });
       expect(result).toMatchObject({ status: "completed", steps: 4 });
-      expect(ofType(events, "attempt_failed")).toMatchObject([{ modelCallIndex: 3, next: "compact" }]);
-      expect(ofType(events, "compacted")).toMatchObject([{ summary: "It was talked about." }]);
+      expect(filterEventsOfType(events, "attempt_failed")).toMatchObject([{ modelCallIndex: 3, next: "compact" }]);
+      expect(filterEventsOfType(events, "compacted")).toMatchObject([{ summary: "It was talked about." }]);
     },
   );
 
@@ -121,7 +121,9 @@ describe("a conversation that grows too long", () => {
     };
     const { result, events, requests } = await run(script, undefined, {}, { triggerRatio: 1 });
     expect(result).toMatchObject({ status: "completed", steps: 4 });
-    expect(ofType(events, "attempt_failed")).toMatchObject([{ next: "compact", failure: { code: "context_full" } }]);
+    expect(filterEventsOfType(events, "attempt_failed")).toMatchObject([
+      { next: "compact", failure: { code: "context_full" } },
+    ]);
     expect(JSON.stringify(requests.at(-1)?.messages)).not.toContain("Half of");
   });
 
@@ -144,7 +146,7 @@ describe("a conversation that grows too long", () => {
         request.modelCallIndex < 9 ? (talking(9) as (one: ModelRequest) => ScriptedStep)(request) : overflow;
       const { result, events } = await run(script, undefined, {}, compaction);
       expect(result).toMatchObject({ status: "failed", reason: "context_limit", steps: 8 });
-      expect(ofType(events, "compacted")).toEqual([]);
+      expect(filterEventsOfType(events, "compacted")).toEqual([]);
     },
   );
 });
@@ -152,11 +154,11 @@ describe("a conversation that grows too long", () => {
 describe("what was replaced", () => {
   test("stays in the log, and a fork from before it sees the old messages", verifies("CTX-5"), async () => {
     const { store, events, requests } = await run(talking(12));
-    const [first] = ofType(events, "compacted");
+    const [first] = filterEventsOfType(events, "compacted");
     const entries = await store.read("s", 0, 1_000);
     expect(entries.filter(({ event }) => event.type === "model_finished")).toHaveLength(13);
     const model = createScriptedModel([{ text: "Here." }]);
-    const agent = createAgent({ model, tools: [createEcho().tool], store, compaction: null });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], store, compaction: null });
     const fork = await agent.session("s").fork({ sessionId: "fork", at: (first?.seq ?? 0) - 1 });
     await agent.run("And now?", { sessionId: fork.id });
     const before = requests.findLast(({ modelCallIndex }) => modelCallIndex < 6)?.messages ?? [];
@@ -171,7 +173,7 @@ describe("what was replaced", () => {
       { name: "h", onCompacted: ({ summary }: { readonly summary: string }) => void told.push(`hook ${summary}`) },
     ];
     const { events } = await run(talking(8), undefined, { onCompacted, hooks });
-    const count = ofType(events, "compacted").length;
+    const count = filterEventsOfType(events, "compacted").length;
     expect(told.filter((one) => one === "callback It was talked about.")).toHaveLength(count);
     expect(told.filter((one) => one === "hook It was talked about.")).toHaveLength(count);
   });
@@ -184,7 +186,10 @@ describe("what was replaced", () => {
     };
     const retry = { decide: () => ({ retryInMs: 0 }) };
     const { events, result } = await run(talking(12), busy, { retry });
-    expect(ofType(events, "compacted")[0]).toMatchObject({ summary: "It was talked about.", model: "summariser" });
+    expect(filterEventsOfType(events, "compacted")[0]).toMatchObject({
+      summary: "It was talked about.",
+      model: "summariser",
+    });
     expect(asked).toBeGreaterThan(1);
     expect(result.usage.inputTokens).toBeGreaterThan(0);
   });
@@ -220,7 +225,7 @@ test("a service that took too long asks the summariser nothing any more", verifi
   const summariser = createScriptedModel([short]);
   const agent = createAgent({
     model: createScriptedModel(talking(2)),
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     clock,
     compaction: { contextWindow: 2_000, model: summariser },
     services: { compaction: service },
@@ -240,7 +245,7 @@ describe("with a model whose provider caches prompts", () => {
     const store = createMemoryStore();
     const agent = createAgent({
       model: { ...scripted, cachesPrompts: true },
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       systemPrompt: "Be brief.",
       compaction: { contextWindow: 2_000 },
       store,
@@ -279,7 +284,7 @@ describe("with a model whose provider caches prompts", () => {
   ])("a model that %s gets the conversation as a text", async (_name, step) => {
     const { agent, store, requests } = cached(answering(({ tools }) => (tools.length > 0 ? step : short)));
     const stream = agent.runStream("Talk.", { sessionId: "s" });
-    const [first] = ofType(eventsOf(await collect(stream)), "compacted");
+    const [first] = filterEventsOfType(filterEvents(await collect(stream)), "compacted");
     expect(first).toMatchObject({ summary: "It was talked about." });
     const asked = requests.filter(isSummary);
     expect(asked[0]?.tools).not.toEqual([]);
@@ -290,7 +295,7 @@ describe("with a model whose provider caches prompts", () => {
   test("a failure that another request would share ends the compaction", async () => {
     const { agent, requests } = cached(answering(() => ({ error: { kind: "auth", message: "no" } })));
     const stream = agent.runStream("Talk.", { sessionId: "s" });
-    const [first] = ofType(eventsOf(await collect(stream)), "compacted");
+    const [first] = filterEventsOfType(filterEvents(await collect(stream)), "compacted");
     expect(first).toMatchObject({ fault: { code: "summariser_failed" } });
     const at = requests.findIndex(isSummary);
     expect(requests[at + 1]?.purpose).toBeUndefined();
@@ -323,7 +328,7 @@ describe("with a model whose provider caches prompts", () => {
   });
 
   test("another process asks again where the first one died while it asked", async () => {
-    const asked = deferred();
+    const asked = createDeferred();
     const store = createMemoryStore();
     const dying = cached(
       answering(() => {

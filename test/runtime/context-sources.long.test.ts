@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { type ContextSource, createAgent, createMemoryStore } from "../../src/index.js";
 import { crashTest } from "../../src/testing/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
-import { createEcho } from "../support/agents.js";
+import { createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const look = { name: "echo", input: { n: 1 } } as const;
@@ -31,7 +31,7 @@ describe.each(["commits", "waits"] as const)("context sources, with crashes arou
             { name: "rules", path: "RULES", text: `Of life ${Math.random()}, load ${++loads}.`, trust: "project" },
           ],
         };
-        return createAgent({ model, tools: [createEcho().tool], context: { sources: [source] } });
+        return createAgent({ model, tools: [createEchoTool().tool], context: { sources: [source] } });
       },
       input: "Go",
       reset() {

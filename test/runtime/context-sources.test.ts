@@ -13,8 +13,8 @@ import {
   traceSession,
 } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const look = { name: "echo", input: { n: 1 } } as const;
@@ -38,7 +38,7 @@ function setUp(store: Store, sources: readonly ContextSource[], more: Partial<Ag
   const agent = createAgent({
     model,
     store,
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     systemPrompt: "Be brief.",
     context: { sources },
     ...more,
@@ -51,7 +51,7 @@ async function namedIn(store: Store, sessionId: string) {
   return events.flatMap((event) => (event.type === "prepared" && event.sources !== undefined ? [event] : []));
 }
 
-describe.each(bothStores)("in $name, the texts of context sources", ({ open }) => {
+describe.each(localStores)("in $name, the texts of context sources", ({ open }) => {
   test("are sent between marks, named once in a run, and fixed for it", verifies("CTX-11"), () =>
     withStore(open, async (store) => {
       const { source, loads } = createEdited();
@@ -99,8 +99,8 @@ describe.each(bothStores)("in $name, the texts of context sources", ({ open }) =
       const { agent } = setUp(store, [source]);
       const told = [];
       for (const runId of ["r1", "r2", "r3"]) {
-        const events = eventsOf(await collect(agent.runStream("Go", { sessionId: "s", runId })));
-        told.push(ofType(events, "sources_changed").map(({ runId: of, changes }) => ({ of, changes })));
+        const events = filterEvents(await collect(agent.runStream("Go", { sessionId: "s", runId })));
+        told.push(filterEventsOfType(events, "sources_changed").map(({ runId: of, changes }) => ({ of, changes })));
       }
       const change = (path: string, how: string) => ({ name: "rules", path, change: how });
       expect(told).toEqual([
@@ -114,7 +114,7 @@ describe.each(bothStores)("in $name, the texts of context sources", ({ open }) =
   test("are read from the store by another process, and none is loaded", verifies("CTX-11"), () =>
     withStore(open, async (store) => {
       const { source, loads } = createEdited();
-      const ask = { tools: [{ ...createEcho().tool, needsApproval: true }] };
+      const ask = { tools: [{ ...createEchoTool().tool, needsApproval: true }] };
       const first = setUp(store, [source], ask);
       await first.agent.run("Go", { sessionId: "s" });
       await first.agent.shutdown();
@@ -157,7 +157,7 @@ describe.each(bothStores)("in $name, the texts of context sources", ({ open }) =
       const summariser = createScriptedModel(() => ({ text: "It was talked about." }));
       const compaction = { contextWindow: 2_000, model: summariser };
       const { source, loads } = createEdited();
-      const tools = [{ ...createEcho().tool, needsApproval: true }];
+      const tools = [{ ...createEchoTool().tool, needsApproval: true }];
       const sent = [];
       const { agent, model } = setUp(store, [source], { compaction, tools }, script);
       let result = await agent.run("Go", { sessionId: "s" });
@@ -187,7 +187,7 @@ describe("context sources", () => {
   test("that are lost in the store are loaded and named again", verifies("CTX-11"), async () => {
     const inner = createMemoryStore();
     const { source, loads } = createEdited();
-    const ask = { tools: [{ ...createEcho().tool, needsApproval: true }] };
+    const ask = { tools: [{ ...createEchoTool().tool, needsApproval: true }] };
     const first = setUp(inner, [source], ask);
     await first.agent.run("Go", { sessionId: "s" });
     await first.agent.shutdown();
@@ -267,7 +267,7 @@ describe("context sources", () => {
   );
 
   test("bring tools, and are checked when the agent is made", verifies("CTX-11"), async () => {
-    const echo = createEcho("of_source");
+    const echo = createEchoTool("of_source");
     const { agent, model } = setUp(createMemoryStore(), [{ name: "rules", load: () => [], tools: [echo.tool] }]);
     await agent.run("Go");
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["echo", "of_source"]);

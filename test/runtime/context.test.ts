@@ -11,7 +11,7 @@ import {
   modelRequests,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const look = { name: "echo", input: { n: 1 } } as const;
@@ -33,7 +33,7 @@ describe("the context of a call", () => {
       const model = createScriptedModel(steps);
       const store = createMemoryStore();
       const context = { data: { project: "pawl" }, hints: [hint("branch", ["main", "main", "fix"])] };
-      const agent = createAgent({ model, tools: [createEcho().tool], systemPrompt: "Be brief.", context, store });
+      const agent = createAgent({ model, tools: [createEchoTool().tool], systemPrompt: "Be brief.", context, store });
       await agent.run("Go", { sessionId: "s" });
       const [first, second, third] = model.requests;
       expect(model.requests.map(({ systemPrompt }) => systemPrompt)).toEqual(
@@ -73,7 +73,7 @@ describe("the context of a call", () => {
       const model = createScriptedModel(steps);
       const agent = createAgent({
         model,
-        tools: [createEcho().tool, createEcho("other").tool],
+        tools: [createEchoTool().tool, createEchoTool("other").tool],
         systemPrompt: "A",
         context: { manager, data: { a: "b" } },
       });
@@ -101,7 +101,7 @@ describe("the context of a call", () => {
     });
     const model = createScriptedModel([{ text: "Done." }]);
     const stream = createAgent({ model, context: { hints: [{ name: "time", text: broken }] } }).runStream("Go");
-    expect(ofType(eventsOf(await collect(stream)), "hook_failed")).toMatchObject([
+    expect(filterEventsOfType(filterEvents(await collect(stream)), "hook_failed")).toMatchObject([
       { name: "hint time", outcome: "threw" },
     ]);
     expect(model.requests[0]?.messages).toHaveLength(1);

@@ -4,7 +4,14 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Message, type Model, type ModelDelta } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, deferred, eventsOf, ofType, typesOf } from "../support/agents.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  filterEvents,
+  filterEventsOfType,
+  listEventTypes,
+} from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -16,7 +23,7 @@ const saying = (...texts: readonly string[]): readonly ModelDelta[] =>
 
 /** A model that streams these deltas and then never ends; later calls answer "Fine.". `said` settles at the wait. */
 function speaking(deltas: readonly ModelDelta[], from = 1) {
-  const said = deferred();
+  const said = createDeferred();
   const requests: Message[][] = [];
   const model: Model = {
     id: "m",
@@ -38,13 +45,13 @@ function speaking(deltas: readonly ModelDelta[], from = 1) {
 async function abortedRun(deltas: readonly ModelDelta[], from = 1) {
   const { model, said, requests } = speaking(deltas, from);
   const store = createMemoryStore();
-  const agent = createAgent({ model, store, tools: [createEcho().tool] });
+  const agent = createAgent({ model, store, tools: [createEchoTool().tool] });
   const controller = new AbortController();
   const stream = agent.runStream("Go", { sessionId: "s", runId: "r", signal: controller.signal });
   const items = collect(stream);
   await said;
   controller.abort();
-  return { result: await stream.result, events: eventsOf(await items), agent, store, requests };
+  return { result: await stream.result, events: filterEvents(await items), agent, store, requests };
 }
 
 describe("an answer that an abort cuts off", verifies("FIN-10"), () => {
@@ -52,8 +59,8 @@ describe("an answer that an abort cuts off", verifies("FIN-10"), () => {
     const { result, events, agent, store, requests } = await abortedRun(saying("I will look at", " the fi"));
     expect(result).toMatchObject({ status: "aborted", text: "Request aborted.", partial: "I will look at the fi" });
     const message = { message: assistant("I will look at the fi"), cut: true, modelCallIndex: 1, attempt: 1 };
-    expect(ofType(events, "message")).toMatchObject([message]);
-    expect(typesOf(events).slice(-3)).toEqual(["attempt_failed", "message", "final"]);
+    expect(filterEventsOfType(events, "message")).toMatchObject([message]);
+    expect(listEventTypes(events).slice(-3)).toEqual(["attempt_failed", "message", "final"]);
     const log = await store.read("s");
     expect(log.find(({ event }) => event.type === "model_failed")?.event).toMatchObject({
       failure: { kind: "cancelled" },
@@ -63,7 +70,7 @@ describe("an answer that an abort cuts off", verifies("FIN-10"), () => {
     expect(requests[1]).toEqual([user("Go"), assistant("I will look at the fi"), user(note), user("Go on")]);
     expect((await agent.session("s").replay()).difference).toBeNull();
     const again = await collect(agent.session("s").events({ follow: false }));
-    expect(ofType(again, "message")[0]).toMatchObject(message);
+    expect(filterEventsOfType(again, "message")[0]).toMatchObject(message);
   });
 
   test("has its text only: no thought, no call, whole or half", async () => {
@@ -74,8 +81,8 @@ describe("an answer that an abort cuts off", verifies("FIN-10"), () => {
       { kind: "tool-input-start", id: "c2", name: "echo" },
       { kind: "tool-input-delta", id: "c2", text: '{"n": ' },
     ]);
-    expect(ofType(events, "message").map(({ message }) => message)).toEqual([assistant("See:")]);
-    expect(ofType(events, "call_start")).toEqual([]);
+    expect(filterEventsOfType(events, "message").map(({ message }) => message)).toEqual([assistant("See:")]);
+    expect(filterEventsOfType(events, "call_start")).toEqual([]);
     expect(await agent.session("s").messages()).toEqual([user("Go"), assistant("See:"), user(note)]);
   });
 
@@ -83,7 +90,7 @@ describe("an answer that an abort cuts off", verifies("FIN-10"), () => {
     for (const deltas of [[], saying(" \n"), saying("\ud83d")]) {
       const { result, events, agent } = await abortedRun(deltas);
       expect(result).not.toHaveProperty("partial");
-      expect(ofType(events, "message")).toEqual([]);
+      expect(filterEventsOfType(events, "message")).toEqual([]);
       expect(await agent.session("s").messages()).toEqual([user("Go")]);
     }
     const { result } = await abortedRun(saying("ok \ud83d"));
@@ -93,7 +100,7 @@ describe("an answer that an abort cuts off", verifies("FIN-10"), () => {
   test("continues the parts that were kept before it", async () => {
     const { result, events, agent } = await abortedRun(saying(", and the sec"), 2);
     expect(result).toMatchObject({ status: "aborted", partial: "The first part, and the sec" });
-    expect(ofType(events, "message").map(({ message, cut }) => [message, cut])).toEqual([
+    expect(filterEventsOfType(events, "message").map(({ message, cut }) => [message, cut])).toEqual([
       [assistant("The first part"), undefined],
       [assistant(", and the sec"), true],
     ]);
@@ -101,7 +108,7 @@ describe("an answer that an abort cuts off", verifies("FIN-10"), () => {
   });
 
   test("continues what its provider had said before it paused", async () => {
-    const said = deferred();
+    const said = createDeferred();
     let requests = 0;
     const model: Model = {
       id: "m",
@@ -139,7 +146,7 @@ test("an attempt that fails and is tried again leaves nothing behind", verifies(
   const stream = agent.runStream("Go", { sessionId: "s" });
   const items = await collect(stream);
   expect(await stream.result).not.toHaveProperty("partial");
-  expect(ofType(items, "message").map(({ message, attempt }) => [message, attempt])).toEqual([
+  expect(filterEventsOfType(items, "message").map(({ message, attempt }) => [message, attempt])).toEqual([
     [assistant("All of it."), 2],
   ]);
   expect(await agent.session("s").messages()).toEqual([user("Go"), assistant("All of it.")]);
@@ -162,7 +169,7 @@ test(
   "the last summary at the limit of steps is shown as cut, and stays out of the conversation",
   verifies("FIN-10"),
   async () => {
-    const said = deferred();
+    const said = createDeferred();
     const model: Model = {
       id: "m",
       async *stream({ modelCallIndex }) {
@@ -176,13 +183,16 @@ test(
       },
     };
     const controller = new AbortController();
-    const agent = createAgent({ model, tools: [createEcho().tool], limits: { maxSteps: 1 } });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], limits: { maxSteps: 1 } });
     const stream = agent.runStream("Go", { sessionId: "s", signal: controller.signal });
     const items = collect(stream);
     await said.promise;
     controller.abort();
     expect(await stream.result).toMatchObject({ status: "aborted", partial: "To sum" });
-    expect(ofType(await items, "message").at(-1)).toMatchObject({ message: assistant("To sum"), cut: true });
+    expect(filterEventsOfType(await items, "message").at(-1)).toMatchObject({
+      message: assistant("To sum"),
+      cut: true,
+    });
     expect((await agent.session("s").messages()).map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
   },
 );

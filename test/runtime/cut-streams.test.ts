@@ -17,16 +17,16 @@ import {
   anthropicMessage,
   chatCompletion,
   converseStream,
+  createOutputText,
   geminiContent,
-  outputText,
   responses,
 } from "../models/wires.js";
-import { collect, ofType } from "../support/agents.js";
+import { collect, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const text = "A pawl is a catch that lets a wheel turn one way only.";
 const chat = chatCompletion([{ content: text }], "stop");
-const response = responses("resp_1", [outputText("msg_1", text)]);
+const response = responses("resp_1", [createOutputText("msg_1", text)]);
 const converse: WireReply = {
   contentType: "application/vnd.amazon.eventstream",
   body: converseStream([
@@ -76,7 +76,7 @@ test.each(providers)("%s", verifies("RTRY-6"), async (_name, whole, modelAt) => 
   const server = await startWireServer([cut(whole, 0.4), cut(whole, 0.55), cut(whole, 0.7), whole]);
   const agent = createAgent({ model: modelAt(server.origin), retry: { baseDelayMs: 0 } });
   const stream = agent.runStream("What is a pawl?");
-  const failed = ofType(await collect(stream), "attempt_failed").map(({ failure }) => failure);
+  const failed = filterEventsOfType(await collect(stream), "attempt_failed").map(({ failure }) => failure);
   expect(failed.map(({ kind }) => kind)).toEqual(["network", "network", "network"]);
   expect(await stream.result).toMatchObject({ status: "completed", text });
 });

@@ -16,9 +16,16 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createEcho, createGate, deferred, ofType, typesOf } from "../support/agents.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  createGateTool,
+  filterEventsOfType,
+  listEventTypes,
+} from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const code = (code: string) => expect.objectContaining({ name: "PawlError", code });
@@ -28,7 +35,7 @@ const day = 24 * 60 * 60 * 1_000;
 
 /** An agent that asks for these calls and then is done; and what ran. */
 function asker(calls: readonly ScriptedCall[], options: Partial<AgentOptions> = {}) {
-  const echo = createEcho();
+  const echo = createEchoTool();
   const model = createScriptedModel([{ calls }, { text: "Done." }]);
   const agent = createAgent({ model, tools: [echo.tool], canExecuteTool: () => "ask", ...options });
   return { agent, session: agent.session("s"), echo, model };
@@ -53,7 +60,7 @@ describe("permission", () => {
     expect(echo.inputs).toEqual([{ n: 1 }]);
     const where = { tool: "echo", sessionId: "s", runId: "r", aborted: false };
     expect(seen).toEqual([where, where]);
-    const results = ofType(await eventsIn(agent), "tool_result");
+    const results = filterEventsOfType(await eventsIn(agent), "tool_result");
     expect(results.map(({ outcome, output }) => [outcome, output])).toEqual([
       ["denied", { type: "text", text: "Error: Denied: too much. The call was not run." }],
       ["ok", { type: "text", text: 'echo {"n":1}' }],
@@ -61,10 +68,10 @@ describe("permission", () => {
   });
 
   test("that is denied may stop the run: what runs is signalled, nothing else starts", verifies("HITL-1"), async () => {
-    const gate = createGate();
-    const held = deferred<Permission>();
+    const gate = createGateTool();
+    const held = createDeferred<Permission>();
     const { agent, echo } = asker([{ name: "gate" }, call(1), call(2)], {
-      tools: [gate.tool, createEcho().tool],
+      tools: [gate.tool, createEchoTool().tool],
       canExecuteTool: ({ tool, callKey }) =>
         tool.name === "gate" ? "allow" : callKey === "r/1/2" ? held.promise : "ask",
     });
@@ -74,7 +81,7 @@ describe("permission", () => {
     expect(await result).toMatchObject({ status: "aborted", reason: "denied_stop" });
     expect(signal.aborted).toBe(true);
     expect(echo.inputs).toEqual([]);
-    const results = ofType(await eventsIn(agent), "tool_result");
+    const results = filterEventsOfType(await eventsIn(agent), "tool_result");
     expect(new Map(results.map(({ callKey, outcome }) => [callKey, outcome]))).toEqual(
       new Map([
         ["r/1/1", "error"],
@@ -85,7 +92,7 @@ describe("permission", () => {
   });
 
   test("is needed for the inputs that the tool says", verifies("HITL-1"), async () => {
-    const tool = { ...createEcho().tool, needsApproval: ({ n }: { n: number }) => n > 10 } as AnyTool;
+    const tool = { ...createEchoTool().tool, needsApproval: ({ n }: { n: number }) => n > 10 } as AnyTool;
     const { agent } = asker([call(1), call(20)], { tools: [tool], canExecuteTool: () => "allow" });
     const result = await agent.run("Go", ids);
     expect(result.status === "awaiting_human" && result.approvals.map(({ input }) => input)).toEqual([{ n: 20 }]);
@@ -105,7 +112,7 @@ describe("permission", () => {
   });
 
   test("of a run in which nobody can be asked: denied, with the reason", verifies("HITL-6"), async () => {
-    const tool = { ...createEcho().tool, needsApproval: true };
+    const tool = { ...createEchoTool().tool, needsApproval: true };
     for (const options of [{ canExecuteTool: () => "ask" }, { tools: [tool], canExecuteTool: undefined }] as const) {
       const { agent, echo, model } = asker([call(1)], options as Partial<AgentOptions>);
       expect(await agent.run("Go", { ...ids, interactive: false })).toMatchObject({ status: "completed" });
@@ -116,7 +123,7 @@ describe("permission", () => {
 
   test("to run again is not asked for either, where nobody can be asked", verifies("HITL-6"), async () => {
     const store = createMemoryStore();
-    const started = deferred();
+    const started = createDeferred();
     let running = 0;
     const unsure = (recover: NonNullable<AnyTool["recover"]>) =>
       defineTool({
@@ -139,12 +146,12 @@ describe("permission", () => {
     const model = createScriptedModel([{ text: "Then not." }]);
     const second = createAgent({ model, tools, store });
     expect(await second.session("s").resume()).toMatchObject({ status: "completed", text: "Then not." });
-    const results = ofType(await eventsIn(second), "tool_result");
+    const results = filterEventsOfType(await eventsIn(second), "tool_result");
     expect(results.map(({ outcome }) => outcome)).toEqual(["interrupted", "interrupted"]);
   });
 });
 
-describe.each(bothStores)("an answer, on $name", ({ open }) => {
+describe.each(localStores)("an answer, on $name", ({ open }) => {
   test(
     "waits for no process: the stream is suspended, and any agent of the name goes on",
     verifies("HITL-2", "HITL-5"),
@@ -154,12 +161,12 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
         const { agent, echo } = asker([call(1), { name: "free" }], {
           store,
           clock,
-          tools: [createEcho().tool, createEcho("free").tool],
+          tools: [createEchoTool().tool, createEchoTool("free").tool],
           canExecuteTool: ({ tool }) => (tool.name === "free" ? "allow" : { verdict: "ask", expiresInMs: 40 * day }),
         });
         const stream = agent.runStream("Go", ids);
         const items = await collect(stream);
-        expect(typesOf(items).at(-1)).toBe("suspended");
+        expect(listEventTypes(items).at(-1)).toBe("suspended");
         expect(await stream.result).toMatchObject({ status: "awaiting_human", approvals: [{ callKey: "r/1/1" }] });
         await clock.advance(0);
         expect(clock.pending()).toBe(0);
@@ -259,9 +266,18 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
 
         expect(seen).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 10 }, { n: 200 }]);
         const events = await eventsIn(agent);
-        expect(ofType(events, "tool_call").map(({ input }) => input)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+        expect(filterEventsOfType(events, "tool_call").map(({ input }) => input)).toEqual([
+          { n: 1 },
+          { n: 2 },
+          { n: 3 },
+        ]);
         expect(
-          ofType(events, "approval_answered").map(({ callKey, answer, input, by }) => [callKey, answer, input, by]),
+          filterEventsOfType(events, "approval_answered").map(({ callKey, answer, input, by }) => [
+            callKey,
+            answer,
+            input,
+            by,
+          ]),
         ).toEqual([
           ["r/1/1", "modify", { n: 10 }, "Ada"],
           ["r/1/2", "modify", { n: 200 }, "Bob"],
@@ -348,7 +364,7 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
   test("that edits what expires gives it no more time", async () => {
     await withStore(open, async (store) => {
       const clock = createTestClock();
-      const strict = { ...createEcho().tool, input: z.object({ n: z.number().refine((n) => n !== 13) }) };
+      const strict = { ...createEchoTool().tool, input: z.object({ n: z.number().refine((n) => n !== 13) }) };
       const canExecuteTool = (): Permission => ({ verdict: "ask", expiresInMs: 60_000 });
       const { agent, session } = asker([call(1)], { store, clock, tools: [strict], canExecuteTool });
       const first = await agent.run("Go", ids);
@@ -369,7 +385,7 @@ describe.each(bothStores)("an answer, on $name", ({ open }) => {
       expect(await later.run("Go", ids)).toMatchObject({ status: "completed", text: "I see." });
       return JSON.stringify(model.requests[0]?.messages.at(-1));
     };
-    const stricter = { ...createEcho().tool, input: { type: "object", required: ["m"] } };
+    const stricter = { ...createEchoTool().tool, input: { type: "object", required: ["m"] } };
     await withStore(open, async (store) =>
       expect(await answered(store, [stricter])).toContain("do not fit the tool's schema"),
     );

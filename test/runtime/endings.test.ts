@@ -10,11 +10,11 @@ import { fromAiSdk } from "../../src/models/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { type RealProvider, realProviders } from "../models/real-providers.js";
-import { collect, createEcho, createGate, ofType } from "../support/agents.js";
+import { collect, createEchoTool, createGateTool, filterEventsOfType } from "../support/agents.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
-const { tool: echo } = createEcho();
+const { tool: echo } = createEchoTool();
 const call = { calls: [{ name: "echo", input: { a: 1 } }] };
 const anyInput = { type: "object" } as const;
 const noWait = { baseDelayMs: 0 } as const;
@@ -76,7 +76,7 @@ describe("an answer that is cut at the output cap", () => {
         [2, 1],
         [3, 1],
       ]);
-      expect(ofType(await items, "step_finished").map(({ finishReason }) => finishReason.unified)).toEqual([
+      expect(filterEventsOfType(await items, "step_finished").map(({ finishReason }) => finishReason.unified)).toEqual([
         "length",
         "length",
         "length",
@@ -102,7 +102,7 @@ describe("an answer that is cut at the output cap", () => {
     const dying = start([{ text: "One, ", finish: "length" }, { text: "lost" }], { store: store.store });
     store.failCommits(3);
     expect(await dying.result).toMatchObject({ status: "interrupted" });
-    store.mend();
+    store.repair();
     const model = createScriptedModel([{ text: "two." }]);
     const other = createAgent({ model, tools: [echo], store: store.store });
     expect(await other.session("s").resume()).toMatchObject({ status: "completed", text: "One, two.", steps: 2 });
@@ -305,7 +305,7 @@ describe("at the limit of steps", () => {
     const dying = start([call, { text: "lost" }], { limits: { maxSteps: 1 }, store: store.store });
     store.failCommits(4);
     expect(await dying.result).toMatchObject({ status: "interrupted" });
-    store.mend();
+    store.repair();
     const model = createScriptedModel([{ text: "Summed up." }]);
     const other = createAgent({ model, tools: [echo], store: store.store });
     expect(await other.session("s").resume()).toMatchObject({ reason: "max_steps", text: "Summed up.", steps: 2 });
@@ -349,16 +349,16 @@ describe("a tool that says that the work is done", () => {
       { tools: [ends("end", execute)] },
     );
     expect(await result).toMatchObject({ status: "completed", reason: "done", text, steps: 1 });
-    expect(ofType(await items, "tool_result")).toMatchObject([{ outcome: "ok", isError: false }]);
+    expect(filterEventsOfType(await items, "tool_result")).toMatchObject([{ outcome: "ok", isError: false }]);
     // Its result stays: the conversation is whole, and goes on.
     expect((await session.messages()).map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
     expect(await agent.run("And?", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Next." });
   });
 
   test("lets siblings that started finish; the others are skipped, asked for or not", verifies("FIN-7"), async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const calls = ["gate", "end", "end_again", "late"].map((name) => ({ name }));
-    const late = createEcho("late");
+    const late = createEchoTool("late");
     const { result, items } = start([{ calls }], {
       tools: [gate.tool, ends("end", () => done("First.")), ends("end_again", () => done("Second.")), late.tool],
       limits: { toolConcurrency: 2 },
@@ -366,7 +366,9 @@ describe("a tool that says that the work is done", () => {
     await gate.started;
     gate.open("finished");
     expect(await result).toMatchObject({ reason: "done", text: "First." });
-    const outcomes = new Map(ofType(await items, "tool_result").map(({ name, outcome }) => [name, outcome]));
+    const outcomes = new Map(
+      filterEventsOfType(await items, "tool_result").map(({ name, outcome }) => [name, outcome]),
+    );
     expect(outcomes).toEqual(
       new Map([
         ["gate", "ok"],
@@ -384,7 +386,7 @@ describe("a tool that says that the work is done", () => {
       canExecuteTool: ({ tool }) => (tool.name === "echo" ? "ask" : "allow"),
     });
     expect(await result).toMatchObject({ status: "completed", reason: "done", text: "Never mind." });
-    expect(ofType(await items, "tool_result").map(({ name, outcome }) => [name, outcome])).toEqual(
+    expect(filterEventsOfType(await items, "tool_result").map(({ name, outcome }) => [name, outcome])).toEqual(
       expect.arrayContaining([["echo", "skipped"]]),
     );
   });

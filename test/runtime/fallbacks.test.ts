@@ -7,14 +7,14 @@ import { fromAiSdk } from "../../src/models/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { type RealProvider, readRequest, realProviders } from "../models/real-providers.js";
-import { collect, createEcho, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const fails = (kind: ModelFailure["kind"]) => ({ error: { kind, message: "it failed" } });
 const call = { calls: [{ name: "echo" }] };
-const echo = createEcho().tool;
+const echo = createEchoTool().tool;
 const scripted = (id: string, script: Script) => createScriptedModel(script, { id });
 
 describe("fallbacks", () => {
@@ -26,11 +26,13 @@ describe("fallbacks", () => {
     const stream = agent.runStream("Go");
     const items = await collect(stream);
     expect(await stream.result).toMatchObject({ status: "completed", text: "From the third.", steps: 1 });
-    expect(ofType(items, "attempt_failed")).toMatchObject([
+    expect(filterEventsOfType(items, "attempt_failed")).toMatchObject([
       { attempt: 1, model: "first", failure: { kind: "auth" }, next: "fallback" },
       { attempt: 2, model: "second", failure: { kind: "quota" }, next: "fallback" },
     ]);
-    expect(ofType(items, "step_finished")).toMatchObject([{ modelCallIndex: 1, attempt: 3, model: "third" }]);
+    expect(filterEventsOfType(items, "step_finished")).toMatchObject([
+      { modelCallIndex: 1, attempt: 3, model: "third" },
+    ]);
   });
 
   test("end with the failure of the last one", verifies("RTRY-7"), async () => {
@@ -102,7 +104,7 @@ describe("fallbacks", () => {
     });
     store.failCommits(4);
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "interrupted" });
-    store.mend();
+    store.repair();
     const first = scripted("first", []);
     const second = scripted("second", [{ text: "Here too." }]);
     const other = createAgent({ ...options, model: first, fallbacks: [second] });
@@ -120,7 +122,7 @@ describe("fallbacks", () => {
     });
     store.failCommits(5);
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "interrupted" });
-    store.mend();
+    store.repair();
     const only = createAgent({ model: scripted("only", [{ text: "Alone." }]), tools: [echo], store: store.store });
     expect(await only.session("s").resume()).toMatchObject({ status: "completed", text: "Alone." });
   });

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, type Store, type StreamItem } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { collect, typesOf } from "../support/agents.js";
+import { collect, listEventTypes } from "../support/agents.js";
 import { createWatchedClock, type WatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -64,7 +64,7 @@ describe.each(Object.entries(readers))("sessions that are watched %s", (_, reade
       await Promise.all(readings);
       await settled();
     };
-    const log = async (id: string) => typesOf(await collect(writer.session(id).events({ follow: false })));
+    const log = async (id: string) => listEventTypes(await collect(writer.session(id).events({ follow: false })));
     return {
       writer,
       clock,
@@ -74,7 +74,7 @@ describe.each(Object.entries(readers))("sessions that are watched %s", (_, reade
       log,
       readings,
       store,
-      seen: (id: string) => typesOf(seen.get(id) ?? []),
+      seen: (id: string) => listEventTypes(seen.get(id) ?? []),
     };
   }
 

@@ -15,7 +15,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const shape = z.object({ bird: z.string(), songs: z.array(z.string()) });
@@ -59,7 +59,7 @@ const refuses: GuardOptions["output"] = ({ text }) => (text.includes("heron") ? 
 
 /** A guard that looks until the run is aborted. */
 function looksForEver() {
-  const looking = deferred();
+  const looking = createDeferred();
   const output: GuardOptions["output"] = async (_, { signal }) => {
     looking.resolve();
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));

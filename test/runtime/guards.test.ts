@@ -18,7 +18,7 @@ import {
 import type { ModelDelta } from "../../src/ports/model.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 type Given = {
@@ -296,7 +296,7 @@ describe("a guard that fails", verifies("FIN-11"), () => {
 
   test("has 10 seconds unless it says otherwise", async () => {
     const clock = createTestClock();
-    const asked = deferred();
+    const asked = createDeferred();
     const input = () => {
       asked.resolve();
       return new Promise<never>(() => {});
@@ -370,7 +370,7 @@ describe("an answer that is held back", () => {
   }
 
   test("is not shown if the run is aborted before the guard has looked at it", verifies("FIN-11"), async () => {
-    const looking = deferred();
+    const looking = createDeferred();
     const hook = guard({
       name: "slow",
       hold: true,

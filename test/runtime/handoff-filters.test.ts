@@ -11,7 +11,7 @@ import {
   traceSession,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { desk, toBilling, toTriage } from "../support/handoff-desk.js";
+import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";
 
 type Filter = NonNullable<NonNullable<AgentOptions["handoffs"]>[number]["filter"]>;
@@ -19,9 +19,9 @@ type Filter = NonNullable<NonNullable<AgentOptions["handoffs"]>[number]["filter"
 const lookedUp: ScriptedStep = { text: "I look it up.", calls: [{ name: "look", input: { id: 7 } }] };
 
 /** The desk, with a filter on the way from triage to billing. */
-function filtering(filter: Filter, given: Partial<Parameters<typeof desk>[0]> = {}) {
-  const made: { readonly agents: ReturnType<typeof desk> } = {
-    agents: desk({
+function filtering(filter: Filter, given: Partial<Parameters<typeof createHandoffDesk>[0]> = {}) {
+  const made: { readonly agents: ReturnType<typeof createHandoffDesk> } = {
+    agents: createHandoffDesk({
       triage: [lookedUp, toBilling],
       billing: [{ text: "Paid back." }],
       ...given,
@@ -43,7 +43,7 @@ const wordsOf = (messages: readonly Message[]) => messages.map((message) => `${m
 const handedOff = (log: readonly { readonly event: { readonly type: string } }[]) =>
   log.flatMap(({ event }) => (event.type === "handed_off" ? [event] : []));
 
-const requestsOf = async (store: ReturnType<typeof desk>["store"]) => {
+const requestsOf = async (store: ReturnType<typeof createHandoffDesk>["store"]) => {
   const requests = [];
   for await (const request of modelRequests(store, "s")) requests.push(request);
   return requests;

@@ -16,20 +16,20 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createGate, deferred } from "../support/agents.js";
-import { desk, toBilling } from "../support/handoff-desk.js";
+import { collect, createDeferred, createGateTool } from "../support/agents.js";
+import { createHandoffDesk, toBilling } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("AGENT-1");
 const transfer = "transfer_to_billing";
 
 type Entry = NonNullable<AgentOptions["handoffs"]>[number];
-type Given = Partial<Parameters<typeof desk>[0]>;
+type Given = Partial<Parameters<typeof createHandoffDesk>[0]>;
 
 /** The desk, with these options of the handoff to billing. */
 function handing(entry: Partial<Entry>, { options = {}, ...given }: Given = {}) {
-  const made: { readonly agents: ReturnType<typeof desk> } = {
-    agents: desk({
+  const made: { readonly agents: ReturnType<typeof createHandoffDesk> } = {
+    agents: createHandoffDesk({
       triage: [toBilling],
       billing: [{ text: "Paid back." }],
       ...given,
@@ -46,7 +46,7 @@ function handing(entry: Partial<Entry>, { options = {}, ...given }: Given = {}) 
 }
 
 const stateOf = async (agent: Agent) => agent.session("s").state();
-const typesIn = async ({ store }: Pick<ReturnType<typeof desk>, "store">) =>
+const typesIn = async ({ store }: Pick<ReturnType<typeof createHandoffDesk>, "store">) =>
   (await store.read("s")).map(({ event }) => event.type);
 
 describe("the call of a handoff", proven, () => {
@@ -148,7 +148,7 @@ describe("no handoff comes", proven, () => {
 
   test("if the time is up while another call of the step runs", async () => {
     const clock = createTestClock();
-    const gate = createGate();
+    const gate = createGateTool();
     const limits = { maxWallClockMs: 10_000 };
     const agents = handing({}, { ...withBoth("gate"), options: { triage: { tools: [gate.tool], clock, limits } } });
     const result = agents.triage.run("Go", { sessionId: "s" });
@@ -174,7 +174,7 @@ describe("no handoff comes", proven, () => {
   });
 
   test("if the run is aborted while the filter thinks", async () => {
-    const asked = deferred();
+    const asked = createDeferred();
     const agents = handing({
       filter: () => {
         asked.resolve();
@@ -202,7 +202,7 @@ describe("no handoff comes", proven, () => {
 
   test("if the filter takes more than 10 seconds", async () => {
     const clock = createTestClock();
-    const asked = deferred();
+    const asked = createDeferred();
     const agents = handing(
       {
         filter: () => {

@@ -3,8 +3,8 @@
  */
 import { expect, test } from "vitest";
 import { type ContextSource, modelRequests } from "../../src/index.js";
-import { collect, eventsOf, ofType } from "../support/agents.js";
-import { desk, toBilling, toTriage } from "../support/handoff-desk.js";
+import { collect, filterEvents, filterEventsOfType } from "../support/agents.js";
+import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("CTX-11", "AGENT-1");
@@ -26,7 +26,7 @@ test(
   proven,
   async () => {
     const rules = edited("rules");
-    const { triage, models, store } = desk({
+    const { triage, models, store } = createHandoffDesk({
       triage: [toBilling, { text: "Done." }],
       billing: [toTriage],
       options: { triage: { context: { sources: [rules.source] } } },
@@ -44,8 +44,8 @@ test(
 );
 
 test("a replay that asks no filter gives the next agent none of the texts of the one before", proven, async () => {
-  const made: { readonly agents: ReturnType<typeof desk> } = {
-    agents: desk({
+  const made: { readonly agents: ReturnType<typeof createHandoffDesk> } = {
+    agents: createHandoffDesk({
       triage: [toBilling],
       billing: [{ text: "Done." }],
       options: {
@@ -71,7 +71,7 @@ test(
   "a run that begins with another agent does not compare its texts with those of the agent before",
   proven,
   async () => {
-    const { triage, store } = desk({
+    const { triage, store } = createHandoffDesk({
       triage: [{ text: "Done." }],
       billing: [{ text: "Done." }, { text: "Done." }],
       options: {
@@ -83,8 +83,8 @@ test(
     const told = [];
     for (const runId of ["with another agent", "with the same agent"]) {
       const named = runId === "with another agent" ? { agent: "billing" } : {};
-      const events = eventsOf(await collect(triage.runStream("Go", { sessionId: "s", runId, ...named })));
-      told.push(ofType(events, "sources_changed").map(({ changes }) => changes));
+      const events = filterEvents(await collect(triage.runStream("Go", { sessionId: "s", runId, ...named })));
+      told.push(filterEventsOfType(events, "sources_changed").map(({ changes }) => changes));
     }
     expect(told).toEqual([[], [[{ name: "prices", path: "/prices", change: "changed" }]]]);
     const named = (await store.read("s")).flatMap(({ event }) => (event.type === "prepared" ? [event.sources] : []));

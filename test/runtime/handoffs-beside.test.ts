@@ -16,7 +16,7 @@ import {
   traceSession,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { desk, toBilling, toTriage } from "../support/handoff-desk.js";
+import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";
 
 const requestsOf = async (store: Store, sessionId = "s") => {
@@ -41,7 +41,7 @@ describe("in a child session", verifies("AGENT-1"), () => {
         ? { calls: [{ name: "triage", input: { task: "Pay Ann back." } }] }
         : { text: "It is done." },
     );
-    const { triage, models } = desk({
+    const { triage, models } = createHandoffDesk({
       store,
       triage: [toBilling],
       billing: [],
@@ -148,8 +148,8 @@ describe.each([
 
 test("with an approval of a sibling open, a filter waits for it and sees its result", verifies("AGENT-1"), async () => {
   const seen: number[] = [];
-  const agents: { desk: ReturnType<typeof desk> } = {
-    desk: desk({
+  const agents: { desk: ReturnType<typeof createHandoffDesk> } = {
+    desk: createHandoffDesk({
       triage: [{ calls: [{ name: "transfer_to_billing" }, { name: "look" }] }],
       billing: [{ text: "Hi." }],
       options: {
@@ -229,7 +229,7 @@ describe("context sources", verifies("AGENT-1", "CTX-11"), () => {
     );
 
   test("are those of the agent that has the session, there and back", async () => {
-    const { triage, models, store } = desk({
+    const { triage, models, store } = createHandoffDesk({
       triage: [toBilling, { text: "Anything else?" }],
       billing: [toTriage],
       options: {
@@ -249,7 +249,7 @@ describe("context sources", verifies("AGENT-1", "CTX-11"), () => {
   });
 
   test("of one agent do not stay with another, after a handoff or in a run that begins with another", async () => {
-    const { triage, models, store } = desk({
+    const { triage, models, store } = createHandoffDesk({
       triage: [toBilling, { text: "Hello." }],
       billing: [{ text: "Paid back." }, { text: "Again." }],
       options: { triage: { context: { sources: [source("Of triage.")] } } },
@@ -274,7 +274,11 @@ describe("a limit of cost", verifies("AGENT-1", "LIM-1"), () => {
   const refusal = { code: "bad_configuration", message: expect.stringMatching(/the model large.*handoffs.*no price/) };
 
   test("needs a price for each model that a run can be handed over to", async () => {
-    const { triage, models } = desk({ triage: [toBilling], billing: [], options: { triage: { usage: { prices } } } });
+    const { triage, models } = createHandoffDesk({
+      triage: [toBilling],
+      billing: [],
+      options: { triage: { usage: { prices } } },
+    });
     await expect(triage.run("Pay me back.", { limits })).rejects.toMatchObject(refusal);
     expect(models.triage.requests).toEqual([]);
     const limited = triage.with({ limits });
@@ -290,7 +294,7 @@ describe("a limit of cost", verifies("AGENT-1", "LIM-1"), () => {
 
   test("holds over a handoff, with the prices of each agent", async () => {
     const large = { large: { input: 1_000_000, output: 5 } };
-    const { triage } = desk({
+    const { triage } = createHandoffDesk({
       triage: [toBilling],
       billing: [{ calls: [{ name: "refund" }] }, { text: "no" }],
       options: { triage: { usage: { prices } }, billing: { usage: { prices: large } } },
@@ -306,8 +310,8 @@ describe("a limit of cost", verifies("AGENT-1", "LIM-1"), () => {
 describe("the trace", verifies("AGENT-1", "TRC-1"), () => {
   test("has a record of each handoff between the steps, live and from the log", async () => {
     const live: TraceRecord[] = [];
-    const agents: { desk: ReturnType<typeof desk> } = {
-      desk: desk({
+    const agents: { desk: ReturnType<typeof createHandoffDesk> } = {
+      desk: createHandoffDesk({
         triage: [toBilling, { text: "Anything else?" }],
         billing: [toTriage],
         options: {

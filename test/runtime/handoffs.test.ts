@@ -12,7 +12,7 @@ import {
   type Store,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { desk, toBilling, toTriage } from "../support/handoff-desk.js";
+import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";
 
 const eventsOf = async (agent: Agent, sessionId: string) => {
@@ -25,7 +25,7 @@ const namesIn = (tools: readonly { readonly name: string }[]) => tools.map(({ na
 
 describe("a handoff", verifies("AGENT-1"), () => {
   test("passes the conversation on: prompt, tools and model are the next agent's", async () => {
-    const { triage, models } = desk({
+    const { triage, models } = createHandoffDesk({
       triage: [toBilling],
       billing: [{ calls: [{ name: "refund" }] }, { text: "Paid back." }],
     });
@@ -42,7 +42,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
   });
 
   test("and back; events tell the agent of each step; the session belongs to the last one", async () => {
-    const { triage, billing, store } = desk({
+    const { triage, billing, store } = createHandoffDesk({
       triage: [toBilling, { text: "Anything else?" }],
       billing: [toTriage, { text: "Again." }],
     });
@@ -73,13 +73,13 @@ describe("a handoff", verifies("AGENT-1"), () => {
       return store.commit(...given);
     };
     const counting = { ...store, commit };
-    const { triage } = desk({ store: counting, triage: [toBilling], billing: [{ text: "Hi." }] });
+    const { triage } = createHandoffDesk({ store: counting, triage: [toBilling], billing: [{ text: "Hi." }] });
     await triage.run("Pay me back.");
     expect(commits).toBe(3);
   });
 
   test("comes after the other calls of its step, and their approvals", async () => {
-    const { triage, billing, models } = desk({
+    const { triage, billing, models } = createHandoffDesk({
       triage: [{ calls: [{ name: "transfer_to_billing" }, { name: "look" }] }],
       billing: [{ text: "Hi." }],
       options: { triage: { canExecuteTool: ({ tool }) => (tool.name === "look" ? "ask" : "allow") } },
@@ -97,7 +97,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
   });
 
   test("of several in a step, the first counts", async () => {
-    const { triage, models } = desk({
+    const { triage, models } = createHandoffDesk({
       triage: [{ calls: [{ name: "transfer_to_billing" }, { name: "transfer_to_billing" }] }],
       billing: [{ text: "Hi." }],
     });
@@ -108,7 +108,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
   });
 
   test("above the limit is an error result, and the run goes on", async () => {
-    const { triage, models } = desk({
+    const { triage, models } = createHandoffDesk({
       triage: [toBilling, { text: "Then I do it." }],
       billing: [],
       options: { triage: { limits: { maxHandoffs: 0 } } },
@@ -118,7 +118,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
   });
 
   test("comes ten times in a run by default, and the next run counts anew", async () => {
-    const { triage, billing, models } = desk({
+    const { triage, billing, models } = createHandoffDesk({
       triage: [...Array(6).fill(toBilling), { text: "Then I do it." }, toBilling],
       billing: [...Array(5).fill(toTriage), { text: "Here I am." }],
     });
@@ -129,7 +129,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
   });
 
   test("may need an approval; denied, the agent goes on", async () => {
-    const { triage, models } = desk({
+    const { triage, models } = createHandoffDesk({
       triage: [toBilling, { text: "Then not." }],
       billing: [],
       options: {
@@ -146,7 +146,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
   });
 
   test("does not happen after an abort", async () => {
-    const { triage } = desk({
+    const { triage } = createHandoffDesk({
       triage: [{ calls: [{ name: "transfer_to_billing" }, { name: "look" }] }],
       billing: [],
       options: { triage: { canExecuteTool: ({ tool }) => (tool.name === "look" ? "ask" : "allow") } },
@@ -167,7 +167,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
       afterStep: ({ modelCallIndex }) => void told.push(`${name} afterStep ${modelCallIndex}`),
       afterRun: () => void told.push(`${name} afterRun`),
     });
-    const { triage } = desk({
+    const { triage } = createHandoffDesk({
       triage: [toBilling],
       billing: [{ text: "Hi." }],
       options: { triage: { hooks: [hook("triage")] }, billing: { hooks: [hook("billing")] } },
@@ -185,7 +185,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
 
   test("an agent without `afterStep` hooks leaves nothing over for those of the next", async () => {
     const told: number[] = [];
-    const { triage } = desk({
+    const { triage } = createHandoffDesk({
       triage: [toBilling],
       billing: [{ text: "Hi." }],
       options: {
@@ -197,7 +197,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
   });
 
   test("what a run overrides ends with the first agent; the shape of its answer does not", async () => {
-    const { triage, models } = desk({
+    const { triage, models } = createHandoffDesk({
       triage: [toBilling],
       billing: [{ calls: [{ name: "refund" }] }, { text: '{"paid":true}' }],
     });
@@ -223,7 +223,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
       input: { type: "object" },
       execute: (_input, { deps }) => void seen.push(deps),
     });
-    const { triage } = desk({
+    const { triage } = createHandoffDesk({
       triage: [{ calls: [{ name: "note" }, { name: "transfer_to_billing" }] }],
       billing: [{ calls: [{ name: "note" }] }, { text: "Hi." }],
       options: {
@@ -240,7 +240,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
 
   test("the next agent begins with its own model, not with the fallback of the last one", async () => {
     const down = createScriptedModel([{ error: { kind: "auth", message: "no" } }], { id: "down" });
-    const { triage, models } = desk({
+    const { triage, models } = createHandoffDesk({
       triage: [toBilling],
       billing: [{ text: "Hi." }],
       options: {},
@@ -253,7 +253,7 @@ describe("a handoff", verifies("AGENT-1"), () => {
 
 describe("the next run", verifies("AGENT-1"), () => {
   test("begins with the agent that has the session, or with the one that it names", async () => {
-    const { triage, billing } = desk({
+    const { triage, billing } = createHandoffDesk({
       triage: [toBilling, { text: "Triage." }, { text: "Triage again." }],
       billing: [{ text: "Billing." }, { text: "Billing again." }],
     });
@@ -265,13 +265,13 @@ describe("the next run", verifies("AGENT-1"), () => {
   });
 
   test("a new session may begin with a reachable agent", async () => {
-    const { triage, store } = desk({ triage: [], billing: [{ text: "Billing." }] });
+    const { triage, store } = createHandoffDesk({ triage: [], billing: [{ text: "Billing." }] });
     expect((await triage.run("One", { sessionId: "s", agent: "billing" })).text).toBe("Billing.");
     expect((await store.list()).map(({ info }) => [info?.agent, info?.model])).toEqual([["billing", "large"]]);
   });
 
   test("a queued run keeps the agent that it names", async () => {
-    const { triage } = desk({
+    const { triage } = createHandoffDesk({
       triage: [{ ...toBilling, wait: new Promise((resolve) => setImmediate(resolve)) }, { text: "Triage." }],
       billing: [{ text: "Billing." }],
     });
@@ -282,7 +282,7 @@ describe("the next run", verifies("AGENT-1"), () => {
   });
 
   test("an agent that is not reached is unknown", async () => {
-    const { triage } = desk({ triage: [], billing: [] });
+    const { triage } = createHandoffDesk({ triage: [], billing: [] });
     await expect(triage.run("One", { agent: "biling" })).rejects.toMatchObject({
       code: "unknown_handoff",
       message: expect.stringContaining('Do you mean "billing"?'),
@@ -294,7 +294,7 @@ describe("the next run", verifies("AGENT-1"), () => {
 
 describe("who drives", verifies("AGENT-1"), () => {
   test("an agent that does not reach the session's agent is refused", async () => {
-    const { triage, store } = desk({ triage: [toBilling], billing: [{ text: "Hi." }] });
+    const { triage, store } = createHandoffDesk({ triage: [toBilling], billing: [{ text: "Hi." }] });
     await triage.run("One", { sessionId: "s" });
     const other = createAgent({ name: "other", model: createScriptedModel([]), store });
     await expect(other.run("Two", { sessionId: "s" })).rejects.toMatchObject({ code: "agent_mismatch" });
@@ -303,7 +303,10 @@ describe("who drives", verifies("AGENT-1"), () => {
   });
 
   test("a worker that knows the first agent drives what it handed over", async () => {
-    const { triage, store } = desk({ triage: [toBilling], billing: [{ text: "Hi." }, { text: "Again." }] });
+    const { triage, store } = createHandoffDesk({
+      triage: [toBilling],
+      billing: [{ text: "Hi." }, { text: "Again." }],
+    });
     await triage.run("One", { sessionId: "s" });
     const at = Date.now();
     await store.post("s", {
@@ -356,7 +359,7 @@ describe("who drives", verifies("AGENT-1"), () => {
   });
 
   test("`with` changes an agent in its own graph", async () => {
-    const { triage } = desk({ triage: [], billing: [toTriage] });
+    const { triage } = createHandoffDesk({ triage: [], billing: [toTriage] });
     const changed = triage.with({ model: createScriptedModel([toBilling, { text: "Changed." }]) });
     expect((await changed.run("One")).text).toBe("Changed.");
   });
@@ -365,7 +368,7 @@ describe("who drives", verifies("AGENT-1"), () => {
 describe("the log of a handoff", verifies("AGENT-1"), () => {
   test("gives the requests again, replays without a difference, and can be forked everywhere", async () => {
     const hook: Hook = { name: "h", afterStep() {} };
-    const { triage, models, store } = desk({
+    const { triage, models, store } = createHandoffDesk({
       triage: [toBilling, { text: "Anything else?" }],
       billing: [{ calls: [{ name: "refund" }, { name: "transfer_to_triage" }] }],
       options: { billing: { hooks: [hook] } },

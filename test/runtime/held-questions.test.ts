@@ -3,7 +3,7 @@
  */
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
-import { asHeld } from "../../src/ports/held-question.js";
+import { markHeld } from "../../src/ports/held-question.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
 
@@ -14,8 +14,8 @@ function asking(store: Store) {
     input: { type: "object" },
     recover: "rerun",
     async execute(_input, { ask }) {
-      const name = await ask(asHeld({ name: "name", message: "In which name?", schema: { type: "string" } }));
-      const time = await ask(asHeld({ name: "time", message: "At what time?", schema: { type: "string" } }));
+      const name = await ask(markHeld({ name: "name", message: "In which name?", schema: { type: "string" } }));
+      const time = await ask(markHeld({ name: "time", message: "At what time?", schema: { type: "string" } }));
       return [name, time].map((one) => (one.type === "answered" ? one.value : one.type)).join(" at ");
     },
   });

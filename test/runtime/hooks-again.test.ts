@@ -14,9 +14,9 @@ import {
 } from "../../src/index.js";
 import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, deferred, ofType } from "../support/agents.js";
+import { collect, createDeferred, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { writeCompacted } from "../support/compacted.js";
+import { writeCompactedSession } from "../support/compacted-session.js";
 import { verifies } from "../verifies.js";
 
 const reached = hookPoints.filter((point) => point !== "onCompacted");
@@ -30,7 +30,7 @@ const script: readonly ScriptedStep[] = [
 /** An agent whose hook does something once, the first time that it is called at a point. */
 function startWith(point: HookPoint, act: (agent: Agent) => unknown) {
   const clock = createWatchedClock();
-  const called = deferred();
+  const called = createDeferred();
   let calls = 0;
   const hook: Hook = {
     name: "again",
@@ -45,7 +45,7 @@ function startWith(point: HookPoint, act: (agent: Agent) => unknown) {
       const said = messages.filter(({ role }) => role === "assistant").length;
       return (said === 0 && attempt > 1 ? script[1] : script[said === 0 ? 0 : 2]) ?? { text: "Done." };
     }),
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     hooks: [hook],
     retry: { decide: () => ({ retryInMs: 0 }) },
     clock,
@@ -74,14 +74,16 @@ describe("a hook that starts a run", () => {
     });
     const result = await play();
     const events = await collect(agent.session("s").events({ follow: false }));
-    expect(ofType(events, "hook_failed")).toMatchObject([{ name: "again", hook: point, outcome: "timed_out" }]);
+    expect(filterEventsOfType(events, "hook_failed")).toMatchObject([
+      { name: "again", hook: point, outcome: "timed_out" },
+    ]);
     // A guard that fails trips.
     const isGuard = point === "besideLLMCall";
     expect(result).toMatchObject(
       isGuard ? { status: "failed", reason: "refused" } : { status: "completed", text: "Done." },
     );
     expect(await inner).toMatchObject({ status: "completed", runId: "inner" });
-    expect(ofType(events, "run_started").map(({ runId }) => runId)).toEqual(["r", "inner"]);
+    expect(filterEventsOfType(events, "run_started").map(({ runId }) => runId)).toEqual(["r", "inner"]);
   });
 
   test.each(reached)("of its own session at %s, and does not wait, queues it", async (point) => {
@@ -93,7 +95,7 @@ describe("a hook that starts a run", () => {
     expect(await play()).toMatchObject({ status: "completed", text: "Done." });
     expect(await inner).toMatchObject({ status: "completed", runId: "inner" });
     const events = await collect(agent.session("s").events({ follow: false }));
-    expect(ofType(events, "hook_failed")).toEqual([]);
+    expect(filterEventsOfType(events, "hook_failed")).toEqual([]);
   });
 
   test.each(reached)("of another session at %s may wait for it", async (point) => {
@@ -104,13 +106,13 @@ describe("a hook that starts a run", () => {
     expect(await play()).toMatchObject({ status: "completed", text: "Done." });
     expect(inner).toMatchObject([{ status: "completed", sessionId: "other" }]);
     const events = await collect(agent.session("s").events({ follow: false }));
-    expect(ofType(events, "hook_failed")).toEqual([]);
+    expect(filterEventsOfType(events, "hook_failed")).toEqual([]);
   });
 });
 
 test("hooks are told of a compaction, once, before the step that comes after it", verifies("HOOK-1"), async () => {
   const store = createMemoryStore();
-  await writeCompacted(store);
+  await writeCompactedSession(store);
   const told: (CompactionSubject | string)[] = [];
   const hooks: readonly Hook[] = [
     {
@@ -121,7 +123,7 @@ test("hooks are told of a compaction, once, before the step that comes after it"
     { name: "b", onCompacted: () => void told.push("b") },
   ];
   const model = createScriptedModel([{ calls: [{ name: "echo", input: { n: 1 } }] }, { text: "Two." }]);
-  const agent = createAgent({ model, tools: [createEcho().tool], hooks, store });
+  const agent = createAgent({ model, tools: [createEchoTool().tool], hooks, store });
   expect(await agent.session("s").resume()).toMatchObject({ status: "completed", text: "Two." });
   const shown = JSON.stringify(summaryMessage("One was said.").parts);
   expect(told).toEqual([{ summary: "One was said.", tokensBefore: 90, tokensAfter: 9 }, "b", shown, shown]);
@@ -141,12 +143,12 @@ test("a hook that fails after a compaction does what its onFailure says", verifi
     },
   });
   const open = createMemoryStore();
-  await writeCompacted(open);
+  await writeCompactedSession(open);
   const model = createScriptedModel([{ text: "Two." }]);
   const goesOn = createAgent({ model, hooks: [broken("open")], store: open });
   expect(await goesOn.session("s").resume()).toMatchObject({ status: "completed", text: "Two." });
   const closed = createMemoryStore();
-  await writeCompacted(closed);
+  await writeCompactedSession(closed);
   const ends = createAgent({ model: createScriptedModel([]), hooks: [broken("closed")], store: closed });
   expect(await ends.session("s").resume()).toMatchObject({ status: "failed", reason: "hook_failed" });
 });
@@ -154,7 +156,7 @@ test("a hook that fails after a compaction does what its onFailure says", verifi
 test("how long each hook took, and what came of it, is in the log", verifies("HOOK-6"), async () => {
   const clock = createWatchedClock();
   const store = createMemoryStore();
-  await writeCompacted(store);
+  await writeCompactedSession(store);
   const taking = (ms: number, answer?: object) => () =>
     new Promise<undefined>((resolve) => clock.after(ms, () => resolve(answer as undefined)));
   const hook: Hook = {
@@ -173,7 +175,7 @@ test("how long each hook took, and what came of it, is in the log", verifies("HO
   };
   const model = createScriptedModel([{ text: "Two." }, ...script]);
   const retry = { decide: () => ({ retryInMs: 0 }) };
-  const agent = createAgent({ model, tools: [createEcho().tool], hooks: [hook], retry, clock, store });
+  const agent = createAgent({ model, tools: [createEchoTool().tool], hooks: [hook], retry, clock, store });
   let isOver = false;
   const play = agent
     .session("s")

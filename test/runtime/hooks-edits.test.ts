@@ -14,7 +14,7 @@ import {
   type ToolCallSubject,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, ofType } from "../support/agents.js";
+import { collect, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 type Amount = { readonly n: number };
@@ -78,8 +78,10 @@ test(
     expect(JSON.stringify(model.requests[1]?.messages.at(-2))).toContain('"input":{"n":1}');
     expect(await shown()).toContain('(A person changed the input to {\\"n\\":2}.)\\npaid');
     const events = await collect(session.events({ follow: false }));
-    expect(ofType(events, "tool_call").map(({ input }) => input)).toEqual([{ n: 1 }]);
-    expect(ofType(events, "approval_answered")).toMatchObject([{ answer: "modify", input: { n: 2 }, by: "Ada" }]);
+    expect(filterEventsOfType(events, "tool_call").map(({ input }) => input)).toEqual([{ n: 1 }]);
+    expect(filterEventsOfType(events, "approval_answered")).toMatchObject([
+      { answer: "modify", input: { n: 2 }, by: "Ada" },
+    ]);
     const records = (await store.read("s")).flatMap(({ event }): readonly HookRecord[] => event.hooks ?? []);
     expect(records.map(({ name, hook, outcome }) => `${name} ${hook} ${outcome}`)).toEqual([
       "watch beforeToolCall ok",

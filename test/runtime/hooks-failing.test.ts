@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Hook, type StreamItem } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, deferred, ofType } from "../support/agents.js";
+import { collect, createDeferred, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -12,7 +12,7 @@ const calling: readonly ScriptedStep[] = [{ calls: [{ name: "echo", input: { n: 
 
 function start(hooks: readonly Hook[]) {
   const clock = createWatchedClock();
-  const echo = createEcho();
+  const echo = createEchoTool();
   const store = createMemoryStore();
   const agent = createAgent({
     model: createScriptedModel(calling),
@@ -32,7 +32,7 @@ test("what a hook may not return is refused with an event", verifies("HOOK-2"), 
   const { run } = start([{ name: "chatty", beforeStep: () => anything({ systemPrompt: "?" }) }]);
   const items = await collect(run);
   expect((await run.result).status).toBe("completed");
-  expect(ofType(items, "hook_failed")).toMatchObject([
+  expect(filterEventsOfType(items, "hook_failed")).toMatchObject([
     { name: "chatty", hook: "beforeStep", outcome: "refused" },
     { name: "chatty", hook: "beforeStep", outcome: "refused" },
   ]);
@@ -52,8 +52,8 @@ test("what a hook gets is frozen", verifies("HOOK-2"), async () => {
   const { run, inputs } = start([spoil]);
   const items = await collect(run);
   expect(inputs).toEqual([{ n: 1 }]);
-  expect(ofType(items, "hook_failed").map(({ outcome }) => outcome)).toEqual(["threw", "threw"]);
-  expect(ofType(items, "tool_result")[0]?.output).toEqual({ type: "text", text: 'echo {"n":1}' });
+  expect(filterEventsOfType(items, "hook_failed").map(({ outcome }) => outcome)).toEqual(["threw", "threw"]);
+  expect(filterEventsOfType(items, "tool_result")[0]?.output).toEqual({ type: "text", text: 'echo {"n":1}' });
 });
 
 describe("a hook that hangs is cut off after its time, its signal aborted", () => {
@@ -66,7 +66,7 @@ describe("a hook that hangs is cut off after its time, its signal aborted", () =
   test.each(cases)("%s", verifies("HOOK-3"), async (_, make, ran, outcome) => {
     let hung: AbortSignal | undefined;
     let calls = 0;
-    const called = deferred();
+    const called = createDeferred();
     const hook = make(
       anything((_subject: unknown, { signal }: { signal: AbortSignal }) => {
         calls += 1;
@@ -86,8 +86,8 @@ describe("a hook that hangs is cut off after its time, its signal aborted", () =
     expect(hung?.aborted).toBe(true);
     expect(await run.result).toMatchObject({ status: "completed", text: "Done." });
     expect(inputs).toEqual(ran);
-    expect(ofType(seen, "tool_result")[0]?.outcome).toBe(outcome);
-    expect(ofType(seen, "hook_failed")).toMatchObject([{ name: "h", outcome: "timed_out" }]);
+    expect(filterEventsOfType(seen, "tool_result")[0]?.outcome).toBe(outcome);
+    expect(filterEventsOfType(seen, "hook_failed")).toMatchObject([{ name: "h", outcome: "timed_out" }]);
     const records = (await store.read("s", 0, 100)).flatMap(({ event }) => event.hooks ?? []);
     expect(records).toContainEqual(expect.objectContaining({ name: "h", outcome: "timed_out", ms: 10_000 }));
   });
@@ -105,7 +105,7 @@ test("closed: a step that a hook fails ends the run", verifies("HOOK-3"), async 
 });
 
 test("an abort while a hook decides: the tool does not run", verifies("HOOK-4"), async () => {
-  const called = deferred();
+  const called = createDeferred();
   const hang: Hook = {
     name: "h",
     beforeToolCall() {
@@ -117,7 +117,7 @@ test("an abort while a hook decides: the tool does not run", verifies("HOOK-4"),
   const items = collect<StreamItem>(run);
   await called.promise;
   await agent.session("s").abort();
-  expect(ofType(await items, "tool_result")[0]?.outcome).toBe("aborted");
+  expect(filterEventsOfType(await items, "tool_result")[0]?.outcome).toBe("aborted");
   expect((await run.result).status).toBe("aborted");
   expect(inputs).toEqual([]);
 });

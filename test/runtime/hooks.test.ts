@@ -15,9 +15,9 @@ import {
 } from "../../src/index.js";
 import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { loggedModel, loggedStore, loggedTool } from "../support/logged.js";
+import { createLoggedModel, createLoggedStore, createLoggedTool } from "../support/logged.js";
 import { verifies } from "../verifies.js";
 
 const calling: readonly ScriptedStep[] = [{ calls: [{ name: "echo", input: { n: 1 } }] }, { text: "Done." }];
@@ -36,12 +36,12 @@ async function runWith(
   script: readonly ScriptedStep[] = calling,
   more: Partial<AgentOptions> = {},
 ): Promise<Seen> {
-  const echo = createEcho();
+  const echo = createEchoTool();
   const model = createScriptedModel(script);
   const store = createMemoryStore();
   const agent = createAgent({ model, tools: [echo.tool], hooks, store, ...more });
   const run = agent.runStream("Go", { sessionId: "s" });
-  const events = eventsOf(await collect(run));
+  const events = filterEvents(await collect(run));
   return { result: await run.result, events, model, inputs: echo.inputs, store };
 }
 
@@ -112,8 +112,8 @@ describe("the order of hooks", () => {
     const log: string[] = [];
     const model = createScriptedModel([{ calls: [{ name: "work", raw: '{"n": 1}' }] }, { text: "Done." }]);
     const agent = createAgent({
-      model: loggedModel(log, model, () => "model"),
-      tools: [loggedTool(log)],
+      model: createLoggedModel(log, model, () => "model"),
+      tools: [createLoggedTool(log)],
       canExecuteTool() {
         log.push("may it?");
         return "allow";
@@ -130,7 +130,7 @@ describe("the order of hooks", () => {
           afterToolCall: () => void log.push("afterToolCall"),
         },
       ],
-      store: loggedStore(log),
+      store: createLoggedStore(log),
     });
     await agent.run("Go");
     expect(log).toEqual([
@@ -199,8 +199,8 @@ describe("what a hook may change", () => {
         seen.push({ systemPrompt, activeTools, toolChoice, providerOptions });
       },
     };
-    const other = createEcho("other").tool;
-    const tools = [createEcho().tool, other];
+    const other = createEchoTool("other").tool;
+    const tools = [createEchoTool().tool, other];
     const { model } = await runWith([changing, looking], calling, { tools, systemPrompt: "Be kind." });
     const [first, second] = model.requests;
     expect(first).toMatchObject({
@@ -245,10 +245,10 @@ describe("what a hook may change", () => {
     const again: Hook = { name: "again", beforeToolCall: async ({ input }) => ({ input: [input] }) };
     const { events, inputs } = await runWith([add]);
     expect(inputs).toEqual([{ n: 1, more: true }]);
-    expect(ofType(events, "tool_call")[0]?.input).toEqual({ n: 1, more: true });
+    expect(filterEventsOfType(events, "tool_call")[0]?.input).toEqual({ n: 1, more: true });
     const invalid = await runWith([add, again]);
     expect(invalid.inputs).toEqual([]);
-    expect(ofType(invalid.events, "tool_result")[0]).toMatchObject({ outcome: "error" });
+    expect(filterEventsOfType(invalid.events, "tool_result")[0]).toMatchObject({ outcome: "error" });
   });
 
   test("whether a call is blocked, or the run is stopped, with a reason", verifies("HOOK-1"), async () => {
@@ -259,7 +259,7 @@ describe("what a hook may change", () => {
     const stopped = await runWith([{ name: "h", beforeToolCall: () => ({ stop: "enough" }) }]);
     expect(stopped.inputs).toEqual([]);
     expect(stopped.result).toMatchObject({ status: "aborted", reason: "hook_stopped" });
-    expect(ofType(stopped.events, "tool_result")[0]).toMatchObject({ outcome: "blocked" });
+    expect(filterEventsOfType(stopped.events, "tool_result")[0]).toMatchObject({ outcome: "blocked" });
   });
 
   test("the output of a call: only what the hook gives is kept", verifies("HOOK-1"), async () => {
@@ -303,7 +303,7 @@ describe("what a hook may change", () => {
     };
     const { events } = await runWith([hook], calling, { tools: [broken] });
     expect(seen).toEqual([true, { type: "text", text: "Error: password is hunter2" }]);
-    expect(ofType(events, "tool_result")[0]).toMatchObject({
+    expect(filterEventsOfType(events, "tool_result")[0]).toMatchObject({
       outcome: "error",
       output: { type: "text", text: "(no output)" },
     });
@@ -342,7 +342,7 @@ describe("before a run stops", () => {
     const script = ["One.", "Two.", "Three.", "Four."].map((text) => ({ text }));
     const { result, events, model } = await runWith([keepGoing], script);
     expect(result).toMatchObject({ status: "completed", reason: "stop", text: "Four.", steps: 4 });
-    expect(ofType(events, "steered").map(({ source }) => source)).toEqual([
+    expect(filterEventsOfType(events, "steered").map(({ source }) => source)).toEqual([
       "before_stop",
       "before_stop",
       "before_stop",

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { initialState } from "../../src/core/index.js";
 import { createAgent, createMemoryStore, PawlError, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho } from "../support/agents.js";
+import { collect, createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 /** What a store of anybody's making may give, whatever its types say. */
@@ -16,7 +16,7 @@ async function sessionUnderWay(): Promise<Store> {
   const store = createMemoryStore();
   const agent = createAgent({
     model: createScriptedModel([{ calls: [{ name: "echo" }] }]),
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     canExecuteTool: () => "ask",
     store,
   });
@@ -51,7 +51,7 @@ const states: { readonly [what: string]: unknown } = {
 describe("a store that gives as the state", () => {
   test.each(Object.entries(states))("%s: nothing runs, and it is told", verifies("SEC-13"), async (_, state) => {
     const inner = await sessionUnderWay();
-    const echo = createEcho();
+    const echo = createEchoTool();
     const model = createScriptedModel([{ text: "Never." }]);
     const store: Store = {
       ...inner,
@@ -90,7 +90,7 @@ describe("a store that gives as the log", () => {
     const inner = await sessionUnderWay();
     const store: Store = { ...inner, read: make(inner) };
     const model = createScriptedModel([{ text: "Never." }]);
-    const agent = createAgent({ model, tools: [createEcho().tool], store });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], store });
     const session = agent.session("s");
     await expect(collect(session.events({ follow: false }))).rejects.toThrow();
     await expect(session.messages()).rejects.toThrow();
@@ -112,7 +112,7 @@ const answers: { readonly [what: string]: Partial<Store> } = {
 describe("a store that answers with", () => {
   test.each(Object.entries(answers))("%s: the run ends here, with a reason", verifies("SEC-13"), async (_, part) => {
     const store: Store = { ...createMemoryStore(), ...part };
-    const echo = createEcho();
+    const echo = createEchoTool();
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "Done." }]),
       tools: [echo.tool],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, createGate } from "../support/agents.js";
+import { collect, createEchoTool, createGateTool } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 
 /** A store that counts who watches it. */
@@ -61,7 +61,7 @@ describe("a session at rest holds nothing: no timer, no lease, no watcher", () =
     const model = createScriptedModel((request) =>
       request.messages.length < 2 ? { calls: [{ name: "echo" }] } : { text: "Done." },
     );
-    const agent = createAgent({ model, tools: [createEcho().tool], store, clock });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], store, clock });
     await act(agent);
     // Who follows a log looks up four times a second, and sees that nobody asks any more.
     await clock.advance(250);
@@ -75,7 +75,7 @@ describe("a session at rest holds nothing: no timer, no lease, no watcher", () =
     const clock = createWatchedClock();
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "echo" }] }]),
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       canExecuteTool: () => "ask",
       store,
       clock,
@@ -90,7 +90,7 @@ describe("a session at rest holds nothing: no timer, no lease, no watcher", () =
 
 test("sessions at work share one watcher of their store", async () => {
   const { store, watchers } = watched();
-  const gate = createGate();
+  const gate = createGateTool();
   const agent = createAgent({
     model: createScriptedModel(({ modelCallIndex }) =>
       modelCallIndex === 1 ? { calls: [{ name: "gate" }] } : { text: "Done." },

@@ -4,12 +4,12 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, createGate, ofType } from "../support/agents.js";
-import { bothStores, createFailingStore, withStore } from "../support/stores.js";
+import { collect, createEchoTool, createGateTool, filterEventsOfType } from "../support/agents.js";
+import { createFailingStore, localStores, withStore } from "../support/stores.js";
 
 /** An agent whose first run waits in a tool; every other run just answers. */
 function setUp(store: Store) {
-  const gate = createGate();
+  const gate = createGateTool();
   const create = () =>
     createAgent({
       model: createScriptedModel(({ runId, modelCallIndex }) =>
@@ -25,10 +25,10 @@ function setUp(store: Store) {
 
 async function runsOf(session: ReturnType<ReturnType<typeof createAgent>["session"]>) {
   const events = await collect(session.events({ follow: false }));
-  return ofType(events, "final").map(({ runId, result }) => [runId, result.status]);
+  return filterEventsOfType(events, "final").map(({ runId, result }) => [runId, result.status]);
 }
 
-describe.each(bothStores)("on $name", ({ open }) => {
+describe.each(localStores)("on $name", ({ open }) => {
   test("aborts the run under way and is the next run, before those that were queued", async () => {
     await withStore(open, async (store) => {
       const { agent, gate, session } = setUp(store);
@@ -49,10 +49,12 @@ describe.each(bothStores)("on $name", ({ open }) => {
         ["last", "completed"],
       ]);
       const events = await collect(session.events({ follow: false }));
-      expect(ofType(events, "abort_requested")).toMatchObject([
+      expect(filterEventsOfType(events, "abort_requested")).toMatchObject([
         { runId: "first", by: "ada", note: "another request takes its place" },
       ]);
-      expect(ofType(events, "run_queued").filter(({ interrupts }) => interrupts)).toMatchObject([{ runId: "instead" }]);
+      expect(filterEventsOfType(events, "run_queued").filter(({ interrupts }) => interrupts)).toMatchObject([
+        { runId: "instead" },
+      ]);
     });
   });
 
@@ -76,7 +78,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
   test("at any commit that fails, the next process aborts once and starts the next run once", async () => {
     for (let failing = 1; failing < 8; failing += 1)
       await withStore(open, async (inner) => {
-        const { store, failCommits, mend } = createFailingStore(inner);
+        const { store, failCommits, repair } = createFailingStore(inner);
         const { agent, create, gate } = setUp(store);
         const first = agent.run("Begin", { sessionId: "s", runId: "first" });
         await gate.started;
@@ -88,7 +90,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
           .catch(() => undefined);
         await first;
         gate.open("late");
-        mend();
+        repair();
         const session = create().session("s");
         for (let left = 4; left > 0; left -= 1) await session.resume().catch(() => undefined);
         expect(await runsOf(session)).toEqual([
@@ -102,7 +104,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
 
 test("a client without the agent interrupts, and a run that waits for a person is aborted at once", async () => {
   const store = createMemoryStore();
-  const { tool, inputs } = createEcho();
+  const { tool, inputs } = createEchoTool();
   const agent = createAgent({
     model: createScriptedModel(({ runId, modelCallIndex }) =>
       runId === "first" && modelCallIndex === 1 ? { calls: [{ name: "echo" }] } : { text: "Done." },

@@ -5,14 +5,14 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type PublicEvent, type Store, type TraceRecord } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { createGate, deferred } from "../support/agents.js";
+import { createDeferred, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 /** The commit of the first steer gets its answer when `answer` is called. The next read of the inbox fails if `inboxFails` is true. */
 function createLateStore() {
   const inner = createMemoryStore();
-  const held = deferred<void>();
-  const written = deferred<void>();
+  const held = createDeferred<void>();
+  const written = createDeferred<void>();
   const late = { inboxFails: false, answer: () => held.resolve(), written: written.promise };
   let steers = 0;
   const store: Store = {
@@ -37,7 +37,7 @@ function createLateStore() {
 describe("a commit that is answered when the next driver has gone on", () => {
   test("is not told after what is later in the log", verifies("HOOK-5"), async () => {
     const { late, store } = createLateStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const told: PublicEvent[] = [];
     const records: TraceRecord[] = [];
     const agent = createAgent({

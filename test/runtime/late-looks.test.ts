@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
-import { createGate, deferred } from "../support/agents.js";
+import { createDeferred, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 /** A commit that takes messages waits for `commit` before it is done. What was read of the inbox waits for `inbox` on its way back. */
@@ -31,7 +31,7 @@ describe("a look at the inbox that is answered after the commit which took its m
   test("takes them no second time", verifies("LOOP-8"), async () => {
     const { store, ways } = createDistantStore();
     const clock = createTestClock();
-    const gate = createGate();
+    const gate = createGateTool();
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Minded." }]),
       tools: [gate.tool],
@@ -41,7 +41,7 @@ describe("a look at the inbox that is answered after the commit which took its m
     const run = agent.run("Go", { sessionId: "s" });
     await gate.started;
     const elsewhere = createClient({ store }).session("s");
-    const [committed, looked] = [deferred(), deferred()];
+    const [committed, looked] = [createDeferred(), createDeferred()];
 
     ways.commit = committed.promise;
     await elsewhere.steer("Mind the gap.");

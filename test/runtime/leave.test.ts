@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type RunResult, type Store } from "../../src/index.js";
 import { createScriptedModel, createTestClock } from "../../src/testing/index.js";
-import { createGate } from "../support/agents.js";
+import { createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" };
@@ -18,7 +18,7 @@ async function holderOf(store: Store, sessionId = "s") {
 describe("session.leave()", verifies("DIST-3"), () => {
   test("waits for a running call, gives the lease back, and starts nothing more", async () => {
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const model = gated();
     const agent = createAgent({ model, tools: [gate.tool], store });
     const run = agent.run("Go", ids);
@@ -40,7 +40,7 @@ describe("session.leave()", verifies("DIST-3"), () => {
 
   test("cuts off a call that goes on for longer than the grace", async () => {
     const store = createMemoryStore();
-    const gate = createGate("gate", { heedsSignal: false });
+    const gate = createGateTool("gate", { heedsSignal: false });
     const agent = createAgent({ model: gated(), tools: [{ ...gate.tool, recover: "rerun" }], store });
     const run = agent.run("Go", ids);
     await gate.started;
@@ -53,7 +53,7 @@ describe("session.leave()", verifies("DIST-3"), () => {
 
   test("leaves child sessions, too, and ends the wait for a parent that is not driven", async () => {
     const store = createMemoryStore();
-    const gate = createGate("gate", { heedsSignal: false });
+    const gate = createGateTool("gate", { heedsSignal: false });
     const helper = createAgent({ name: "helper", model: gated(), tools: [{ ...gate.tool, recover: "rerun" }] });
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "helper", input: { task: "Help." } }] }, { text: "Helped." }]),
@@ -73,7 +73,7 @@ describe("session.leave()", verifies("DIST-3"), () => {
 
   test("keeps subscribers, who follow the session on", async () => {
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const agent = createAgent({ model: gated(), tools: [gate.tool], store });
     const run = agent.run("Go", ids);
     await gate.started;
@@ -98,7 +98,7 @@ describe("session.leave()", verifies("DIST-3"), () => {
     const agent = createAgent({ model: createScriptedModel([]), store, clock });
     await agent.session("s").leave();
     expect(await store.list()).toEqual([]);
-    const gate = createGate();
+    const gate = createGateTool();
     const other = createAgent({ model: gated(), tools: [gate.tool], store });
     const run: Promise<RunResult> = other.run("Go", ids);
     await gate.started;

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createView } from "../../src/cli/conversation/view.js";
-import { createRenderer } from "../../src/cli/render.js";
-import { plainText } from "../../src/cli/screen/line.js";
+import { createView } from "../../src/cli/conversation/view/view.js";
+import { createRenderer } from "../../src/cli/render/renderer.js";
+import { toPlainText } from "../../src/cli/screen/line.js";
 import {
   type AnyTool,
   createAgent,
@@ -150,7 +150,7 @@ describe("a tool with lenientInput", () => {
     const view = createView();
     for (const item of items) view.show(item, 80, 1_000);
     const note = "take, as the model meant it: extra is left out";
-    expect(view.taken().map(plainText)).toContain(note);
+    expect(view.takeHistory().map(toPlainText)).toContain(note);
     const renderer = createRenderer({ style: (_, text) => text, columns: 80 });
     expect(
       items
@@ -204,7 +204,7 @@ test("the reason of a schema error is on the screen whole, at 40 columns too", a
   const { items } = await called(input);
   const view = createView();
   for (const item of items) view.show(item, 40, 1_000);
-  const shown = view.taken().map(plainText).join("\n");
+  const shown = view.takeHistory().map(toPlainText).join("\n");
   const renderer = createRenderer({ style: (_, text) => text, columns: 40 });
   const rendered = items
     .flatMap((item) => renderer.show(item))

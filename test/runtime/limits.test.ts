@@ -10,8 +10,8 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createEcho, createGate, finalOf, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { awaitFinalResult, createEchoTool, createGateTool, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 /** A dollar for each token that comes out, a cent for each that goes in. */
@@ -43,7 +43,7 @@ describe("a budget", () => {
     "$reason: ends the run before the call that would be too much, and the session can go on",
     verifies("LIM-1", "LIM-3"),
     async ({ reason, limits, steps }) => {
-      const { tool, inputs } = createEcho();
+      const { tool, inputs } = createEchoTool();
       const agent = createAgent({ model: createScriptedModel(asking()), tools: [tool], limits, usage: { prices } });
       const result = await agent.run("Go", { sessionId: "s" });
       expect(result).toMatchObject({ status: "failed", reason, steps });
@@ -57,16 +57,16 @@ describe("a budget", () => {
     },
   );
 
-  describe.each(bothStores)("in $name", ({ open }) => {
+  describe.each(localStores)("in $name", ({ open }) => {
     test.each(budgets)("$reason survives a restart", verifies("LIM-1"), ({ reason, limits, steps }) =>
       withStore(open, async (store) => {
-        const gate = createGate("echo");
+        const gate = createGateTool("echo");
         const options = { store, limits, usage: { prices } };
         const model = asking();
         const first = createAgent({
           ...options,
           model: createScriptedModel([model(), model()]),
-          tools: [createEcho().tool],
+          tools: [createEchoTool().tool],
         });
         const stopped = first.with({ tools: [gate.tool] });
         const cut = stopped.run("Go", { sessionId: "s" });
@@ -128,7 +128,7 @@ describe("the wall clock", () => {
   test("counts downtime: who takes the run up late ends it, and calls nobody", verifies("LIM-1"), async () => {
     const clock = createTestClock();
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const options = { store, clock, limits: { maxWallClockMs: 60_000 } };
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
     const first = createAgent({ ...options, model, tools: [gate.tool] });
@@ -152,7 +152,7 @@ describe("the wall clock", () => {
     const clock = createTestClock();
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "Done." }]),
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       canExecuteTool: () => "ask",
       clock,
       limits: { maxWallClockMs: 60_000, wallClockIncludesWaiting },
@@ -168,7 +168,7 @@ describe("the wall clock", () => {
       return;
     }
     await session.answer(keyOf(waiting), { type: "approve" });
-    expect(await finalOf(session)).toMatchObject({ status: "completed", text: "Done." });
+    expect(await awaitFinalResult(session)).toMatchObject({ status: "completed", text: "Done." });
   });
 });
 
@@ -228,7 +228,7 @@ describe("children", () => {
 
 describe("calls of a step", () => {
   test("above maxToolCallsPerStep are blocked, and the model is told", verifies("LIM-2", "LIM-3"), async () => {
-    const { tool, inputs } = createEcho();
+    const { tool, inputs } = createEchoTool();
     const calls = [1, 2, 3, 4].map((count) => ({ name: "echo", input: { count } }));
     const model = createScriptedModel([{ calls }, { text: "Done." }]);
     const agent = createAgent({ model, tools: [tool], limits: { maxToolCallsPerStep: 2 } });
@@ -238,11 +238,11 @@ describe("calls of a step", () => {
     expect(await run.result).toMatchObject({ status: "completed", text: "Done." });
     expect(inputs).toEqual([{ count: 1 }, { count: 2 }]);
     expect(
-      ofType(items, "tool_result")
+      filterEventsOfType(items, "tool_result")
         .map((result) => result.outcome)
         .sort(),
     ).toEqual(["blocked", "blocked", "ok", "ok"]);
-    const blocked = ofType(items, "tool_result").find((result) => result.outcome === "blocked");
+    const blocked = filterEventsOfType(items, "tool_result").find((result) => result.outcome === "blocked");
     expect(blocked?.output).toMatchObject({
       text: expect.stringContaining("4 calls were asked for at once, and 2 may be"),
     });
@@ -269,7 +269,7 @@ describe("usage", () => {
     ]);
     const agent = createAgent({
       model,
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       usage: { prices: price },
       retry: { baseDelayMs: 0 },
     });
@@ -277,13 +277,13 @@ describe("usage", () => {
     const items = [];
     for await (const item of run) items.push(item);
     const first = (200 * 2 + 600 * 0.2 + 200 * 2.5 + 100 * 10) / 1_000_000;
-    expect(ofType(items, "attempt_failed")[0]?.usage).toEqual({
+    expect(filterEventsOfType(items, "attempt_failed")[0]?.usage).toEqual({
       inputTokens: 1_000,
       outputTokens: 0,
       costUsd: 0.002,
       partial: true,
     });
-    const [step, last] = ofType(items, "step_finished").map((event) => event.usage);
+    const [step, last] = filterEventsOfType(items, "step_finished").map((event) => event.usage);
     expect(step).toEqual({ ...told, inputTokens: 2_000, costUsd: expect.closeTo(0.002 + first, 10), partial: true });
     expect(last).toEqual({ inputTokens: 2_000, outputTokens: 0, costUsd: 0.008 });
     expect((await run.result).usage).toEqual({

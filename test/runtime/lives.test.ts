@@ -4,37 +4,37 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { startAgent } from "../../src/testing/crash/agent-process.js";
-import { attendRun } from "../../src/testing/crash/attend.js";
-import { playThrough } from "../../src/testing/crash/play.js";
+import { playToEnd } from "../../src/testing/crash/play-scenario.js";
+import { runToEnd } from "../../src/testing/crash/run-to-end.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createChance } from "../../src/testing/world/chance.js";
 import { leaseMs } from "../../src/testing/world/processes.js";
+import { createSeededRandom } from "../../src/testing/world/seeded-random.js";
 import { createWorld, type World } from "../../src/testing/world/world.js";
-import { createEcho, createGate } from "../support/agents.js";
-import { bothStores } from "../support/stores.js";
+import { createEchoTool, createGateTool } from "../support/agents.js";
+import { localStores } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const aYear = 31_536_000_000;
 
 /** Plays a run of two steps whose process dies at these model calls, counted through all lives. */
 async function diesAtModelCalls(store: Store, dies: readonly number[], sameHost = true) {
-  const world = createWorld(store, createChance(1), "s");
+  const world = createWorld(store, createSeededRandom(1), "s");
   const steps = [{ calls: [{ name: "echo" }] }, { text: "Done." }];
   const agent = () =>
     createAgent({
       model: createScriptedModel(({ modelCallIndex }) => steps[modelCallIndex - 1]),
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
     });
-  const played = await playThrough(
+  const played = await playToEnd(
     world,
     {
       start() {
         const process = startAgent(world, { agent: agent(), sameHost, patienceMs: 1_000 });
         const request = { sessionId: "s", runId: "r", input: "Go", respond: () => ({ type: "approve" }) as const };
-        return { process, attended: attendRun(process, request) };
+        return { process, attended: runToEnd(process, request) };
       },
-      isPoint: ({ what }) => what === "model",
+      isPoint: ({ operation }) => operation === "model",
     },
     dies,
   );
@@ -60,7 +60,7 @@ function finishedCalls(store: Store, count: number): Promise<void> {
   });
 }
 
-describe.each(bothStores)("in $name, a run", ({ open }) => {
+describe.each(localStores)("in $name, a run", ({ open }) => {
   async function inStore(work: (store: Store) => Promise<void>): Promise<void> {
     const { store, close } = await open();
     try {
@@ -112,7 +112,7 @@ describe.each(bothStores)("in $name, a run", ({ open }) => {
   ])("goes on where the clock was set %s while a tool ran", verifies("REC-9"), async (_, ms) => {
     await inStore(async (store) => {
       const clock = createTestClock(2 * aYear);
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]);
       const result = createAgent({ model, tools: [gate.tool], store, clock }).run("Go", { sessionId: "s" });
       await gate.started;
@@ -147,9 +147,9 @@ describe.each(bothStores)("in $name, a run", ({ open }) => {
     async () => {
       await inStore(async (store) => {
         const clock = createTestClock();
-        const quick = createGate("quick", { heedsSignal: false });
-        const stuck = createGate("stuck", { heedsSignal: false });
-        const next = createEcho("next");
+        const quick = createGateTool("quick", { heedsSignal: false });
+        const stuck = createGateTool("stuck", { heedsSignal: false });
+        const next = createEchoTool("next");
         const model = createScriptedModel([{ calls: [{ name: "quick" }, { name: "stuck" }, { name: "next" }] }]);
         const tools = [quick.tool, stuck.tool, next.tool];
         const agent = createAgent({ model, tools, store, clock, limits: { toolConcurrency: 2 } });

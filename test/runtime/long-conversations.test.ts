@@ -12,7 +12,7 @@ import {
   sessionSteps,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { createEcho } from "../support/agents.js";
+import { createEchoTool } from "../support/agents.js";
 
 const steps = 600;
 
@@ -29,7 +29,7 @@ async function written(store: Store, sessionId = "long") {
     { record: false },
   );
   const limits = { maxSteps: steps + 1, onRepeatedCall: "ignore" as const };
-  await createAgent({ name: "walker", store, model, tools: [createEcho().tool], limits }).run("Go.", { sessionId });
+  await createAgent({ name: "walker", store, model, tools: [createEchoTool().tool], limits }).run("Go.", { sessionId });
 }
 
 /** The store, and the number of entries that were read of it. */

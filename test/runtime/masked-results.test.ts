@@ -14,9 +14,9 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { startWireServer } from "../models/wire-server.js";
-import { outputText, responses } from "../models/wires.js";
-import { collect, deferred, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { createOutputText, responses } from "../models/wires.js";
+import { collect, createDeferred, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 
 const secret = "sk-live-1234";
 const mask = (text: string) => text.replaceAll(secret, "***");
@@ -54,7 +54,7 @@ function family(store: Store, answer: string, options: Partial<AgentOptions> = {
   return { agent: createAgent({ name: "editor", model, tools, store, ...options }), model };
 }
 
-describe.each(bothStores)("on $name", ({ open }) => {
+describe.each(localStores)("on $name", ({ open }) => {
   test("a hook masks what an agent behind a tool answers, before the parent's log and model have it", async () => {
     await withStore(open, async (store) => {
       const { hook, seen } = masking();
@@ -109,8 +109,8 @@ test("a hook that fails withholds an agent's answer", async () => {
 
 test("a hook that takes its time is waited for, and the answer is in the inbox until then", async () => {
   const store = createMemoryStore();
-  const begun = deferred();
-  const goOn = deferred();
+  const begun = createDeferred();
+  const goOn = createDeferred();
   const hook: Hook = {
     name: "slow",
     async afterToolCall({ output }) {
@@ -138,7 +138,7 @@ test("a hook masks the result of a call that the provider ran, before the log ha
     output: `the token is ${secret}`,
     status: "completed",
   };
-  const server = await startWireServer([responses("resp_1", [search, outputText("msg_1", "Found it.")])]);
+  const server = await startWireServer([responses("resp_1", [search, createOutputText("msg_1", "Found it.")])]);
   const provider = createOpenAI({ baseURL: `${server.origin}/v1`, apiKey: "sk-test" });
   const shop = provider.tools.mcp({ serverLabel: "shop", serverUrl: "https://mcp.example.com" });
   const store = createMemoryStore();
@@ -150,6 +150,6 @@ test("a hook masks the result of a call that the provider ran, before the log ha
   const log = await everything(store);
   expect(log).not.toContain(secret);
   expect(log).toContain("the token is ***");
-  const [message] = ofType(await collect(agent.session("s").events({ follow: false })), "message");
+  const [message] = filterEventsOfType(await collect(agent.session("s").events({ follow: false })), "message");
   expect(JSON.stringify(message)).toContain("the token is ***");
 });

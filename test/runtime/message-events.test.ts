@@ -4,7 +4,14 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Hook, type ModelAnswerSubject } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, deferred, eventsOf, ofType, typesOf } from "../support/agents.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  filterEvents,
+  filterEventsOfType,
+  listEventTypes,
+} from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const usage = { inputTokens: 1, outputTokens: 1 };
@@ -36,14 +43,14 @@ const richParts = [
 
 function agentWith(script: readonly ScriptedStep[], hooks: readonly Hook[] = []) {
   const model = createScriptedModel(script);
-  return createAgent({ model, tools: [createEcho().tool], hooks, store: createMemoryStore() });
+  return createAgent({ model, tools: [createEchoTool().tool], hooks, store: createMemoryStore() });
 }
 
 describe("the message of a step", verifies("STRM-10"), () => {
   test("has all that the provider sent; that of the last step comes right before the end", async () => {
     const agent = agentWith([{ reasoning: "So.", text: "Look.", calls: [{ name: "echo", id: "c" }] }, rich]);
-    const events = eventsOf(await collect(agent.runStream("Go", { sessionId: "s", runId: "r" })));
-    expect(typesOf(events)).toEqual([
+    const events = filterEvents(await collect(agent.runStream("Go", { sessionId: "s", runId: "r" })));
+    expect(listEventTypes(events)).toEqual([
       "session_created",
       "run_started",
       "reasoning",
@@ -60,7 +67,7 @@ describe("the message of a step", verifies("STRM-10"), () => {
       "final",
     ]);
     const step = { runId: "r", attempt: 1 };
-    expect(ofType(events, "message")).toMatchObject([
+    expect(filterEventsOfType(events, "message")).toMatchObject([
       {
         ...step,
         modelCallIndex: 1,
@@ -75,18 +82,18 @@ describe("the message of a step", verifies("STRM-10"), () => {
       },
       { ...step, modelCallIndex: 2, message: { role: "assistant", parts: richParts } },
     ]);
-    for (const message of ofType(events, "message")) expect(message).not.toHaveProperty("cut");
+    for (const message of filterEventsOfType(events, "message")) expect(message).not.toHaveProperty("cut");
     expect(await collect(agent.session("s").events({ follow: false }))).toEqual(events);
   });
 
   test("names calls as their other events do, even where the provider repeats an id", async () => {
     const call = { calls: [{ name: "echo", id: "same" }] };
     const agent = agentWith([call, call, { text: "Done." }]);
-    const events = eventsOf(await collect(agent.runStream("Go")));
-    const ids = ofType(events, "message").flatMap(({ message }) =>
+    const events = filterEvents(await collect(agent.runStream("Go")));
+    const ids = filterEventsOfType(events, "message").flatMap(({ message }) =>
       message.parts.flatMap((part) => (part.type === "tool_call" ? [part.toolCallId] : [])),
     );
-    expect(ids).toEqual(ofType(events, "call_start").map(({ toolCallId }) => toolCallId));
+    expect(ids).toEqual(filterEventsOfType(events, "call_start").map(({ toolCallId }) => toolCallId));
     expect(new Set(ids).size).toBe(2);
   });
 
@@ -96,8 +103,8 @@ describe("the message of a step", verifies("STRM-10"), () => {
       beforeStop: ({ stopPreventions }) => (stopPreventions === 0 ? { message: "Check it." } : undefined),
     };
     const agent = agentWith([{ text: "Done." }, { text: "Checked." }], [hook]);
-    const events = eventsOf(await collect(agent.runStream("Go")));
-    expect(typesOf(events).slice(2)).toEqual([
+    const events = filterEvents(await collect(agent.runStream("Go")));
+    expect(listEventTypes(events).slice(2)).toEqual([
       "step_finished",
       "text",
       "message",
@@ -109,7 +116,7 @@ describe("the message of a step", verifies("STRM-10"), () => {
   });
 
   test("of an answer that was complete when the run was aborted comes whole", async () => {
-    const asked = deferred();
+    const asked = createDeferred();
     const controller = new AbortController();
     const hook: Hook = {
       name: "slow",
@@ -124,19 +131,19 @@ describe("the message of a step", verifies("STRM-10"), () => {
     await asked.promise;
     controller.abort();
     expect(await stream.result).toMatchObject({ status: "aborted" });
-    const [message] = ofType(await items, "message");
+    const [message] = filterEventsOfType(await items, "message");
     expect(message).toMatchObject({ message: { parts: [{ text: "All of it." }] } });
     expect(message).not.toHaveProperty("cut");
   });
 
   test("of the last summary comes, too", async () => {
     const agent = agentWith([{ calls: [{ name: "echo" }] }, { text: "In short." }]);
-    const events = eventsOf(await collect(agent.runStream("Go", { limits: { maxSteps: 1 } })));
-    expect(ofType(events, "message").at(-1)).toMatchObject({
+    const events = filterEvents(await collect(agent.runStream("Go", { limits: { maxSteps: 1 } })));
+    expect(filterEventsOfType(events, "message").at(-1)).toMatchObject({
       modelCallIndex: 2,
       message: { parts: [{ text: "In short." }] },
     });
-    expect(typesOf(events).slice(-2)).toEqual(["message", "final"]);
+    expect(listEventTypes(events).slice(-2)).toEqual(["message", "final"]);
   });
 });
 
@@ -146,10 +153,10 @@ test("what the provider says about the whole message reaches hooks and events", 
     [rich, { text: "Plain." }],
     [{ name: "see", afterLLMCall: (answer) => void seen.push(answer) }],
   );
-  const events = eventsOf(await collect(agent.runStream("Go", { sessionId: "s" })));
+  const events = filterEvents(await collect(agent.runStream("Go", { sessionId: "s" })));
   const providerMetadata = { p: { container: "c1" } };
   expect(seen).toMatchObject([{ providerMetadata }]);
-  expect(ofType(events, "step_finished")).toMatchObject([{ providerMetadata }]);
+  expect(filterEventsOfType(events, "step_finished")).toMatchObject([{ providerMetadata }]);
   await agent.run("Again", { sessionId: "s" });
   expect(seen[1]).not.toHaveProperty("providerMetadata");
 });

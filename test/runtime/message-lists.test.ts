@@ -16,10 +16,10 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createChance } from "../core/chance.js";
-import { collect, createEcho, deferred, ofType } from "../support/agents.js";
+import { collect, createDeferred, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { randomList, said } from "../support/message-lists.js";
-import { createStoreOfTexts } from "../support/stores.js";
+import { createRandomList, createSizedMessage } from "../support/message-lists.js";
+import { createBlobRecordingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("LOOP-20");
@@ -43,7 +43,7 @@ type Played = { readonly sent: readonly ModelRequest[]; readonly store: Store };
 async function play(options: Partial<AgentOptions>, script: readonly ScriptedStep[]): Promise<Played> {
   const model = createScriptedModel(script);
   const store = options.store ?? createMemoryStore();
-  const agent = createAgent({ model, tools: [createEcho().tool], ...options, store });
+  const agent = createAgent({ model, tools: [createEchoTool().tool], ...options, store });
   await agent.run("Go", { sessionId: "s" });
   return { sent: model.requests, store };
 }
@@ -72,7 +72,7 @@ describe("a hook's list", () => {
     let asked = 0;
     const hook = sending((messages) => {
       asked += 1;
-      return [said("First"), ...messages];
+      return [createSizedMessage("First"), ...messages];
     });
     const fallback = createScriptedModel([{ text: "Done." }], { id: "second" });
     const retry = { decide: (_: unknown, attempt: number) => (attempt > 1 ? { giveUp: "" } : { retryInMs: 0 }) };
@@ -84,14 +84,14 @@ describe("a hook's list", () => {
   });
 
   test("names the conversation instead of repeating it, and each long message once", proven, async () => {
-    const { store, written } = createStoreOfTexts();
-    const hook = sending((messages) => [said("Long", 1_000), said("Short"), ...messages]);
+    const { store, written } = createBlobRecordingStore();
+    const hook = sending((messages) => [createSizedMessage("Long", 1_000), createSizedMessage("Short"), ...messages]);
     const script = [calling(1), calling(2), calling(3), { text: "Done." }];
     const { sent } = await play({ hooks: [hook], store }, script);
     expect(sent.map(({ messages }) => messages.length)).toEqual([3, 5, 7, 9]);
     const [first, ...others] = await preparedIn(store);
     const [long, short, ...rest] = first?.messages ?? [];
-    expect([long, short]).toEqual([{ blob: expect.any(String) }, { message: said("Short") }]);
+    expect([long, short]).toEqual([{ blob: expect.any(String) }, { message: createSizedMessage("Short") }]);
     expect(rest).toEqual([[2, 0, 1]]);
     for (const [index, { messages }] of others.entries()) expect(messages?.at(-1)).toEqual([2, 0, 3 + 2 * index]);
     expect(written.filter((text) => text.includes("Long"))).toHaveLength(1);
@@ -100,10 +100,10 @@ describe("a hook's list", () => {
 
   test("may hold input that comes with the call, and additions", proven, async () => {
     const append: ContextManager = {
-      build: ({ tools, input }) => ({ tools, append: input.length > 0 ? [said("Added") as never] : [] }),
+      build: ({ tools, input }) => ({ tools, append: input.length > 0 ? [createSizedMessage("Added") as never] : [] }),
     };
-    const gate = deferred();
-    const echo = createEcho();
+    const gate = createDeferred();
+    const echo = createEchoTool();
     const slow = { ...echo.tool, execute: () => gate.promise.then(() => "ok") };
     const model = createScriptedModel([calling(1), { text: "Done." }]);
     const hook = sending((messages, index) => (index === 2 ? messages.slice(-2).reverse() : messages));
@@ -115,7 +115,7 @@ describe("a hook's list", () => {
         await agent.session("s").steer("Mind that.");
         gate.resolve();
       }
-    expect(model.requests[1]?.messages).toEqual([said("Added"), said("Mind that.")]);
+    expect(model.requests[1]?.messages).toEqual([createSizedMessage("Added"), createSizedMessage("Mind that.")]);
     expect((await preparedIn(store))[1]?.messages).toEqual([
       [0, 1, 1],
       [0, 0, 1],
@@ -124,7 +124,9 @@ describe("a hook's list", () => {
   });
 
   test("holds the prompt to go on with a cut answer, and may leave it out", proven, async () => {
-    const hook = sending((messages, index) => (index === 2 ? [...messages.slice(0, -1), said("Now!")] : messages));
+    const hook = sending((messages, index) =>
+      index === 2 ? [...messages.slice(0, -1), createSizedMessage("Now!")] : messages,
+    );
     const script: readonly ScriptedStep[] = [
       { text: "One", finish: "length" },
       { text: " two.", finish: "length" },
@@ -132,7 +134,7 @@ describe("a hook's list", () => {
     ];
     const { sent, store } = await play({ hooks: [hook] }, script);
     expect(JSON.stringify(sent[1]?.messages)).not.toContain("Your answer was cut");
-    expect(sent[1]?.messages.at(-1)).toEqual(said("Now!"));
+    expect(sent[1]?.messages.at(-1)).toEqual(createSizedMessage("Now!"));
     expect(JSON.stringify(sent[2]?.messages)).toContain("Your answer was cut");
     expect(await collect(modelRequests(store, "s"))).toEqual(sent);
   });
@@ -153,9 +155,9 @@ const results = (...ids: readonly string[]): Message => ({
 });
 
 const bad: readonly (readonly [string, unknown, string])[] = [
-  ["no array", { 0: said("x") }, "messages is no array"],
+  ["no array", { 0: createSizedMessage("x") }, "messages is no array"],
   ["empty", [], "messages[0]: it has no messages"],
-  ["a system message", [{ role: "system", parts: [] }, said("x")], "messages[0]: a system message"],
+  ["a system message", [{ role: "system", parts: [] }, createSizedMessage("x")], "messages[0]: a system message"],
   ["another role", [{ role: "bot", parts: [] }], 'messages[0]: its role must be "user"'],
   ["no parts", [{ role: "user", parts: [] }], "messages[0]: it has no parts"],
   ["another part", [{ role: "user", parts: [{ type: "video" }] }], "messages[0]: parts[0] must have one of the types"],
@@ -169,17 +171,17 @@ const bad: readonly (readonly [string, unknown, string])[] = [
   ],
   [
     "a call without a result",
-    [assistant("a"), said("x")],
+    [assistant("a"), createSizedMessage("x")],
     'messages[0]: the next message must have the results of its calls in their order: that of "a"',
   ],
-  ["a call at the end", [said("x"), assistant("a")], "messages[1]: the next message must have"],
+  ["a call at the end", [createSizedMessage("x"), assistant("a")], "messages[1]: the next message must have"],
   ["results in another order", [assistant("a", "b"), results("b", "a")], "messages[0]: the next message must have"],
   [
     "a result too many",
     [assistant("a"), results("a", "b")],
     'messages[0]: the next message has a result too many, of "b"',
   ],
-  ["a result without a call", [said("x"), results("a")], "messages[1]: it has results"],
+  ["a result without a call", [createSizedMessage("x"), results("a")], "messages[1]: it has results"],
   [
     "an id of two calls",
     [assistant("a"), results("a"), assistant("a"), results("a")],
@@ -187,7 +189,7 @@ const bad: readonly (readonly [string, unknown, string])[] = [
   ],
   [
     "an answer at the end",
-    [said("x"), { role: "assistant", parts: [{ type: "text", text: "x" }] }],
+    [createSizedMessage("x"), { role: "assistant", parts: [{ type: "text", text: "x" }] }],
     "messages[1]: the last message",
   ],
   [
@@ -204,7 +206,11 @@ const bad: readonly (readonly [string, unknown, string])[] = [
     [{ role: "user", parts: JSON.parse('[{"type":"text","text":"x","__proto__":1}]') }],
     "__proto__",
   ],
-  ["more than 8 MiB", Array.from({ length: 10 }, () => said("x", 200_000)), "the list takes more than 8388608 bytes"],
+  [
+    "more than 8 MiB",
+    Array.from({ length: 10 }, () => createSizedMessage("x", 200_000)),
+    "the list takes more than 8388608 bytes",
+  ],
 ];
 
 describe("a list that no provider takes", () => {
@@ -213,7 +219,7 @@ describe("a list that no provider takes", () => {
     const model = createScriptedModel([{ text: "Done." }]);
     const open = createAgent({ model, hooks: [hook] });
     const stream = open.runStream("Go");
-    const [failed] = ofType(await collect(stream), "hook_failed");
+    const [failed] = filterEventsOfType(await collect(stream), "hook_failed");
     expect(failed).toMatchObject({
       outcome: "refused",
       hook: "beforeLLMCall",
@@ -261,7 +267,7 @@ describe("a context manager's list", () => {
     const seen: number[] = [];
     const hook = sending((messages) => {
       seen.push(messages.length);
-      return [...messages, said("By the hook")];
+      return [...messages, createSizedMessage("By the hook")];
     });
     const script = [calling(1), calling(2), calling(3), { text: "Done." }];
     const { sent, store } = await play({ hooks: [hook], context: { manager: window } }, script);
@@ -270,7 +276,7 @@ describe("a context manager's list", () => {
     expect(await collect(modelRequests(store, "s"))).toEqual(sent);
     const replayed = createAgent({
       model: createScriptedModel([]),
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       context: { manager: window },
       store,
     });
@@ -285,7 +291,11 @@ describe("a context manager's list", () => {
     const { store } = await play({ context: { manager: window }, compaction }, script);
     expect((await store.read("s", 0, 1_000)).filter(({ event }) => event.type === "compacted")).toEqual([]);
     const whole: ContextManager = {
-      build: ({ tools, messages, input }) => ({ tools, append: [], messages: [...messages, ...input, said("!")] }),
+      build: ({ tools, messages, input }) => ({
+        tools,
+        append: [],
+        messages: [...messages, ...input, createSizedMessage("!")],
+      }),
     };
     const other = await play({ context: { manager: whole }, compaction }, script);
     expect((await other.store.read("s", 0, 1_000)).filter(({ event }) => event.type === "compacted")).not.toEqual([]);
@@ -293,11 +303,11 @@ describe("a context manager's list", () => {
 
   test("is made again if a beforeRun hook changes the input", proven, async () => {
     const manager: ContextManager = {
-      build: ({ tools, messages }) => ({ tools, append: [], messages: [said("Rules"), ...messages] }),
+      build: ({ tools, messages }) => ({ tools, append: [], messages: [createSizedMessage("Rules"), ...messages] }),
     };
     const hook: Hook = { name: "edit", beforeRun: () => ({ input: "Edited" }) };
     const { sent, store } = await play({ hooks: [hook], context: { manager } }, [{ text: "Done." }]);
-    expect(sent[0]?.messages).toEqual([said("Rules"), said("Edited")]);
+    expect(sent[0]?.messages).toEqual([createSizedMessage("Rules"), createSizedMessage("Edited")]);
     expect(await collect(modelRequests(store, "s"))).toEqual(sent);
   });
 });
@@ -306,8 +316,8 @@ describe("a context manager's list", () => {
 async function takenOver(storeOf: (inner: Store) => Store) {
   const clock = createWatchedClock();
   const inner = createMemoryStore();
-  const options = { tools: [createEcho().tool], retry: { decide: () => ({ retryInMs: 7_000 }) }, clock };
-  const hook = sending((messages) => [said("Long", 1_000), said("Short"), ...messages]);
+  const options = { tools: [createEchoTool().tool], retry: { decide: () => ({ retryInMs: 7_000 }) }, clock };
+  const hook = sending((messages) => [createSizedMessage("Long", 1_000), createSizedMessage("Short"), ...messages]);
   const first = createAgent({ ...options, model: createScriptedModel([busy]), hooks: [hook], store: inner });
   const left = first.run("Go", { sessionId: "s" });
   await clock.waitFor(7_000);
@@ -325,7 +335,7 @@ describe("another process", () => {
   test("sends the list that the log names", proven, async () => {
     const { result, sent, store, session } = await takenOver((inner) => inner);
     expect(result.status).toBe("completed");
-    expect(sent[0]?.messages.slice(0, 2)).toEqual([said("Long", 1_000), said("Short")]);
+    expect(sent[0]?.messages.slice(0, 2)).toEqual([createSizedMessage("Long", 1_000), createSizedMessage("Short")]);
     expect((await collect(modelRequests(store, "s"))).at(-1)).toEqual(sent[0]);
     const { seq = 0 } = (await store.load("s")) ?? {};
     await session.fork({ at: seq, sessionId: "t" });
@@ -345,7 +355,7 @@ describe("another process", () => {
     expect(result.status).toBe("completed");
     expect(sent[0]?.messages).toHaveLength(1);
     const events = await collect(session.events({ follow: false }));
-    expect(ofType(events, "restarted")).toMatchObject([{ fault: { code: "blob_missing" } }]);
+    expect(filterEventsOfType(events, "restarted")).toMatchObject([{ fault: { code: "blob_missing" } }]);
   });
 });
 
@@ -366,32 +376,32 @@ test(
       const script = (request: ModelRequest): ScriptedStep => {
         if (request.attempt > 0) sent.push({ ...request, messages: [...request.messages] });
         if (request.attempt === 0) return { text: "Summed up." };
-        if (chance.once(7)) return busy;
-        return chance.once(5) ? { text: "Done." } : { ...calling(chance.below(9)), text: long, usage: {} };
+        if (chance.oneIn(7)) return busy;
+        return chance.oneIn(5) ? { text: "Done." } : { ...calling(chance.below(9)), text: long, usage: {} };
       };
       const manager: ContextManager = {
         build: ({ tools, messages, input }) => ({
           tools,
-          append: chance.once(3) ? [said("Added") as never] : [],
-          ...(chance.once(2) ? { messages: randomList([...messages, ...input], chance) } : {}),
+          append: chance.oneIn(3) ? [createSizedMessage("Added") as never] : [],
+          ...(chance.oneIn(2) ? { messages: createRandomList([...messages, ...input], chance) } : {}),
         }),
       };
-      const hook = sending((messages) => (chance.once(3) ? messages : randomList(messages, chance)));
+      const hook = sending((messages) => (chance.oneIn(3) ? messages : createRandomList(messages, chance)));
       const options = {
         model: createScriptedModel(script),
-        tools: [createEcho().tool],
-        hooks: chance.once(5) ? [] : [hook],
+        tools: [createEchoTool().tool],
+        hooks: chance.oneIn(5) ? [] : [hook],
         retry: { decide: () => ({ retryInMs: 0 }) },
         compaction: { contextWindow: 6_000 },
         limits: { maxSteps, onRepeatedCall: "ignore" as const, onMaxSteps: "stop" as const },
         store,
       };
       for (let run = 0; run < 4; run += 1) {
-        const agent = createAgent(chance.once(2) ? { ...options, context: { manager } } : options);
+        const agent = createAgent(chance.oneIn(2) ? { ...options, context: { manager } } : options);
         const stream = agent.runStream(`Run ${run}`, { sessionId: "s" });
         // After the calls of the last step, a steer may come too late, and begin a run of its own.
         for await (const item of stream)
-          if (item.type === "tool_call" && stepOf(item) < maxSteps && chance.once(4))
+          if (item.type === "tool_call" && stepOf(item) < maxSteps && chance.oneIn(4))
             await agent.session("s").steer(`Steer ${chance.below(100)}`);
         expect(JSON.stringify(await stream.result)).not.toContain("hook_failed");
         await agent.shutdown();

@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, PawlError, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createGate } from "../support/agents.js";
+import { createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const closed = () => new PawlError("store_closed", "This store is closed.");
@@ -17,7 +17,7 @@ async function timesSteered(store: Store): Promise<number> {
 describe("a store that closes while a message is sent", () => {
   test("after it has kept the message: the error says so", verifies("LOOP-8"), async () => {
     const inner = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const holder = createAgent({
       model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }, { text: "Minded." }]),
       tools: [gate.tool],
@@ -51,7 +51,7 @@ describe("a store that closes while a message is sent", () => {
 
   test("after a commit that lost its answer: the error says that it may be there", verifies("LOOP-8"), async () => {
     const inner = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     let isClosed = false;
     const store: Store = {
       ...inner,

@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Hook, type ModelRequest, modelRequests } from "../../src/index.js";
 import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho } from "../support/agents.js";
-import { said } from "../support/message-lists.js";
+import { collect, createEchoTool } from "../support/agents.js";
+import { createSizedMessage } from "../support/message-lists.js";
 import { verifies } from "../verifies.js";
 
 const steps: readonly ScriptedStep[] = [
@@ -20,7 +20,11 @@ const steps: readonly ScriptedStep[] = [
 const phases: Hook = {
   name: "phases",
   beforeLLMCall: ({ modelCallIndex, messages }) => ({
-    messages: [said("Long", 500), ...messages.slice(-2 * modelCallIndex + 1), said(`Step ${modelCallIndex}`)],
+    messages: [
+      createSizedMessage("Long", 500),
+      ...messages.slice(-2 * modelCallIndex + 1),
+      createSizedMessage(`Step ${modelCallIndex}`),
+    ],
     model: modelCallIndex === 2 ? "fast" : "smart",
     settings: { seed: modelCallIndex },
   }),
@@ -43,7 +47,7 @@ test("every crash, and every pair", { ...verifies("LOOP-16", "LOOP-20", "REC-1")
         name: "phases",
         model: model("own"),
         models: { fast: model("fast"), smart: model("smart") },
-        tools: [createEcho().tool],
+        tools: [createEchoTool().tool],
         hooks: [phases],
       }),
     input: "Go",

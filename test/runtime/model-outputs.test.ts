@@ -21,9 +21,9 @@ import {
 import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { withServer } from "../server/rig.js";
-import { collect, deferred, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
-import { exported, imported } from "../transfer/transfer.js";
+import { collect, createDeferred, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
+import { exportToText, importText } from "../transfer/transfer.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("TOOL-1#ai-sdk", "TOOL-9");
@@ -68,7 +68,7 @@ async function resultIn(session: {
   readonly events: (options: { follow: false; live: false }) => AsyncIterable<unknown>;
 }) {
   const events = (await collect(session.events({ follow: false, live: false }))) as PublicEvent[];
-  const [result] = ofType(events, "tool_result");
+  const [result] = filterEventsOfType(events, "tool_result");
   if (result === undefined) throw new Error("The call has no result.");
   return result;
 }
@@ -78,7 +78,7 @@ async function bytesOf(store: Store, output: unknown): Promise<string> {
   return Buffer.from((await store.getBlob("s", blob)) ?? []).toString();
 }
 
-describe.each(bothStores)("on $name", ({ open }) => {
+describe.each(localStores)("on $name", ({ open }) => {
   describe.each(Object.entries(kinds))("%s", (_, make) => {
     test("keeps what it returned beside what the model reads", proven, async () => {
       await withStore(open, async (store) => {
@@ -135,7 +135,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
         expect((await resultIn(forked)).returned).toEqual(returned);
         expect(await store.verify()).toEqual([]);
         const other = createMemoryStore();
-        await imported(other, await exported(store, ["s"]));
+        await importText(other, await exportToText(store, ["s"]));
         expect(await bytesOf(other, (await resultIn(createClient({ store: other }).session("s"))).returned)).toBe(
           large,
         );
@@ -157,7 +157,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
       expect(await store.getBlob("s", full.blob)).toBeNull();
       const { returned } = await resultIn(agent.session("s"));
       expect(JSON.stringify(returned)).toContain(mark);
-      expect(JSON.stringify([await exported(store), returned])).not.toContain(secret);
+      expect(JSON.stringify([await exportToText(store), returned])).not.toContain(secret);
       expect(await bytesOf(store, returned)).not.toContain(secret);
       expect(await store.verify()).toEqual([]);
     });
@@ -378,7 +378,7 @@ describe("a process that dies", () => {
 
   test("and a tool that finds out what became of its call goes the same way", proven, async () => {
     const store = createMemoryStore();
-    const started = deferred();
+    const started = createDeferred();
     const toModelOutput: Tool["toModelOutput"] = ({ output }) => counting(output as never);
     const recover = { reconcile: async () => ({ status: "finished" as const, output: rows }) } as const;
     const execute = () => {
@@ -397,8 +397,8 @@ describe("a process that dies", () => {
 });
 
 test("a result that comes late has both", proven, async () => {
-  const gate = deferred<typeof rows>();
-  const started = deferred();
+  const gate = createDeferred<typeof rows>();
+  const started = createDeferred();
   const execute = () => {
     started.resolve();
     return gate.promise;

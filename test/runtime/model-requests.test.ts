@@ -17,11 +17,11 @@ import {
   type Store,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { openFile } from "../stores/open.js";
-import { collect, createEcho, deferred, ofType } from "../support/agents.js";
+import { openFileStore } from "../stores/open.js";
+import { collect, createDeferred, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { desk, toBilling } from "../support/handoff-desk.js";
-import { bothStores, createStoreOfTexts, withStore } from "../support/stores.js";
+import { createHandoffDesk, toBilling } from "../support/handoff-desk.js";
+import { createBlobRecordingStore, localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 /** A model that keeps what it is sent, as it was then. */
@@ -74,7 +74,7 @@ async function playSession(store: Store): Promise<readonly ModelRequest[]> {
   ];
   const agent = createAgent({
     model: recording(createScriptedModel(script), requests),
-    tools: [createEcho().tool, createEcho("other").tool],
+    tools: [createEchoTool().tool, createEchoTool("other").tool],
     systemPrompt: "Be kind.",
     hooks: [changing],
     retry: { decide: () => ({ retryInMs: 0 }) },
@@ -94,7 +94,7 @@ async function playSession(store: Store): Promise<readonly ModelRequest[]> {
   return requests;
 }
 
-describe.each(bothStores)("the requests of a session on $name", ({ open }) => {
+describe.each(localStores)("the requests of a session on $name", ({ open }) => {
   test("are made again from its log, as the model got them", verifies("TRC-3"), async () => {
     await withStore(open, async (store) => {
       const sent = await playSession(store);
@@ -114,7 +114,7 @@ describe.each(bothStores)("the requests of a session on $name", ({ open }) => {
 });
 
 test("another process makes them again from the file", verifies("TRC-3"), async () => {
-  const file = await openFile({ synchronous: "normal" });
+  const file = await openFileStore({ synchronous: "normal" });
   try {
     const sent = await playSession(file.store);
     const program = join(import.meta.dirname, "../fixtures/model-requests.mjs");
@@ -126,9 +126,9 @@ test("another process makes them again from the file", verifies("TRC-3"), async 
 });
 
 test("the prompt and the tools are in the store once, however many steps have them", verifies("TRC-3"), async () => {
-  const { store, written } = createStoreOfTexts();
+  const { store, written } = createBlobRecordingStore();
   const script = [calling(), calling("other"), { text: "Done." }, { text: "Again." }];
-  const tools = [createEcho().tool, createEcho("other").tool];
+  const tools = [createEchoTool().tool, createEchoTool("other").tool];
   const agent = createAgent({ model: createScriptedModel(script), tools, systemPrompt: "Be kind.", store });
   await agent.run("Go", { sessionId: "s" });
   await agent.run("Again", { sessionId: "s" });
@@ -154,7 +154,7 @@ async function takenOver(
 ) {
   const clock = createWatchedClock();
   const options = {
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     systemPrompt: "By a hook no more.",
     retry: { decide: () => ({ retryInMs: 7_000 }) },
     clock,
@@ -185,7 +185,7 @@ test(
       parts: [{ type: "text", text: `Word ${index}.` }],
     });
     const history = Array.from({ length: 4_200 }, (_, index) => words(index));
-    const { triage, models, store } = desk({
+    const { triage, models, store } = createHandoffDesk({
       triage: [{ calls: [{ name: "look" }] }, toBilling],
       billing: [{ text: "Paid back." }],
       options: {
@@ -248,7 +248,9 @@ describe("a process that takes a model call over", () => {
     expect(result).toMatchObject({ status: "completed", text: "Done." });
     expect(requests).toMatchObject([{ systemPrompt: "By a hook no more.", modelCallIndex: 1 }]);
     const events = await collect(session.events({ follow: false }));
-    expect(ofType(events, "restarted")).toMatchObject([{ fault: { code: "blob_missing", retryable: true } }]);
+    expect(filterEventsOfType(events, "restarted")).toMatchObject([
+      { fault: { code: "blob_missing", retryable: true } },
+    ]);
   });
 
   test("writes again what was lost, where a hook asks for the same", verifies("TRC-3"), async () => {
@@ -273,7 +275,7 @@ describe("a process that takes a model call over", () => {
   });
 
   test("stops, and can be resumed, where the store cannot be read", async () => {
-    const asked = deferred();
+    const asked = createDeferred();
     const failing = (inner: Store): Store => ({
       ...inner,
       async getBlob() {

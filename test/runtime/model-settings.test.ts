@@ -15,7 +15,7 @@ import {
 } from "../../src/index.js";
 import { createReplayModel } from "../../src/models/recorded/replay.js";
 import { createScriptedModel, type Script, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -41,7 +41,7 @@ describe("settings", () => {
     const look: Hook = { name: "look", beforeLLMCall: ({ settings }) => void seen.push(settings) };
     const agent = createAgent({
       model,
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       settings: { temperature: 0.5, topK: 4 },
       hooks: [choosing({ 2: { settings: { temperature: 1, seed: 7 } } }), look],
       store,
@@ -61,7 +61,7 @@ describe("settings", () => {
     const model = createScriptedModel([call, call, call, call, { text: "Done." }]);
     const limits = { onRepeatedCall: "ignore" } as const;
     const hooks = [choosing({ 3: { settings: { seed: 1 } }, 4: { settings: { seed: 1 } } })];
-    await createAgent({ model, tools: [createEcho().tool], hooks, limits, store }).run("Go", { sessionId: "s" });
+    await createAgent({ model, tools: [createEchoTool().tool], hooks, limits, store }).run("Go", { sessionId: "s" });
     const absent = "absent";
     const written = (await preparedIn(store)).map((event) => ("settings" in event ? event.settings : absent));
     expect(written).toEqual([absent, absent, { seed: 1 }, absent, null]);
@@ -76,7 +76,7 @@ describe("settings", () => {
     );
     const agent = createAgent({
       model,
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       settings: { temperature: 0 },
       compaction: { contextWindow: 2_000 },
       limits: { onRepeatedCall: "ignore" },
@@ -109,7 +109,7 @@ describe("settings", () => {
     const agent = createAgent({ model: scripted("a") });
     await expect(agent.run("Go", { settings })).rejects.toThrow(code("bad_input"));
     const hooked = createAgent({ model: scripted("a"), hooks: [choosing({ 1: { settings } })] });
-    const [failed] = ofType(await collect(hooked.runStream("Go")), "hook_failed");
+    const [failed] = filterEventsOfType(await collect(hooked.runStream("Go")), "hook_failed");
     expect(failed).toMatchObject({ outcome: "refused", message: expect.stringContaining(why) });
   });
 
@@ -119,7 +119,7 @@ describe("settings", () => {
     const agent = createAgent({ model: createScriptedModel([warned]), settings: { topK: 3, seed: 1 }, store });
     const stream = agent.runStream("Go", { sessionId: "s" });
     const items = await collect(stream);
-    expect(ofType(items, "step_finished")).toMatchObject([{ warnings: ["topK: not here", "seed"] }]);
+    expect(filterEventsOfType(items, "step_finished")).toMatchObject([{ warnings: ["topK: not here", "seed"] }]);
     const deltas = items.flatMap((item) => (item.type === "delta" ? [item.delta] : []));
     expect(deltas[0]).toMatchObject({ kind: "start", warnings: ["topK: not here", "seed"] });
     const entries = await store.read("s", 0, 100);
@@ -130,7 +130,7 @@ describe("settings", () => {
     );
     expect((await agent.session("s").replay()).difference).toBeNull();
     const again = createAgent({ model: createReplayModel(recordedAttempts("s", entries)) });
-    expect(ofType(await collect(again.runStream("Go")), "step_finished")).toMatchObject([
+    expect(filterEventsOfType(await collect(again.runStream("Go")), "step_finished")).toMatchObject([
       { warnings: ["topK: not here", "seed"] },
     ]);
   });
@@ -140,7 +140,7 @@ describe("settings", () => {
     const items = await collect(
       createAgent({ model: createScriptedModel([{ text: "Done.", warnings }]) }).runStream("Go"),
     );
-    const [step] = ofType(items, "step_finished");
+    const [step] = filterEventsOfType(items, "step_finished");
     expect(step?.warnings?.map((text) => text.length)).toEqual(Array(20).fill(1_000));
   });
 });
@@ -153,9 +153,9 @@ describe("a model that is chosen by name", () => {
     const own = scripted("own", [call, { text: "Done." }]);
     const store = createMemoryStore();
     const hooks = [choosing({ 2: { model: "fast" } })];
-    const agent = createAgent({ model: own, models: named, tools: [createEcho().tool], hooks, store });
+    const agent = createAgent({ model: own, models: named, tools: [createEchoTool().tool], hooks, store });
     const items = await collect(agent.runStream("Go", { sessionId: "s" }));
-    expect(ofType(items, "step_finished").map(({ model }) => model)).toEqual(["own", "fast", "own"]);
+    expect(filterEventsOfType(items, "step_finished").map(({ model }) => model)).toEqual(["own", "fast", "own"]);
     expect((await preparedIn(store)).map(({ model }) => model)).toEqual([undefined, "fast", undefined]);
     expect((await agent.session("s").replay()).difference).toBeNull();
   });
@@ -167,10 +167,10 @@ describe("a model that is chosen by name", () => {
       model: own,
       models: named,
       fallbacks: [scripted("second", [call, { text: "Done." }])],
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
     });
     const items = await collect(agent.runStream("Go", { model: "fast" }));
-    expect(ofType(items, "step_finished").map(({ model }) => model)).toEqual(["fast", "second", "second"]);
+    expect(filterEventsOfType(items, "step_finished").map(({ model }) => model)).toEqual(["fast", "second", "second"]);
     expect(own.requests).toEqual([]);
     await agent.run("Go");
     expect(own.requests).toHaveLength(1);
@@ -182,10 +182,10 @@ describe("a model that is chosen by name", () => {
     const store = createMemoryStore();
     const hook: Hook = { name: "fast", beforeLLMCall: () => ({ model: "fast" }) };
     const options = { model: own, models: { fast }, fallbacks: [scripted("second")], hooks: [hook], store };
-    const agent = createAgent({ ...options, tools: [createEcho().tool] });
+    const agent = createAgent({ ...options, tools: [createEchoTool().tool] });
     const items = await collect(agent.runStream("Go", { sessionId: "s" }));
-    expect(ofType(items, "attempt_failed")).toMatchObject([{ model: "fast", next: "fallback" }]);
-    expect(ofType(items, "step_finished").map(({ model }) => model)).toEqual(["own", "fast"]);
+    expect(filterEventsOfType(items, "attempt_failed")).toMatchObject([{ model: "fast", next: "fallback" }]);
+    expect(filterEventsOfType(items, "step_finished").map(({ model }) => model)).toEqual(["own", "fast"]);
     expect(await collect(modelRequests(store, "s"))).toEqual([fast.requests[0], own.requests[0], fast.requests[1]]);
     expect((await agent.session("s").replay()).difference).toBeNull();
   });
@@ -200,7 +200,7 @@ describe("a model that is chosen by name", () => {
       hooks: [hook],
     });
     const items = await collect(agent.runStream("Go"));
-    expect(ofType(items, "attempt_failed").map(({ model, next }) => [model, next])).toEqual([
+    expect(filterEventsOfType(items, "attempt_failed").map(({ model, next }) => [model, next])).toEqual([
       ["fast", "fallback"],
       ["own", "fallback"],
       ["second", "give_up"],
@@ -216,10 +216,10 @@ describe("a model that is chosen by name", () => {
     const run = createAgent({ model: scripted("own"), models: { fast }, hooks, clock }).runStream("Go");
     const items = collect(run);
     await clock.runUntilIdle({ maxMs: 60_000 });
-    expect(ofType(await items, "attempt_failed")).toMatchObject([
+    expect(filterEventsOfType(await items, "attempt_failed")).toMatchObject([
       { model: "fast", failure: { code: "first_chunk_timeout" }, next: "retry", retryInMs: 3_000 },
     ]);
-    expect(ofType(await items, "step_finished")).toMatchObject([{ model: "fast", attempt: 2 }]);
+    expect(filterEventsOfType(await items, "step_finished")).toMatchObject([{ model: "fast", attempt: 2 }]);
   });
 
   test("must be one of the agent's: a run is refused, a hook too", verifies("LOOP-20"), async () => {
@@ -232,8 +232,8 @@ describe("a model that is chosen by name", () => {
     await expect(agent.session("s").send("Go", { model: "fats" })).rejects.toMatchObject(refused);
     const hooked = agent.with({ hooks: [choosing({ 1: { model: "fats" } })] });
     const items = await collect(hooked.runStream("Go"));
-    expect(ofType(items, "hook_failed")).toMatchObject([{ outcome: "refused" }]);
-    expect(ofType(items, "step_finished")).toMatchObject([{ model: "own" }]);
+    expect(filterEventsOfType(items, "hook_failed")).toMatchObject([{ outcome: "refused" }]);
+    expect(filterEventsOfType(items, "step_finished")).toMatchObject([{ model: "own" }]);
   });
 
   test("needs a price under a limit of cost", verifies("LOOP-20"), () => {

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, type Model } from "../../src/index.js";
 import { createModelRegistry } from "../../src/models/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, ofType } from "../support/agents.js";
+import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -63,8 +63,8 @@ describe("a model", () => {
     const stream = agent.runStream("Go");
     const items = await collect(stream);
     expect(await stream.result).toMatchObject({ text: "1 message(s)" });
-    expect(ofType(items, "step_finished")).toMatchObject([{ model: "own/model" }]);
-    expect(ofType(items, "session_created")).toMatchObject([{ model: "own/model" }]);
+    expect(filterEventsOfType(items, "step_finished")).toMatchObject([{ model: "own/model" }]);
+    expect(filterEventsOfType(items, "session_created")).toMatchObject([{ model: "own/model" }]);
   });
 
   test("may be chosen by name from a registry", verifies("LOOP-9"), async () => {
@@ -82,7 +82,7 @@ describe("what failed", () => {
     verifies("RTRY-2", "RTRY-3"),
     async () => {
       const clock = createWatchedClock();
-      const echo = createEcho();
+      const echo = createEchoTool();
       const model = createScriptedModel([
         { calls: [{ name: "echo" }] },
         ...Array.from({ length: 5 }, () => limited),
@@ -166,7 +166,7 @@ test("one system prompt, first; the message goes back as it came", verifies("CTX
     { kind: "done", finishReason: { unified: "tool-calls" }, usage: {} },
   ] as const;
   const model = createScriptedModel([{ deltas }, { text: "Done." }]);
-  const agent = createAgent({ model, tools: [createEcho().tool], systemPrompt: "Be brief." });
+  const agent = createAgent({ model, tools: [createEchoTool().tool], systemPrompt: "Be brief." });
   await agent.run("Go");
   for (const request of model.requests) {
     expect(request.systemPrompt).toBe("Be brief.");

@@ -15,7 +15,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { collect, createEcho, deferred, typesOf } from "../support/agents.js";
+import { collect, createDeferred, createEchoTool, listEventTypes } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const script = [{ calls: [{ name: "echo", input: { n: 1 } }] }, { text: "Done." }];
@@ -23,7 +23,7 @@ const never = () => new Promise<never>(() => {});
 
 function start(observers: readonly Observer[], more: Partial<AgentOptions> = {}) {
   const model = createScriptedModel(script);
-  const agent = createAgent({ model, tools: [createEcho().tool], observers, ...more });
+  const agent = createAgent({ model, tools: [createEchoTool().tool], observers, ...more });
   return agent.runStream("Go", { sessionId: "s" });
 }
 
@@ -36,7 +36,7 @@ describe("observers", () => {
       { onDelta: never },
     ]);
     const items = await collect<StreamItem>(run);
-    expect(seen).toEqual(typesOf(items));
+    expect(seen).toEqual(listEventTypes(items));
     expect(deltas).toEqual(items.flatMap((item) => (item.type === "delta" ? [item.delta] : [])));
   });
 
@@ -89,7 +89,7 @@ describe("observers", () => {
     ]);
     const items = await collect<StreamItem>(run);
     expect(await run.result).toMatchObject({ status: "completed", text: "Done." });
-    expect(seen).toEqual(typesOf(items));
+    expect(seen).toEqual(listEventTypes(items));
     await expect
       .poll(() => warnings.join("\n"))
       .toMatch(/throws failed \(no more paper\)[\s\S]*rejects failed \(no ink\)/);
@@ -116,8 +116,8 @@ describe("observers", () => {
 
   test("learn of nothing before it is kept", verifies("HOOK-5"), async () => {
     const inner = createMemoryStore();
-    const held = deferred();
-    const waits = deferred();
+    const held = createDeferred();
+    const waits = createDeferred();
     let commits = 0;
     const store: Store = {
       ...inner,

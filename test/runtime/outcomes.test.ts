@@ -14,7 +14,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createEcho, createGate } from "../support/agents.js";
+import { createEchoTool, createGateTool } from "../support/agents.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -47,7 +47,7 @@ test("the page lists every reason with its status, exit code and text", verifies
   expect([...tableUnder("Interrupted").keys()]).toEqual(interrupted);
 });
 
-const echo = createEcho().tool;
+const echo = createEchoTool().tool;
 const finish = defineTool({
   name: "finish",
   description: "Ends.",
@@ -121,7 +121,7 @@ describe("a run ends with", () => {
 
   test("max_wall_clock, what runs being stopped", verifies("LOOP-7"), async () => {
     const clock = createTestClock();
-    const gate = createGate();
+    const gate = createGateTool();
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "gate" }] }]),
       tools: [gate.tool],
@@ -161,7 +161,7 @@ describe("a run ends with", () => {
     const result = await agent.run("Go", { sessionId: "s", runId: "r" });
     expect(result).toMatchObject({ status: "interrupted", reason: "store_failed", resumable: true, runId: "r" });
     expect(result.status === "interrupted" && result.error?.message).toMatch(/disk/);
-    store.mend();
+    store.repair();
     expect(await agent.session("s").resume()).toMatchObject({ status: "completed", runId: "r" });
   });
 
@@ -169,7 +169,7 @@ describe("a run ends with", () => {
     "held_back for a run that is queued behind one that was aborted",
     verifies("LOOP-7", "LOOP-8#one-process"),
     async () => {
-      const gate = createGate();
+      const gate = createGateTool();
       const agent = createAgent({
         model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Second." }]),
         tools: [gate.tool],

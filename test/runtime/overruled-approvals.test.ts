@@ -15,15 +15,15 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createEcho, deferred, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createDeferred, createEchoTool, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
 const callKey = "r/1/1";
 
 /** An agent whose policy says what `permission` holds at the time. */
 function setUp(store: Store, options: Partial<AgentOptions> = {}) {
-  const echo = createEcho();
+  const echo = createEchoTool();
   const asked: unknown[] = [];
   const policy: { permission: Permission } = { permission: "ask" };
   const canExecuteTool: CanExecuteTool = ({ input }) => {
@@ -38,7 +38,7 @@ function setUp(store: Store, options: Partial<AgentOptions> = {}) {
 
 const denial = { verdict: "deny", reason: "the budget is frozen" } as const;
 
-describe.each(bothStores)("on $name", ({ open }) => {
+describe.each(localStores)("on $name", ({ open }) => {
   test("a policy that denies by now beats an approval, and the person and the model are told why", async () => {
     await withStore(open, async (store) => {
       const { agent, session, echo, asked, policy } = setUp(store);
@@ -58,10 +58,10 @@ describe.each(bothStores)("on $name", ({ open }) => {
         rule: { verdict: "deny", kind: "tool", pattern: "echo", scope: "project" },
       };
       const events = await collect(session.events({ follow: false }));
-      expect(ofType(events, "approval_answered")).toMatchObject([
+      expect(filterEventsOfType(events, "approval_answered")).toMatchObject([
         { answer: "deny", note: "the budget is frozen", overruled },
       ]);
-      expect(ofType(events, "tool_result")).toMatchObject([
+      expect(filterEventsOfType(events, "tool_result")).toMatchObject([
         { outcome: "denied", output: { text: "Error: Denied: the budget is frozen. The call was not run." } },
       ]);
       expect(await createClient({ store }).session("s").answerTo(callKey)).toMatchObject({ type: "deny", overruled });
@@ -79,7 +79,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
         const session = create().session("s");
         expect(await session.resume()).toMatchObject({ status: "completed" });
         expect(echo.inputs).toEqual([{ n: 1 }]);
-        const [answered] = ofType(await collect(session.events({ follow: false })), "approval_answered");
+        const [answered] = filterEventsOfType(await collect(session.events({ follow: false })), "approval_answered");
         expect(answered).toMatchObject({ answer: "approve", by: "ada" });
         expect(answered).not.toHaveProperty("overruled");
       });
@@ -94,8 +94,8 @@ test("a policy that fails when it is asked again denies, and the failure is an e
   await session.resume().catch(() => undefined);
   expect(echo.inputs).toEqual([]);
   const events = await collect(session.events({ follow: false }));
-  expect(ofType(events, "hook_failed")).toMatchObject([{ name: "canExecuteTool" }]);
-  expect(ofType(events, "tool_result")).toMatchObject([{ outcome: "denied" }]);
+  expect(filterEventsOfType(events, "hook_failed")).toMatchObject([{ name: "canExecuteTool" }]);
+  expect(filterEventsOfType(events, "tool_result")).toMatchObject([{ outcome: "denied" }]);
 });
 
 test("a denial that stops the run does so when it overrules an approval", async () => {
@@ -112,11 +112,11 @@ test("the approval stays in the inbox while the policy is asked: a process that 
   const { agent, create, echo, asked } = setUp(store);
   await agent.run("Go", ids);
 
-  const begun = deferred();
+  const begun = createDeferred();
   const never = new Promise<never>(() => {});
   const stuck = createAgent({
     model: createScriptedModel([{ text: "." }]),
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     store,
     canExecuteTool() {
       begun.resolve();
@@ -139,10 +139,10 @@ test("the approval stays in the inbox while the policy is asked: a process that 
 test("an approval that came in time counts although its question expires while the policy is asked", async () => {
   const clock = createTestClock();
   const store = createMemoryStore();
-  const answer = deferred<Permission>();
-  const again = deferred();
+  const answer = createDeferred<Permission>();
+  const again = createDeferred();
   let times = 0;
-  const echo = createEcho();
+  const echo = createEchoTool();
   const agent = createAgent({
     model: createScriptedModel([{ calls: [{ name: "echo", input: { n: 1 } }] }, { text: "Done." }]),
     tools: [echo.tool],
@@ -169,9 +169,9 @@ test("an approval that came in time counts although its question expires while t
 
 test("an abort does not wait for the policy that is asked again", async () => {
   const store = createMemoryStore();
-  const begun = deferred<AbortSignal>();
+  const begun = createDeferred<AbortSignal>();
   let times = 0;
-  const echo = createEcho();
+  const echo = createEchoTool();
   const agent = createAgent({
     model: createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "Done." }]),
     tools: [echo.tool],
@@ -197,7 +197,7 @@ test("an abort does not wait for the policy that is asked again", async () => {
 test("somebody who says that a call in doubt runs again is overruled, and nobody knows how the call ended", async () => {
   const store = createMemoryStore();
   const model = createScriptedModel([{ calls: [{ name: "pay" }] }, { text: "Done." }]);
-  const started = deferred();
+  const started = createDeferred();
   let permission: Permission = "allow";
   let runs = 0;
   const pay = defineTool({
@@ -223,10 +223,10 @@ test("somebody who says that a call in doubt runs again is overruled, and nobody
   await session.resume().catch(() => undefined);
   expect(runs).toBe(1);
   const events = await collect(session.events({ follow: false }));
-  expect(ofType(events, "approval_answered")).toMatchObject([
+  expect(filterEventsOfType(events, "approval_answered")).toMatchObject([
     { answer: "fail", note: "the budget is frozen", overruled: { answer: "rerun", by: "ada" } },
   ]);
-  expect(ofType(events, "tool_result")).toMatchObject([{ outcome: "interrupted" }]);
+  expect(filterEventsOfType(events, "tool_result")).toMatchObject([{ outcome: "interrupted" }]);
 });
 
 test("a call whose result comes from outside is not handed out if the policy denies it by now", async () => {
@@ -240,7 +240,7 @@ test("a call whose result comes from outside is not handed out if the policy den
   await session.answer(callKey, { type: "approve" });
   await session.resume().catch(() => undefined);
   expect(await session.result()).toMatchObject({ status: "completed" });
-  const asked = ofType(await collect(session.events({ follow: false })), "approval_requested");
+  const asked = filterEventsOfType(await collect(session.events({ follow: false })), "approval_requested");
   expect(asked.map(({ why }) => why)).toEqual(["policy"]);
 });
 
@@ -248,11 +248,11 @@ test("a call whose result comes from outside is not handed out if the policy den
 test("an abort ends every check of a call, also if a store holds two approvals of it", async () => {
   const store = createMemoryStore();
   const signals: AbortSignal[] = [];
-  const both = deferred();
+  const both = createDeferred();
   let times = 0;
   const agent = createAgent({
     model: createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "Done." }]),
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     store,
     canExecuteTool(_call, { signal }) {
       times += 1;

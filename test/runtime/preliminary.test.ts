@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent, defineTool, type StreamItem, TaskComplete } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, deferred } from "../support/agents.js";
+import { collect, createDeferred } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -143,8 +143,8 @@ describe("a tool that yields", () => {
     "a reader that joins late gets the newest value, and one that is slow does not get each",
     verifies("TOOL-14"),
     async () => {
-      const yielded = deferred();
-      const goOn = deferred();
+      const yielded = createDeferred();
+      const goOn = createDeferred();
       const { agent } = agentOf(async function* () {
         for (let index = 1; index <= 5_000; index += 1) yield index;
         yielded.resolve();
@@ -178,7 +178,7 @@ describe("a tool that yields", () => {
 describe("an abort", () => {
   test("ends the generator, whose last value is no result", verifies("TOOL-14"), async () => {
     const controller = new AbortController();
-    const started = deferred();
+    const started = createDeferred();
     let isCleanedUp = false;
     const { agent } = agentOf(async function* (signal) {
       try {
@@ -206,8 +206,8 @@ describe("an abort", () => {
 
   test("keeps what a generator returns when it is told to end", verifies("TOOL-14"), async () => {
     const controller = new AbortController();
-    const started = deferred();
-    const ended = deferred<IteratorResult<unknown>>();
+    const started = createDeferred();
+    const ended = createDeferred<IteratorResult<unknown>>();
     const iterator = {
       next: () => {
         started.resolve();
@@ -232,7 +232,7 @@ describe("an abort", () => {
 
   test("so does the end of its time", verifies("TOOL-14"), async () => {
     const clock = createWatchedClock();
-    const cleaned = deferred();
+    const cleaned = createDeferred();
     const { agent } = agentOf(
       async function* (signal) {
         try {

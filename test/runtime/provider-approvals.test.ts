@@ -6,10 +6,10 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAI as createOpenAIV4 } from "openai-v4";
 import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent, createClient, defineTool, type Store } from "../../src/index.js";
-import { type Body, listIn, startWireServer, type WireReply } from "../models/wire-server.js";
-import { outputText, responses } from "../models/wires.js";
-import { collect, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { type Body, readList, startWireServer, type WireReply } from "../models/wire-server.js";
+import { createOutputText, responses } from "../models/wires.js";
+import { collect, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const code = (code: string) => expect.objectContaining({ name: "PawlError", code });
@@ -31,9 +31,9 @@ const ran = {
   output: "refunded",
   status: "completed",
 };
-const asks = responses("resp_1", [outputText("msg_1", "I refund it."), request]);
-const thenRuns = responses("resp_2", [ran, outputText("msg_2", "Refunded.")]);
-const thenGivesUp = responses("resp_2", [outputText("msg_2", "Not refunded.")]);
+const asks = responses("resp_1", [createOutputText("msg_1", "I refund it."), request]);
+const thenRuns = responses("resp_2", [ran, createOutputText("msg_2", "Refunded.")]);
+const thenGivesUp = responses("resp_2", [createOutputText("msg_2", "Not refunded.")]);
 
 const packages = [
   ["v3", createOpenAI],
@@ -58,10 +58,10 @@ async function start(
 }
 
 const answersIn = (body: Body | undefined) =>
-  listIn(body, "input").filter(({ type }) => type === "mcp_approval_response");
+  readList(body, "input").filter(({ type }) => type === "mcp_approval_response");
 
 describe.each(packages)("with the OpenAI package of specification %s", (_specification, create) => {
-  test.each(bothStores)(
+  test.each(localStores)(
     "a request for an approval waits, and is approved from another process, on $name",
     verifies("FIN-9", "HITL-1", "HITL-2"),
     async ({ open }) =>
@@ -72,7 +72,7 @@ describe.each(packages)("with the OpenAI package of specification %s", (_specifi
         const input = { order: 42, cents: 500 };
         const waiting = { callKey: "r/1/1", name: "mcp.refund", why: "provider", input };
         expect(await stream.result).toMatchObject({ status: "awaiting_human", approvals: [waiting] });
-        expect(ofType(items, "approval_requested")).toMatchObject([waiting]);
+        expect(filterEventsOfType(items, "approval_requested")).toMatchObject([waiting]);
 
         const client = createClient({ store }).session("s");
         expect(await client.pendingApprovals()).toMatchObject([waiting]);
@@ -83,14 +83,16 @@ describe.each(packages)("with the OpenAI package of specification %s", (_specifi
           { type: "mcp_approval_response", approval_request_id: "mcpr_1", approve: true },
         ]);
         const events = await collect(agent.session("s").events({ follow: false }));
-        expect(ofType(events, "approval_answered")).toMatchObject([{ callKey: "r/1/1", answer: "approve", by: "Ada" }]);
-        expect(ofType(events, "tool_result")).toMatchObject([{ callKey: "r/1/1", outcome: "ok" }]);
+        expect(filterEventsOfType(events, "approval_answered")).toMatchObject([
+          { callKey: "r/1/1", answer: "approve", by: "Ada" },
+        ]);
+        expect(filterEventsOfType(events, "tool_result")).toMatchObject([{ callKey: "r/1/1", outcome: "ok" }]);
         expect((await agent.session("s").replay()).difference).toBeNull();
       }),
   );
 
   test("a denied request is answered with the denial, and the run goes on", verifies("HITL-1"), async () =>
-    withStore(bothStores[1]?.open ?? expect.fail, async (store) => {
+    withStore(localStores[1]?.open ?? expect.fail, async (store) => {
       const { agent, server } = await start(create, [asks, thenGivesUp], store);
       await agent.run("Refund order 42.", { sessionId: "s", runId: "r" });
       await agent.session("s").answer("r/1/1", { type: "deny", note: "too dear" });
@@ -101,7 +103,7 @@ describe.each(packages)("with the OpenAI package of specification %s", (_specifi
 });
 
 describe("a provider's request for an approval", () => {
-  const memory = bothStores[0]?.open ?? expect.fail;
+  const memory = localStores[0]?.open ?? expect.fail;
 
   test("cannot be answered with another input: the provider has it", async () =>
     withStore(memory, async (store) => {
@@ -171,7 +173,7 @@ describe("a provider's request for an approval", () => {
       await agent.session("s").answer("r/1/1", { type: "approve" });
       expect(await agent.session("s").resume()).toMatchObject({ status: "completed", text: "Refunded." });
       expect(answersIn(server.bodies[1])).toMatchObject([{ approve: true }]);
-      expect(listIn(server.bodies[1], "input")).toContainEqual(
+      expect(readList(server.bodies[1], "input")).toContainEqual(
         expect.objectContaining({ type: "function_call_output", call_id: "call_1", output: "42: a chair" }),
       );
     }));

@@ -5,7 +5,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createAnthropic as createAnthropicV4 } from "anthropic-v4";
 import { describe, expect, test } from "vitest";
-import { openProviderCalls } from "../../src/core/data/message.js";
+import { findOpenProviderCalls } from "../../src/core/data/message.js";
 import {
   type AgentOptions,
   createAgent,
@@ -15,10 +15,10 @@ import {
   type ModelRequest,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { type Body, listIn, startWireServer, type WireReply } from "../models/wire-server.js";
+import { type Body, readList, startWireServer, type WireReply } from "../models/wire-server.js";
 import { anthropicMessage, type Block } from "../models/wires.js";
-import { createEcho, createGate } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { createEchoTool, createGateTool } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const search: Block = {
@@ -61,9 +61,9 @@ type Said = { readonly role: string; readonly types: readonly string[] };
 
 /** Who says what in a request, in order. */
 function saidIn(body: Body | undefined): readonly Said[] {
-  return listIn(body, "messages").map((message) => ({
+  return readList(body, "messages").map((message) => ({
     role: String(message.role),
-    types: listIn(message, "content").map(({ type }) => String(type)),
+    types: readList(message, "content").map(({ type }) => String(type)),
   }));
 }
 
@@ -71,7 +71,7 @@ const paused = { role: "assistant", types: ["text", "server_tool_use"] };
 const asked = { role: "user", types: ["text"] };
 
 describe.each(packages)("with the Anthropic package of specification %s", (_specification, create) => {
-  test.each(bothStores)("a paused turn goes on with the same conversation, on $name", verifies("FIN-9"), ({ open }) =>
+  test.each(localStores)("a paused turn goes on with the same conversation, on $name", verifies("FIN-9"), ({ open }) =>
     withStore(open, async (store) => {
       const { agent, server } = await start([pauses, goesOn, thanks], { store }, create as typeof createAnthropic);
       const result = await agent.run("What is a pawl?", { sessionId: "s" });
@@ -105,21 +105,23 @@ describe("a provider's pause", () => {
     },
   );
 
-  test.each(bothStores)("is no part of a complete answer: text and a finish reason end the run, on $name", ({ open }) =>
-    withStore(open, async (store) => {
-      const answer = anthropicMessage("end_turn", [search, text("A pawl is a catch.")]);
-      const { agent, server } = await start([answer, thanks], { store });
-      expect(await agent.run("What is a pawl?", { sessionId: "s" })).toMatchObject({
-        status: "completed",
-        reason: "stop",
-        text: "A pawl is a catch.",
-        steps: 1,
-      });
-      expect((await agent.session("s").replay()).difference).toBeNull();
-      expect(await agent.run("Thanks.", { sessionId: "s" })).toMatchObject({ text: "You're welcome." });
-      // No provider accepts a call of its own without a result.
-      expect(JSON.stringify(saidIn(server.bodies[1]))).not.toContain("server_tool_use");
-    }),
+  test.each(localStores)(
+    "is no part of a complete answer: text and a finish reason end the run, on $name",
+    ({ open }) =>
+      withStore(open, async (store) => {
+        const answer = anthropicMessage("end_turn", [search, text("A pawl is a catch.")]);
+        const { agent, server } = await start([answer, thanks], { store });
+        expect(await agent.run("What is a pawl?", { sessionId: "s" })).toMatchObject({
+          status: "completed",
+          reason: "stop",
+          text: "A pawl is a catch.",
+          steps: 1,
+        });
+        expect((await agent.session("s").replay()).difference).toBeNull();
+        expect(await agent.run("Thanks.", { sessionId: "s" })).toMatchObject({ text: "You're welcome." });
+        // No provider accepts a call of its own without a result.
+        expect(JSON.stringify(saidIn(server.bodies[1]))).not.toContain("server_tool_use");
+      }),
   );
 
   test.each([
@@ -189,7 +191,7 @@ describe("a provider's pause", () => {
       thanks,
     ]);
     const provider = createAnthropic({ baseURL: `${server.origin}/v1`, apiKey: "sk-test" });
-    const gate = createGate("look");
+    const gate = createGateTool("look");
     const agent = createAgent({
       model: provider("claude-sonnet-4-5"),
       tools: { code_execution: provider.tools.codeExecution_20250825(), look: gate.tool },
@@ -208,7 +210,7 @@ describe("a provider's pause", () => {
     const store = createMemoryStore();
     const first = await start([pauses, { body: ": nothing yet\n\n", hang: true }], { store });
     const running = first.agent.run("What is a pawl?", { sessionId: "s", runId: "r" });
-    await first.server.asked(2);
+    await first.server.whenRequested(2);
     await first.agent.shutdown({ graceMs: 0 });
     expect(await running).toMatchObject({ status: "interrupted" });
     const second = await start([goesOn], { store });
@@ -235,7 +237,9 @@ describe("a provider's pause", () => {
         const requests = await requestsOfLongTalk(words);
         compactions += requests.filter(({ messages }) => isSummary(messages[0])).length;
         for (const { messages } of requests) {
-          const open = messages.flatMap((message) => (message.role === "assistant" ? openProviderCalls(message) : []));
+          const open = messages.flatMap((message) =>
+            message.role === "assistant" ? findOpenProviderCalls(message) : [],
+          );
           const results = messages.flatMap(({ parts }) =>
             parts.flatMap((part) => (part.type === "tool_result" && part.providerExecuted === true ? [part] : [])),
           );
@@ -277,6 +281,6 @@ async function requestsOfLongTalk(words: number): Promise<readonly ModelRequest[
   };
   const summariser = createScriptedModel(() => ({ text: "Much was said." }), { id: "summariser" });
   const compaction = { contextWindow: 16_000, model: summariser };
-  await createAgent({ model, tools: [createEcho().tool], compaction }).run("Talk.");
+  await createAgent({ model, tools: [createEchoTool().tool], compaction }).run("Talk.");
   return requests;
 }

@@ -17,15 +17,15 @@ import { createOpenAI as createOpenAIV4 } from "openai-v4";
 import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent, defineTool, type ProviderMetadata } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
-import { finish, streamingV3 } from "../models/stream-parts.js";
-import { type Body, listIn, startWireServer, type WireReply } from "../models/wire-server.js";
+import { createFinishPart, createStreamingV3 } from "../models/stream-parts.js";
+import { type Body, readList, startWireServer, type WireReply } from "../models/wire-server.js";
 import {
   anthropicMessage,
   chatCall,
   chatCompletion,
   converseStream,
+  createOutputText,
   geminiContent,
-  outputText,
   responses,
 } from "../models/wires.js";
 import { verifies } from "../verifies.js";
@@ -73,7 +73,7 @@ const functionCall = {
   arguments: JSON.stringify(city),
   status: "completed",
 };
-const said = responses("resp_2", [outputText("msg_2", "Sun.")]);
+const said = responses("resp_2", [createOutputText("msg_2", "Sun.")]);
 const typesIn = (items: readonly Body[]) => items.map(({ type, role }) => type ?? role);
 
 describe.each([
@@ -85,7 +85,7 @@ describe.each([
       model: create({ baseURL: `${origin}/v1`, apiKey })("gpt-5"),
       providerOptions: { openai: { store: false, include: ["reasoning.encrypted_content"] } },
     }));
-    const input = listIn(body, "input");
+    const input = readList(body, "input");
     expect(typesIn(input)).toEqual(["user", "reasoning", "function_call", "function_call_output"]);
     expect(input[1]).toEqual({ ...reasoning });
     expect(input[2]).toMatchObject({ call_id: "call_1", name: "weather", arguments: functionCall.arguments });
@@ -100,7 +100,7 @@ test("OpenAI: the caller of a call goes back with its result", verifies("CTX-10"
     model: createOpenAIV4({ baseURL: `${origin}/v1`, apiKey })("gpt-5"),
     providerOptions: { openai: { store: false } },
   }));
-  const input = listIn(body, "input");
+  const input = readList(body, "input");
   expect(input.find(({ type }) => type === "function_call")).toMatchObject({ caller });
   expect(input.find(({ type }) => type === "function_call_output")).toMatchObject({ call_id: "call_1", caller });
 });
@@ -111,7 +111,7 @@ test("xAI Responses: its encrypted reasoning", verifies("CTX-10"), async () => {
     model: createXai({ baseURL: `${origin}/v1`, apiKey }).responses("grok-4"),
     providerOptions: { xai: { store: false } },
   }));
-  const input = listIn(body, "input");
+  const input = readList(body, "input");
   expect(input.find(({ type }) => type === "reasoning")).toMatchObject({ encrypted_content: "ZW5jcnlwdGVk" });
   expect(input.find(({ type }) => type === "function_call_output")).toMatchObject({ call_id: "call_1", output: "sun" });
 });
@@ -153,8 +153,8 @@ describe.each([
       [first, ends],
       start((provider) => ({ web_search: provider.tools.webSearch_20250305() })),
     );
-    const [, assistant, user] = listIn(body, "messages");
-    const blocks = listIn(assistant, "content");
+    const [, assistant, user] = readList(body, "messages");
+    const blocks = readList(assistant, "content");
     expect(typesIn(blocks)).toEqual([
       "thinking",
       "server_tool_use",
@@ -167,7 +167,7 @@ describe.each([
     expect(blocks[2]).toMatchObject({ tool_use_id: "srvtoolu_1", content: [{ encrypted_content: "ZW5j" }] });
     expect(blocks[3]).toMatchObject({ server_name: "test", input: { a: 1 } });
     expect(blocks[4]).toMatchObject({ tool_use_id: "mcptoolu_1", content: [{ type: "text", text: "1" }] });
-    expect(listIn(user, "content")).toMatchObject([{ type: "tool_result", tool_use_id: "toolu_1" }]);
+    expect(readList(user, "content")).toMatchObject([{ type: "tool_result", tool_use_id: "toolu_1" }]);
   });
 
   test(
@@ -188,8 +188,8 @@ describe.each([
         [first, last],
         start((provider) => ({ code_execution: provider.tools.codeExecution_20250825() })),
       );
-      const [, assistant] = listIn(body, "messages");
-      expect(listIn(assistant, "content")).toMatchObject([
+      const [, assistant] = readList(body, "messages");
+      expect(readList(assistant, "content")).toMatchObject([
         { type: "server_tool_use", id: "srvtoolu_1" },
         { type: "tool_use", id: "toolu_1", caller },
       ]);
@@ -208,12 +208,12 @@ describe.each([
     const [, body] = await bodiesOf([first, geminiContent([{ text: "Sun." }])], (origin) => ({
       model: create({ baseURL: `${origin}/v1beta`, apiKey })("gemini-3-pro-preview"),
     }));
-    const [, model, user] = listIn(body, "contents");
-    expect(listIn(model, "parts").at(-1)).toMatchObject({
+    const [, model, user] = readList(body, "contents");
+    expect(readList(model, "parts").at(-1)).toMatchObject({
       functionCall: { name: "weather", args: city },
       thoughtSignature: "c2lnbmVk",
     });
-    expect(listIn(user, "parts")).toMatchObject([{ functionResponse: { name: "weather" } }]);
+    expect(readList(user, "parts")).toMatchObject([{ functionResponse: { name: "weather" } }]);
   });
 });
 
@@ -248,19 +248,19 @@ test("Bedrock: its signed reasoning", verifies("CTX-10"), async () => {
       model: createAmazonBedrock({ baseURL: origin, region: "us-east-1", apiKey })("anthropic.claude-sonnet-4-5"),
     }),
   );
-  const [, assistant, user] = listIn(body, "messages");
-  expect(listIn(assistant, "content")).toMatchObject([
+  const [, assistant, user] = readList(body, "messages");
+  expect(readList(assistant, "content")).toMatchObject([
     { reasoningContent: { reasoningText: { text: "Oslo, then.", signature: "c2lnbmVk" } } },
     { toolUse: { toolUseId: "tooluse_1", name: "weather", input: city } },
   ]);
-  expect(listIn(user, "content")).toMatchObject([
+  expect(readList(user, "content")).toMatchObject([
     { toolResult: { toolUseId: "tooluse_1" } },
     { cachePoint: { type: "default" } },
   ]);
 });
 
 test("a cited document keeps its file name and media type", verifies("CTX-10"), async () => {
-  const { model } = streamingV3([
+  const { model } = createStreamingV3([
     {
       type: "source",
       sourceType: "document",
@@ -272,7 +272,7 @@ test("a cited document keeps its file name and media type", verifies("CTX-10"), 
     { type: "text-start", id: "1" },
     { type: "text-delta", id: "1", delta: "A pawl is a catch." },
     { type: "text-end", id: "1" },
-    finish(),
+    createFinishPart(),
   ]);
   const agent = createAgent({ model });
   await agent.run("What is a pawl?", { sessionId: "s" });
@@ -294,7 +294,7 @@ describe("chat completions", () => {
   /** The assistant's message and the result in the second request. */
   async function sentBack(deltas: readonly object[], start: (origin: string) => Started) {
     const [, body] = await bodiesOf([chatCompletion([...deltas, call], "tool_calls"), ends], start);
-    const [, assistant, result] = listIn(body, "messages");
+    const [, assistant, result] = readList(body, "messages");
     expect(assistant).toMatchObject({ role: "assistant", tool_calls: calls });
     expect(result).toMatchObject({ role: "tool", tool_call_id: "D681PevKs", content: "sun" });
     return assistant;
@@ -312,7 +312,7 @@ describe("chat completions", () => {
     const assistant = await sentBack([{ content: [thinking] }], (origin) => ({
       model: createMistral({ baseURL: `${origin}/v1`, apiKey })("magistral-medium-latest"),
     }));
-    expect(listIn(assistant, "content")).toMatchObject([thinking]);
+    expect(readList(assistant, "content")).toMatchObject([thinking]);
   });
 
   test("Groq: its reasoning", verifies("CTX-10"), async () => {
@@ -331,7 +331,9 @@ describe("chat completions", () => {
     const assistant = await sentBack([{ reasoning_details: details }], (origin) => ({
       model: createOpenRouter({ baseURL: `${origin}/v1`, apiKey })("anthropic/claude-sonnet-4.5"),
     }));
-    expect(listIn(assistant, "reasoning_details")).toMatchObject(details.map(({ type, format }) => ({ type, format })));
+    expect(readList(assistant, "reasoning_details")).toMatchObject(
+      details.map(({ type, format }) => ({ type, format })),
+    );
     expect(JSON.stringify(assistant)).toContain("c2lnbmVk");
     expect(JSON.stringify(assistant)).toContain("ZW5j");
   });

@@ -10,7 +10,7 @@ import { createScriptedModel, type ScriptedStep } from "../../src/testing/script
 import { type ProviderServer, startProviderServer } from "../models/provider-server.js";
 import { realProviders } from "../models/real-providers.js";
 import { isEvent } from "../support/agents.js";
-import { act, type Fate, type FatedCall, fatedCall, fatedPermission, manyWords } from "../support/fates.js";
+import { actTool, createFatedCall, type Fate, type FatedCall, fatedPermission, manyWords } from "../support/fates.js";
 import { verifies } from "../verifies.js";
 import { holdRules } from "./provider-rules.js";
 
@@ -58,7 +58,7 @@ function say(plan: readonly PlannedRun[], { runId, modelCallIndex, attempt }: Mo
     return { text: "Half of", error: { kind: "overloaded", message: "overloaded", statusCode: 500 } };
   return {
     ...(step.says === "" ? {} : { text: step.says }),
-    calls: step.calls.map((call, position) => fatedCall(call, { runId, modelCallIndex, position })),
+    calls: step.calls.map((call, position) => createFatedCall(call, { runId, modelCallIndex, position })),
     ...(step.cut ? { finish: "length" as const } : {}),
     usage: {},
   };
@@ -87,7 +87,7 @@ async function play(plan: readonly PlannedRun[]) {
   const agentOver = (store: Store) =>
     createAgent({
       model,
-      tools: [act],
+      tools: [actTool],
       systemPrompt: "Act.",
       store,
       retry: { decide: () => ({ retryInMs: 0 }) },

@@ -11,12 +11,12 @@ import { z } from "zod";
 import { type AgentOptions, createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { type Body, listIn, startWireServer, type WireReply } from "../models/wire-server.js";
-import { anthropicMessage, outputText, responses } from "../models/wires.js";
-import { createGate } from "../support/agents.js";
+import { type Body, readList, startWireServer, type WireReply } from "../models/wire-server.js";
+import { anthropicMessage, createOutputText, responses } from "../models/wires.js";
+import { createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
-const done = responses("resp_2", [outputText("msg_2", "Done.")]);
+const done = responses("resp_2", [createOutputText("msg_2", "Done.")]);
 
 async function startOpenAI(
   create: typeof createOpenAI | typeof createOpenAIV4,
@@ -33,8 +33,8 @@ async function startOpenAI(
 
 /** The tools of a request, but for those that read outputs again. */
 const toolsIn = (body: Body | undefined) =>
-  listIn(body, "tools").filter(({ name }) => name !== "read_output" && name !== "search_output");
-const inputsOf = (body: Body | undefined, type: string) => listIn(body, "input").filter((item) => item.type === type);
+  readList(body, "tools").filter(({ name }) => name !== "read_output" && name !== "search_output");
+const inputsOf = (body: Body | undefined, type: string) => readList(body, "input").filter((item) => item.type === type);
 
 const shellCall = {
   type: "shell_call",
@@ -154,7 +154,7 @@ test(
   verifies("TOOL-18", "REC-1"),
   async () => {
     const store = createMemoryStore();
-    const gate = createGate("shell", { heedsSignal: false });
+    const gate = createGateTool("shell", { heedsSignal: false });
     const withShell = (tools: ReturnType<typeof createOpenAI>["tools"]) => ({
       shell: tools.shell({
         execute: async (_input, { toolCallId }) => gate.tool.execute?.({}, { toolCallId } as never) as never,
@@ -247,7 +247,7 @@ describe.each(anthropicPackages)("Anthropic's tools, by the package of specifica
       expect(server.bodies[0]).toMatchObject({
         tools: expect.arrayContaining([expect.objectContaining({ display_width_px: 800 })]),
       });
-      const results = listIn(listIn(server.bodies[1], "messages").at(-1), "content");
+      const results = readList(readList(server.bodies[1], "messages").at(-1), "content");
       expect(results.map(({ type, tool_use_id: id }) => [type, id])).toEqual(
         [1, 2, 3, 4].map((index) => ["tool_result", `toolu_${index}`]),
       );

@@ -7,9 +7,9 @@ import { type AgentOptions, createAgent, defineTool, type Model } from "../../sr
 import { fromAiSdk } from "../../src/models/index.js";
 import { type ProviderServer, type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { type RealProvider, readRequest, realProviders } from "../models/real-providers.js";
-import { collect, ofType } from "../support/agents.js";
+import { collect, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const servers: ProviderServer[] = [];
@@ -51,7 +51,7 @@ describe.each(realProviders)("$name", (provider) => {
     "a run of three steps: reasoning, text, parallel calls, usage",
     verifies("CTX-2", "CTX-10", "LOOP-9", "LOOP-1"),
     async () => {
-      for (const { open } of bothStores)
+      for (const { open } of localStores)
         await withStore(open, async (store) => {
           const { model, server } = await start(provider, [
             {
@@ -76,14 +76,16 @@ describe.each(realProviders)("$name", (provider) => {
           expect(result.usage).toMatchObject({ inputTokens: 300, outputTokens: 120, cacheReadTokens: 180 });
           expect(result.usage.partial).toBeUndefined();
 
-          expect(ofType(items, "reasoning").map((event) => event.text)).toEqual(["Two cities — two calls."]);
-          expect(ofType(items, "text").map((event) => event.text)).toEqual(["Looking — één moment."]);
-          expect(ofType(items, "tool_call").map((event) => [event.callKey, event.input])).toEqual([
+          expect(filterEventsOfType(items, "reasoning").map((event) => event.text)).toEqual([
+            "Two cities — two calls.",
+          ]);
+          expect(filterEventsOfType(items, "text").map((event) => event.text)).toEqual(["Looking — één moment."]);
+          expect(filterEventsOfType(items, "tool_call").map((event) => [event.callKey, event.input])).toEqual([
             ["r/1/1", { city: "Oslo" }],
             ["r/1/2", { city: "Zürich" }],
             ["r/2/1", { to: "Zürich" }],
           ]);
-          expect(ofType(items, "step_finished").map((event) => event.finishReason.unified)).toEqual([
+          expect(filterEventsOfType(items, "step_finished").map((event) => event.finishReason.unified)).toEqual([
             "tool-calls",
             "tool-calls",
             "stop",
@@ -132,10 +134,10 @@ describe.each(realProviders)("$name", (provider) => {
     await clock.waitFor(7_000);
     await clock.advance(7_000);
     expect(await stream.result).toMatchObject({ status: "completed", text: "Snow.", steps: 2 });
-    expect(ofType(await items, "attempt_failed")).toMatchObject([
+    expect(filterEventsOfType(await items, "attempt_failed")).toMatchObject([
       { modelCallIndex: 2, attempt: 1, failure: { kind: "rate_limit", statusCode: 429 }, retryInMs: 7_000 },
     ]);
-    expect(ofType(await items, "tool_result")).toHaveLength(1);
+    expect(filterEventsOfType(await items, "tool_result")).toHaveLength(1);
     expect(clock.waits).toEqual([7_000]);
     expect(server.requests).toHaveLength(3);
   });
@@ -149,7 +151,7 @@ describe.each(realProviders)("$name", (provider) => {
     const stream = agent.runStream("Go", { sessionId: "s" });
     const items = await collect(stream);
     expect(await stream.result).toMatchObject({ status: "completed", text: "The whole answer.", steps: 1 });
-    expect(ofType(items, "attempt_failed")).toMatchObject([{ attempt: 1, failure: { kind: "network" } }]);
+    expect(filterEventsOfType(items, "attempt_failed")).toMatchObject([{ attempt: 1, failure: { kind: "network" } }]);
     expect(
       items.some((item) => item.type === "delta" && item.delta.attempt === 1 && item.delta.kind === "text-delta"),
     ).toBe(true);

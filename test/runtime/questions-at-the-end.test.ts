@@ -3,11 +3,11 @@
  */
 import { expect, test } from "vitest";
 import { createMemoryStore, type Store, type ToolContext } from "../../src/index.js";
-import { asHeld } from "../../src/ports/held-question.js";
+import { markHeld } from "../../src/ports/held-question.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { deferred } from "../support/agents.js";
-import { agentOf, logOf } from "../support/durable-tool.js";
-import { createHoldingStore } from "../support/stores.js";
+import { createDeferred } from "../support/agents.js";
+import { createDurableAgent, readEvents } from "../support/durable-tool.js";
+import { createPausingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
@@ -16,7 +16,7 @@ const proven = verifies("TOOL-13#ask");
 
 /** A hook that tells how calls ended, and takes as long as the test says. */
 function createWitness() {
-  const [begun, goesOn] = [deferred(), deferred()];
+  const [begun, goesOn] = [createDeferred(), createDeferred()];
   const ends: string[] = [];
   const hook = {
     name: "witness",
@@ -31,18 +31,18 @@ function createWitness() {
 }
 
 async function typesOf(store: Store): Promise<readonly string[]> {
-  return (await logOf(store)).map(({ type }) => type);
+  return (await readEvents(store)).map(({ type }) => type);
 }
 
 test(
   "its time is up while its question is being committed: the question counts, and no hook is told of an end",
   proven,
   async () => {
-    const { store, reached, release } = createHoldingStore("tool_asked");
+    const { store, reached, release } = createPausingStore("tool_asked");
     const clock = createTestClock();
     const witness = createWitness();
     witness.goOn();
-    const agent = agentOf(
+    const agent = createDurableAgent(
       async ({ ask }) => ((await ask({ message: "Really?" })) as { readonly value?: unknown }).value,
       { timeoutMs: 1_000 },
       { store, clock, hooks: [witness.hook] },
@@ -64,8 +64,8 @@ test("its time is up while its question waits for a step: nobody is asked, and t
   const store = createMemoryStore();
   const clock = createTestClock();
   const witness = createWitness();
-  const [stepping, stepEnds, refused] = [deferred(), deferred<string>(), deferred<unknown>()];
-  const agent = agentOf(
+  const [stepping, stepEnds, refused] = [createDeferred(), createDeferred<string>(), createDeferred<unknown>()];
+  const agent = createDurableAgent(
     async ({ step, ask }) => {
       const looking = step("look", () => {
         stepping.resolve();
@@ -94,8 +94,8 @@ test("its time is up while its question waits for a step: nobody is asked, and t
 test("it ends with something else in the turn in which it asks: nobody is asked", proven, async () => {
   const store = createMemoryStore();
   const witness = createWitness();
-  const refused = deferred<unknown>();
-  const agent = agentOf(
+  const refused = createDeferred<unknown>();
+  const agent = createDurableAgent(
     async ({ ask }: ToolContext) => {
       ask({ message: "Really?" }).catch(refused.resolve);
       // As long as the question takes until it is on its way to the log.
@@ -115,14 +115,14 @@ test("it ends with something else in the turn in which it asks: nobody is asked"
 });
 
 test("it ends while its held question is on its way to the log: nobody is asked", proven, async () => {
-  const { store, reached, release } = createHoldingStore("tool_step_finished");
+  const { store, reached, release } = createPausingStore("tool_step_finished");
   const witness = createWitness();
-  const refused = deferred<unknown>();
-  const agent = agentOf(
+  const refused = createDeferred<unknown>();
+  const agent = createDurableAgent(
     async ({ step, ask }) => {
       step("look", () => "found").catch(() => {});
       await reached;
-      ask(asHeld({ message: "Really?" })).catch(refused.resolve);
+      ask(markHeld({ message: "Really?" })).catch(refused.resolve);
       return "decided alone";
     },
     {},

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, PawlError, type Store, type Tool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
-import { collect, createGate, deferred, typesOf } from "../support/agents.js";
+import { collect, createDeferred, createGateTool, listEventTypes } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 describe("one that reads along in another process", () => {
@@ -18,8 +18,8 @@ describe("one that reads along in another process", () => {
       await createAgent({ model: createScriptedModel([{ text: "Hello." }]), store: inner, clock }).run("Hi", {
         sessionId: "s",
       });
-      const looking = deferred();
-      const looked = deferred();
+      const looking = createDeferred();
+      const looked = createDeferred();
       let isSlow = false;
       const store: Store = {
         ...inner,
@@ -51,9 +51,9 @@ describe("one that reads along in another process", () => {
       await clock.advance(1_000);
       await sent;
       controller.abort();
-      const seen = typesOf(await first);
+      const seen = listEventTypes(await first);
       expect(seen.filter((type) => type === "final").length).toBeGreaterThan(1);
-      expect(seen).toEqual(typesOf(await second));
+      expect(seen).toEqual(listEventTypes(await second));
     },
   );
 
@@ -61,8 +61,8 @@ describe("one that reads along in another process", () => {
     const inner = createMemoryStore();
     const other = createAgent({ model: createScriptedModel([{ text: "Hello." }, { text: "Again." }]), store: inner });
     await other.run("Hi", { sessionId: "s" });
-    const looking = deferred();
-    const looked = deferred();
+    const looking = createDeferred();
+    const looked = createDeferred();
     let isSlow = false;
     const store: Store = {
       ...inner,
@@ -93,13 +93,13 @@ describe("one that reads along in another process", () => {
     expect(await run).toMatchObject({ text: "Done." });
     await settled();
     controller.abort();
-    const logged = typesOf(await collect(other.session("s").events({ follow: false })));
-    expect(typesOf((await first).filter((item) => "seq" in item))).toEqual(logged);
-    expect(typesOf((await second).filter((item) => "seq" in item))).toEqual(logged);
+    const logged = listEventTypes(await collect(other.session("s").events({ follow: false })));
+    expect(listEventTypes((await first).filter((item) => "seq" in item))).toEqual(logged);
+    expect(listEventTypes((await second).filter((item) => "seq" in item))).toEqual(logged);
   });
 
   test("is told that the store failed, rather than nothing", verifies("STRM-6"), async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const inner = createMemoryStore();
     const holder = createAgent({
       model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]),
@@ -114,7 +114,7 @@ describe("one that reads along in another process", () => {
       read: (...which) => (fails ? Promise.reject(new PawlError("store_failed", "It is gone.")) : inner.read(...which)),
     };
     const other = createAgent({ model: createScriptedModel([]), store });
-    const seen: Parameters<typeof typesOf>[0][number][] = [];
+    const seen: Parameters<typeof listEventTypes>[0][number][] = [];
     const reading = (async () => {
       for await (const item of other.session("s").events()) {
         seen.push(item);
@@ -125,7 +125,7 @@ describe("one that reads along in another process", () => {
     gate.open("opened");
     await run;
     await told;
-    expect(typesOf(seen)).toContain("run_started");
+    expect(listEventTypes(seen)).toContain("run_started");
   });
 });
 
@@ -141,7 +141,7 @@ describe("an abort that another process posts while a tool runs", () => {
   test.each(ways)("%s", verifies("STOR-2"), async (_, told, ms) => {
     const clock = createTestClock();
     const inner = createMemoryStore();
-    const started = deferred();
+    const started = createDeferred();
     const store: Store = {
       ...inner,
       watch: (listener) =>

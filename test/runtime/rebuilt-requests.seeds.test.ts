@@ -18,9 +18,9 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { type Chance, createChance } from "../core/chance.js";
-import { collect, createEcho } from "../support/agents.js";
-import { randomList, said } from "../support/message-lists.js";
-import { sampled } from "../support/sampled.js";
+import { collect, createEchoTool } from "../support/agents.js";
+import { createRandomList, createSizedMessage } from "../support/message-lists.js";
+import { pickSampleCount } from "../support/sample-count.js";
 import { verifies } from "../verifies.js";
 
 const long = "Words that take their room in the window. ".repeat(40);
@@ -28,11 +28,11 @@ const long = "Words that take their room in the window. ".repeat(40);
 function changes(chance: Chance): NonNullable<Hook["beforeLLMCall"]> {
   return ({ messages }) => {
     const change: { -readonly [Key in keyof ModelCallChange]: ModelCallChange[Key] } = {};
-    if (chance.once(2)) change.messages = randomList(messages, chance);
-    if (chance.once(3)) change.model = chance.pick(["fast", "smart"]);
-    if (chance.once(3)) change.settings = { temperature: chance.below(2), seed: chance.below(3) };
-    if (chance.once(4)) change.activeTools = chance.pick([["echo"], []]);
-    if (chance.once(5)) change.systemPrompt = `Prompt ${chance.below(3)}`;
+    if (chance.oneIn(2)) change.messages = createRandomList(messages, chance);
+    if (chance.oneIn(3)) change.model = chance.pick(["fast", "smart"]);
+    if (chance.oneIn(3)) change.settings = { temperature: chance.below(2), seed: chance.below(3) };
+    if (chance.oneIn(4)) change.activeTools = chance.pick([["echo"], []]);
+    if (chance.oneIn(5)) change.systemPrompt = `Prompt ${chance.below(3)}`;
     return Object.keys(change).length === 0 ? undefined : change;
   };
 }
@@ -41,8 +41,12 @@ function changes(chance: Chance): NonNullable<Hook["beforeLLMCall"]> {
 const manager: ContextManager = {
   build: ({ tools, messages, input }) => {
     const chance = createChance(messages.length * 31 + input.length);
-    const append = chance.once(4) ? [said("Added", chance.below(3) * 200) as never] : [];
-    return { tools, append, ...(chance.once(2) ? { messages: randomList([...messages, ...input], chance) } : {}) };
+    const append = chance.oneIn(4) ? [createSizedMessage("Added", chance.below(3) * 200) as never] : [];
+    return {
+      tools,
+      append,
+      ...(chance.oneIn(2) ? { messages: createRandomList([...messages, ...input], chance) } : {}),
+    };
   },
 };
 
@@ -54,18 +58,18 @@ function filters(chance: Chance): Pick<Handoff, "filter"> {
       const parts = message.parts.map((part) => ({ ...part, output: { type: "text" as const, text: "(cut)" } }));
       return { role: "tool", parts };
     });
-    return [said("You take over", chance.pick([1, 300])), ...short];
+    return [createSizedMessage("You take over", chance.pick([1, 300])), ...short];
   };
   return { filter: chance.pick<NonNullable<Handoff["filter"]>>(["all", "text", "last_turn", shortened]) };
 }
 
 /** A conversation from elsewhere; none in most sessions. */
 function historyOf(chance: Chance): { readonly history?: readonly Message[] } {
-  if (!chance.once(3)) return {};
+  if (!chance.oneIn(3)) return {};
   const answer: Message = {
     role: "assistant",
     parts: [
-      { type: "text", text: chance.once(2) ? long : "Before." },
+      { type: "text", text: chance.oneIn(2) ? long : "Before." },
       { type: "tool_call", toolCallId: "before", name: "echo", input: { n: 1 } },
     ],
   };
@@ -74,7 +78,9 @@ function historyOf(chance: Chance): { readonly history?: readonly Message[] } {
     role: "tool",
     parts: [{ type: "tool_result", toolCallId: "before", name: "echo", output }],
   };
-  return { history: [said("Once"), answer, result, said("And then", chance.pick([1, 400]))] };
+  return {
+    history: [createSizedMessage("Once"), answer, result, createSizedMessage("And then", chance.pick([1, 400]))],
+  };
 }
 
 type Played = { readonly [Kind in "sent" | "summaries" | "behind" | "handoffs" | "seeded" | "sources"]: number };
@@ -88,11 +94,11 @@ async function play(seed: number): Promise<Played> {
   const answer = (request: ModelRequest): ScriptedStep => {
     const copy = { ...request, messages: [...request.messages] };
     sent.push(copy);
-    if (request.purpose === "compaction") return chance.once(6) ? busy : { text: "Summed up." };
-    if (chance.once(7)) return busy;
-    if (chance.once(9)) return { error: { kind: "auth", message: "no" } };
-    if (chance.once(6)) return { text: "Yours.", calls: [{ name: chance.pick(transfers), input: { message: "" } }] };
-    return chance.once(5)
+    if (request.purpose === "compaction") return chance.oneIn(6) ? busy : { text: "Summed up." };
+    if (chance.oneIn(7)) return busy;
+    if (chance.oneIn(9)) return { error: { kind: "auth", message: "no" } };
+    if (chance.oneIn(6)) return { text: "Yours.", calls: [{ name: chance.pick(transfers), input: { message: "" } }] };
+    return chance.oneIn(5)
       ? { text: "Done." }
       : { calls: [{ name: "echo", input: { n: chance.below(9) } }], text: long, usage: {} };
   };
@@ -103,10 +109,10 @@ async function play(seed: number): Promise<Played> {
     const listed = (await collect(modelRequests(store, "s"))).map((request) => JSON.stringify(request.messages));
     for (const one of summaries) if (!listed.includes(JSON.stringify(one.messages))) lost.add(one);
   };
-  const cachesPrompts = chance.once(2);
+  const cachesPrompts = chance.oneIn(2);
   const model = (id: string): Model => ({ ...createScriptedModel(answer, { id, record: false }), cachesPrompts });
   const load = () => {
-    const text = `Rules, version ${chance.below(3)}. ${chance.once(4) ? long : ""}`;
+    const text = `Rules, version ${chance.below(3)}. ${chance.oneIn(4) ? long : ""}`;
     return [{ name: "rules", path: "/repo/RULES", text, trust: "user" as const }];
   };
   const agentOf = (name: string, handoffs: readonly Handoff[]) =>
@@ -116,16 +122,16 @@ async function play(seed: number): Promise<Played> {
       model: model(name),
       models: { fast: model("fast"), smart: model("smart") },
       fallbacks: [model("second")],
-      tools: [createEcho().tool, createEcho("other").tool],
+      tools: [createEchoTool().tool, createEchoTool("other").tool],
       systemPrompt: "Be kind.",
-      ...(chance.once(2) ? { settings: { topK: 1 + chance.below(2) } } : {}),
-      hooks: chance.once(5) ? [] : [{ name: "change", beforeLLMCall: changes(chance) }],
-      ...(chance.once(3)
+      ...(chance.oneIn(2) ? { settings: { topK: 1 + chance.below(2) } } : {}),
+      hooks: chance.oneIn(5) ? [] : [{ name: "change", beforeLLMCall: changes(chance) }],
+      ...(chance.oneIn(3)
         ? {}
         : {
             context: {
-              ...(chance.once(2) ? { manager } : {}),
-              ...(chance.once(2) ? { sources: [{ name: "rules", load }] } : {}),
+              ...(chance.oneIn(2) ? { manager } : {}),
+              ...(chance.oneIn(2) ? { sources: [{ name: "rules", load }] } : {}),
             },
           }),
       retry: { decide: (failure) => (failure.kind === "auth" ? { giveUp: "" } : { retryInMs: 0 }) },
@@ -147,16 +153,16 @@ async function play(seed: number): Promise<Played> {
   };
   for (let run = 0; run < 4; run += 1) {
     const options = {
-      ...(chance.once(3) ? { model: "smart" } : {}),
-      ...(chance.once(3) ? { settings: { stopSequences: ["END"] } } : {}),
+      ...(chance.oneIn(3) ? { model: "smart" } : {}),
+      ...(chance.oneIn(3) ? { settings: { stopSequences: ["END"] } } : {}),
       ...(run === 0 ? historyOf(chance) : {}),
     };
     let agent = start();
     const stream = agent.runStream(`Run ${run}`, { sessionId: "s", ...options });
     for await (const item of stream) {
       if (item.type !== "tool_call" && item.type !== "attempt_failed") continue;
-      if (chance.once(4)) await agent.session("s").steer(`Steer ${chance.below(100)}`);
-      if (!chance.once(6)) continue;
+      if (chance.oneIn(4)) await agent.session("s").steer(`Steer ${chance.below(100)}`);
+      if (!chance.oneIn(6)) continue;
       // This process leaves at once; another one carries the run on.
       await agent.shutdown({ graceMs: 0 });
       await noteLost();
@@ -200,14 +206,14 @@ test("requests are made again from the log, as the models got them", {
   timeout: 120_000,
 }, async () => {
   const all = { sent: 0, summaries: 0, behind: 0, handoffs: 0, seeded: 0, sources: 0 };
-  for (let seed = 1; seed <= sampled({ quick: 12, long: 80 }); seed += 1) {
+  for (let seed = 1; seed <= pickSampleCount({ quick: 12, long: 80 }); seed += 1) {
     const played = await play(seed);
     for (const kind of Object.keys(all) as (keyof Played)[]) all[kind] += played[kind];
   }
-  expect(all.sent).toBeGreaterThan(sampled({ quick: 200, long: 1_377 }));
-  expect(all.summaries).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
-  expect(all.behind).toBeGreaterThan(sampled({ quick: 1, long: 10 }));
-  expect(all.handoffs).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
-  expect(all.seeded).toBeGreaterThan(sampled({ quick: 1, long: 10 }));
-  expect(all.sources).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
+  expect(all.sent).toBeGreaterThan(pickSampleCount({ quick: 200, long: 1_377 }));
+  expect(all.summaries).toBeGreaterThan(pickSampleCount({ quick: 5, long: 50 }));
+  expect(all.behind).toBeGreaterThan(pickSampleCount({ quick: 1, long: 10 }));
+  expect(all.handoffs).toBeGreaterThan(pickSampleCount({ quick: 5, long: 50 }));
+  expect(all.seeded).toBeGreaterThan(pickSampleCount({ quick: 1, long: 10 }));
+  expect(all.sources).toBeGreaterThan(pickSampleCount({ quick: 5, long: 50 }));
 });

@@ -13,9 +13,16 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
-import { collect, createEcho, createGate, deferred, eventsOf, ofType } from "../support/agents.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  createGateTool,
+  filterEvents,
+  filterEventsOfType,
+} from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { bothStores, createFailingStore, withStore } from "../support/stores.js";
+import { createFailingStore, localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const code = (code: string) => expect.objectContaining({ name: "PawlError", code });
@@ -47,7 +54,7 @@ function createCounter() {
   return { tool, ran };
 }
 
-describe.each(bothStores)("a store on $name that fails", ({ open }) => {
+describe.each(localStores)("a store on $name that fails", ({ open }) => {
   const ids = { sessionId: "s", runId: "r" } as const;
 
   async function commitsOfWholeRun(): Promise<number> {
@@ -71,7 +78,7 @@ describe.each(bothStores)("a store on $name that fails", ({ open }) => {
         expect(commits).toBeGreaterThan(3);
         for (let failing = 1; failing <= commits; failing += 1)
           await withStore(open, async (inner) => {
-            const { store, failCommits, mend } = createFailingStore(inner);
+            const { store, failCommits, repair } = createFailingStore(inner);
             const counter = createCounter();
             const model = createScriptedModel(steady);
             const agent = createAgent({ model, tools: [counter.tool], store });
@@ -82,13 +89,13 @@ describe.each(bothStores)("a store on $name that fails", ({ open }) => {
 
             // Nothing was told, started or counted that is not in the store.
             const written = await collect(agent.session("s").events({ follow: false }));
-            expect(written.slice(0, eventsOf(items).length)).toEqual(eventsOf(items));
+            expect(written.slice(0, filterEvents(items).length)).toEqual(filterEvents(items));
             const ran = [...counter.ran];
             const asked = model.requests.length;
             await settled();
             expect([counter.ran, model.requests.length]).toEqual([ran, asked]);
 
-            mend();
+            repair();
             const session = agent.session("s");
             const result = await session.resume().catch(async (error: unknown) => {
               expect(error).toEqual(code("run_finished"));
@@ -97,7 +104,7 @@ describe.each(bothStores)("a store on $name that fails", ({ open }) => {
             expect(result).toMatchObject({ status: "completed", text: "All added.", runId: "r" });
             // A call that had a result is not run again; one that was cut off is not either, as nobody said that it may be.
             expect(new Set(counter.ran).size).toBe(counter.ran.length);
-            const results = ofType(await collect(session.events({ follow: false })), "tool_result");
+            const results = filterEventsOfType(await collect(session.events({ follow: false })), "tool_result");
             expect(results.map((event) => event.callKey).sort()).toEqual(["r/1/1", "r/1/2", "r/2/1"]);
             for (const { callKey, outcome } of results)
               expect(outcome).toBe(counter.ran.includes(callKey) && outcome === "ok" ? "ok" : "interrupted");
@@ -109,7 +116,7 @@ describe.each(bothStores)("a store on $name that fails", ({ open }) => {
 
   test("altogether is no exception for a run", verifies("REC-2", "LOOP-7"), async () => {
     await withStore(open, async (inner) => {
-      const { store, failAll, mend } = createFailingStore(inner);
+      const { store, failAll, repair } = createFailingStore(inner);
       const model = createScriptedModel(steady);
       const agent = createAgent({ model, tools: [createCounter().tool], store });
       failAll();
@@ -126,18 +133,18 @@ describe.each(bothStores)("a store on $name that fails", ({ open }) => {
       await expect(agent.session("s").send("Go")).rejects.toThrow(/disk/);
       await expect(agent.session("s").state()).rejects.toThrow(/disk/);
       expect(model.requests).toHaveLength(0);
-      mend();
+      repair();
       expect(await agent.run("Go", ids)).toMatchObject({ status: "completed", ...ids });
     });
   });
 
   test("makes `send` fail, which would otherwise have promised too much", verifies("REC-2"), async () => {
     await withStore(open, async (inner) => {
-      const { store, failCommits, mend } = createFailingStore(inner);
+      const { store, failCommits, repair } = createFailingStore(inner);
       const agent = createAgent({ model: createScriptedModel(steady), tools: [createCounter().tool], store });
       failCommits();
       await expect(agent.session("s").send("Go")).rejects.toThrow(code("store_failed"));
-      mend();
+      repair();
       expect(await store.load("s")).toBeNull();
       expect((await agent.run("Go", { sessionId: "s" })).status).toBe("completed");
     });
@@ -216,11 +223,11 @@ describe.each(bothStores)("a store on $name that fails", ({ open }) => {
   });
 });
 
-describe.each(bothStores)("a driver on $name whose session another took over", ({ open }) => {
+describe.each(localStores)("a driver on $name whose session another took over", ({ open }) => {
   test("writes nothing, tells its caller, and its calls are not repeated", verifies("REC-1", "REC-3"), async () => {
     await withStore(open, async (store) => {
       const clock = createTestClock(0);
-      const stuck = createGate("stuck", { heedsSignal: false });
+      const stuck = createGateTool("stuck", { heedsSignal: false });
       const old = createAgent({
         model: createScriptedModel([{ calls: [{ name: "stuck" }] }, { text: "By the old one." }]),
         tools: [stuck.tool],
@@ -231,7 +238,7 @@ describe.each(bothStores)("a driver on $name whose session another took over", (
       await stuck.started;
 
       const model = createScriptedModel([{ text: "By the new one." }]);
-      const next = createAgent({ model, tools: [createGate("stuck").tool], store, clock: createTestClock(60_000) });
+      const next = createAgent({ model, tools: [createGateTool("stuck").tool], store, clock: createTestClock(60_000) });
       expect(await next.session("s").resume()).toMatchObject({ status: "completed", text: "By the new one." });
       const log = await store.read("s");
       stuck.open("late, from the old one");
@@ -258,11 +265,11 @@ describe("resume", () => {
   });
 
   test("with another agent, or in another folder, is refused, as is all else", verifies("REC-5"), async () => {
-    for (const { open } of bothStores)
+    for (const { open } of localStores)
       await withStore(open, async (store) => {
         const holder = createAgent({
           model: createScriptedModel([{ calls: [{ name: "echo" }] }]),
-          tools: [createEcho().tool],
+          tools: [createEchoTool().tool],
           canExecuteTool: () => "ask",
           store,
           name: "holder",
@@ -299,7 +306,7 @@ describe("resume", () => {
 
   test("of a session that another holds is refused to another agent too", verifies("REC-5"), async () => {
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const holder = createAgent({
       model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Mine." }]),
       tools: [gate.tool],
@@ -317,7 +324,7 @@ describe("resume", () => {
 
   test("attaches to a run that another agent drives, and gives its result", verifies("REC-5"), async () => {
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const holder = createAgent({
       model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Held." }]),
       tools: [gate.tool],
@@ -342,7 +349,7 @@ describe("an abort leaves a session that can be used, in every state", () => {
   };
 
   const asked = () => {
-    const reached = deferred();
+    const reached = createDeferred();
     return {
       reached: reached.promise,
       model: createScriptedModel((request) => {
@@ -375,7 +382,7 @@ describe("an abort leaves a session that can be used, in every state", () => {
     {
       state: "tool_running",
       options: () => {
-        const gate = createGate();
+        const gate = createGateTool();
         const model = createScriptedModel([{ calls: [{ name: "gate" }, { name: "gone" }] }, { text: "Next." }]);
         return { options: { model, tools: [gate.tool] }, reached: gate.started };
       },
@@ -384,7 +391,7 @@ describe("an abort leaves a session that can be used, in every state", () => {
     {
       state: "awaiting_human",
       options: () => {
-        const { tool } = createEcho();
+        const { tool } = createEchoTool();
         const model = createScriptedModel([{ calls: [{ name: "echo" }, { name: "echo" }] }, { text: "Next." }]);
         return { options: { model, tools: [tool], canExecuteTool: () => "ask" }, reached: settled() };
       },
@@ -442,10 +449,10 @@ describe("an abort leaves a session that can be used, in every state", () => {
 });
 
 test("shutdown gives sessions back, and what is cut off can be resumed", verifies("LOOP-7"), async () => {
-  for (const { open } of bothStores)
+  for (const { open } of localStores)
     await withStore(open, async (store) => {
       const clock = createTestClock();
-      const gate = createGate("gate", { heedsSignal: false });
+      const gate = createGateTool("gate", { heedsSignal: false });
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
       const agent = createAgent({ model, tools: [gate.tool], store, clock });
       const result = agent.run("Go", { sessionId: "s" });
@@ -457,12 +464,12 @@ test("shutdown gives sessions back, and what is cut off can be resumed", verifie
       const items: StreamItem[] = [];
       const next = createAgent({
         model: createScriptedModel([{ text: "On." }]),
-        tools: [createGate().tool],
+        tools: [createGateTool().tool],
         store,
         clock,
       });
       expect(await next.session("s").resume()).toMatchObject({ status: "completed", text: "On." });
       items.push(...(await collect(next.session("s").events({ follow: false }))));
-      expect(ofType(items, "tool_result").map((event) => event.outcome)).toEqual(["interrupted"]);
+      expect(filterEventsOfType(items, "tool_result").map((event) => event.outcome)).toEqual(["interrupted"]);
     });
 });

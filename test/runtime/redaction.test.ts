@@ -20,10 +20,10 @@ import { createHolder } from "../../src/platform/holder.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { loadInto } from "../golden/recording.js";
-import { openFile } from "../stores/open.js";
-import { deferred } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
-import { exported, golden, imported } from "../transfer/transfer.js";
+import { openFileStore } from "../stores/open.js";
+import { createDeferred } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
+import { exportToText, goldenRecordings, importText } from "../transfer/transfer.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("SEC-14");
@@ -87,12 +87,12 @@ async function everything(store: Store, session: Session): Promise<string> {
     await store.list(),
     requests,
     states,
-    await exported(store),
+    await exportToText(store),
   ];
   return parts.map((part) => JSON.stringify(part)).join("\n");
 }
 
-describe.each(bothStores)("in $name", ({ open }) => {
+describe.each(localStores)("in $name", ({ open }) => {
   test(
     "a key is removed from messages, calls, results, prompts, blobs, the title, the data and all that reads the log",
     proven,
@@ -130,7 +130,7 @@ describe.each(bothStores)("in $name", ({ open }) => {
         const fork = await session.fork();
         expectNoSecret(JSON.stringify(await fork.messages()));
         const copy = createMemoryStore();
-        await imported(copy, await exported(store, ["s"]));
+        await importText(copy, await exportToText(store, ["s"]));
         expect(await copy.verify()).toEqual([]);
       }),
   );
@@ -265,7 +265,7 @@ describe.each(bothStores)("in $name", ({ open }) => {
       await agent.run("Get help.", id);
       const result = await agent.session("s").redact({ text: secret });
       expect(result.children).toHaveLength(1);
-      expectNoSecret(await exported(store));
+      expectNoSecret(await exportToText(store));
       expect(await agent.session("s").replay()).toMatchObject({ difference: null, sessions: 2 });
       expect(await store.verify()).toEqual([]);
     }),
@@ -277,7 +277,7 @@ test(
   proven,
   async () => {
     const store = createMemoryStore();
-    const [begun, goOn] = [deferred(), deferred()];
+    const [begun, goOn] = [createDeferred(), createDeferred()];
     const tool: AnyTool = {
       name: "wait",
       description: "Waits.",
@@ -307,7 +307,7 @@ test(
     await expect(agent.session("asked").redact({ text: secret })).rejects.toMatchObject(refused);
     await agent.session("asked").abort();
     await agent.session("asked").redact({ text: secret });
-    expectNoSecret(await exported(store));
+    expectNoSecret(await exportToText(store));
   },
 );
 
@@ -414,15 +414,15 @@ test("what is left of a secret where an output or a title was cut goes, too", pr
   const agent = createAgent({ model, store, tools: [tool] });
   await agent.run(`This is the key that you are to use for it: ${long}`, id);
   const half = long.slice(0, 12);
-  expect(await exported(store)).toContain(half);
+  expect(await exportToText(store)).toContain(half);
   await agent.session("s").redact({ text: long });
-  const text = await exported(store);
+  const text = await exportToText(store);
   expect(text).not.toContain(half);
   expect(text).not.toContain(long.slice(-12));
 });
 
 test("no byte of it stays in the files of SQLite", proven, async () => {
-  const { store, path, close } = await openFile({ synchronous: "normal" });
+  const { store, path, close } = await openFileStore({ synchronous: "normal" });
   const text = () =>
     readdirSync(dirname(path))
       .map((file) => readFileSync(`${dirname(path)}/${file}`, "latin1"))
@@ -444,7 +444,7 @@ test("no byte of it stays in the files of SQLite", proven, async () => {
 });
 
 test("a redacted log of every kind stays valid, whichever of its words are removed", proven, async () => {
-  for (const { name, recording } of golden) {
+  for (const { name, recording } of goldenRecordings) {
     const store = createMemoryStore();
     await loadInto(store, recording);
     for (const { sessionId, activity, inbox } of await store.list()) {

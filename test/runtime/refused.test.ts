@@ -14,7 +14,14 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { collect, createEcho, deferred, eventsOf, ofType, typesOf } from "../support/agents.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  filterEvents,
+  filterEventsOfType,
+  listEventTypes,
+} from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
@@ -27,10 +34,10 @@ const guard: Hook = {
 async function runWith(script: readonly ScriptedStep[], options: Partial<AgentOptions> = {}) {
   const model = createScriptedModel(script);
   const store = createMemoryStore();
-  const agent = createAgent({ model, store, hooks: [guard], tools: [createEcho().tool], ...options });
+  const agent = createAgent({ model, store, hooks: [guard], tools: [createEchoTool().tool], ...options });
   const stream = agent.runStream("Tell me", { sessionId: "s" });
   const items = await collect(stream);
-  return { result: await stream.result, items, events: eventsOf(items), agent, store, model };
+  return { result: await stream.result, items, events: filterEvents(items), agent, store, model };
 }
 
 describe("an answer that is refused", verifies("FIN-11"), () => {
@@ -41,8 +48,8 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
       error: { code: "output_refused", message: "It tells the secret.", retryable: false },
     });
     expect(JSON.stringify([result, events])).not.toContain("swordfish");
-    expect(typesOf(events).slice(-3)).toEqual(["step_finished", "attempt_withdrawn", "final"]);
-    expect(ofType(events, "attempt_withdrawn")).toMatchObject([{ modelCallIndex: 1, attempt: 1 }]);
+    expect(listEventTypes(events).slice(-3)).toEqual(["step_finished", "attempt_withdrawn", "final"]);
+    expect(filterEventsOfType(events, "attempt_withdrawn")).toMatchObject([{ modelCallIndex: 1, attempt: 1 }]);
     const again = await collect(agent.session("s").events({ follow: false }));
     expect(again).toEqual(events);
     expect((await agent.session("s").replay()).difference).toBeNull();
@@ -63,8 +70,8 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
       { text: " is swordfish." },
     ]);
     expect(result).toMatchObject(refusal);
-    expect(ofType(events, "message").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1]);
-    expect(ofType(events, "attempt_withdrawn").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1, 2]);
+    expect(filterEventsOfType(events, "message").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1]);
+    expect(filterEventsOfType(events, "attempt_withdrawn").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1, 2]);
     expect(await agent.session("s").messages()).toEqual([user("Tell me")]);
   });
 
@@ -74,7 +81,7 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
       { text: "It is swordfish." },
     ]);
     expect((await agent.session("s").messages()).map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
-    expect(ofType(events, "message").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1]);
+    expect(filterEventsOfType(events, "message").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1]);
   });
 
   test("by the done tool leaves with its whole step", async () => {
@@ -87,7 +94,7 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
     const script = [{ text: "Well.", calls: [{ name: "finish" }] }];
     const { result, events, agent } = await runWith(script, { tools: [finish] });
     expect(result).toMatchObject(refusal);
-    expect(ofType(events, "attempt_withdrawn")).toHaveLength(1);
+    expect(filterEventsOfType(events, "attempt_withdrawn")).toHaveLength(1);
     expect(await agent.session("s").messages()).toEqual([user("Tell me")]);
   });
 
@@ -109,7 +116,7 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
       [true, 1],
       [false, 2],
     ]);
-    expect(ofType(events, "attempt_withdrawn").map(({ modelCallIndex }) => modelCallIndex)).toEqual([3]);
+    expect(filterEventsOfType(events, "attempt_withdrawn").map(({ modelCallIndex }) => modelCallIndex)).toEqual([3]);
     const limited = await runWith(script, { hooks: [strict], limits: { maxSteps: 1 } });
     expect(limited.result).toMatchObject({ ...refusal, steps: 1 });
   });
@@ -119,7 +126,7 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
     const script = [{ text: "It is swordfish." }];
     const { result, events } = await runWith(script, { hooks: [more, guard], limits: { maxStopPreventions: 0 } });
     expect(result).toMatchObject(refusal);
-    expect(ofType(events, "hook_failed")).toEqual([]);
+    expect(filterEventsOfType(events, "hook_failed")).toEqual([]);
   });
 
   test.each([{ refuse: "" }, { refuse: 1 }, { refuse: "no", message: "x" }, { deny: "no" }])(
@@ -128,7 +135,9 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
       const hook = { name: "bad", beforeStop: () => answer } as unknown as Hook;
       const { result, events } = await runWith([{ text: "Fine." }], { hooks: [hook] });
       expect(result).toMatchObject({ status: "completed", text: "Fine." });
-      expect(ofType(events, "hook_failed")[0]?.message).toContain("it may return { message } or { refuse: reason }");
+      expect(filterEventsOfType(events, "hook_failed")[0]?.message).toContain(
+        "it may return { message } or { refuse: reason }",
+      );
     },
   );
 
@@ -153,7 +162,7 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
   });
 
   test("is in no result while the hook still thinks and the process shuts down", async () => {
-    const asked = deferred();
+    const asked = createDeferred();
     const slow: Hook = {
       name: "slow",
       beforeStop: () => {

@@ -4,10 +4,10 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { deferred } from "../support/agents.js";
-import { logOf } from "../support/durable-tool.js";
-import { bothStores, withStore } from "../support/stores.js";
-import { exported, imported } from "../transfer/transfer.js";
+import { createDeferred } from "../support/agents.js";
+import { readEvents } from "../support/durable-tool.js";
+import { localStores, withStore } from "../support/stores.js";
+import { exportToText, importText } from "../transfer/transfer.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("CHAT-3#sessions");
@@ -18,7 +18,7 @@ function agentOn(store: Store, model = createScriptedModel([{ text: "Done." }, {
 
 const listed = async (store: Store) => (await store.list()).map(({ info }) => info?.title);
 
-describe.each(bothStores)("a session in $name", ({ open }) => {
+describe.each(localStores)("a session in $name", ({ open }) => {
   test("has the title that it was given last, in its state, in lists, in a fork and in an export", proven, () =>
     withStore(open, async (store) => {
       const agent = agentOn(store);
@@ -29,14 +29,14 @@ describe.each(bothStores)("a session in $name", ({ open }) => {
       const title = "The build of March";
       expect((await session.state()).session?.title).toBe(title);
       expect(await listed(store)).toEqual([title]);
-      expect((await logOf(store)).at(-1)).toMatchObject({ type: "session_changed", title, by: "Ada" });
+      expect((await readEvents(store)).at(-1)).toMatchObject({ type: "session_changed", title, by: "Ada" });
       await session.fork({ sessionId: "fork" });
       await createClient({ store }).session("s").rename("Another");
       await agent.run("Go on.", { sessionId: "s" });
       expect((await store.describe("s"))?.info?.title).toBe("Another");
       expect((await store.describe("fork"))?.info?.title).toBe(title);
       const copy = createMemoryStore();
-      await imported(copy, await exported(store));
+      await importText(copy, await exportToText(store));
       expect((await listed(copy)).sort()).toEqual(["Another", title]);
       expect((await session.replay()).difference).toBeNull();
       expect(await store.verify()).toEqual([]);
@@ -46,8 +46,8 @@ describe.each(bothStores)("a session in $name", ({ open }) => {
 
 test("a title that is given while a model works counts at once, and the model sees nothing of it", proven, async () => {
   const store = createMemoryStore();
-  const begun = deferred();
-  const goOn = deferred();
+  const begun = createDeferred();
+  const goOn = createDeferred();
   const sent: string[] = [];
   const model = createScriptedModel(({ messages }) => {
     sent.push(JSON.stringify(messages));
@@ -81,5 +81,5 @@ test("what is no title, or of no session, is refused", proven, async () => {
   await expect(session.rename("March", { by: 7 as never })).rejects.toMatchObject({ code: "bad_input" });
   await session.rename("x".repeat(200));
   expect(await listed(store)).toEqual(["x".repeat(200)]);
-  expect((await logOf(store)).filter(({ type }) => type === "session_changed")).toHaveLength(1);
+  expect((await readEvents(store)).filter(({ type }) => type === "session_changed")).toHaveLength(1);
 });

@@ -2,7 +2,7 @@
  * Calls that a model wrote badly, and what is made of them.
  */
 import { describe, expect, test } from "vitest";
-import { mendJson } from "../../src/core/data/mend-json.js";
+import { repairJson } from "../../src/core/data/repair-json.js";
 import {
   type AgentOptions,
   createAgent,
@@ -143,9 +143,9 @@ describe("arguments", () => {
   });
 
   test("keep what is in strings", verifies("TOOL-16"), () => {
-    expect(mendJson('{"a": "x, } // y /* z */ \\" ```",}')).toBe('{"a": "x, } // y /* z */ \\" ```"}');
-    expect(mendJson(good)).toBeUndefined();
-    for (const text of ["[,]", "{,}", "[1,,]", '{"a":,}']) expect(() => JSON.parse(mendJson(text) ?? text)).toThrow();
+    expect(repairJson('{"a": "x, } // y /* z */ \\" ```",}')).toBe('{"a": "x, } // y /* z */ \\" ```"}');
+    expect(repairJson(good)).toBeUndefined();
+    for (const text of ["[,]", "{,}", "[1,,]", '{"a":,}']) expect(() => JSON.parse(repairJson(text) ?? text)).toThrow();
   });
 
   test("take linear time", verifies("TOOL-16"), () => {
@@ -162,7 +162,7 @@ describe("arguments", () => {
     for (const text of hard) for (const character of text) if (character === "\u0000") throw new Error("none");
     const pass = performance.now() - plain;
     const started = performance.now();
-    for (const text of hard) mendJson(text);
+    for (const text of hard) repairJson(text);
     expect(performance.now() - started).toBeLessThan(100 * pass + 500);
   });
 });

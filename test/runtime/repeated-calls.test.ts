@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Limits, type StreamItem } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, createGate, finalOf, ofType } from "../support/agents.js";
+import { awaitFinalResult, collect, createEchoTool, createGateTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const same: ScriptedStep = { calls: [{ name: "echo", input: { a: 1, b: [2] } }] };
@@ -11,11 +11,11 @@ const other: ScriptedStep = { calls: [{ name: "echo", input: { a: 2 } }] };
 const end: ScriptedStep = { text: "Done." };
 
 async function runOf(script: readonly ScriptedStep[], limits: Limits = {}) {
-  const { tool, inputs } = createEcho();
+  const { tool, inputs } = createEchoTool();
   const model = createScriptedModel(script);
   const run = createAgent({ model, tools: [tool], limits }).runStream("Go");
   const items: readonly StreamItem[] = await collect(run);
-  const outcomes = ofType(items, "tool_result").map((result) => result.outcome);
+  const outcomes = filterEventsOfType(items, "tool_result").map((result) => result.outcome);
   return { result: await run.result, outcomes, inputs, model, items };
 }
 
@@ -61,7 +61,7 @@ describe("a call that is asked for again and again", verifies("TOOL-10"), () => 
   });
 
   test("asks a person where that is wanted", async () => {
-    const { tool, inputs } = createEcho();
+    const { tool, inputs } = createEchoTool();
     const model = createScriptedModel([same, same, same, end]);
     const agent = createAgent({ model, tools: [tool], limits: { onRepeatedCall: "ask" } });
     const waiting = await agent.run("Go", { sessionId: "s" });
@@ -72,7 +72,7 @@ describe("a call that is asked for again and again", verifies("TOOL-10"), () => 
     expect(inputs).toHaveLength(2);
     const approval = waiting.status === "awaiting_human" ? waiting.approvals[0] : undefined;
     await agent.session("s").answer(approval?.callKey ?? "", { type: "approve" });
-    expect(await finalOf(agent.session("s"))).toMatchObject({ status: "completed", text: "Done." });
+    expect(await awaitFinalResult(agent.session("s"))).toMatchObject({ status: "completed", text: "Done." });
     expect(inputs).toHaveLength(3);
   });
 
@@ -83,9 +83,9 @@ describe("a call that is asked for again and again", verifies("TOOL-10"), () => 
   });
 
   test("is counted across a restart", async () => {
-    const gate = createGate("other");
+    const gate = createGateTool("other");
     const store = createMemoryStore();
-    const { tool } = createEcho();
+    const { tool } = createEchoTool();
     const model = createScriptedModel([same, same, same, { calls: [{ name: "other" }] }]);
     const first = createAgent({ model, tools: [tool, gate.tool], store });
     void first.run("Go", { sessionId: "s" });

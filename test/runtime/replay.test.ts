@@ -18,7 +18,7 @@ import {
 import { createReplayModel, recordModel } from "../../src/models/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createGate } from "../support/agents.js";
+import { createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("REC-6#replay");
@@ -213,7 +213,7 @@ describe("in a replay", proven, () => {
   });
 
   test("steers, queued runs and aborts come where they came", async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const script: Script = ({ runId, modelCallIndex }) =>
       modelCallIndex === 1 && runId !== "next" ? { calls: [{ name: "gate" }] } : { text: "Done." };
     const { recorder, later } = agents(script, { tools: [gate.tool], limits: { abortGraceMs: 0 } });
@@ -232,7 +232,7 @@ describe("in a replay", proven, () => {
   });
 
   test("a session under way, and one that was cut off in a tool, replay as far as they go", async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const { store, recorder, later } = agents([{ calls: [{ name: "gate" }] }, { text: "After." }], {
       tools: [gate.tool],
     });
@@ -267,7 +267,7 @@ describe("in a replay", proven, () => {
   });
 
   test("a fork replays with what it was forked from", async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const { recorder, later, store } = agents([{ calls: [{ name: "gate" }] }, { text: "There." }], {
       tools: [gate.tool],
     });
@@ -344,7 +344,7 @@ describe("a log that the present code would not have written", proven, () => {
   });
 
   test("a log that ends where something has to follow, and a state that is not its own", async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const { store, recorder } = agents([{ calls: [{ name: "gate" }] }], { tools: [gate.tool] });
     const run = recorder.run("Go", { sessionId: "s", runId: "r" });
     await gate.started;

@@ -5,8 +5,8 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, type Model, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { sampled } from "../support/sampled.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { pickSampleCount } from "../support/sample-count.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 type CountingStore = {
@@ -36,7 +36,7 @@ function createCountingStore(inner: Store): CountingStore {
 
 const words = "A sentence of some length that fills the window. ".repeat(12);
 const sessionId = "s";
-const lengths = [20, 200, sampled({ quick: 300, long: 1_000 })] as const;
+const lengths = [20, 200, pickSampleCount({ quick: 300, long: 1_000 })] as const;
 /** Runs after each length that are measured: several, so that they meet the model's view at all of its sizes. */
 const samples = 20;
 /** Entries that hold what the model sees: a run of one step is four entries, and the window of 2,000 tokens holds a few runs. */
@@ -82,7 +82,7 @@ function expectFlat(measured: readonly number[], most: number, difference = tole
   expect(Math.max(...measured) - Math.min(...measured)).toBeLessThanOrEqual(difference);
 }
 
-describe.each(bothStores)("in a session of 20, 200 and up to 1,000 runs on $name", ({ open }) => {
+describe.each(localStores)("in a session of 20, 200 and up to 1,000 runs on $name", ({ open }) => {
   test("the start of a run reads as many entries", verifies("LOOP-22"), async () => {
     await withStore(open, async (store) => {
       const counting = createCountingStore(store);

@@ -14,7 +14,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createGate } from "../support/agents.js";
+import { collect, createGateTool } from "../support/agents.js";
 
 function named(name: string, more: Partial<AnyTool> = {}): AnyTool {
   const input = { type: "object", properties: { order: { type: "number" } } } as const;
@@ -158,7 +158,7 @@ describe("a process that carries the run on", () => {
   /** A run that was cut off in a call of its tool, and another process of the agent. */
   async function cutOff(script: readonly ScriptedStep[], more: Partial<AnyTool> = {}) {
     const clock = createTestClock();
-    const gate = createGate("track");
+    const gate = createGateTool("track");
     const { agent, store } = desk([call("track", { order: 7 })], { clock });
     void agent.run("Where is it?", {
       sessionId: "s",

@@ -16,7 +16,7 @@ import {
 } from "../../src/index.js";
 import { crashTest, createScriptedModel } from "../../src/testing/index.js";
 import { collect } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
@@ -65,7 +65,7 @@ describe("a run with a history", verifies("LOOP-19"), () => {
     await expect(stream.result).rejects.toThrow(/exists already/);
   });
 
-  test.each(bothStores)(
+  test.each(localStores)(
     "on %s: the model is shown it first, and it is in the commit of the run's start",
     async ({ open }) => {
       await withStore(open, async (store) => {
@@ -153,7 +153,7 @@ describe("a run with a history", verifies("LOOP-19"), () => {
     expect(rebuilt.at(-1)?.messages).toEqual(sent);
   });
 
-  test.each(bothStores)(
+  test.each(localStores)(
     "on $name: large files are blobs, which a fork copies; a model gets their bytes",
     async ({ open }) => {
       await withStore(open, async (store) => {

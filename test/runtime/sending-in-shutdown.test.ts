@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createGate, deferred } from "../support/agents.js";
+import { createDeferred, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 /** What becomes of the commit: its answer comes when the process has given up its lease, or is lost. */
@@ -12,7 +12,7 @@ const fates = ["comes late", "is lost"] as const;
 
 /** A store that holds the answer to the commit of a steer back until the lease was given up. */
 function slowToAnswer(inner: Store, fate: (typeof fates)[number]) {
-  const [written, released] = [deferred<void>(), deferred<void>()];
+  const [written, released] = [createDeferred<void>(), createDeferred<void>()];
   const store: Store = {
     ...inner,
     async commit(lease, commit) {
@@ -38,7 +38,7 @@ test.each(fates)(
   async (fate) => {
     const inner = createMemoryStore();
     const { store, written } = slowToAnswer(inner, fate);
-    const gate = createGate("wait", { heedsSignal: true });
+    const gate = createGateTool("wait", { heedsSignal: true });
     const model = createScriptedModel([{ calls: [{ name: "wait" }] }, { text: "Done." }]);
     const agent = createAgent({ model, store, tools: [gate.tool] });
     const run = agent.run("Go", { sessionId: "s" });

@@ -5,16 +5,16 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Message, type Store, type UserMessage } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
-import { collect, createEcho, createGate, deferred, ofType } from "../support/agents.js";
-import { createHeldRelease } from "../support/held-release.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createDeferred, createEchoTool, createGateTool, filterEventsOfType } from "../support/agents.js";
+import { createPausedReleaseStore } from "../support/paused-release-store.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const code = (code: string) => expect.objectContaining({ name: "PawlError", code });
 const textsOf = (messages: readonly Message[] = []) =>
   messages.flatMap((message) => message.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])));
 
-describe.each(bothStores)("on $name", ({ open }) => {
+describe.each(localStores)("on $name", ({ open }) => {
   test("an unknown session is created, a known one goes on", verifies("LOOP-11"), async () => {
     await withStore(open, async (store) => {
       const model = createScriptedModel([{ text: "One." }, { text: "Two." }]);
@@ -33,7 +33,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
 
   test("a run that is known starts nothing: while it is active, and after", verifies("LOOP-11"), async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Once." }, { text: "Other." }]);
       const agent = createAgent({ model, tools: [gate.tool], store });
       const ids = { sessionId: "s", runId: "r" };
@@ -50,7 +50,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
       expect(await third.result).toEqual(result);
       expect(await agent.run("Go", ids)).toEqual(result);
       const items = await collect(agent.runStream("Go", ids));
-      expect(ofType(items, "final").map((event) => event.result)).toEqual([result]);
+      expect(filterEventsOfType(items, "final").map((event) => event.result)).toEqual([result]);
       expect(await session.send("Go", { runId: "r" })).toEqual({ runId: "r", isNew: false });
 
       await agent.run("Next", { sessionId: "s" });
@@ -64,7 +64,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
 
   test("two runs never interleave: what is sent is queued, in order", verifies("LOOP-8#one-process"), async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "1" }, { text: "2" }, { text: "3" }]);
       const agent = createAgent({ model, tools: [gate.tool], store });
       const first = agent.run("One", { sessionId: "s" });
@@ -95,7 +95,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
 
   test("a steer goes in before the next model call, and drops no call", verifies("LOOP-8#one-process"), async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Understood." }]);
       const agent = createAgent({ model, tools: [gate.tool], store });
       const result = agent.run("Go", { sessionId: "s" });
@@ -111,8 +111,8 @@ describe.each(bothStores)("on $name", ({ open }) => {
 
   test("a steer during the last model call prevents completion", verifies("LOOP-8#one-process"), async () => {
     await withStore(open, async (store) => {
-      const asked = deferred();
-      const answer = deferred();
+      const asked = createDeferred();
+      const answer = createDeferred();
       const model = createScriptedModel((request) => {
         if (request.modelCallIndex > 1) return { text: "Both." };
         asked.resolve();
@@ -126,14 +126,14 @@ describe.each(bothStores)("on $name", ({ open }) => {
       answer.resolve();
       expect(await stream.result).toMatchObject({ status: "completed", text: "Both.", steps: 2 });
       expect(textsOf(model.requests[1]?.messages)).toEqual(["Go", "One.", "And this too."]);
-      expect(ofType(await items, "final")).toHaveLength(1);
-      expect(ofType(await items, "text").map((event) => event.text)).toEqual(["One."]);
+      expect(filterEventsOfType(await items, "final")).toHaveLength(1);
+      expect(filterEventsOfType(await items, "text").map((event) => event.text)).toEqual(["One."]);
     });
   });
 
   test("after an abort a steer stays first, and nothing starts by itself", verifies("LOOP-8#one-process"), async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Two." }, { text: "Three." }]);
       const agent = createAgent({ model, tools: [gate.tool], store });
       const first = agent.run("One", { sessionId: "s" });
@@ -156,7 +156,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
 });
 
 test("reject refuses what would have to wait", verifies("LOOP-8#one-process"), async () => {
-  const gate = createGate();
+  const gate = createGateTool();
   const agent = createAgent({
     model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "1" }]),
     tools: [gate.tool],
@@ -171,7 +171,7 @@ test("reject refuses what would have to wait", verifies("LOOP-8#one-process"), a
 });
 
 test("of two that are sent with reject at once, one is refused", verifies("LOOP-8#one-process"), async () => {
-  const answer = deferred();
+  const answer = createDeferred();
   const model = createScriptedModel(() => ({ text: "Yes.", wait: answer.promise }));
   const session = createAgent({ model }).session("s");
   const sent = await Promise.allSettled([
@@ -206,13 +206,13 @@ test(
     const results = await Promise.all(runIds.map((runId) => agent.run(`Say ${runId}`, { sessionId: "s", runId })));
     expect(results.map((result) => result.text)).toEqual(runIds);
     const events = await collect(agent.session("s").events({ follow: false }));
-    expect(ofType(events, "run_started")).toHaveLength(20);
-    expect(ofType(events, "final")).toHaveLength(20);
+    expect(filterEventsOfType(events, "run_started")).toHaveLength(20);
+    expect(filterEventsOfType(events, "final")).toHaveLength(20);
   },
 );
 
 test("an id that a steer took gives no run", verifies("LOOP-11"), async () => {
-  const gate = createGate();
+  const gate = createGateTool();
   const agent = createAgent({
     model: createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "1" }]),
     tools: [gate.tool],
@@ -264,7 +264,7 @@ describe("input", () => {
 
   test("with options of its own: prompt, tools, choice", verifies("LOOP-11", "LOOP-12#toolChoice"), async () => {
     const seen = createScriptedModel([{ calls: [{ name: "b" }] }, { text: "ok" }, { text: "plain" }]);
-    const tools = [createEcho("a").tool, createEcho("b").tool];
+    const tools = [createEchoTool("a").tool, createEchoTool("b").tool];
     const agent = createAgent({ model: seen, tools, systemPrompt: "Usual." });
     const options = {
       sessionId: "s",
@@ -289,7 +289,7 @@ describe("input", () => {
 });
 
 test("what comes while a session is being given back is taken all the same", verifies("LOOP-11"), async () => {
-  const { store: held, inner, written, acknowledge } = createHeldRelease();
+  const { store: held, inner, written, acknowledge } = createPausedReleaseStore();
   const store: Store = {
     ...held,
     // The answer to the commit that gives the session back is on its way when the next request is looked for.

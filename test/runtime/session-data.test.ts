@@ -17,8 +17,8 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { todo, todoHint } from "../../src/tools/index.js";
-import { deferred } from "../support/agents.js";
-import { logOf } from "../support/durable-tool.js";
+import { createDeferred } from "../support/agents.js";
+import { readEvents } from "../support/durable-tool.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -56,7 +56,7 @@ const calling = (...names: readonly string[]): ScriptedStep => ({
 });
 
 async function patchesIn(store: Store) {
-  return (await logOf(store)).flatMap((event) => {
+  return (await readEvents(store)).flatMap((event) => {
     if (event.type === "data_changed") return [event.patch];
     return "data" in event && event.data !== undefined ? [event.data] : [];
   });
@@ -127,7 +127,7 @@ describe("what a tool changes", () => {
   });
 
   test("side by side: the last commit wins by key, and an update builds on what is committed", proven, async () => {
-    const all = [deferred(), deferred(), deferred()];
+    const all = [createDeferred(), createDeferred(), createDeferred()];
     const work: Work = async ({ data, idempotencyKey }) => {
       const index = Number(idempotencyKey.split("/")[2]) - 1;
       data.set("by", index);
@@ -172,7 +172,7 @@ describe("what a tool changes", () => {
   });
 
   test("makes the result an error if it cannot be made when it is committed", proven, async () => {
-    const both = [deferred(), deferred()];
+    const both = [createDeferred(), createDeferred()];
     const work: Work = async ({ data, idempotencyKey }) => {
       const index = Number(idempotencyKey.split("/")[2]) - 1;
       data.set(`half ${index}`, "x".repeat(40_000));
@@ -185,7 +185,7 @@ describe("what a tool changes", () => {
     const running = agent.run("Go", ids);
     both[0]?.resolve();
     await running;
-    const results = (await logOf(store)).filter((event) => event.type === "tool_finished");
+    const results = (await readEvents(store)).filter((event) => event.type === "tool_finished");
     expect(results).toMatchObject([{ outcome: "ok" }, { outcome: "error" }]);
     expect(JSON.stringify(results[1]?.output)).toContain("could not be kept");
     expect(Object.keys(await agent.session("s").data())).toEqual(["half 0"]);
@@ -223,11 +223,11 @@ describe("in a durable tool", () => {
   /** Runs until the store fails at a commit, then again with a whole store: the tool runs twice. */
   async function inTwoLives(work: Work, failing: number) {
     const inner = createMemoryStore();
-    const { store, failCommits, mend } = createFailingStore(inner);
+    const { store, failCommits, repair } = createFailingStore(inner);
     const make = () => agentOf([toolOf("work", work, { durable: true })], [calling("work"), { text: "Done." }], store);
     failCommits(failing);
     expect(await make().run("Go", ids)).toMatchObject({ status: "interrupted" });
-    mend();
+    repair();
     expect(await make().session("s").resume()).toMatchObject({ status: "completed" });
     const session = make().session("s");
     const { difference } = await session.replay({ durable: "present" });
@@ -300,7 +300,7 @@ describe("from outside", () => {
       .setData({ set: { more: true } });
     await agent.run("Go", { sessionId: "s" });
     expect(seen).toEqual([{ account: "main", more: true }]);
-    const changed = (await logOf(store)).filter((event) => event.type === "data_changed");
+    const changed = (await readEvents(store)).filter((event) => event.type === "data_changed");
     expect(changed).toMatchObject([{ by: "Ada" }, {}, { patch: { set: { more: true } } }]);
   });
 
@@ -340,7 +340,7 @@ describe("from outside", () => {
     const tool = toolOf("add", ({ data }) => data.update("n", (old) => Number(old ?? 0) + 1));
     const agent = agentOf([tool], [calling("add"), calling("add"), { text: "Done." }], store);
     await agent.run("Go", ids);
-    const first = (await logOf(store)).findIndex((event) => event.type === "tool_finished");
+    const first = (await readEvents(store)).findIndex((event) => event.type === "tool_finished");
     const fork = await agent.session("s").fork({ at: first + 1 });
     expect([await agent.session("s").data(), await fork.data()]).toEqual([{ n: 2 }, { n: 1 }]);
     expect(await agent.session("s").replay()).toMatchObject({ difference: null });
@@ -394,7 +394,7 @@ describe("the conversation", () => {
   test("is the list that was sent, if a hook sent one, also after a crash", proven, async () => {
     const large = "A long story. ".repeat(300);
     const inner = createMemoryStore();
-    const { store, failCommits, mend } = createFailingStore(inner);
+    const { store, failCommits, repair } = createFailingStore(inner);
     const seen: (readonly Message[])[] = [];
     const make = () =>
       createAgent({
@@ -414,7 +414,7 @@ describe("the conversation", () => {
       });
     failCommits(3);
     expect(await make().run("Go", ids)).toMatchObject({ status: "interrupted" });
-    mend();
+    repair();
     expect(await make().session("s").resume()).toMatchObject({ status: "completed" });
     expect(seen.length).toBe(2);
     expect(seen[1]).toEqual(seen[0]);
@@ -475,7 +475,7 @@ describe("who reads the data", () => {
         },
       });
     await make().run("Go", ids);
-    const log = await logOf(store);
+    const log = await readEvents(store);
     const state = (await store.load("s"))?.state;
     expect(log.filter((event) => event.type === "compacted" && event.dataBlob !== undefined).length).toBeGreaterThan(1);
     expect(state?.context.dataBlob).toBeDefined();

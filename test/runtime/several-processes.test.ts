@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, PawlError, type Store } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled, type TestClock } from "../../src/testing/test-clock.js";
-import { collect, createGate, deferred } from "../support/agents.js";
-import { createHeldRelease } from "../support/held-release.js";
+import { collect, createDeferred, createGateTool } from "../support/agents.js";
+import { createPausedReleaseStore } from "../support/paused-release-store.js";
 import { verifies } from "../verifies.js";
 
 const asked = { name: "risky", description: "Asks first.", input: { type: "object" }, needsApproval: true } as const;
@@ -48,7 +48,7 @@ describe("resume", () => {
     "on a run that another process holds gives that run's result, not an earlier one's",
     verifies("REC-5"),
     async () => {
-      const gate = createGate();
+      const gate = createGateTool();
       const store = createMemoryStore();
       const script = [{ text: "First." }, { calls: [{ name: "gate" }] }, { text: "Second." }];
       const holder = createAgent({ model: createScriptedModel(script), tools: [gate.tool], store });
@@ -67,8 +67,8 @@ describe("resume", () => {
 /** A store whose holder sleeps once its tools are to run: the commit is in the store, and acknowledged when the test says so. */
 function createSleepyStore() {
   const inner = createMemoryStore();
-  const acknowledge = deferred();
-  const written = deferred();
+  const acknowledge = createDeferred();
+  const written = createDeferred();
   let isAsleep = false;
   const store: Store = {
     ...inner,
@@ -94,7 +94,7 @@ describe("a holder that slept past its lease", () => {
   ])("%s", verifies("REC-1", "REC-9"), async (_, sleep, jump) => {
     const clock = createTestClock();
     const sleepy = createSleepyStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const holder = (store: Store, steps: readonly ScriptedStep[]) =>
       createAgent({ model: createScriptedModel(steps), tools: [gate.tool], store, clock });
     const result = holder(sleepy.store, [{ calls: [{ name: "gate" }] }]).run("Go", { sessionId: "s" });
@@ -112,7 +112,7 @@ describe("a holder that slept past its lease", () => {
 describe("a lease that is renewed while it is given back", () => {
   test("is not lost: the run's result is told", verifies("REC-2"), async () => {
     const clock = createTestClock();
-    const { store: held, inner, written, acknowledge } = createHeldRelease();
+    const { store: held, inner, written, acknowledge } = createPausedReleaseStore();
     const store: Store = {
       ...held,
       async renew(...which) {
@@ -122,7 +122,7 @@ describe("a lease that is renewed while it is given back", () => {
         return gone;
       },
     };
-    const gate = createGate();
+    const gate = createGateTool();
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]);
     const result = createAgent({ model, tools: [gate.tool], store, clock }).run("Go");
     await gate.started;
@@ -136,7 +136,7 @@ describe("one that waits for a session whose holder died", () => {
   test("tries again where the store fails as it takes over", verifies("REC-3"), async () => {
     const clock = createTestClock();
     const inner = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const holder = createAgent({
       model: createScriptedModel([{ calls: [{ name: "gate" }] }]),
       tools: [gate.tool],
@@ -186,7 +186,7 @@ describe("an approval that was given while nobody drove the session", () => {
   test("starts its call, though others of the step are in doubt", verifies("REC-3"), async () => {
     const clock = createTestClock();
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const approved: number[] = [];
     const risky = { ...asked, execute: () => approved.push(1) };
     const calls = [{ name: "gate" }, { name: "risky" }];
@@ -215,8 +215,8 @@ describe("an approval that was given while nobody drove the session", () => {
 describe("a process that shuts down", () => {
   test("takes up nothing that it had not begun, and says so", verifies("LOOP-7"), async () => {
     const inner = createMemoryStore();
-    const claiming = deferred();
-    const claim = deferred();
+    const claiming = createDeferred();
+    const claim = createDeferred();
     const store: Store = {
       ...inner,
       async claim(...which) {
@@ -244,7 +244,7 @@ test(
   "whoever waits for a steer's id in another process is told that it gives no run",
   verifies("LOOP-11"),
   async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const inner = createMemoryStore();
     let hidden = true;
     const store: Store = { ...inner, inbox: async (id) => (hidden ? [] : await inner.inbox(id)) };

@@ -14,7 +14,7 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
-import { createGate, type Deferred, deferred } from "../support/agents.js";
+import { createDeferred, createGateTool, type Deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 /** A call of `guarded`, and one of `gate` beside it if the test has that tool. */
@@ -28,7 +28,7 @@ const script: Script = ({ messages, tools }) => {
 function createGuarded() {
   const ran: string[] = [];
   const held: { now: Deferred | null } = { now: null };
-  const looking = deferred();
+  const looking = createDeferred();
   const tool: Tool = {
     name: "guarded",
     description: "Asks first.",
@@ -55,7 +55,7 @@ type Guarded = ReturnType<typeof createGuarded>;
 
 /** A process that does not know what the first one has validated takes the approved call up, and waits for its schema. */
 async function comeToStart(first: Session, second: Session, guarded: Guarded) {
-  const gate = deferred();
+  const gate = createDeferred();
   const [asked] = await first.pendingApprovals();
   guarded.held.now = gate;
   await second.answer(asked?.callKey ?? "", { type: "approve" });
@@ -117,7 +117,7 @@ describe("a tool whose input is checked for long", () => {
       commit: (lease, commit) => (fails ? Promise.reject(new Error("disk full")) : inner.commit(lease, commit)),
     };
     const guarded = createGuarded();
-    const gate = createGate();
+    const gate = createGateTool();
     const parts = { store, tools: [guarded.tool, gate.tool], limits: { toolConcurrency: 2 } };
     const first = build(parts);
     const running = first.run("Go", { sessionId: "s" });
@@ -126,11 +126,11 @@ describe("a tool whose input is checked for long", () => {
     // An edited input is checked again before it runs.
     const session = first.session("s");
     const [asked] = await session.pendingApprovals();
-    const checked = deferred();
+    const checked = createDeferred();
     guarded.held.now = checked;
     await session.answer(asked?.callKey ?? "", { type: "modify", input: { n: 2 } });
     await guarded.looking;
-    const second = deferred();
+    const second = createDeferred();
     guarded.held.now = second;
     checked.resolve();
     await settled();
@@ -163,8 +163,8 @@ test(
   verifies("REC-8"),
   async () => {
     const inner = createMemoryStore();
-    const asked = deferred();
-    const given = deferred();
+    const asked = createDeferred();
+    const given = createDeferred();
     const store: Store = {
       ...inner,
       async getBlob(...place) {
@@ -210,8 +210,8 @@ test(
     await first.shutdown({ graceMs: 0 });
     expect(await running).toMatchObject({ status: "interrupted" });
     // The next process has another prompt, and has to read the one that the log names.
-    const asked = deferred();
-    const given = deferred();
+    const asked = createDeferred();
+    const given = createDeferred();
     const store: Store = {
       ...inner,
       async getBlob(sessionId, hash) {

@@ -4,7 +4,14 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, defineTool, type Session } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, createGate, deferred, eventsOf, ofType } from "../support/agents.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  createGateTool,
+  filterEvents,
+  filterEventsOfType,
+} from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("LOOP-8");
@@ -12,9 +19,9 @@ const skipped = "Error: Skipped: the user sent new directions before it started.
 
 /** A run whose step has a call that runs, one that waits for the slot, one that asks a person, and one from outside. */
 async function stepUnderWay() {
-  const gate = createGate("running");
-  const echo = createEcho("waiting");
-  const asking = createEcho("asking");
+  const gate = createGateTool("running");
+  const echo = createEchoTool("waiting");
+  const asking = createEchoTool("asking");
   const outside = defineTool({ name: "outside", description: "Elsewhere.", input: { type: "object" } });
   const calls = [{ name: "outside" }, { name: "running" }, { name: "waiting" }, { name: "asking" }];
   const model = createScriptedModel([{ calls }, { text: "As you wish." }]);
@@ -58,9 +65,9 @@ describe("a steer with skip", proven, () => {
       { type: "text", text: skipped },
     ]);
     expect(steered).toEqual({ role: "user", parts: [{ type: "text", text: "Leave the rest." }] });
-    const events = eventsOf(await collect(session.events({ follow: false })));
-    expect(ofType(events, "steered")).toMatchObject([{ skip: "unstarted", source: "user" }]);
-    const outcomes = ofType(events, "tool_result").map(({ name, outcome }) => `${name} ${outcome}`);
+    const events = filterEvents(await collect(session.events({ follow: false })));
+    expect(filterEventsOfType(events, "steered")).toMatchObject([{ skip: "unstarted", source: "user" }]);
+    const outcomes = filterEventsOfType(events, "tool_result").map(({ name, outcome }) => `${name} ${outcome}`);
     expect(outcomes.slice(0, 2)).toEqual(["waiting skipped", "asking skipped"]);
     expect((await session.replay()).difference).toBeNull();
   });
@@ -76,7 +83,7 @@ describe("a steer with skip", proven, () => {
 
   test("of a client makes a run that waits for a person go on", async () => {
     const model = createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "As you wish." }]);
-    const { tool, inputs } = createEcho();
+    const { tool, inputs } = createEchoTool();
     const store = createMemoryStore();
     const agent = createAgent({ model, store, tools: [tool], canExecuteTool: () => "ask" });
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "awaiting_human" });
@@ -89,9 +96,9 @@ describe("a steer with skip", proven, () => {
   });
 
   test("ends a call that is still being decided on, and a late decision runs nothing", async () => {
-    const asked = deferred();
-    const decision = deferred<"allow">();
-    const { tool, inputs } = createEcho();
+    const asked = createDeferred();
+    const decision = createDeferred<"allow">();
+    const { tool, inputs } = createEchoTool();
     const model = createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "As you wish." }]);
     const canExecuteTool = () => {
       asked.resolve();
@@ -109,7 +116,7 @@ describe("a steer with skip", proven, () => {
   });
 
   test("leaves a call alone that may have run before a crash", async () => {
-    const started = deferred();
+    const started = createDeferred();
     const store = createMemoryStore();
     const tool = defineTool({
       name: "once",

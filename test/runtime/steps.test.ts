@@ -4,8 +4,8 @@
 import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent, defineTool, done, TaskComplete } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, createGate, ofType, typesOf } from "../support/agents.js";
-import { loggedModel, loggedStore, loggedTool } from "../support/logged.js";
+import { collect, createEchoTool, createGateTool, filterEventsOfType, listEventTypes } from "../support/agents.js";
+import { createLoggedModel, createLoggedStore, createLoggedTool } from "../support/logged.js";
 import { verifies } from "../verifies.js";
 
 const anyInput = { type: "object" } as const;
@@ -13,7 +13,7 @@ const anyInput = { type: "object" } as const;
 /** A store that notes the kinds of events of each commit, in order. */
 test("the order of a step and of a call", verifies("LOOP-13"), async () => {
   const log: string[] = [];
-  const tool = loggedTool(log, {
+  const tool = createLoggedTool(log, {
     needsApproval() {
       log.push("needs approval?");
       return false;
@@ -22,7 +22,7 @@ test("the order of a step and of a call", verifies("LOOP-13"), async () => {
   const steps: readonly ScriptedStep[] = [{ calls: [{ name: "work", raw: '{"a": 1}' }] }, { text: "Done." }];
   const inner = createScriptedModel(steps);
   const agent = createAgent({
-    model: loggedModel(
+    model: createLoggedModel(
       log,
       inner,
       (request) => `model sees ${request.messages.map((message) => message.role).join(" ")}`,
@@ -32,7 +32,7 @@ test("the order of a step and of a call", verifies("LOOP-13"), async () => {
       log.push("may it?");
       return "allow";
     },
-    store: loggedStore(log),
+    store: createLoggedStore(log),
   });
   await agent.run("Go");
   expect(log).toEqual([
@@ -51,7 +51,7 @@ test("the order of a step and of a call", verifies("LOOP-13"), async () => {
 
 test("what is refused runs nothing further on its way", verifies("LOOP-13", "TOOL-3#issues"), async () => {
   const asked: string[] = [];
-  const echo = createEcho();
+  const echo = createEchoTool();
   const strict = {
     ...echo.tool,
     input: { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const,
@@ -71,7 +71,7 @@ test("what is refused runs nothing further on its way", verifies("LOOP-13", "TOO
     },
   });
   const stream = agent.runStream("Go", { runId: "r" });
-  const results = ofType(await collect(stream), "tool_result");
+  const results = filterEventsOfType(await collect(stream), "tool_result");
   expect(asked).toEqual(['r/1/4 {"n":1}']);
   expect(echo.inputs).toEqual([]);
   expect(results.map((result) => [result.callKey, result.outcome])).toEqual([
@@ -86,7 +86,7 @@ test(
   "limits are looked at before steered input, and both before the model",
   verifies("LOOP-13", "LOOP-4#counters"),
   async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Summary." }, { text: "Next." }]);
     const agent = createAgent({ model, tools: [gate.tool], limits: { maxSteps: 1 } });
     const result = agent.run("Go", { sessionId: "s" });
@@ -104,7 +104,7 @@ test(
 describe("limits", () => {
   test("are reached with >=, and the first step always runs", verifies("LOOP-4#counters"), async () => {
     const call = { calls: [{ name: "echo" }], usage: { inputTokens: 10, outputTokens: 5 } };
-    const { tool } = createEcho();
+    const { tool } = createEchoTool();
     for (const [maxTokens, steps] of [
       [1, 1],
       [15, 1],
@@ -125,7 +125,7 @@ describe("limits", () => {
   test("of failures count over the whole run", verifies("LOOP-4#counters"), async () => {
     const reset = { error: { kind: "network", message: "reset" } } as const;
     const call = { calls: [{ name: "echo" }] };
-    const { tool } = createEcho();
+    const { tool } = createEchoTool();
     const agent = createAgent({
       model: createScriptedModel([reset, call, reset, call, reset, { text: "Never." }]),
       tools: [tool],
@@ -150,7 +150,7 @@ describe("limits", () => {
   });
 
   test("of one run can be given with it", async () => {
-    const { tool } = createEcho();
+    const { tool } = createEchoTool();
     const agent = createAgent({ model: createScriptedModel(() => ({ calls: [{ name: "echo" }] })), tools: [tool] });
     const limits = { maxSteps: 2, onMaxSteps: "stop" } as const;
     expect(await agent.run("Go", { limits })).toMatchObject({ reason: "max_steps", steps: 2 });
@@ -158,7 +158,7 @@ describe("limits", () => {
 });
 
 describe("a step ends", () => {
-  const { tool: echo } = createEcho();
+  const { tool: echo } = createEchoTool();
   const run = (script: readonly ScriptedStep[], options: Partial<AgentOptions> = {}) => {
     const model = createScriptedModel(script);
     const agent = createAgent({ model, tools: [echo], ...options });
@@ -191,7 +191,7 @@ describe("a step ends", () => {
     async (finish) => {
       const { result, session } = run([{ text: "See.", calls: [{ name: "echo" }], finish }, { text: "Done." }]);
       await result;
-      const results = ofType(await collect(session.events({ follow: false })), "tool_result");
+      const results = filterEventsOfType(await collect(session.events({ follow: false })), "tool_result");
       expect(results).toMatchObject([{ outcome: "not_run", isError: true }]);
       expect(JSON.stringify(results[0]?.output)).toContain("Not run");
     },
@@ -206,12 +206,12 @@ describe("a step ends", () => {
     ] as const;
     const { result, session } = run([{ deltas }]);
     expect(await result).toMatchObject({ status: "completed", reason: "stop", text: "Found it.", steps: 1 });
-    expect(typesOf(await collect(session.events({ follow: false })))).not.toContain("tool_call");
+    expect(listEventTypes(await collect(session.events({ follow: false })))).not.toContain("tool_call");
   });
 
   test("calls of an attempt that failed are never run", verifies("FIN-2", "RTRY-6"), async () => {
     const reset = { kind: "network", message: "reset" } as const;
-    const own = createEcho();
+    const own = createEchoTool();
     const { result } = run([{ calls: [{ name: "echo", input: { a: 1 } }], error: reset }, { text: "Without." }], {
       tools: [own.tool],
       retry: { baseDelayMs: 0 },
@@ -221,7 +221,7 @@ describe("a step ends", () => {
   });
 
   test("by a tool that says so, siblings being finished or skipped", async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const finish = (name: string, act: () => unknown) =>
       defineTool({ name, description: "Ends.", input: anyInput, execute: act });
     for (const [name, act, text] of [
@@ -239,13 +239,13 @@ describe("a step ends", () => {
       expect(await result).toMatchObject({ status: "completed", reason: "done", text });
     }
     const { result, session } = run([{ calls: [{ name: "gate" }, { name: "end" }, { name: "late" }] }], {
-      tools: [gate.tool, finish("end", () => done("Over.")), createEcho("late").tool],
+      tools: [gate.tool, finish("end", () => done("Over.")), createEchoTool("late").tool],
       limits: { toolConcurrency: 2 },
     });
     await gate.started;
     gate.open("finished");
     expect(await result).toMatchObject({ reason: "done", text: "Over." });
-    const results = ofType(await collect(session.events({ follow: false })), "tool_result");
+    const results = filterEventsOfType(await collect(session.events({ follow: false })), "tool_result");
     expect(new Map(results.map(({ name, outcome }) => [name, outcome]))).toEqual(
       new Map([
         ["end", "ok"],

@@ -19,7 +19,7 @@ import {
 } from "../../src/index.js";
 import { crashTest, createScriptedModel } from "../../src/testing/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createEcho, createGate, deferred } from "../support/agents.js";
+import { collect, createDeferred, createEchoTool, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const echoes = (text = "", n = 0) => ({ text, calls: [{ name: "echo", input: { n } }] });
@@ -30,7 +30,7 @@ const busy = () => createScriptedModel(({ modelCallIndex }) => echoes(`Step ${mo
 function agentWith(options: Partial<AgentOptions> = {}) {
   const store = createMemoryStore();
   const model = busy();
-  return { store, model, agent: createAgent({ model, tools: [createEcho().tool], store, ...options }) };
+  return { store, model, agent: createAgent({ model, tools: [createEchoTool().tool], store, ...options }) };
 }
 
 async function eventsIn(store: ReturnType<typeof createMemoryStore>, sessionId: string) {
@@ -73,7 +73,7 @@ describe("a stop condition", verifies("LOOP-18"), () => {
   });
 
   test("is looked at after all calls of a step, and sees their outcomes; never within the step", async () => {
-    const gate = createGate();
+    const gate = createGateTool();
     const views: StepView[] = [];
     const model = createScriptedModel([
       { text: "Both.", calls: [{ name: "echo", input: { n: 1 } }, { name: "gate" }], usage: { inputTokens: 7 } },
@@ -82,7 +82,7 @@ describe("a stop condition", verifies("LOOP-18"), () => {
       views.push(view);
       return true;
     };
-    const agent = createAgent({ model, tools: [createEcho().tool, gate.tool], stopWhen });
+    const agent = createAgent({ model, tools: [createEchoTool().tool, gate.tool], stopWhen });
     const running = agent.run("Go", { sessionId: "s", runId: "r" });
     await gate.started;
     expect(views).toHaveLength(0);
@@ -112,7 +112,7 @@ describe("a stop condition", verifies("LOOP-18"), () => {
       return false;
     };
     const model = createScriptedModel([echoes(), { text: "Done." }]);
-    const agent = createAgent({ model, tools: [createEcho().tool], stopWhen });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], stopWhen });
     expect(await agent.run("Go")).toMatchObject({ reason: "stop" });
     expect(asked).toEqual([1]);
     const limited = agentWith({ stopWhen: stepCount(1), limits: { maxSteps: 1, onMaxSteps: "stop" } });
@@ -161,7 +161,7 @@ describe("a stop condition", verifies("LOOP-18"), () => {
 
   test("that throws, takes too long or gives no answer counts as false, and events and traces say so", async () => {
     const clock = createTestClock();
-    const asked = deferred();
+    const asked = createDeferred();
     const stopWhen: StopCondition[] = [
       function throws() {
         throw new Error("no idea");
@@ -176,7 +176,7 @@ describe("a stop condition", verifies("LOOP-18"), () => {
     ];
     const store = createMemoryStore();
     const model = createScriptedModel([echoes(`${"a".repeat(40)}!`)]);
-    const agent = createAgent({ model, tools: [createEcho().tool], store, stopWhen, clock });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], store, stopWhen, clock });
     const running = agent.run("Go", { sessionId: "s" });
     await asked.promise;
     await clock.advance(10_000);
@@ -207,7 +207,7 @@ describe("a stop condition", verifies("LOOP-18"), () => {
     const ask = (text: string) => {
       const agent = createAgent({
         model: createScriptedModel([echoes(text)]),
-        tools: [createEcho().tool],
+        tools: [createEchoTool().tool],
         stopWhen: stepCount(1),
       });
       return agent.run("Go", { output });
@@ -222,7 +222,7 @@ describe("a stop condition", verifies("LOOP-18"), () => {
 
   test("gives its fixed sentence if the last step has no text", async () => {
     const model = createScriptedModel([echoes("Words of an earlier step."), echoes()]);
-    const agent = createAgent({ model, tools: [createEcho().tool], stopWhen: stepCount(2) });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], stopWhen: stepCount(2) });
     const result = await agent.run("Go");
     expect(result.text).toBe("The run stopped: a stop condition held.");
     expectTypeOf<Extract<RunResult, { status: "completed" }>["condition"]>().toEqualTypeOf<string | undefined>();
@@ -253,13 +253,13 @@ describe("another process decides alike", verifies("LOOP-18"), () => {
   /** A run whose first process is shut down within its first step. */
   async function leftBehind(stopWhen: StopCondition | readonly StopCondition[], options: Partial<AgentOptions> = {}) {
     const store = createMemoryStore();
-    const gate = createGate("echo");
+    const gate = createGateTool("echo");
     const first = createAgent({ model: busy(), tools: [gate.tool], store, ...options });
     const running = first.run("Go", { sessionId: "s", runId: "r", stopWhen });
     await gate.started;
     await first.shutdown({ graceMs: 0 });
     expect(await running).toMatchObject({ status: "interrupted" });
-    const echo = { ...createEcho().tool, recover: "rerun" } as const;
+    const echo = { ...createEchoTool().tool, recover: "rerun" } as const;
     return { store, second: createAgent({ model: busy(), tools: [echo], store, ...options }) };
   }
 
@@ -290,7 +290,7 @@ describe("another process decides alike", verifies("LOOP-18"), () => {
   ])("after a crash before and after every commit: %s", { timeout: 60_000 }, async ([, stopWhen]) => {
     const ends: unknown[] = [];
     const { plays } = await crashTest({
-      agent: () => createAgent({ model: busy(), tools: [createEcho().tool], stopWhen }),
+      agent: () => createAgent({ model: busy(), tools: [createEchoTool().tool], stopWhen }),
       input: "Go",
       pairs: true,
       check: ({ result }) => void ends.push([result.status, result.steps, result.text]),
@@ -314,7 +314,7 @@ describe("another process decides alike", verifies("LOOP-18"), () => {
       return false;
     };
     const compaction = { contextWindow: 2_000, model: summaries };
-    const agent = createAgent({ model, tools: [createEcho().tool], stopWhen, compaction });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], stopWhen, compaction });
     expect(await agent.run("Go")).toMatchObject({ reason: "stop", text: "Done." });
     expect(summaries.requests.length).toBeGreaterThan(0);
     expect(asked).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
@@ -322,7 +322,7 @@ describe("another process decides alike", verifies("LOOP-18"), () => {
 
   test("a replay asks the conditions that are data, and takes what functions said from the log", async () => {
     const store = createMemoryStore();
-    const tools = [createEcho().tool];
+    const tools = [createEchoTool().tool];
     const plain = createAgent({ model: busy(), tools, store, stopWhen: stepCount(2) });
     await plain.run("Go", { sessionId: "plain" });
     expect((await plain.session("plain").replay()).difference).toBeNull();

@@ -12,16 +12,16 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createEcho, createGate } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createEchoTool, createGateTool } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 
 const keysOf = (approvals: readonly StoredApproval[]) =>
   approvals.map(({ sessionId, callKey }) => `${sessionId} ${callKey}`).sort();
 
-describe.each(bothStores)("on $name", ({ open }) => {
+describe.each(localStores)("on $name", ({ open }) => {
   test("lists what waits in all sessions, as each session would", async () => {
     await withStore(open, async (store) => {
-      const { tool } = createEcho();
+      const { tool } = createEchoTool();
       const asking = (name: string) =>
         createAgent({
           name,
@@ -55,8 +55,8 @@ describe.each(bothStores)("on $name", ({ open }) => {
 
   test("a call that waits while its siblings run is listed; one that was answered is not, whoever carries on", async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
-      const { tool } = createEcho();
+      const gate = createGateTool();
+      const { tool } = createEchoTool();
       const model = createScriptedModel([{ calls: [{ name: "echo" }, { name: "gate" }] }, { text: "Done." }]);
       const agent = createAgent({
         model,
@@ -128,8 +128,8 @@ describe.each(bothStores)("on $name", ({ open }) => {
 test("each says since when it waits: since it was decided, or since the restart that put it in doubt", async () => {
   const store = createMemoryStore();
   const clock = createTestClock();
-  const gate = createGate("gate", { heedsSignal: false });
-  const { tool } = createEcho();
+  const gate = createGateTool("gate", { heedsSignal: false });
+  const { tool } = createEchoTool();
   const model = createScriptedModel([{ calls: [{ name: "gate" }, { name: "echo" }] }, { text: "Done." }]);
   const tools = [
     { ...gate.tool, recover: "ask" as const },

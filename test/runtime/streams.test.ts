@@ -17,9 +17,18 @@ import { compileListeners } from "../../src/runtime/observers/listeners.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
 import { createSessionView } from "../../src/view/session-view.js";
-import { collect, createEcho, createGate, deferred, eventsOf, isEvent, ofType, typesOf } from "../support/agents.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  createGateTool,
+  filterEvents,
+  filterEventsOfType,
+  isEvent,
+  listEventTypes,
+} from "../support/agents.js";
 import { createMessageView } from "../support/message-view.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const deltasIn = (items: readonly StreamItem[]): readonly MessageDelta[] =>
@@ -71,7 +80,7 @@ describe("deltas", () => {
   test("each request says where it belongs: step and attempt count on", verifies("STRM-8", "RTRY-3"), async () => {
     const reset = { error: { kind: "network", message: "reset" } } as const;
     const model = createScriptedModel([reset, { calls: [{ name: "echo" }] }, reset, reset, { text: "Done." }]);
-    const agent = createAgent({ model, tools: [createEcho().tool], retry: { baseDelayMs: 0 } });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], retry: { baseDelayMs: 0 } });
     await agent.run("Go", { sessionId: "s", runId: "r" });
     expect(
       model.requests.map(({ sessionId, runId, modelCallIndex, attempt }) => [
@@ -94,7 +103,7 @@ describe("deltas", () => {
     verifies("STRM-1"),
     async () => {
       const store = createMemoryStore();
-      const stuck = deferred();
+      const stuck = createDeferred();
       const committed: number[] = [];
       const first = createAgent({
         model: {
@@ -138,7 +147,7 @@ describe("deltas", () => {
     for (const delta of deltasIn(await collect(stream))) {
       const view = views.get(delta.attempt) ?? createMessageView();
       views.set(delta.attempt, view);
-      view.take(delta);
+      view.applyDelta(delta);
     }
     const answer = (await agent.session("s").messages())[1];
     expect([...views.keys()]).toEqual([1, 2]);
@@ -150,8 +159,8 @@ describe("deltas", () => {
     "a snapshot has the arguments that are being written, and later deltas continue them",
     verifies("STRM-3"),
     async () => {
-      const goOn = deferred();
-      const reached = deferred();
+      const goOn = createDeferred();
+      const reached = createDeferred();
       async function* deltas(): AsyncGenerator<ModelDelta> {
         yield { kind: "tool-input-start", id: "a", name: "echo" };
         yield { kind: "tool-input-delta", id: "a", text: '{"n":1}' };
@@ -166,7 +175,7 @@ describe("deltas", () => {
         yield { ...finished, finishReason: { unified: "tool-calls" } };
       }
       const model = createScriptedModel([{ deltas: deltas() }, { text: "Done." }]);
-      const agent = createAgent({ model, tools: [createEcho().tool] });
+      const agent = createAgent({ model, tools: [createEchoTool().tool] });
       const result = agent.run("Go", { sessionId: "s", runId: "r" });
       await reached.promise;
       const items: StreamItem[] = [];
@@ -201,8 +210,8 @@ describe("deltas", () => {
   test("a snapshot at any moment and the deltas after it make the final message", verifies("STRM-3"), async () => {
     await fc.assert(
       fc.asyncProperty(anyStream, fc.nat(14), async (deltas, moment) => {
-        const reached = deferred();
-        const goOn = deferred();
+        const reached = createDeferred();
+        const goOn = createDeferred();
         async function* slow() {
           for (const [index, delta] of deltas.entries()) {
             if (index === Math.min(moment, deltas.length - 1)) {
@@ -229,7 +238,7 @@ describe("deltas", () => {
 
         const snapshot = items.find((item) => item.type === "snapshot");
         const view = createMessageView(snapshot);
-        for (const delta of deltasIn(items)) view.take(delta);
+        for (const delta of deltasIn(items)) view.applyDelta(delta);
         expect(view.message()).toEqual((await agent.session("s").messages())[1]);
         if (moment > 0) expect(snapshot).toBeDefined();
       }),
@@ -249,8 +258,8 @@ describe("events", () => {
   ];
 
   test("come in order within a step, and the answer comes once", verifies("STRM-4"), async () => {
-    const a = createGate("a");
-    const b = createGate("b");
+    const a = createGateTool("a");
+    const b = createGateTool("b");
     const clock = createTestClock();
     const agent = createAgent({ model: createScriptedModel(steps), tools: [a.tool, b.tool], clock });
     const stream = agent.runStream("Go", { runId: "r" });
@@ -262,7 +271,7 @@ describe("events", () => {
     await clock.advance(12);
     a.fail(new Error("out of order"));
     await stream.result;
-    const seen = eventsOf(await items);
+    const seen = filterEvents(await items);
 
     expect(seen.map((event) => ("callKey" in event ? `${event.type} ${event.callKey}` : event.type))).toEqual([
       "session_created",
@@ -288,29 +297,31 @@ describe("events", () => {
       "message",
       "final",
     ]);
-    expect(ofType(seen, "call_complete").map(({ name, status, durationMs }) => [name, status, durationMs])).toEqual([
+    expect(
+      filterEventsOfType(seen, "call_complete").map(({ name, status, durationMs }) => [name, status, durationMs]),
+    ).toEqual([
       ["nothing", "error", 0],
       ["b", "ok", 30],
       ["a", "error", 42],
     ]);
-    expect(ofType(seen, "text").map((event) => event.text)).toEqual(["Both at once."]);
-    expect(ofType(seen, "final")[0]?.result.text).toBe("The answer.");
+    expect(filterEventsOfType(seen, "text").map((event) => event.text)).toEqual(["Both at once."]);
+    expect(filterEventsOfType(seen, "final")[0]?.result.text).toBe("The answer.");
     expect(seen.map((event) => event.seq)).toEqual([...seen.map((event) => event.seq)].sort((x, y) => x - y));
   });
 
   test("end with suspended where the run waits, and with final when it has gone on", verifies("STRM-4"), async () => {
-    const { tool } = createEcho("a");
+    const { tool } = createEchoTool("a");
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "a" }] }, { text: "Thanks." }]),
       tools: [tool],
       canExecuteTool: () => "ask",
     });
     const items = await collect(agent.runStream("Go", { sessionId: "s", runId: "r" }));
-    expect(typesOf(items).at(-1)).toBe("suspended");
-    expect(ofType(items, "suspended")[0]?.approvals).toMatchObject([{ callKey: "r/1/1" }]);
+    expect(listEventTypes(items).at(-1)).toBe("suspended");
+    expect(filterEventsOfType(items, "suspended")[0]?.approvals).toMatchObject([{ callKey: "r/1/1" }]);
     await agent.session("s").answer("r/1/1", { type: "approve" });
     await agent.run("Go", { sessionId: "s", runId: "r" });
-    const all = typesOf(await collect(agent.session("s").events({ follow: false })));
+    const all = listEventTypes(await collect(agent.session("s").events({ follow: false })));
     expect(all.filter((type) => type === "suspended" || type === "final")).toEqual(["suspended", "final"]);
     expect(all.slice(all.indexOf("suspended") + 1, -1)).toEqual([
       "approval_answered",
@@ -322,10 +333,10 @@ describe("events", () => {
   });
 
   test("a result for every call on abort too", verifies("STRM-4"), async () => {
-    const a = createGate("a");
+    const a = createGateTool("a");
     const agent = createAgent({
       model: createScriptedModel([{ calls: [{ name: "a" }, { name: "b" }, { name: "b" }] }]),
-      tools: [a.tool, createEcho("b").tool],
+      tools: [a.tool, createEchoTool("b").tool],
       limits: { toolConcurrency: 1 },
     });
     const controller = new AbortController();
@@ -333,15 +344,15 @@ describe("events", () => {
     const items = collect(stream);
     await a.started;
     controller.abort();
-    const seen = eventsOf(await items);
-    for (const { callKey } of ofType(seen, "tool_call"))
+    const seen = filterEvents(await items);
+    for (const { callKey } of filterEventsOfType(seen, "tool_call"))
       expect(seen.flatMap((event) => ("callKey" in event && event.callKey === callKey ? [event.type] : []))).toEqual([
         "call_start",
         "tool_call",
         "tool_result",
         "call_complete",
       ]);
-    expect(ofType(seen, "tool_call")).toHaveLength(3);
+    expect(filterEventsOfType(seen, "tool_call")).toHaveLength(3);
     expect(seen.at(-1)?.type).toBe("final");
   });
 });
@@ -353,7 +364,7 @@ describe("callbacks and observers", () => {
     const told: string[] = [];
     const agent = createAgent({
       model: createScriptedModel(steps),
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       onText: (text) => told.push(`text ${text}`),
       onToolCall: (event) => told.push(`call ${event.name}`),
       onToolResult: (event) => told.push(`result ${event.outcome}`),
@@ -417,7 +428,7 @@ describe("callbacks and observers", () => {
     const loud = createMemoryStore();
     const options = (store: Store): AgentOptions => ({
       model: createScriptedModel(steps),
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
       store,
       clock: createTestClock(),
     });
@@ -434,13 +445,13 @@ describe("callbacks and observers", () => {
   });
 });
 
-describe.each(bothStores)("a client on $name", ({ open }) => {
+describe.each(localStores)("a client on $name", ({ open }) => {
   test(
     "asks for what came after an entry, live or after a restart, and gets the same",
     verifies("STRM-6"),
     async () => {
       await withStore(open, async (store) => {
-        const gate = createGate();
+        const gate = createGateTool();
         const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "The end." }]);
         const agent = createAgent({ model, tools: [gate.tool], store });
         const result = agent.run("Go", { sessionId: "s" });
@@ -451,7 +462,7 @@ describe.each(bothStores)("a client on $name", ({ open }) => {
             items.push(item);
             if (item.type === "final") break;
           }
-          return { after, events: eventsOf(items) };
+          return { after, events: filterEvents(items) };
         });
         await settled();
         gate.open("ok");
@@ -467,7 +478,7 @@ describe.each(bothStores)("a client on $name", ({ open }) => {
 
   test("that leaves does not end the run; that cancels does", verifies("STRM-6"), async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel(() => ({ calls: [{ name: "gate" }] }));
       const agent = createAgent({ model, tools: [gate.tool], store, limits: { maxSteps: 1, onMaxSteps: "stop" } });
       const stream = agent.runStream("Go", { sessionId: "s" });
@@ -477,7 +488,7 @@ describe.each(bothStores)("a client on $name", ({ open }) => {
       gate.open("ok");
       expect(await stream.result).toMatchObject({ status: "failed", reason: "max_steps" });
 
-      const second = createGate();
+      const second = createGateTool();
       const cancelled = createAgent({ model, tools: [second.tool], store });
       const other = cancelled.run("Go", { sessionId: "t" });
       await second.started;
@@ -491,7 +502,7 @@ describe.each(bothStores)("a client on $name", ({ open }) => {
     verifies("STRM-6", "REC-5"),
     async () => {
       await withStore(open, async (store) => {
-        const gate = createGate();
+        const gate = createGateTool();
         const holder = createAgent({
           model: createScriptedModel([{ calls: [{ name: "gate" }] }]),
           tools: [gate.tool],
@@ -513,7 +524,7 @@ describe.each(bothStores)("a client on $name", ({ open }) => {
         await onlooker.session("s").abort();
         expect(await result).toMatchObject({ status: "aborted" });
         expect(await attached).toEqual(await result);
-        expect(eventsOf(await watching)).toEqual(await collect(holder.session("s").events({ follow: false })));
+        expect(filterEvents(await watching)).toEqual(await collect(holder.session("s").events({ follow: false })));
       });
     },
   );
@@ -544,15 +555,15 @@ describe.each(bothStores)("a client on $name", ({ open }) => {
 
   test("sees the same ends of a run that was recovered", verifies("STRM-6"), async () => {
     const shape = (items: readonly StreamItem[]) =>
-      typesOf(items).filter((type) => type !== "restarted" && type !== "abort_requested");
+      listEventTypes(items).filter((type) => type !== "restarted" && type !== "abort_requested");
     const script: readonly ScriptedStep[] = [{ calls: [{ name: "echo" }] }, { text: "The end." }];
     const seen: (readonly string[])[] = [];
     await withStore(open, async (store) => {
-      const agent = createAgent({ model: createScriptedModel(script), tools: [createEcho().tool], store });
+      const agent = createAgent({ model: createScriptedModel(script), tools: [createEchoTool().tool], store });
       seen.push(shape(await collect(agent.runStream("Go", { sessionId: "s" }))));
     });
     await withStore(open, async (store) => {
-      const stuck = createGate("echo", { heedsSignal: false });
+      const stuck = createGateTool("echo", { heedsSignal: false });
       const dying = createAgent({
         model: createScriptedModel(script),
         tools: [{ ...stuck.tool, readOnly: true }],
@@ -563,7 +574,7 @@ describe.each(bothStores)("a client on $name", ({ open }) => {
       await stuck.started;
       const next = createAgent({
         model: createScriptedModel(script.slice(1)),
-        tools: [createEcho().tool],
+        tools: [createEchoTool().tool],
         store,
         clock: createTestClock(60_000),
       });
@@ -579,7 +590,7 @@ describe("a consumer that lags", () => {
     const words = "word ".repeat(3_000);
     const agent = createAgent({
       model: createScriptedModel([{ text: words, calls: [{ name: "echo" }] }, { text: "Done." }]),
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
     });
     const stream = agent.runStream("Go", { sessionId: "s" });
     const reading = stream[Symbol.asyncIterator]();
@@ -591,7 +602,7 @@ describe("a consumer that lags", () => {
 
     expect(items.filter((item) => item.type === "lagged")).toHaveLength(1);
     expect(deltasIn(items).length).toBeLessThan(1_025);
-    expect(eventsOf(items)).toEqual(await collect(agent.session("s").events({ follow: false })));
+    expect(filterEvents(items)).toEqual(await collect(agent.session("s").events({ follow: false })));
     const at = items.findIndex((item) => item.type === "lagged");
     const next = items.slice(at).find(isEvent);
     expect(items[at]).toEqual({ type: "lagged", fromSeq: next?.seq });
@@ -601,7 +612,7 @@ describe("a consumer that lags", () => {
     const calls = Array.from({ length: 450 }, () => ({ name: "echo" }));
     const agent = createAgent({
       model: createScriptedModel([{ calls }, { text: "Done." }]),
-      tools: [createEcho().tool],
+      tools: [createEchoTool().tool],
     });
     const stream = agent.runStream("Go", { sessionId: "s" });
     const items: StreamItem[] = [];
@@ -610,12 +621,12 @@ describe("a consumer that lags", () => {
       if (item.type === "call_start" && items.length < 300) await settled();
     }
     expect(items.some((item) => item.type === "lagged")).toBe(true);
-    expect(eventsOf(items)).toEqual(await collect(agent.session("s").events({ follow: false })));
+    expect(filterEvents(items)).toEqual(await collect(agent.session("s").events({ follow: false })));
   });
 
   test("in the middle of a message gets a snapshot to go on from", verifies("STRM-7", "STRM-3"), async () => {
-    const goOn = deferred();
-    const flooded = deferred();
+    const goOn = createDeferred();
+    const flooded = createDeferred();
     async function* deltas(): AsyncGenerator<ModelDelta> {
       for (let index = 0; index < 2_000; index += 1) yield { kind: "text-delta", id: "1", text: `${index} ` };
       flooded.resolve();
@@ -637,7 +648,7 @@ describe("a consumer that lags", () => {
     const snapshot = items.findLast((item) => item.type === "snapshot");
     const view = createMessageView(snapshot);
     for (const delta of deltasIn(items.slice(items.findLastIndex((item) => item.type === "snapshot"))))
-      view.take(delta);
+      view.applyDelta(delta);
     expect(view.message()).toEqual((await agent.session("s").messages())[1]);
   });
 
@@ -650,7 +661,7 @@ describe("a consumer that lags", () => {
     const seen: StreamItem[] = [];
     for (let next = await items.next(); next.done !== true; next = await items.next()) {
       seen.push(next.value);
-      if (ofType(seen, "final").length === 20) break;
+      if (filterEventsOfType(seen, "final").length === 20) break;
     }
     await items.return();
     expect(deltasIn(seen).length).toBeLessThanOrEqual(1_024);

@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { createAgent, createMemoryStore, done, type RunResult } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, createGate, finalOf, ofType } from "../support/agents.js";
+import { awaitFinalResult, collect, createEchoTool, createGateTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const report = z.object({
@@ -55,13 +55,13 @@ describe("an answer with a shape", () => {
     const run = agent.runStream("When?", { output, sessionId: "s" });
     const items = await collect(run);
     expect(outputOf(await run.result)).toEqual({ when: new Date("2026-11-22"), who: "nobody" });
-    expect(ofType(items, "final")[0]?.result).toMatchObject({ output: { when: "2026-11-22" } });
+    expect(filterEventsOfType(items, "final")[0]?.result).toMatchObject({ output: { when: "2026-11-22" } });
     expect(await agent.session("s").result()).toMatchObject({ output: { when: "2026-11-22" } });
   });
 
   test("asks for the provider's JSON mode, and says so in words", verifies("OUT-1"), async () => {
     const model = createScriptedModel([{ calls: [{ name: "echo" }] }, fits]);
-    const { tool } = createEcho();
+    const { tool } = createEchoTool();
     const agent = createAgent({ model, tools: [tool], systemPrompt: "Be brief." });
     expect(outputOf(await agent.run("Report", { output: report }))).toEqual(answer);
     for (const request of model.requests) {
@@ -103,7 +103,7 @@ describe("an answer that does not fit", () => {
     const run = agent.runStream("Report", { output: report });
     const items = await collect(run);
     expect(outputOf(await run.result)).toEqual(answer);
-    expect(ofType(items, "steered")).toMatchObject([{ source: "output" }]);
+    expect(filterEventsOfType(items, "steered")).toMatchObject([{ source: "output" }]);
     const told = JSON.stringify(model.requests[1]?.messages.at(-1));
     expect(told).toContain("title:");
     expect(told).toContain("files[0].path:");
@@ -136,7 +136,7 @@ describe("after a restart", () => {
 
   async function cutOff() {
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
     const first = createAgent({ model, tools: [gate.tool], store });
     void first.run("Count", { sessionId: "s", output: even });
@@ -210,7 +210,7 @@ describe("dependencies", () => {
     const waiting = await agent.run("Go", { sessionId: "s", dependencyOverrides: { mail: "fake" } });
     const callKey = waiting.status === "awaiting_human" ? waiting.approvals[0]?.callKey : undefined;
     await agent.session("s").answer(callKey ?? "", { type: "approve" });
-    expect((await finalOf(agent.session("s"))).status).toBe("completed");
+    expect((await awaitFinalResult(agent.session("s"))).status).toBe("completed");
     expect(seen).toEqual([{ mail: "fake" }]);
   });
 });

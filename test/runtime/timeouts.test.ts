@@ -8,7 +8,7 @@ import type { ModelDelta } from "../../src/ports/model.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { startProviderServer } from "../models/provider-server.js";
 import { realProviders } from "../models/real-providers.js";
-import { collect, deferred, ofType } from "../support/agents.js";
+import { collect, createDeferred, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock, type WatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -18,7 +18,7 @@ const done: ModelDelta = { kind: "done", finishReason: { unified: "stop" }, usag
 /** In its first attempt it says these after waits, and then nothing more; in the next ones it answers at once. It looks at no signal. */
 function slowModel(clock: WatchedClock, said: readonly (readonly [afterMs: number, ModelDelta])[]) {
   const signals: AbortSignal[] = [];
-  const left = deferred();
+  const left = createDeferred();
   const model: Model = {
     id: "slow",
     async *stream(_request, signal) {
@@ -48,7 +48,7 @@ async function play(clock: WatchedClock, options: AgentOptions) {
   const stream = createAgent({ clock, retry: { baseDelayMs: 0 }, ...options }).runStream("Go");
   const items = collect(stream);
   await clock.runUntilIdle({ maxMs: 3_600_000 });
-  const failed = ofType(await items, "attempt_failed").map(({ failure, at }) => ({
+  const failed = filterEventsOfType(await items, "attempt_failed").map(({ failure, at }) => ({
     ...failure,
     afterMs: at - startedAt,
   }));
@@ -203,7 +203,9 @@ describe("an abort ends at once", () => {
     await clock.waitFor(120_000);
     await agent.session("s").abort();
     expect(await stream.result).toMatchObject({ status: "aborted", text: "Request aborted." });
-    expect(ofType(await items, "attempt_failed")).toMatchObject([{ failure: { kind: "cancelled" }, next: "give_up" }]);
+    expect(filterEventsOfType(await items, "attempt_failed")).toMatchObject([
+      { failure: { kind: "cancelled" }, next: "give_up" },
+    ]);
     expect(signals[0]?.aborted).toBe(true);
     expect(clock.elapsed()).toBe(0);
   });

@@ -11,7 +11,7 @@ import {
   type StartOptions,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho } from "../support/agents.js";
+import { collect, createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 type Choice = NonNullable<StartOptions["toolChoice"]>;
@@ -25,7 +25,7 @@ function obedient() {
 
 function agentWith(model: ReturnType<typeof obedient>, hooks: readonly Hook[] = []) {
   const store = createMemoryStore();
-  return { store, agent: createAgent({ model, tools: [createEcho().tool], store, hooks }) };
+  return { store, agent: createAgent({ model, tools: [createEchoTool().tool], store, hooks }) };
 }
 
 const choicesOf = (requests: readonly ModelRequest[]) => requests.map(({ toolChoice }) => toolChoice);

@@ -17,9 +17,9 @@ import {
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { askPerson } from "../../src/tools/index.js";
-import { collect, deferred, ofType } from "../support/agents.js";
-import { agentOf, logOf } from "../support/durable-tool.js";
-import { createHoldingStore } from "../support/stores.js";
+import { collect, createDeferred, filterEventsOfType } from "../support/agents.js";
+import { createDurableAgent, readEvents } from "../support/durable-tool.js";
+import { createPausingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
@@ -30,7 +30,7 @@ function approvalsIn(result: RunResult): readonly PendingApproval[] {
 }
 
 async function outputOf(store: Store): Promise<unknown> {
-  const finished = (await logOf(store)).find((event) => event.type === "tool_finished");
+  const finished = (await readEvents(store)).find((event) => event.type === "tool_finished");
   const output = finished?.output;
   return output?.type === "json" ? output.value : output?.type === "text" ? output.text : undefined;
 }
@@ -56,10 +56,10 @@ test("a model asks a person with askPerson()", proven, async () => {
 
 describe("a tool that asks", () => {
   test("asks nobody while its run is being aborted, and is told", proven, async () => {
-    const { store, reached, release } = createHoldingStore("abort_requested");
-    const [begun, goesOn, asked] = [deferred(), deferred(), deferred()];
+    const { store, reached, release } = createPausingStore("abort_requested");
+    const [begun, goesOn, asked] = [createDeferred(), createDeferred(), createDeferred()];
     const said: unknown[] = [];
-    const agent = agentOf(
+    const agent = createDurableAgent(
       async ({ ask }) => {
         begun.resolve();
         await goesOn.promise;
@@ -85,7 +85,7 @@ describe("a tool that asks", () => {
     await aborting;
     expect(await running).toMatchObject({ status: "aborted" });
     expect(said).toMatchObject([{ name: "AbortError" }]);
-    expect((await logOf(store)).filter(({ type }) => type === "tool_asked")).toEqual([]);
+    expect((await readEvents(store)).filter(({ type }) => type === "tool_asked")).toEqual([]);
     expect(await outputOf(store)).toBe("nobody was asked");
   });
 
@@ -101,7 +101,7 @@ describe("a tool that asks", () => {
       ran.push(`answered in ${attempt}`);
       return said;
     };
-    const waiting = await agentOf(work, {}, { store }).run("Go", ids);
+    const waiting = await createDurableAgent(work, {}, { store }).run("Go", ids);
     expect(approvalsIn(waiting)).toMatchObject([
       { callKey, name: "work", why: "tool", question: "Pay from DE01?", questionId: "ask", schema: { type: "object" } },
     ]);
@@ -113,7 +113,7 @@ describe("a tool that asks", () => {
     expect(await person.answer(callKey, { type: "reply", value: { amount: 7 } }, { by: "Ada" })).toBe("first");
     expect(await person.answer(callKey, { type: "reply", value: { amount: 8 } })).toBe("second");
     expect(await person.answerTo(callKey)).toMatchObject({ type: "reply", value: { amount: 7 }, by: "Ada" });
-    const result = await agentOf(work, {}, { store }).session("s").resume();
+    const result = await createDurableAgent(work, {}, { store }).session("s").resume();
     expect(result).toMatchObject({ status: "completed" });
     expect(await outputOf(store)).toEqual({ type: "answered", value: { amount: 7 }, by: "Ada" });
     expect(ran).toEqual(["look in 1", "answered in 2"]);
@@ -121,16 +121,20 @@ describe("a tool that asks", () => {
 
   test("shows its question and the answer as events", proven, async () => {
     const store = createMemoryStore();
-    const agent = agentOf(({ ask }) => ask({ message: "Which?", url: "https://example.org/pay" }), {}, { store });
+    const agent = createDurableAgent(
+      ({ ask }) => ask({ message: "Which?", url: "https://example.org/pay" }),
+      {},
+      { store },
+    );
     await agent.run("Go", ids);
     await agent.session("s").answer(callKey, { type: "decline", note: "not now" });
     await agent.session("s").resume();
     const items = await collect(agent.session("s").events({ follow: false }));
-    expect(ofType(items, "approval_requested")).toMatchObject([
+    expect(filterEventsOfType(items, "approval_requested")).toMatchObject([
       { why: "tool", question: "Which?", questionId: "ask", url: "https://example.org/pay" },
     ]);
-    expect(ofType(items, "suspended")).toHaveLength(1);
-    expect(ofType(items, "approval_answered")).toMatchObject([
+    expect(filterEventsOfType(items, "suspended")).toHaveLength(1);
+    expect(filterEventsOfType(items, "approval_answered")).toMatchObject([
       { answer: "decline", note: "not now", questionId: "ask" },
     ]);
     expect(await outputOf(store)).toEqual({ type: "declined", note: "not now" });
@@ -139,7 +143,7 @@ describe("a tool that asks", () => {
   test("runs again only when all its questions are answered", proven, async () => {
     const store = createMemoryStore();
     let runs = 0;
-    const agent = agentOf(
+    const agent = createDurableAgent(
       async ({ ask, step }) => {
         runs += 1;
         const [one, two, three] = await Promise.all([
@@ -166,14 +170,14 @@ describe("a tool that asks", () => {
     expect(await session.resume()).toMatchObject({ status: "completed" });
     expect(runs).toBe(2);
     expect(await outputOf(store)).toEqual([{ type: "answered", value: 1 }, { type: "answered", value: 2 }, 3]);
-    const log = await logOf(store);
+    const log = await readEvents(store);
     expect(log.filter(({ type }) => type === "tool_step_finished")).toHaveLength(1);
   });
 
   test("is told when its question expires, and when nobody can be asked", proven, async () => {
     const store = createMemoryStore();
     const clock = createTestClock();
-    const agent = agentOf(({ ask }) => ask({ message: "Now?", expiresInMs: 1_000 }), {}, { store, clock });
+    const agent = createDurableAgent(({ ask }) => ask({ message: "Now?", expiresInMs: 1_000 }), {}, { store, clock });
     expect(await agent.run("Go", ids)).toMatchObject({ status: "awaiting_human" });
     await clock.advance(2_000);
     expect(await agent.session("s").answer(callKey, { type: "reply", value: 1 })).toBe("second");
@@ -183,7 +187,7 @@ describe("a tool that asks", () => {
     expect(await outputOf(store)).toEqual({ type: "expired" });
 
     const other = createMemoryStore();
-    await agentOf(({ ask }) => ask({ message: "Now?" }), {}, { store: other }).run("Go", {
+    await createDurableAgent(({ ask }) => ask({ message: "Now?" }), {}, { store: other }).run("Go", {
       ...ids,
       interactive: false,
     });
@@ -192,7 +196,11 @@ describe("a tool that asks", () => {
 
   test("gets no answer that does not fit", proven, async () => {
     const store = createMemoryStore();
-    const agent = agentOf(({ ask }) => ask({ message: "How many?", schema: { type: "number" } }), {}, { store });
+    const agent = createDurableAgent(
+      ({ ask }) => ask({ message: "How many?", schema: { type: "number" } }),
+      {},
+      { store },
+    );
     await agent.run("Go", ids);
     const session = agent.session("s");
     const wrong = [
@@ -211,10 +219,10 @@ describe("a tool that asks", () => {
   test("must be durable, and may not ask within a step", proven, async () => {
     const store = createMemoryStore();
     const ask = ({ ask }: ToolContext) => ask({ message: "?" }).catch((error: StepError) => error.code);
-    await agentOf(ask, { durable: false }, { store }).run("Go", ids);
+    await createDurableAgent(ask, { durable: false }, { store }).run("Go", ids);
     expect(await outputOf(store)).toBe("not_durable");
     const other = createMemoryStore();
-    await agentOf(
+    await createDurableAgent(
       ({ ask, step }) => step("outer", () => ask({ message: "?" }).catch((error: StepError) => error.code)),
       {},
       { store: other },
@@ -224,18 +232,20 @@ describe("a tool that asks", () => {
 
   test("ends interrupted if the run is aborted", proven, async () => {
     const store = createMemoryStore();
-    const agent = agentOf(({ ask }) => ask({ message: "?" }), {}, { store });
+    const agent = createDurableAgent(({ ask }) => ask({ message: "?" }), {}, { store });
     await agent.run("Go", ids);
     await agent.session("s").answer(callKey, { type: "abort" });
     expect(await agent.session("s").result()).toMatchObject({ status: "aborted" });
-    expect((await logOf(store)).find(({ type }) => type === "tool_finished")).toMatchObject({ outcome: "interrupted" });
+    expect((await readEvents(store)).find(({ type }) => type === "tool_finished")).toMatchObject({
+      outcome: "interrupted",
+    });
   });
 
   test("waits for a step that is under way", proven, async () => {
     const store = createMemoryStore();
-    const slow = deferred<string>();
-    const begun = deferred();
-    const agent = agentOf(
+    const slow = createDeferred<string>();
+    const begun = createDeferred();
+    const agent = createDurableAgent(
       async ({ ask, step }) => {
         const both = [
           step("slow", () => {
@@ -252,7 +262,7 @@ describe("a tool that asks", () => {
     const running = agent.run("Go", ids);
     await begun.promise;
     await new Promise((resolve) => setImmediate(resolve));
-    expect((await logOf(store)).some(({ type }) => type === "tool_asked")).toBe(false);
+    expect((await readEvents(store)).some(({ type }) => type === "tool_asked")).toBe(false);
     slow.resolve("kept");
     expect(await running).toMatchObject({ status: "awaiting_human" });
     await agent.session("s").answer(callKey, { type: "reply", value: true });
@@ -262,7 +272,7 @@ describe("a tool that asks", () => {
 
   test("in a child session makes its parent wait, and the answer reaches it", proven, async () => {
     const store = createMemoryStore();
-    const child = agentOf(({ ask }) => ask({ message: "Which account?" }), {}, { store, name: "child" });
+    const child = createDurableAgent(({ ask }) => ask({ message: "Which account?" }), {}, { store, name: "child" });
     const model = createScriptedModel(({ messages }) =>
       messages.some(({ role }) => role === "tool")
         ? { text: "All done." }

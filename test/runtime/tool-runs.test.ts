@@ -17,9 +17,16 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
-import { collect, createEcho, createGate, deferred, isEvent, ofType } from "../support/agents.js";
-import { act, type Fate, fatedCall, fatedPermission } from "../support/fates.js";
-import { bothStores, withStore } from "../support/stores.js";
+import {
+  collect,
+  createDeferred,
+  createEchoTool,
+  createGateTool,
+  filterEventsOfType,
+  isEvent,
+} from "../support/agents.js";
+import { actTool, createFatedCall, type Fate, fatedPermission } from "../support/fates.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const anyInput = { type: "object" } as const;
@@ -166,7 +173,7 @@ describe("arguments that are not JSON", () => {
         return "parsed";
       },
     });
-    const { tool: echo, inputs: echoed } = createEcho();
+    const { tool: echo, inputs: echoed } = createEchoTool();
     const { shown, agent } = await shownAfter(
       [
         { name: "patch", raw },
@@ -183,7 +190,7 @@ describe("arguments that are not JSON", () => {
       { text: "parsed" },
       { text: expect.stringMatching(/^Error: The arguments are not valid JSON: .* position \d+/) },
     ]);
-    const calls = ofType(await collect(agent.session("s").events({ follow: false })), "tool_call");
+    const calls = filterEventsOfType(await collect(agent.session("s").events({ follow: false })), "tool_call");
     expect(calls.map((call) => call.input)).toEqual([{ _raw: raw }, { ok: 1 }, { _raw: raw }]);
   });
 
@@ -208,7 +215,7 @@ describe("arguments that are not JSON", () => {
 
 describe("a tool that fails", () => {
   test("gives an error; its siblings are kept", verifies("TOOL-4#thrown"), async () => {
-    const { tool: echo } = createEcho();
+    const { tool: echo } = createEchoTool();
     const broken = defineTool({
       name: "broken",
       description: "Fails.",
@@ -259,8 +266,8 @@ describe("a tool that fails", () => {
 
   test("to end in its time is left behind, told so by its signal", verifies("TOOL-4#timeout"), async () => {
     const clock = createTestClock();
-    const slow = createGate("slow", { heedsSignal: false });
-    const slowest = createGate("slowest", { heedsSignal: false });
+    const slow = createGateTool("slow", { heedsSignal: false });
+    const slowest = createGateTool("slowest", { heedsSignal: false });
     const model = createScriptedModel([{ calls: [{ name: "slow" }, { name: "slowest" }] }, { text: "Done." }]);
     const tools = [{ ...slow.tool, timeoutMs: 1_000 }, slowest.tool];
     const result = createAgent({ model, tools, clock }).run("Go");
@@ -284,8 +291,8 @@ describe("a tool that fails", () => {
 
   test("a signal that is looked at only after the time was up says so too", verifies("TOOL-4#timeout"), async () => {
     const clock = createTestClock();
-    const looked = deferred<boolean>();
-    const timeIsUp = deferred();
+    const looked = createDeferred<boolean>();
+    const timeIsUp = createDeferred();
     const lazy = defineTool({
       name: "lazy",
       description: "Looks late.",
@@ -337,13 +344,13 @@ describe("every call has one result", () => {
           const model = createScriptedModel([
             ...steps.map((calls, step) => ({
               text: "On.",
-              calls: calls.map((call, position) => fatedCall(call, { step, position })),
+              calls: calls.map((call, position) => createFatedCall(call, { step, position })),
             })),
             { text: "Done." },
           ]);
           const agent = createAgent({
             model,
-            tools: [act],
+            tools: [actTool],
             limits: { toolConcurrency },
             canExecuteTool: fatedPermission,
           });
@@ -356,7 +363,7 @@ describe("every call has one result", () => {
           const result = await stream.result;
           expect(["completed", "aborted"]).toContain(result.status);
           const keys = (type: "call_start" | "tool_call" | "tool_result" | "call_complete") =>
-            ofType(items, type)
+            filterEventsOfType(items, type)
               .map((event) => event.callKey)
               .sort();
           expect(keys("tool_call")).toEqual(keys("call_start"));
@@ -380,10 +387,10 @@ describe("every call has one result", () => {
   );
 
   test("a result that is recorded is never executed again", verifies("TOOL-6"), async () => {
-    for (const { open } of bothStores)
+    for (const { open } of localStores)
       await withStore(open, async (store) => {
-        const echo = createEcho();
-        const stuck = createGate("stuck", { heedsSignal: false });
+        const echo = createEchoTool();
+        const stuck = createGateTool("stuck", { heedsSignal: false });
         const calls = [{ name: "echo" }, { name: "stuck" }];
         const dying = createAgent({
           model: createScriptedModel([{ calls }]),
@@ -394,8 +401,8 @@ describe("every call has one result", () => {
         void dying.run("Go", { sessionId: "s" });
         await stuck.started;
         await settled();
-        const again = createEcho();
-        const stuckAgain = createGate("stuck");
+        const again = createEchoTool();
+        const stuckAgain = createGateTool("stuck");
         const model = createScriptedModel([{ text: "Done." }]);
         const tools = [again.tool, stuckAgain.tool];
         const next = createAgent({ model, tools, store, clock: createTestClock(60_000) });

@@ -3,21 +3,21 @@
  */
 import { expect, test } from "vitest";
 import { createMemoryStore, type StepError, type Store, type ToolContext, traceSession } from "../../src/index.js";
-import { deferred } from "../support/agents.js";
-import { agentOf, logOf } from "../support/durable-tool.js";
+import { createDeferred } from "../support/agents.js";
+import { createDurableAgent, readEvents } from "../support/durable-tool.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
 
 async function outputOf(store: Store): Promise<string> {
-  const finished = (await logOf(store)).find((event) => event.type === "tool_finished");
+  const finished = (await readEvents(store)).find((event) => event.type === "tool_finished");
   return JSON.stringify(finished?.output);
 }
 
 test("a call has a thousand steps, and a tool that runs again has no more", verifies("TOOL-12"), async () => {
   const inner = createMemoryStore();
-  const { store, failCommits, mend } = createFailingStore(inner);
+  const { store, failCommits, repair } = createFailingStore(inner);
   let ran = 0;
   const work = async ({ step }: ToolContext) => {
     for (let n = 1; ; n += 1) {
@@ -30,11 +30,11 @@ test("a call has a thousand steps, and a tool that runs again has no more", veri
   };
   // Commits: the start, the answer, and so many steps.
   failCommits(602);
-  expect(await agentOf(work, {}, { store }).run("Go", ids)).toMatchObject({ status: "interrupted" });
-  mend();
-  expect(await agentOf(work, {}, { store }).session("s").resume()).toMatchObject({ status: "completed" });
+  expect(await createDurableAgent(work, {}, { store }).run("Go", ids)).toMatchObject({ status: "interrupted" });
+  repair();
+  expect(await createDurableAgent(work, {}, { store }).session("s").resume()).toMatchObject({ status: "completed" });
   expect(await outputOf(inner)).toContain("1001 step_too_large");
-  expect((await logOf(inner)).filter(({ type }) => type === "tool_step_finished")).toHaveLength(1_000);
+  expect((await readEvents(inner)).filter(({ type }) => type === "tool_step_finished")).toHaveLength(1_000);
   // One ran without being kept: its commit failed.
   expect(ran).toBe(1_001);
 });
@@ -47,7 +47,7 @@ test("the values of a call take 32 MiB at most", verifies("TOOL-12"), async () =
     const failure = await step("one more", () => 1).catch((error: StepError) => error);
     return typeof failure === "object" ? `${failure.code}: ${failure.message}` : "kept";
   };
-  await agentOf(work, {}, { store }).run("Go", ids);
+  await createDurableAgent(work, {}, { store }).run("Go", ids);
   expect(await outputOf(store)).toMatch(/step_too_large: .*more than 33554432 bytes/);
 });
 
@@ -55,7 +55,7 @@ test("sixteen questions of a call are open at once, and the others follow", veri
   const store = createMemoryStore();
   const work = ({ ask }: ToolContext) =>
     Promise.all(Array.from({ length: 20 }, (_, n) => ask({ message: `Number ${n}?`, name: `q${n}` })));
-  const agent = agentOf(work, {}, { store });
+  const agent = createDurableAgent(work, {}, { store });
   const session = agent.session("s");
   let result = await agent.run("Go", ids);
   const rounds: number[] = [];
@@ -74,7 +74,7 @@ test(
   verifies("TOOL-12"),
   async () => {
     const inner = createMemoryStore();
-    const { store, failCommits, mend } = createFailingStore(inner);
+    const { store, failCommits, repair } = createFailingStore(inner);
     let ran = 0;
     const work = async ({ step }: ToolContext) => {
       const text = await step("read", () => {
@@ -85,12 +85,12 @@ test(
       return text.length;
     };
     failCommits(4);
-    await agentOf(work, {}, { store }).run("Go", ids);
-    mend();
+    await createDurableAgent(work, {}, { store }).run("Go", ids);
+    repair();
     const lost: Store = { ...store, getBlob: async () => null };
-    const result = await agentOf(work, {}, { store: lost }).session("s").resume();
+    const result = await createDurableAgent(work, {}, { store: lost }).session("s").resume();
     expect(result).toMatchObject({ status: "completed" });
-    const finished = (await logOf(inner)).find((event) => event.type === "tool_finished");
+    const finished = (await readEvents(inner)).find((event) => event.type === "tool_finished");
     expect(finished).toMatchObject({ outcome: "interrupted" });
     expect(await outputOf(inner)).toMatch(/The result of the tool step \\"read\\" is gone from the store/);
     expect(ran).toBe(1);
@@ -99,23 +99,23 @@ test(
 
 test("a step that its tool does not wait for is lost, and the trace says so", verifies("TOOL-12"), async () => {
   const store = createMemoryStore();
-  const end = deferred();
+  const end = createDeferred();
   const work = async ({ step }: ToolContext) => {
     await step("kept", () => 1);
     void step("left", () => end.promise).catch(() => {});
     await new Promise((turn) => setImmediate(turn));
     return "done";
   };
-  const agent = agentOf(work, {}, { store });
+  const agent = createDurableAgent(work, {}, { store });
   expect(await agent.run("Go", ids)).toMatchObject({ status: "completed" });
   end.resolve();
   const [step] = (await traceSession(store, "s")).filter((record) => record.type === "step");
   expect(step?.hooks).toMatchObject([
     { name: "tool step left", outcome: "refused", message: expect.stringContaining("ended without waiting") },
   ]);
-  expect((await logOf(store)).flatMap((event) => (event.type === "tool_step_finished" ? [event.step] : []))).toEqual([
-    "kept",
-  ]);
+  expect(
+    (await readEvents(store)).flatMap((event) => (event.type === "tool_step_finished" ? [event.step] : [])),
+  ).toEqual(["kept"]);
 });
 
 test(
@@ -137,7 +137,7 @@ test(
       return `order ${order}, attempt ${attempt}`;
     };
     const retry = { attempts: 3, backoff: { baseMs: 0 } };
-    expect(await agentOf(work, { retry }, { store }).run("Go", ids)).toMatchObject({ status: "completed" });
+    expect(await createDurableAgent(work, { retry }, { store }).run("Go", ids)).toMatchObject({ status: "completed" });
     expect(ran).toEqual(["order", "charge", "charge", "charge"]);
     expect(await outputOf(store)).toContain("order 17, attempt 3");
   },

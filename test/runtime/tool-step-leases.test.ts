@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const leaseMs = 15_000;
@@ -25,10 +25,10 @@ type Play = {
 /** A process whose renewals of its lease hang, from the time that the test says on until it lets them go. Commits, too. */
 function playWithHeldRenewals(options: Play) {
   const inner = createMemoryStore();
-  const renewal = deferred();
-  const committing = deferred();
-  const asked = deferred();
-  const said = deferred<string>();
+  const renewal = createDeferred();
+  const committing = createDeferred();
+  const asked = createDeferred();
+  const said = createDeferred<string>();
   let isHeld = false;
   let isCommitHeld = false;
   const store: Store = {
@@ -44,8 +44,8 @@ function playWithHeldRenewals(options: Play) {
     },
   };
   const clock = createTestClock();
-  const started = deferred();
-  const goOn = deferred();
+  const started = createDeferred();
+  const goOn = createDeferred();
   const charged: string[] = [];
   const pay = defineTool({
     name: "pay",

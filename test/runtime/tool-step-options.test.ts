@@ -7,20 +7,20 @@ import { z } from "zod";
 import { toolCallsOf } from "../../src/core/data/message.js";
 import { createAgent, createMemoryStore, defineTool, type StepOptions, type ToolContext } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, deferred, ofType } from "../support/agents.js";
+import { collect, createDeferred, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
-import { agentOf, logOf } from "../support/durable-tool.js";
+import { createDurableAgent, readEvents } from "../support/durable-tool.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
 
-async function stepsIn(store: Parameters<typeof logOf>[0]) {
-  return (await logOf(store)).filter((event) => event.type === "tool_step_finished");
+async function stepsIn(store: Parameters<typeof readEvents>[0]) {
+  return (await readEvents(store)).filter((event) => event.type === "tool_step_finished");
 }
 
-async function outputIn(store: Parameters<typeof logOf>[0]): Promise<unknown> {
-  const output = (await logOf(store)).find((event) => event.type === "tool_finished")?.output;
+async function outputIn(store: Parameters<typeof readEvents>[0]): Promise<unknown> {
+  const output = (await readEvents(store)).find((event) => event.type === "tool_finished")?.output;
   return output?.type === "json" ? output.value : output?.type === "text" ? output.text : undefined;
 }
 
@@ -38,7 +38,7 @@ async function failingStep(retry: NonNullable<StepOptions["retry"]>) {
       },
       { retry },
     );
-  const running = agentOf(work, {}, { store, clock })
+  const running = createDurableAgent(work, {}, { store, clock })
     .run("Go", ids)
     .finally(() => {
       isOver = true;
@@ -80,7 +80,7 @@ describe("a step that is tried again", () => {
       for (const retry of wrong) await step("a", () => 1, { retry }).catch((error) => told.push(error.message));
       return "ended";
     };
-    await agentOf(work, {}, { store }).run("Go", ids);
+    await createDurableAgent(work, {}, { store }).run("Go", ids);
     expect(told).toEqual([
       expect.stringContaining("1 to 20"),
       expect.stringContaining("86,400,000"),
@@ -103,7 +103,7 @@ test("a step whose time is up has its signal aborted, and is not tried again", v
       },
       { timeoutMs: 7_000, retry: {} },
     );
-  const running = agentOf(work, {}, { store, clock }).run("Go", ids);
+  const running = createDurableAgent(work, {}, { store, clock }).run("Go", ids);
   await clock.waitFor(7_000);
   await clock.advance(7_000);
   expect(await running).toMatchObject({ status: "completed" });
@@ -120,8 +120,8 @@ test("a step's value is shown if it takes at most 4,096 characters", verifies("T
     await step("too long", () => "x".repeat(4_095));
     return "ended";
   };
-  const items = await collect(agentOf(work, {}, { store }).runStream("Go", ids));
-  const shown = ofType(items, "tool_step").map((item) => [item.step, "output" in item]);
+  const items = await collect(createDurableAgent(work, {}, { store }).runStream("Go", ids));
+  const shown = filterEventsOfType(items, "tool_step").map((item) => [item.step, "output" in item]);
   expect(shown).toEqual([
     ["shown", true],
     ["too long", false],
@@ -133,17 +133,18 @@ test("a step's value is shown if it takes at most 4,096 characters", verifies("T
 describe("a process that dies again and again", () => {
   /** Each life of the process ends at its third commit: that it goes on, and one step. */
   async function manyLives(work: (context: ToolContext) => unknown) {
-    const { store, failCommits, mend } = createFailingStore(createMemoryStore());
+    const { store, failCommits, repair } = createFailingStore(createMemoryStore());
     failCommits(4);
-    let result = await agentOf(work, {}, { store }).run("Go", ids);
+    let result = await createDurableAgent(work, {}, { store }).run("Go", ids);
     for (let life = 0; life < 20 && result.status === "interrupted"; life += 1) {
-      mend();
+      repair();
       failCommits(3);
-      result = await agentOf(work, {}, { store }).session("s").resume();
+      result = await createDurableAgent(work, {}, { store }).session("s").resume();
     }
-    mend();
+    repair();
     return {
-      result: result.status === "interrupted" ? await agentOf(work, {}, { store }).session("s").resume() : result,
+      result:
+        result.status === "interrupted" ? await createDurableAgent(work, {}, { store }).session("s").resume() : result,
     };
   }
 
@@ -165,9 +166,9 @@ test(
   verifies("TOOL-12", "TOOL-14"),
   async () => {
     const inner = createMemoryStore();
-    const { store, failCommits, mend } = createFailingStore(inner);
+    const { store, failCommits, repair } = createFailingStore(inner);
     const ran: string[] = [];
-    const seen = deferred();
+    const seen = createDeferred();
     async function* work({ step, attempt }: ToolContext) {
       const pages = await step("pages", () => {
         ran.push(`pages in ${attempt}`);
@@ -181,9 +182,9 @@ test(
     }
     // Commits: the start, the answer, the first step, the second step.
     failCommits(4);
-    expect(await agentOf(work, {}, { store }).run("Go", ids)).toMatchObject({ status: "interrupted" });
-    mend();
-    const session = agentOf(work, {}, { store }).session("s");
+    expect(await createDurableAgent(work, {}, { store }).run("Go", ids)).toMatchObject({ status: "interrupted" });
+    repair();
+    const session = createDurableAgent(work, {}, { store }).session("s");
     const resumed = session.resume();
     for await (const item of session.events()) {
       if (item.type !== "preliminary") continue;
@@ -201,7 +202,7 @@ describe("a sequential tool that asks", () => {
   test("frees the way for other calls, and runs alone again afterwards", verifies("TOOL-13#ask"), async () => {
     const store = createMemoryStore();
     const order: string[] = [];
-    const [slow, begun] = [deferred(), deferred()];
+    const [slow, begun] = [createDeferred(), createDeferred()];
     const asking = defineTool({
       name: "asking",
       description: "Asks.",
@@ -234,7 +235,7 @@ describe("a sequential tool that asks", () => {
     await begun.promise;
     // The call that asked has its answer, and waits until the other one has ended.
     expect(await agent.session("s").answer("r/1/1", { type: "reply", value: true })).toBe("first");
-    await expect.poll(async () => (await logOf(store)).some(({ type }) => type === "answered")).toBe(true);
+    await expect.poll(async () => (await readEvents(store)).some(({ type }) => type === "answered")).toBe(true);
     expect(order).toEqual(["asking", "plain begins"]);
     slow.resolve();
     expect(await running).toMatchObject({ status: "completed" });
@@ -252,7 +253,7 @@ test(
       const said = await ask({ message: "Go on?" });
       return step("two", () => said.type);
     };
-    const agent = agentOf(work, {}, { store });
+    const agent = createDurableAgent(work, {}, { store });
     await agent.run("Go", ids);
     await agent.session("s").answer("r/1/1", { type: "reply", value: true });
     await agent.session("s").resume();

@@ -12,19 +12,19 @@ import {
   traceSession,
 } from "../../src/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, deferred, ofType } from "../support/agents.js";
-import { agentOf, logOf } from "../support/durable-tool.js";
+import { collect, createDeferred, filterEventsOfType } from "../support/agents.js";
+import { createDurableAgent, readEvents } from "../support/durable-tool.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
 
 async function stepsOf(store: Store) {
-  return (await logOf(store)).filter((event) => event.type === "tool_step_finished");
+  return (await readEvents(store)).filter((event) => event.type === "tool_step_finished");
 }
 
 async function resultOf(store: Store): Promise<string> {
-  const finished = (await logOf(store)).find((event) => event.type === "tool_finished");
+  const finished = (await readEvents(store)).find((event) => event.type === "tool_finished");
   return finished?.output === undefined ? "" : JSON.stringify(finished.output);
 }
 
@@ -34,12 +34,12 @@ async function inTwoLives(
   { failing, more = {} }: { readonly failing: number; readonly more?: Partial<AnyTool> },
 ) {
   const inner = createMemoryStore();
-  const { store, failCommits, mend } = createFailingStore(inner);
+  const { store, failCommits, repair } = createFailingStore(inner);
   failCommits(failing);
-  const first = await agentOf(execute, more, { store }).run("Go", ids);
+  const first = await createDurableAgent(execute, more, { store }).run("Go", ids);
   expect(first).toMatchObject({ status: "interrupted" });
-  mend();
-  const second = await agentOf(execute, more, { store }).session("s").resume();
+  repair();
+  const second = await createDurableAgent(execute, more, { store }).session("s").resume();
   return { store: inner, second };
 }
 
@@ -47,7 +47,7 @@ describe("a step", () => {
   test("is committed before the tool goes on, as JSON both times", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
     const seen: unknown[] = [];
-    const agent = agentOf(
+    const agent = createDurableAgent(
       async ({ step, idempotencyKey }) => {
         const given = await step("look", ({ idempotencyKey: key }) => ({ at: new Date(0), key, none: undefined }));
         seen.push(given, (await stepsOf(store)).length);
@@ -146,7 +146,7 @@ describe("a step", () => {
     const { store } = await inTwoLives(work, { failing: 4, more: { retry } });
     expect(ran).toBe(1);
     expect(seen).toEqual(["step_in_doubt", "step_in_doubt"]);
-    expect((await logOf(store)).filter(({ type }) => type === "tool_failed")).toHaveLength(1);
+    expect((await readEvents(store)).filter(({ type }) => type === "tool_failed")).toHaveLength(1);
   });
 
   test("names are counted in a loop", verifies("TOOL-12"), async () => {
@@ -172,7 +172,7 @@ describe("a step", () => {
     const orders: string[] = [];
     const work = async ({ step }: ToolContext) => {
       const order: string[] = [];
-      const fast = deferred();
+      const fast = createDeferred();
       const note = (name: string) => () => void order.push(name);
       await Promise.all([
         step("slow", () => fast.promise).then(note("slow")),
@@ -204,14 +204,14 @@ describe("a step", () => {
     expect(await resultOf(store)).toContain("100000");
     const [first] = await stepsOf(store);
     expect(first?.valueBlob?.bytes).toBe(100_002);
-    const fork = await agentOf(work, {}, { store }).session("s").fork({ sessionId: "f" });
+    const fork = await createDurableAgent(work, {}, { store }).session("s").fork({ sessionId: "f" });
     expect(fork.id).toBe("f");
     expect(await store.getBlob("f", first?.valueBlob?.blob ?? "")).not.toBeNull();
   });
 
   test("whose value is too large fails, and is not run again", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
-    const agent = agentOf(({ step }) => step("read", () => "x".repeat(5_000_000)), {}, { store });
+    const agent = createDurableAgent(({ step }) => step("read", () => "x".repeat(5_000_000)), {}, { store });
     await agent.run("Go", ids);
     expect(await resultOf(store)).toContain("may give 4194304");
     expect(await stepsOf(store)).toMatchObject([{ outcome: "error", fault: { code: "step_too_large" } }]);
@@ -221,8 +221,8 @@ describe("a step", () => {
     const store = createMemoryStore();
     const clock = createTestClock();
     const tries: number[] = [];
-    const begun = deferred();
-    const agent = agentOf(
+    const begun = createDeferred();
+    const agent = createDurableAgent(
       async ({ step }) => {
         const given = await step(
           "flaky",
@@ -252,9 +252,9 @@ describe("a step", () => {
 
   test("is shown once, and stands in the trace", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
-    const agent = agentOf(({ step }) => step("look", () => ({ n: 1 })), {}, { store });
+    const agent = createDurableAgent(({ step }) => step("look", () => ({ n: 1 })), {}, { store });
     const items = await collect(agent.runStream("Go", ids));
-    expect(ofType(items, "tool_step")).toMatchObject([
+    expect(filterEventsOfType(items, "tool_step")).toMatchObject([
       { name: "work", step: "look", outcome: "ok", output: { n: 1 }, callKey: "r/1/1" },
     ]);
     const trace = await traceSession(store, "s");
@@ -268,9 +268,9 @@ describe("a tool whose code does not fit its steps", () => {
   test("is told that a step has another name, and neither step runs", verifies("TOOL-12"), async () => {
     const clock = createTestClock();
     const inner = createMemoryStore();
-    const { store, failCommits, mend } = createFailingStore(inner);
+    const { store, failCommits, repair } = createFailingStore(inner);
     failCommits(4);
-    const before = agentOf(
+    const before = createDurableAgent(
       async ({ step }) => {
         await step("charge", () => 1);
         await step("mail", () => 2);
@@ -279,9 +279,9 @@ describe("a tool whose code does not fit its steps", () => {
       { store, clock },
     );
     expect(await before.run("Go", ids)).toMatchObject({ status: "interrupted" });
-    mend();
+    repair();
     const ran: string[] = [];
-    const after = agentOf(({ step }) => step("pay", () => void ran.push("pay")), {}, { store, clock });
+    const after = createDurableAgent(({ step }) => step("pay", () => void ran.push("pay")), {}, { store, clock });
     const resumed = after.session("s").resume();
     for (let turn = 0; turn < 30; turn += 1) await clock.advance(500);
     expect(await resumed).toMatchObject({ status: "completed" });
@@ -309,7 +309,7 @@ describe("a tool whose code does not fit its steps", () => {
     ["a step within a step, after a wait", "step_nested"],
   ])("is told of %s in its first run", verifies("TOOL-12"), async (what, code) => {
     const store = createMemoryStore();
-    const agent = agentOf(
+    const agent = createDurableAgent(
       async ({ step }) => {
         try {
           if (code === "step_ambiguous") await Promise.all([step("a", () => 1), step("a", () => 2)]);
@@ -335,7 +335,7 @@ describe("a tool whose code does not fit its steps", () => {
   test("may not give a step any name, nor any option", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
     const faults: string[] = [];
-    const agent = agentOf(
+    const agent = createDurableAgent(
       async ({ step }) => {
         const wrong = [
           () => step("", () => 1),
@@ -375,9 +375,9 @@ describe("a tool whose code does not fit its steps", () => {
 describe("when a call ends from outside", () => {
   test("an abort lets a step end, refuses the next one, and allows cleaning up", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
-    const begun = deferred();
+    const begun = createDeferred();
     const seen: unknown[] = [];
-    const agent = agentOf(
+    const agent = createDurableAgent(
       async ({ step }) => {
         const first = await step("slow", ({ signal }) => {
           begun.resolve();
@@ -399,10 +399,10 @@ describe("when a call ends from outside", () => {
   });
 
   test("an abort does not reach a step that tidies up", verifies("TOOL-12"), async () => {
-    const begun = deferred();
-    const aborted = deferred();
+    const begun = createDeferred();
+    const aborted = createDeferred();
     const seen: boolean[] = [];
-    const agent = agentOf(async ({ step, signal: ofCall }) => {
+    const agent = createDurableAgent(async ({ step, signal: ofCall }) => {
       ofCall.addEventListener("abort", () => aborted.resolve());
       const tidy = async ({ signal }: { readonly signal: AbortSignal }) => {
         begun.resolve();
@@ -420,10 +420,10 @@ describe("when a call ends from outside", () => {
 
   test("after the grace the tool comes to its end, and its result is late", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
-    const begun = deferred();
-    const slow = deferred<string>();
-    const ended = deferred();
-    const agent = agentOf(
+    const begun = createDeferred();
+    const slow = createDeferred<string>();
+    const ended = createDeferred();
+    const agent = createDurableAgent(
       async ({ step }) => {
         const given = await step("slow", () => {
           begun.resolve();
@@ -443,16 +443,16 @@ describe("when a call ends from outside", () => {
     await ended.promise;
     expect(await stepsOf(store)).toEqual([]);
     const late = async () =>
-      (await store.inbox("s")).length + (await logOf(store)).filter((e) => e.type === "late_result").length;
+      (await store.inbox("s")).length + (await readEvents(store)).filter((e) => e.type === "late_result").length;
     await expect.poll(late).toBe(1);
   });
 
   test("after the grace no step begins, not even one that tidies up", verifies("TOOL-12"), async () => {
-    const begun = deferred();
-    const slow = deferred<string>();
-    const refused = deferred<string>();
+    const begun = createDeferred();
+    const slow = createDeferred<string>();
+    const refused = createDeferred<string>();
     const ran: string[] = [];
-    const agent = agentOf(
+    const agent = createDurableAgent(
       async ({ step }) => {
         await step("slow", () => {
           begun.resolve();
@@ -490,8 +490,8 @@ describe("when a call ends from outside", () => {
 
   test("a shutdown lets a durable tool go after its step", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
-    const begun = deferred();
-    const first = deferred<number>();
+    const begun = createDeferred();
+    const first = createDeferred<number>();
     const ran: string[] = [];
     const work = async ({ step }: ToolContext) => {
       const one = await step("one", () => {
@@ -505,7 +505,7 @@ describe("when a call ends from outside", () => {
       });
       return `given ${one + two}`;
     };
-    const agent = agentOf(work, {}, { store });
+    const agent = createDurableAgent(work, {}, { store });
     const running = agent.run("Go", ids);
     await begun.promise;
     const leaving = agent.shutdown({ graceMs: 60_000 });
@@ -514,7 +514,7 @@ describe("when a call ends from outside", () => {
     expect(await running).toMatchObject({ status: "interrupted", reason: "shutdown" });
     expect(ran).toEqual(["one"]);
     expect((await stepsOf(store)).map(({ step }) => step)).toEqual(["one"]);
-    expect(await agentOf(work, {}, { store }).session("s").resume()).toMatchObject({ status: "completed" });
+    expect(await createDurableAgent(work, {}, { store }).session("s").resume()).toMatchObject({ status: "completed" });
     expect(ran).toEqual(["one", "two"]);
     expect(await resultOf(store)).toContain("given 3");
   });
@@ -529,8 +529,10 @@ describe("what steps say of a call that is in doubt", () => {
 
   test("a result that says that the call was interrupted names them", verifies("TOOL-12"), async () => {
     const { store } = await inTwoLives(work, { failing: 4, more: { durable: false, recover: "fail" } });
-    const requests = await collect(agentOf(work, { durable: false }, { store }).session("s").events({ follow: false }));
-    expect(JSON.stringify(ofType(requests, "tool_result"))).toContain("Finished tool steps: first.");
+    const requests = await collect(
+      createDurableAgent(work, { durable: false }, { store }).session("s").events({ follow: false }),
+    );
+    expect(JSON.stringify(filterEventsOfType(requests, "tool_result"))).toContain("Finished tool steps: first.");
   });
 
   test("a person who is asked learns them", verifies("TOOL-12"), async () => {
@@ -560,17 +562,17 @@ describe("a replay", () => {
 
   test("runs no tool, or durable ones with their recorded steps", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
-    await agentOf(order, {}, { store }).run("Go", ids);
+    await createDurableAgent(order, {}, { store }).run("Go", ids);
     const never = () => Promise.reject(new Error("it ran"));
-    expect(await agentOf(never, {}, { store }).session("s").replay()).toMatchObject({ difference: null });
-    expect(await agentOf(order, {}, { store }).session("s").replay({ durable: "present" })).toMatchObject({
+    expect(await createDurableAgent(never, {}, { store }).session("s").replay()).toMatchObject({ difference: null });
+    expect(await createDurableAgent(order, {}, { store }).session("s").replay({ durable: "present" })).toMatchObject({
       difference: null,
     });
   });
 
   test("reads large values of steps, and leaves out calls that were cut off", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
-    const begun = deferred();
+    const begun = createDeferred();
     const work = async ({ step }: ToolContext) => {
       const text = await step("read", () => "x".repeat(100_000));
       await step("wait", ({ signal }) => {
@@ -579,29 +581,33 @@ describe("a replay", () => {
       });
       return text.length;
     };
-    const agent = agentOf(work, {}, { store });
+    const agent = createDurableAgent(work, {}, { store });
     const running = agent.run("Go", ids);
     await begun.promise;
     await agent.session("s").abort();
     expect(await running).toMatchObject({ status: "aborted" });
     expect(await agent.session("s").replay({ durable: "present" })).toMatchObject({ difference: null });
-    const whole = agentOf(async ({ step }) => (await step("read", () => "x".repeat(100_000))).length, {}, { store });
+    const whole = createDurableAgent(
+      async ({ step }) => (await step("read", () => "x".repeat(100_000))).length,
+      {},
+      { store },
+    );
     await whole.run("Go", { sessionId: "large" });
     expect(await whole.session("large").replay({ durable: "present" })).toMatchObject({ difference: null });
   });
 
   test("finds a step that is new, and one that has another name, and runs neither", verifies("TOOL-12"), async () => {
     const store = createMemoryStore();
-    await agentOf(order, {}, { store }).run("Go", ids);
+    await createDurableAgent(order, {}, { store }).run("Go", ids);
     let ran = 0;
     const more = async (context: ToolContext) => {
       const text = await order(context);
       await context.step("mail", () => (ran += 1));
       return text;
     };
-    const added = await agentOf(more, {}, { store }).session("s").replay({ durable: "present" });
+    const added = await createDurableAgent(more, {}, { store }).session("s").replay({ durable: "present" });
     expect(added.difference).toMatchObject({ event: "tool_finished", recorded: "ok", present: "error" });
-    const renamed = await agentOf(async () => "charged 7", {}, { store })
+    const renamed = await createDurableAgent(async () => "charged 7", {}, { store })
       .session("s")
       .replay({ durable: "present" });
     expect(renamed.difference).toMatchObject({ event: "tool_finished", recorded: "ok", present: "error" });
@@ -611,7 +617,7 @@ describe("a replay", () => {
 
 test("a context that is copied keeps all that the tool has", verifies("TOOL-12"), async () => {
   const store = createMemoryStore();
-  const agent = agentOf(
+  const agent = createDurableAgent(
     async (context) => {
       const own = { ...context, deps: "mine" };
       own.data.set("seen", own.messages.length);
@@ -622,7 +628,7 @@ test("a context that is copied keeps all that the tool has", verifies("TOOL-12")
     { store },
   );
   expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
-  const finished = (await logOf(store)).find(({ type }) => type === "tool_finished");
+  const finished = (await readEvents(store)).find(({ type }) => type === "tool_finished");
   expect(finished).toMatchObject({ output: { type: "json", value: { gave: 1, aborted: false, deps: "mine" } } });
   expect(await agent.session("s").data()).toEqual({ seen: 1 });
 });

@@ -15,8 +15,8 @@ import {
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createChance } from "../core/chance.js";
-import { collect, createEcho } from "../support/agents.js";
-import { randomList, said } from "../support/message-lists.js";
+import { collect, createEchoTool } from "../support/agents.js";
+import { createRandomList, createSizedMessage } from "../support/message-lists.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("LOOP-20", "TRC-1");
@@ -32,7 +32,7 @@ async function traced(options: Partial<AgentOptions>, script: readonly ScriptedS
   const observer = { onTrace: (record: LoopTrace[number]) => void live.push(record) };
   const agent = createAgent({
     model: createScriptedModel(script),
-    tools: [createEcho().tool, createEcho("other").tool],
+    tools: [createEchoTool().tool, createEchoTool("other").tool],
     systemPrompt: "Be kind.",
     limits: { onRepeatedCall: "ignore" },
     observers: [observer],
@@ -63,7 +63,7 @@ test("another prompt, other tools and another beginning are not", proven, async 
       2: { systemPrompt: "Another." },
       3: { activeTools: ["echo"] },
       4: { activeTools: ["echo"] },
-      5: { messages: [said("First"), said("Last")] },
+      5: { messages: [createSizedMessage("First"), createSizedMessage("Last")] },
     }),
   ];
   const script = [call(1), call(2), call(3), call(4), call(5), { text: "Done." }];
@@ -78,7 +78,7 @@ test("is what the requests have in common, whatever lists are sent", proven, asy
     const chance = createChance(seed);
     const hook: Hook = {
       name: "list",
-      beforeLLMCall: ({ messages }) => (chance.once(2) ? undefined : { messages: randomList(messages, chance) }),
+      beforeLLMCall: ({ messages }) => (chance.oneIn(2) ? undefined : { messages: createRandomList(messages, chance) }),
     };
     const script = Array.from({ length: 12 }, (_, n) => (n % 5 === 4 ? { text: "Done." } : call(n)));
     const { reused, store } = await traced({ hooks: [hook] }, script, 2);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Hook, type TraceRecord, traceSession } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createEcho, createGate } from "../support/agents.js";
+import { createEchoTool, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const typesOf = (records: readonly TraceRecord[]) => records.map((record) => record.type);
@@ -22,7 +22,7 @@ describe("the trace of a session", () => {
         throw new Error(`no sk-ant-${"k".repeat(30)}`);
       },
     };
-    const { tool } = createEcho("look");
+    const { tool } = createEchoTool("look");
     const agent = createAgent({
       name: "looker",
       model: createScriptedModel([
@@ -84,7 +84,7 @@ describe("the trace of a session", () => {
   test("is the one that observers are told of while it happens", verifies("TRC-1", "HOOK-5"), async () => {
     const store = createMemoryStore();
     const seen: TraceRecord[] = [];
-    const { tool } = createEcho("look");
+    const { tool } = createEchoTool("look");
     const model = createScriptedModel([{ calls: [{ name: "look" }] }, { text: "Done." }, { text: "More." }]);
     const agent = createAgent({ model, tools: [tool], store, observers: [{ onTrace: (record) => seen.push(record) }] });
     await agent.run("One", { sessionId: "s" });
@@ -104,7 +104,7 @@ describe("the trace of a session", () => {
   test("says how long a call waited for a person, and who answered", verifies("TRC-1"), async () => {
     const clock = createTestClock();
     const store = createMemoryStore();
-    const { tool } = createEcho("risky");
+    const { tool } = createEchoTool("risky");
     const model = createScriptedModel([{ calls: [{ name: "risky" }] }, { text: "Done." }]);
     const agent = createAgent({ model, tools: [{ ...tool, needsApproval: true }], store, clock });
     await agent.run("Go", { sessionId: "s" });
@@ -122,7 +122,7 @@ describe("the trace of a session", () => {
   test("goes on where another process takes the run up", verifies("TRC-1"), async () => {
     const clock = createTestClock();
     const store = createMemoryStore();
-    const gate = createGate("wait");
+    const gate = createGateTool("wait");
     const model = createScriptedModel([{ calls: [{ name: "wait" }] }]);
     void createAgent({ model, tools: [gate.tool], store, clock }).run("Go", { sessionId: "s" });
     await gate.started;

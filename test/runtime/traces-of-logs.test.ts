@@ -49,7 +49,7 @@ const logs: fc.Arbitrary<Log> = randomSessions(80).map(({ session, chance }) =>
   session.log.map(({ seq, event }) => {
     const points = hooked[event.type];
     // Hooks that a random event brings all have one name.
-    const mayStay = event.hooks === undefined && chance.once(3);
+    const mayStay = event.hooks === undefined && chance.oneIn(3);
     if (points === undefined || mayStay) return { seq, event };
     const hooks = points.map((hook) => ({
       name: `${hook} ${seq}`,
@@ -110,7 +110,7 @@ async function tellFrom(store: Store, log: Log, sessionId: string, begins: Reado
   for await (const step of readCommittedEntries(store, sessionId)) {
     // A driver that dies is followed by one that knows what is in the log, and nothing else.
     if (step.entry.seq === 1 || begins.has(step.entry.seq)) await tracing.begin(step.before);
-    tracing.see(step);
+    tracing.addEntry(step);
   }
   for (const { catchUp } of listeners) catchUp();
   return { told, log };

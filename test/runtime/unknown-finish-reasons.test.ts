@@ -6,8 +6,8 @@ import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent } from "../../src/index.js";
 import { startWireServer } from "../models/wire-server.js";
 import { chatCall, chatCompletion } from "../models/wires.js";
-import { collect, createEcho, ofType } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 
 const call = chatCall("call_1", "echo", {});
 const sun = chatCompletion([{ content: "Sun." }], "stop");
@@ -15,17 +15,17 @@ const sun = chatCompletion([{ content: "Sun." }], "stop");
 async function start(reasons: readonly string[], more: Partial<AgentOptions> = {}) {
   const server = await startWireServer([...reasons.map((reason) => chatCompletion([call], reason)), sun]);
   const model = createOpenAICompatible({ name: "local", baseURL: `${server.origin}/v1` })("a-model");
-  const echo = createEcho();
+  const echo = createEchoTool();
   return { agent: createAgent({ model, tools: [echo.tool], ...more }), echo, server };
 }
 
 describe("an unknown finish reason", () => {
-  test.each(bothStores)("runs no call: the model is told so and may ask again, on $name", ({ open }) =>
+  test.each(localStores)("runs no call: the model is told so and may ask again, on $name", ({ open }) =>
     withStore(open, async (store) => {
       const { agent, echo, server } = await start(["malformed_function_call"], { store });
       const items = await collect(agent.runStream("Go", { sessionId: "s" }));
-      expect(ofType(items, "final")[0]?.result).toMatchObject({ status: "completed", text: "Sun." });
-      expect(ofType(items, "tool_result")).toMatchObject([{ outcome: "not_run", isError: true }]);
+      expect(filterEventsOfType(items, "final")[0]?.result).toMatchObject({ status: "completed", text: "Sun." });
+      expect(filterEventsOfType(items, "tool_result")).toMatchObject([{ outcome: "not_run", isError: true }]);
       expect(echo.inputs).toEqual([]);
       expect(JSON.stringify(server.bodies[1])).toContain("ended with an unknown finish reason");
       expect((await agent.session("s").replay()).difference).toBeNull();

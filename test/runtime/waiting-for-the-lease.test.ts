@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Model, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
-import { createEcho, deferred } from "../support/agents.js";
+import { createDeferred, createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const leaseMs = 15_000;
@@ -14,7 +14,7 @@ const leaseMs = 15_000;
 /** A store whose renewals wait from `hold` until `letGo`. Meanwhile more comes for the session, so nobody gives it back. */
 function createHeldStore() {
   const inner = createMemoryStore();
-  let renewal: ReturnType<typeof deferred<void>> | null = null;
+  let renewal: ReturnType<typeof createDeferred<void>> | null = null;
   const store: Store = {
     ...inner,
     async renew(...given) {
@@ -28,7 +28,7 @@ function createHeldStore() {
   return {
     store,
     hold() {
-      renewal = deferred<void>();
+      renewal = createDeferred<void>();
     },
     letGo() {
       renewal?.resolve();
@@ -47,7 +47,7 @@ test("a summary is not asked for again if its run was aborted meanwhile", verifi
       calls: [{ name: "echo", input: { n: modelCallIndex } }],
       usage: {},
     })),
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     store,
     clock,
     leaseMs,
@@ -75,7 +75,7 @@ test(
   async () => {
     const { store, hold, letGo } = createHeldStore();
     const clock = createTestClock();
-    const slow = deferred();
+    const slow = createDeferred();
     let requests = 0;
     const model: Model = {
       id: "closing",

@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import { type AgentOptions, createAgent, createMemoryStore, type RunResult, type View } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { collect, createEcho, ofType, typesOf } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createEchoTool, filterEventsOfType, listEventTypes } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const script: Script = [
@@ -18,7 +18,7 @@ const script: Script = [
 function optionsOf(options: Partial<AgentOptions>): AgentOptions {
   return {
     model: createScriptedModel(script),
-    tools: [createEcho().tool],
+    tools: [createEchoTool().tool],
     retry: { baseDelayMs: 0 },
     clock: createTestClock(),
     ...options,
@@ -36,7 +36,7 @@ async function iterated(views: AsyncGenerator<View, RunResult, undefined>) {
 
 const ids = { sessionId: "s", runId: "r" } as const;
 
-describe.each(bothStores)("on $name", ({ open }) => {
+describe.each(localStores)("on $name", ({ open }) => {
   test("three ways to run give the same result and leave the same log", verifies("LOOP-1", "LOOP-5"), async () => {
     const logs: unknown[] = [];
     const results: RunResult[] = [];
@@ -45,7 +45,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
       async (agent: ReturnType<typeof createAgent>) => {
         const stream = agent.runStream("Go", ids);
         const items = await collect(stream);
-        const final = ofType(items, "final")[0];
+        const final = filterEventsOfType(items, "final")[0];
         expect(final?.result).toEqual(await stream.result);
         return stream.result;
       },
@@ -67,7 +67,7 @@ test(
   verifies("LOOP-1"),
   async () => {
     const model = createScriptedModel(script);
-    const echo = createEcho();
+    const echo = createEchoTool();
     const agent = createAgent(optionsOf({ model, tools: [echo.tool], systemPrompt: "Be brief." }));
     await agent.run("Go");
     expect(model.requests.map((request) => request.messages.map((message) => message.role))).toEqual([
@@ -126,7 +126,7 @@ test("a stream that nobody reads costs nothing and ends", async () => {
   const agent = createAgent(optionsOf({}));
   const stream = agent.runStream("Go", ids);
   expect(await stream.result).toMatchObject({ status: "completed" });
-  expect(typesOf(await collect(stream)).at(-1)).toBe("final");
+  expect(listEventTypes(await collect(stream)).at(-1)).toBe("final");
 });
 
 test("a run of the same agent in another session is apart", verifies("LOOP-5"), async () => {
@@ -144,7 +144,7 @@ describe("with", () => {
   test("gives a new agent and leaves the old one as it was", verifies("LOOP-6"), async () => {
     const first = createScriptedModel([{ text: "First." }]);
     const second = createScriptedModel([{ text: "Second." }]);
-    const { tool } = createEcho();
+    const { tool } = createEchoTool();
     const agent = createAgent({ model: first, systemPrompt: "One.", name: "worker" });
     const before = { ...agent.options };
     const other = agent.with({ model: second, tools: [tool], systemPrompt: "Two." });

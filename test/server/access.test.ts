@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createServer, createToken, type Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { deferred } from "../support/agents.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { pay, type Rig, withServer } from "./rig.js";
 
@@ -232,7 +232,7 @@ describe("limits", () => {
   });
 
   test("requests that wait for a result have a most, for each principal", verifies("SEC-4"), async () => {
-    const goOn = deferred();
+    const goOn = createDeferred();
     async function* deltas() {
       await goOn.promise;
       yield { kind: "text-delta", id: "t", text: "Done." } as const;

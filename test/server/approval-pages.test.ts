@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { type Ask, pay, withServer } from "./rig.js";
 
@@ -36,7 +36,7 @@ async function pages(ask: Ask, query: string, most = 500): Promise<string[][]> {
   throw new Error(`There are more than ${most} pages.`);
 }
 
-describe.each(bothStores)("what waits on $name", ({ open }) => {
+describe.each(localStores)("what waits on $name", ({ open }) => {
   test(
     "comes once in each size of pages, also if everything was asked at the same time",
     verifies("SRV-1"),

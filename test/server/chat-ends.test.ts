@@ -6,7 +6,7 @@ import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createServer, createToken } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { serverOfTest } from "./rig.js";
+import { startTestServer } from "./rig.js";
 
 /** An agent that never says more than the beginning of its answer. */
 function begun() {
@@ -48,7 +48,7 @@ async function readBeginning(response: Response) {
 describe("a chat stream", () => {
   test("breaks off when the server drains, on a socket of Node", verifies("SRV-5"), async () => {
     const { store, agent } = begun();
-    const rig = await serverOfTest({ store, agents: [agent] });
+    const rig = await startTestServer({ store, agents: [agent] });
     const headers = { authorization: `Bearer ${rig.token}`, "content-type": "application/json" };
     const rest = await readBeginning(await fetch(`${rig.url}/v1/chat`, { method: "POST", headers, body }));
     const ended = expect(rest()).rejects.toThrow(TypeError);
@@ -70,7 +70,7 @@ describe("a chat stream", () => {
 
   test("says so when the agent is shut down in this process", async () => {
     const { store, agent } = begun();
-    const { url, token } = await serverOfTest({ store, agents: [agent] });
+    const { url, token } = await startTestServer({ store, agents: [agent] });
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const rest = await readBeginning(await fetch(`${url}/v1/chat`, { method: "POST", headers, body }));
     await agent.shutdown({ graceMs: 0 });

@@ -9,10 +9,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { openBrowser } from "../inspector/browser.js";
-import { collect, deferred } from "../support/agents.js";
-import { payTool } from "../support/pay-tool.js";
+import { collect, createDeferred } from "../support/agents.js";
+import { createPayTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
-import { serverOfTest } from "./rig.js";
+import { startTestServer } from "./rig.js";
 
 /** The program of the page. It knows the client, and otherwise only `fetch`. */
 const program = `
@@ -98,12 +98,12 @@ test(
   "the client in Chromium begins a run, watches it, is cut off, goes on and answers",
   verifies("PROT-5"),
   async () => {
-    const gate = deferred();
+    const gate = createDeferred();
     const store = createMemoryStore();
     const paid: unknown[] = [];
-    const agent = createAgent({ name: "payer", store, model: payer(gate.promise), tools: [payTool(paid)] });
+    const agent = createAgent({ name: "payer", store, model: payer(gate.promise), tools: [createPayTool(paid)] });
     const origin = await pageServer();
-    const { url, token, cut } = await serverOfTest({ store, agents: [agent], origins: [origin] });
+    const { url, token, breakConnections } = await startTestServer({ store, agents: [agent], origins: [origin] });
     const context = await (await openBrowser()).newContext();
     context.setDefaultTimeout(20_000);
     const page = await context.newPage();
@@ -116,7 +116,7 @@ test(
     const hasFirstHalf = `seen.error !== null || seen.text === ${JSON.stringify(halves[0])}`;
     await page.waitForFunction(hasFirstHalf);
     await page.evaluate('seen.text = ""');
-    cut();
+    breakConnections();
     // It comes back by itself, and is told the message as far as it has come.
     await page.waitForFunction(hasFirstHalf);
     gate.resolve();

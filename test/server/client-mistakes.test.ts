@@ -5,20 +5,20 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { openPostgresStore } from "../../src/stores/postgres/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { openFile } from "../stores/open.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
+import { openFileStore } from "../stores/open.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
 import { withServer } from "./rig.js";
 
 const cursorOf = (place: object) => Buffer.from(JSON.stringify(place)).toString("base64url");
 
-const server = serverForTests();
+const server = usePostgres();
 
 const stores: readonly (readonly [string, () => Promise<Store>])[] = [
   ["memory", async () => createMemoryStore()],
   [
     "SQLite",
     async () => {
-      const { store, close } = await openFile();
+      const { store, close } = await openFileStore();
       onTestFinished(close);
       return store;
     },
@@ -26,7 +26,7 @@ const stores: readonly (readonly [string, () => Promise<Store>])[] = [
   [
     "PostgreSQL",
     async () => {
-      const store = await openPostgresStore({ url: await newDatabase(server()) });
+      const store = await openPostgresStore({ url: await createDatabase(server()) });
       onTestFinished(() => store.close());
       return store;
     },

@@ -6,47 +6,47 @@ import { createAgent, type ModelDelta, type ModelFailure, type ModelRequest, typ
 import { followSession, type StreamFrame, type StreamView } from "../../src/server/client/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createChance } from "../core/chance.js";
-import { createEcho } from "../support/agents.js";
-import { payTool } from "../support/pay-tool.js";
+import { createEchoTool } from "../support/agents.js";
+import { createPayTool } from "../support/pay-tool.js";
 
-const failing: ModelFailure = { kind: "network", message: "The model's connection was cut." };
+const networkFailure: ModelFailure = { kind: "network", message: "The model's connection was cut." };
 
-type Attempt = Pick<ModelRequest, "modelCallIndex" | "attempt">;
+type AttemptId = Pick<ModelRequest, "modelCallIndex" | "attempt">;
 
 /** What a run is like: whether it says so much at once that whoever follows it in its process lags behind. */
-export type Kind = { readonly lags: boolean };
+export type RunKind = { readonly lags: boolean };
 
 /** What the model says in an attempt of a step. */
-function saidIn({ modelCallIndex, attempt }: Attempt, { lags }: Kind): string {
+function textOfAttempt({ modelCallIndex, attempt }: AttemptId, { lags }: RunKind): string {
   const words = modelCallIndex === 3 ? (lags ? 2_200 : 400) : modelCallIndex === 2 && attempt === 1 ? 25 : 60;
   return Array.from({ length: words }, (_, index) => `${modelCallIndex}.${attempt}.${index} `).join("");
 }
 
 /** Calls a tool; fails and tries again, then pays, which needs an approval; says too much, so it is compacted; ends. */
-async function* say(request: Attempt, kind: Kind): AsyncGenerator<ModelDelta> {
+async function* streamDeltas(request: AttemptId, kind: RunKind): AsyncGenerator<ModelDelta> {
   const { modelCallIndex, attempt } = request;
   yield { kind: "start" };
   yield { kind: "text-start", id: "t" };
-  for (const text of saidIn(request, kind).split(/(?<= )/)) {
+  for (const text of textOfAttempt(request, kind).split(/(?<= )/)) {
     if (!kind.lags || modelCallIndex !== 3) await new Promise((resolve) => setImmediate(resolve));
     // Deltas with metadata are not joined, so many of them wait at once.
     yield { kind: "text-delta", id: "t", text, ...(kind.lags ? { providerMetadata: { test: { many: true } } } : {}) };
   }
-  if (modelCallIndex === 2 && attempt === 1) return yield { kind: "error", failure: failing };
+  if (modelCallIndex === 2 && attempt === 1) return yield { kind: "error", failure: networkFailure };
   yield { kind: "text-end", id: "t" };
   const name = [undefined, "echo", "pay", "echo"][modelCallIndex];
   if (name !== undefined) yield { kind: "tool-call", id: `c${modelCallIndex}`, name, input: '{"cents":1}' };
   yield { kind: "done", finishReason: { unified: name === undefined ? "stop" : "tool-calls" }, usage: {} };
 }
 
-export function talker(store: Store, kind: Kind) {
-  const model = createScriptedModel((request) => ({ deltas: say(request, kind) as never }), { record: false });
+export function createTalker(store: Store, kind: RunKind) {
+  const model = createScriptedModel((request) => ({ deltas: streamDeltas(request, kind) as never }), { record: false });
   const summariser = createScriptedModel(() => ({ text: "It was talked about." }), { record: false });
   return createAgent({
     name: "talker",
     store,
     model,
-    tools: [createEcho().tool, payTool([])],
+    tools: [createEchoTool().tool, createPayTool([])],
     compaction: { contextWindow: kind.lags ? 8_000 : 1_500, model: summariser },
     retry: { baseDelayMs: 1, maxDelayMs: 1 },
   });
@@ -55,31 +55,31 @@ export function talker(store: Store, kind: Kind) {
 /** Where a connection is cut: after so many bytes of its answer, or after so many whole frames. */
 export type Cut = { readonly by: "bytes" | "frames"; readonly after: number };
 
-export function cutsOf(seed: number): readonly Cut[] {
+export function createRandomCuts(seed: number): readonly Cut[] {
   const chance = createChance(seed);
   return Array.from({ length: chance.below(7) }, () =>
-    chance.once(2) ? { by: "bytes", after: 1 + chance.below(20_000) } : { by: "frames", after: 1 + chance.below(120) },
+    chance.oneIn(2) ? { by: "bytes", after: 1 + chance.below(20_000) } : { by: "frames", after: 1 + chance.below(120) },
   );
 }
 
 /** A `fetch` whose connections are cut in turn; when the list is used up, none is. */
-function cuttingFetch(cuts: readonly Cut[]) {
-  const left = [...cuts];
+function createCuttingFetch(cuts: readonly Cut[]) {
+  const remainingCuts = [...cuts];
   const counted = { connections: 0, losses: 0 };
   const cutting: typeof fetch = async (input, init) => {
     counted.connections += 1;
-    const cut = left.shift();
+    const cut = remainingCuts.shift();
     const response = await fetch(input, init).catch((error: unknown) => {
       counted.losses += 1;
       throw error;
     });
     if (cut === undefined || response.body === null) return response;
-    let rest = cut.after;
+    let remaining = cut.after;
     const transform = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
-        const length = cut.by === "bytes" ? rest : lengthOfFrames(chunk, rest);
-        rest -= cut.by === "bytes" ? chunk.byteLength : framesIn(chunk);
-        if (rest > 0) return controller.enqueue(chunk);
+        const length = cut.by === "bytes" ? remaining : findFrameEnd(chunk, remaining);
+        remaining -= cut.by === "bytes" ? chunk.byteLength : countFrames(chunk);
+        if (remaining > 0) return controller.enqueue(chunk);
         counted.losses += 1;
         controller.enqueue(chunk.subarray(0, length));
         controller.error(new Error("cut"));
@@ -92,7 +92,7 @@ function cuttingFetch(cuts: readonly Cut[]) {
 
 const newline = 10;
 
-function framesIn(chunk: Uint8Array): number {
+function countFrames(chunk: Uint8Array): number {
   let count = 0;
   for (let index = 1; index < chunk.length; index += 1)
     if (chunk[index] === newline && chunk[index - 1] === newline) count += 1;
@@ -100,7 +100,7 @@ function framesIn(chunk: Uint8Array): number {
 }
 
 /** The bytes of so many frames. The server writes whole frames. */
-function lengthOfFrames(chunk: Uint8Array, frames: number): number {
+function findFrameEnd(chunk: Uint8Array, frames: number): number {
   let count = 0;
   for (let index = 1; index < chunk.length; index += 1) {
     if (chunk[index] !== newline || chunk[index - 1] !== newline) continue;
@@ -110,27 +110,32 @@ function lengthOfFrames(chunk: Uint8Array, frames: number): number {
   return chunk.length;
 }
 
-const textIn = (parts: readonly { readonly type: string }[]) =>
+const textOfParts = (parts: readonly { readonly type: string }[]) =>
   parts.map((part) => ("text" in part ? part.text : "")).join("");
 
-export type Watched = { readonly events: readonly unknown[]; readonly types: ReadonlySet<string> };
+export type WatchResult = { readonly events: readonly unknown[]; readonly types: ReadonlySet<string> };
 
 /**
  * Follows a run to its end, with these cuts. @throws Error if it is told what does not fit, or if it had to connect again
  * without a cut
  */
-export async function watchCut(
-  at: { readonly url: string; readonly token: string },
-  kind: Kind,
+export async function watchWithCuts(
+  target: { readonly url: string; readonly token: string },
+  kind: RunKind,
   cuts: readonly Cut[],
   onFrame: (frame: StreamFrame) => void = () => {},
-): Promise<Watched> {
-  const { fetch: cutting, counted } = cuttingFetch(cuts);
+): Promise<WatchResult> {
+  const { fetch: cutting, counted } = createCuttingFetch(cuts);
   const events: unknown[] = [];
   const types = new Set<string>();
-  const headers = { authorization: `Bearer ${at.token}` };
+  const headers = { authorization: `Bearer ${target.token}` };
   let text = "";
-  for await (const { frame, applied, view } of followSession({ url: at.url, headers, fetch: cutting, retryMs: 1 })) {
+  for await (const { frame, applied, view } of followSession({
+    url: target.url,
+    headers,
+    fetch: cutting,
+    retryMs: 1,
+  })) {
     const { data } = frame;
     types.add(data.type);
     if (data.type === "bye" && data.why !== "end") counted.losses += 1;
@@ -144,20 +149,21 @@ export async function watchCut(
   return { events, types };
 }
 
-function checkPartial(view: StreamView, kind: Kind): string {
+function checkPartial(view: StreamView, kind: RunKind): string {
   const partial = view.partial();
   if (partial === null) return "";
-  const text = textIn(partial.message.parts);
-  if (!saidIn(partial, kind).startsWith(text))
+  const text = textOfParts(partial.message.parts);
+  if (!textOfAttempt(partial, kind).startsWith(text))
     throw new Error(`It holds ${JSON.stringify(text)}, which nobody has said.`);
   return text;
 }
 
-function checkMessage(event: Message, kind: Kind, before: string): void {
-  const whole = textIn(event.message.parts);
-  if (whole !== saidIn(event, kind))
+function checkMessage(event: Message, kind: RunKind, streamedText: string): void {
+  const fullText = textOfParts(event.message.parts);
+  if (fullText !== textOfAttempt(event, kind))
     throw new Error(`The message of step ${event.modelCallIndex} is not what was said.`);
-  if (!whole.startsWith(before)) throw new Error(`It held ${JSON.stringify(before)} of another message.`);
+  if (!fullText.startsWith(streamedText))
+    throw new Error(`It held ${JSON.stringify(streamedText)} of another message.`);
 }
 
 type Message = Extract<StreamFrame["data"], { readonly type: "message" }>;

@@ -6,115 +6,124 @@ import { createAgent, createMemoryStore, defineTool, type Store } from "../../sr
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { pay, type Rig } from "./rig.js";
 
-const external = defineTool({ name: "look", description: "Looks elsewhere.", input: { type: "object" } });
+const lookTool = defineTool({ name: "look", description: "Looks elsewhere.", input: { type: "object" } });
 /** A server whose agent does what the requests below need. */
-export function rigOptions(store: Store = createMemoryStore()) {
-  const script = createScriptedModel(({ messages }) => {
+export function createRigOptions(store: Store = createMemoryStore()) {
+  const scriptedModel = createScriptedModel(({ messages }) => {
     const last = messages.at(-1);
     if (last?.role !== "user") return { text: "Done." };
-    const said = JSON.stringify(last.parts);
-    return said.includes("Pay")
+    const requestText = JSON.stringify(last.parts);
+    return requestText.includes("Pay")
       ? { calls: [{ name: "pay" }] }
-      : said.includes("Look")
+      : requestText.includes("Look")
         ? { calls: [{ name: "look" }] }
         : { text: "Done." };
   });
-  const agent = createAgent({ name: "all", store, model: script, tools: [pay, external] });
+  const agent = createAgent({ name: "all", store, model: scriptedModel, tools: [pay, lookTool] });
   return { store, agents: [agent], limits: { changesPerMinute: 1_000 } } as const;
 }
 
 type Ask = Rig["ask"];
-type Made = { readonly id: string; readonly runId: string };
+type StartedRun = { readonly id: string; readonly runId: string };
 
 /** A session with one run of this input, at rest or waiting. */
-export async function begin(ask: Ask, input: string): Promise<Made> {
+export async function beginSession(ask: Ask, input: string): Promise<StartedRun> {
   const { sessionId: id, runId } = (await ask("POST", "/v1/sessions", { agent: "all", input })).json;
   await ask("GET", `/v1/sessions/${id}/runs/${runId}?wait=30`);
   return { id, runId };
 }
 
-async function waiting(ask: Ask, input: string) {
-  const made = await begin(ask, input);
-  const { callKey, inputHash } = (await ask("GET", `/v1/sessions/${made.id}`)).json.waiting[0];
-  return { ...made, callKey, inputHash };
+async function beginWaitingSession(ask: Ask, input: string) {
+  const started = await beginSession(ask, input);
+  const { callKey, inputHash } = (await ask("GET", `/v1/sessions/${started.id}`)).json.waiting[0];
+  return { ...started, callKey, inputHash };
 }
 
 /** A request of each route that it answers as described. */
-export const requests: { readonly [route: string]: (ask: Ask, rig: Rig) => Promise<{ readonly status: number }> } = {
+export const requestsByRoute: {
+  readonly [route: string]: (ask: Ask, rig: Rig) => Promise<{ readonly status: number }>;
+} = {
   "GET /health": (ask) => ask("GET", "/health"),
   "GET /ready": (ask) => ask("GET", "/ready"),
   "GET /metrics": (ask) => ask("GET", "/metrics"),
   "GET /openapi.json": (ask) => ask("GET", "/openapi.json"),
   "GET /v1/agents": (ask) => ask("GET", "/v1/agents"),
   "GET /v1/sessions": async (ask) => {
-    await begin(ask, "Go.");
+    await beginSession(ask, "Go.");
     return ask("GET", "/v1/sessions?limit=1");
   },
   "POST /v1/sessions": (ask) => ask("POST", "/v1/sessions", { agent: "all", input: "Go." }),
-  "GET /v1/sessions/{id}": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}`),
+  "GET /v1/sessions/{id}": async (ask) => ask("GET", `/v1/sessions/${(await beginSession(ask, "Pay.")).id}`),
   "DELETE /v1/sessions/{id}": async (ask) => {
-    const { id } = await begin(ask, "Go.");
+    const { id } = await beginSession(ask, "Go.");
     await expect.poll(async () => (await ask("GET", `/v1/sessions/${id}`)).json.isHeld).toBe(false);
     return ask("DELETE", `/v1/sessions/${id}`);
   },
-  "GET /v1/sessions/{id}/messages": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/messages`),
+  "GET /v1/sessions/{id}/messages": async (ask) =>
+    ask("GET", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/messages`),
   "POST /v1/sessions/{id}/redactions": async (ask) => {
-    const { id } = await begin(ask, "Go to sk-1234567890.");
+    const { id } = await beginSession(ask, "Go to sk-1234567890.");
     await expect.poll(async () => (await ask("GET", `/v1/sessions/${id}`)).json.isHeld).toBe(false);
     return ask("POST", `/v1/sessions/${id}/redactions`, { text: "sk-1234567890" });
   },
-  "POST /v1/sessions/{id}/fork": async (ask) => ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/fork`, {}),
+  "POST /v1/sessions/{id}/fork": async (ask) =>
+    ask("POST", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/fork`, {}),
   "POST /v1/sessions/{id}/runs": async (ask) =>
-    ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/runs`, { input: "More." }),
+    ask("POST", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/runs`, { input: "More." }),
   "GET /v1/sessions/{id}/runs/{runId}": async (ask) => {
-    const { id, runId } = await begin(ask, "Go.");
+    const { id, runId } = await beginSession(ask, "Go.");
     return ask("GET", `/v1/sessions/${id}/runs/${runId}`);
   },
   "POST /v1/sessions/{id}/steer": async (ask) => {
-    const { id } = await begin(ask, "Pay.");
+    const { id } = await beginSession(ask, "Pay.");
     return ask("POST", `/v1/sessions/${id}/steer`, { input: "Hurry." });
   },
-  "POST /v1/sessions/{id}/abort": async (ask) => ask("POST", `/v1/sessions/${(await begin(ask, "Pay.")).id}/abort`, {}),
+  "POST /v1/sessions/{id}/abort": async (ask) =>
+    ask("POST", `/v1/sessions/${(await beginSession(ask, "Pay.")).id}/abort`, {}),
   "POST /v1/sessions/{id}/answers": async (ask) => {
-    const { id, callKey, inputHash } = await waiting(ask, "Pay.");
+    const { id, callKey, inputHash } = await beginWaitingSession(ask, "Pay.");
     return ask("POST", `/v1/sessions/${id}/answers`, { callKey, inputHash, decision: { type: "approve" } });
   },
   "POST /v1/sessions/{id}/results": async (ask) => {
-    const { id, callKey } = await waiting(ask, "Look.");
+    const { id, callKey } = await beginWaitingSession(ask, "Look.");
     return ask("POST", `/v1/sessions/${id}/results`, { callKey, output: "seen" });
   },
   "GET /v1/approvals/answered": async (ask) => ask("GET", "/v1/approvals/answered"),
   "GET /v1/approvals": async (ask) => {
-    await begin(ask, "Pay.");
+    await beginSession(ask, "Pay.");
     return ask("GET", "/v1/approvals");
   },
-  "GET /v1/sessions/{id}/events": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/events`),
+  "GET /v1/sessions/{id}/events": async (ask) =>
+    ask("GET", `/v1/sessions/${(await beginSession(ask, "Pay.")).id}/events`),
   "GET /v1/sessions/{id}/stream": async (ask) =>
-    ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/stream?until=run`),
+    ask("GET", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/stream?until=run`),
   "GET /v1/stream": async (_, { url, token }) => {
-    const left = new AbortController();
+    const connection = new AbortController();
     const headers = { authorization: `Bearer ${token}` };
-    const { status } = await fetch(`${url}/v1/stream`, { headers, signal: left.signal });
-    left.abort();
+    const { status } = await fetch(`${url}/v1/stream`, { headers, signal: connection.signal });
+    connection.abort();
     return { status };
   },
-  "GET /v1/sessions/{id}/entries": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/entries`),
+  "GET /v1/sessions/{id}/entries": async (ask) =>
+    ask("GET", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/entries`),
   "GET /v1/sessions/{id}/blobs/{hash}": async (ask, { store }) => {
-    const { id } = await begin(ask, "Go.");
+    const { id } = await beginSession(ask, "Go.");
     return ask("GET", `/v1/sessions/${id}/blobs/${await store.putBlob(id, new Uint8Array([1, 2, 3]))}`);
   },
-  "GET /v1/sessions/{id}/trace": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/trace`),
-  "GET /v1/sessions/{id}/steps": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/steps`),
+  "GET /v1/sessions/{id}/trace": async (ask) =>
+    ask("GET", `/v1/sessions/${(await beginSession(ask, "Pay.")).id}/trace`),
+  "GET /v1/sessions/{id}/steps": async (ask) =>
+    ask("GET", `/v1/sessions/${(await beginSession(ask, "Pay.")).id}/steps`),
   "GET /v1/sessions/{id}/find": async (ask) => {
-    const { id } = await begin(ask, "Hello");
+    const { id } = await beginSession(ask, "Hello");
     return ask("GET", `/v1/sessions/${id}/find?q=HELL`);
   },
   "GET /v1/sessions/{id}/requests/{runId}/{index}": async (ask) => {
-    const { id, runId } = await begin(ask, "Go.");
+    const { id, runId } = await beginSession(ask, "Go.");
     return ask("GET", `/v1/sessions/${id}/requests/${runId}/1`);
   },
   "POST /v1/sessions/{id}/replay": async (ask) =>
-    ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/replay`, {}),
+    ask("POST", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/replay`, {}),
   "POST /v1/chat": (ask) =>
     ask("POST", "/v1/chat", {
       id: "c",

@@ -6,15 +6,15 @@ import { expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore, type ModelDelta } from "../../src/index.js";
 import { createServer, createToken } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createEcho, deferred } from "../support/agents.js";
+import { createDeferred, createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { type Rig, serverOfTest } from "./rig.js";
+import { type Rig, startTestServer } from "./rig.js";
 
 const piece = "All work and no play makes Jack a dull boy. ".repeat(220);
 
 /** A model that waits, and then streams so many pieces, one in a turn of the event loop. */
 function streaming(pieces: number, text: string) {
-  const goOn = deferred();
+  const goOn = createDeferred();
   async function* deltas(): AsyncGenerator<ModelDelta> {
     yield { kind: "text-start", id: "t" };
     await goOn.promise;
@@ -32,7 +32,7 @@ const streamsOf = async ({ ask }: Rig) => Number(/pawl_streams (\d+)/.exec((awai
 
 test("a reader that does not read is closed, and no run waits for it", verifies("SRV-4"), async () => {
   const store = createMemoryStore();
-  const goOn = deferred();
+  const goOn = createDeferred();
   async function* deltas(): AsyncGenerator<ModelDelta> {
     await goOn.promise;
     for (let index = 0; index < 80; index += 1) {
@@ -44,8 +44,14 @@ test("a reader that does not read is closed, and no run waits for it", verifies(
   }
   // A message has a bound, so it takes many to fill what the network holds for a reader.
   const model = createScriptedModel(() => ({ deltas: deltas() as never }));
-  const agent = createAgent({ name: "long", store, model, tools: [createEcho().tool], limits: { maxSteps: 1_000 } });
-  const rig = await serverOfTest({ store, agents: [agent] });
+  const agent = createAgent({
+    name: "long",
+    store,
+    model,
+    tools: [createEchoTool().tool],
+    limits: { maxSteps: 1_000 },
+  });
+  const rig = await startTestServer({ store, agents: [agent] });
   const { sessionId, runId } = (await rig.ask("POST", "/v1/sessions", { agent: "long", input: "Go." })).json;
   const { hostname, port, host } = new URL(rig.url);
   const socket = connect(Number(port), hostname);

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, type ModelDelta } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { framesOf, type Rig, serverOfTest, withServer } from "./rig.js";
+import { collectFrames, type Rig, startTestServer, withServer } from "./rig.js";
 
 function socketTo({ url }: Rig): Socket {
   const { hostname, port } = new URL(url);
@@ -118,12 +118,12 @@ describe("a secret in a stream", () => {
     }
     const steps = [...places.map((at) => [at]), places].map((cuts) => ({ deltas: cutAt(cuts) as never }));
     const agent = createAgent({ name: "leaky", store, model: createScriptedModel(steps) });
-    const { ask, follow } = await serverOfTest({ store, agents: [agent], limits: { changesPerMinute: 1_000 } });
+    const { ask, follow } = await startTestServer({ store, agents: [agent], limits: { changesPerMinute: 1_000 } });
     const { sessionId } = (await ask("POST", "/v1/sessions", { agent: "leaky", input: "Go." })).json;
     for (let index = 1; index < steps.length; index += 1)
       await ask("POST", `/v1/sessions/${sessionId}/runs`, { input: "Go." }, { "idempotency-key": `run-${index}` });
     const last = `run-${steps.length - 1}`;
-    const frames = await framesOf(follow(`/v1/sessions/${sessionId}/stream?runId=${last}&until=run`));
+    const frames = await collectFrames(follow(`/v1/sessions/${sessionId}/stream?runId=${last}&until=run`));
     const all: string[] = [JSON.stringify(frames)];
     const whole = follow(`/v1/sessions/${sessionId}/stream?after=0`);
     for await (const { frame } of whole) {
@@ -152,7 +152,7 @@ describe("a secret in a stream", () => {
     });
     const model = createScriptedModel([{ calls: [{ name: "send", input: { secret } }] }, { text: "Done." }]);
     const agent = createAgent({ name: "leaky", store, model, tools: [send] });
-    const { ask } = await serverOfTest({ store, agents: [agent] });
+    const { ask } = await startTestServer({ store, agents: [agent] });
     const { sessionId, runId } = (await ask("POST", "/v1/sessions", { agent: "leaky", input: "Go." })).json;
     await ask("GET", `/v1/sessions/${sessionId}/runs/${runId}?wait=30`);
     expect((await ask("GET", "/v1/approvals")).json.approvals[0].input).toEqual({ secret });

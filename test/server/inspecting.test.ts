@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import { createAgent, modelRequests, type Store, sessionSteps, traceSession } from "../../src/index.js";
 import { createStreamView, type StreamFrame } from "../../src/server/client/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createEchoTool } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { type Rig, withServer } from "./rig.js";
 
@@ -20,7 +20,7 @@ function walker(store: Store, steps: number) {
       ? { text: "Done." }
       : { calls: [{ name: "echo", input: { n: done } }] };
   });
-  return createAgent({ name: "walker", store, model, tools: [createEcho().tool], systemPrompt: "Walk." });
+  return createAgent({ name: "walker", store, model, tools: [createEchoTool().tool], systemPrompt: "Walk." });
 }
 
 async function pagesOf(ask: Rig["ask"], path: string, items: string) {
@@ -34,7 +34,7 @@ async function pagesOf(ask: Rig["ask"], path: string, items: string) {
   return all;
 }
 
-describe.each(bothStores)("inspecting on $name", ({ open }) => {
+describe.each(localStores)("inspecting on $name", ({ open }) => {
   test("gives steps and trace by page, as the library does", verifies("SRV-1"), async () => {
     await withStore(open, (store) =>
       withServer({ store }, async ({ ask }) => {
@@ -89,7 +89,7 @@ describe.each(bothStores)("inspecting on $name", ({ open }) => {
             name: "walker",
             store,
             model: createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "Done." }]),
-            tools: [createEcho().tool],
+            tools: [createEchoTool().tool],
             hooks: [
               { name: "prompts", beforeLLMCall: ({ modelCallIndex }) => ({ systemPrompt: `Step ${modelCallIndex}` }) },
             ],

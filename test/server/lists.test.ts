@@ -6,7 +6,7 @@ import { createAgent, type Store } from "../../src/index.js";
 import type { Followed } from "../../src/server/client/index.js";
 import type { Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { pay, withServer } from "./rig.js";
 
@@ -37,7 +37,7 @@ const people: { readonly [token: string]: Principal } = {
 };
 const authenticate = (request: Request) => people[request.headers.get("authorization")?.slice(7) ?? ""] ?? null;
 
-describe.each(bothStores)("lists on $name", ({ open }) => {
+describe.each(localStores)("lists on $name", ({ open }) => {
   test("find sessions by words of their title and by id, page by page", verifies("SRV-1"), async () => {
     await withStore(open, (store) =>
       withServer({ store }, async ({ ask }) => {

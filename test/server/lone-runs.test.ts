@@ -7,8 +7,8 @@ import { createServer, createToken } from "../../src/server/index.js";
 import { createLoneRuns } from "../../src/server/lone-runs.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
-import { createGate } from "../support/agents.js";
-import { serverOfTest } from "./rig.js";
+import { createGateTool } from "../support/agents.js";
+import { startTestServer } from "./rig.js";
 
 function rig(outcome: () => "done" | "later" | "parked" = () => "done") {
   const clock = createTestClock();
@@ -27,8 +27,8 @@ function rig(outcome: () => "done" | "later" | "parked" = () => "done") {
 describe("a run that a chat request began", () => {
   test("is aborted when no stream of its session has been open for so long", async () => {
     const { clock, aborted, lone } = rig();
-    lone.begun("s", "r");
-    const leave = lone.joined("s");
+    lone.runStarted("s", "r");
+    const leave = lone.streamOpened("s");
     await clock.advance(60_000);
     expect(aborted).toEqual([]);
     leave();
@@ -43,13 +43,13 @@ describe("a run that a chat request began", () => {
 
   test("goes on if somebody comes back in time, or watches beside it", async () => {
     const { clock, aborted, lone } = rig();
-    lone.begun("s", "r");
-    const [first, second] = [lone.joined("s"), lone.joined("s")];
+    lone.runStarted("s", "r");
+    const [first, second] = [lone.streamOpened("s"), lone.streamOpened("s")];
     first();
     await clock.advance(20_000);
     second();
     await clock.advance(9_000);
-    const back = lone.joined("s");
+    const back = lone.streamOpened("s");
     await clock.advance(20_000);
     expect(aborted).toEqual([]);
     back();
@@ -61,7 +61,7 @@ describe("a run that a chat request began", () => {
     const outcomes = ["later", "later", "done"] as const;
     let looks = 0;
     const { clock, aborted, lone } = rig(() => outcomes[looks++] ?? "done");
-    lone.begun("s", "r");
+    lone.runStarted("s", "r");
     await clock.advance(100_000);
     expect(aborted).toEqual(["s/r", "s/r", "s/r"]);
   });
@@ -70,13 +70,13 @@ describe("a run that a chat request began", () => {
     const outcomes = ["parked", "done"] as const;
     let looks = 0;
     const { clock, aborted, lone } = rig(() => outcomes[looks++] ?? "done");
-    lone.begun("s", "r");
+    lone.runStarted("s", "r");
     await clock.advance(100_000);
     expect(aborted).toHaveLength(1);
-    lone.joined("s")();
+    lone.streamOpened("s")();
     await clock.advance(10_000);
     expect(aborted).toHaveLength(2);
-    lone.begun("s", "next");
+    lone.runStarted("s", "next");
     lone.close();
     await clock.advance(100_000);
     expect(aborted).toHaveLength(2);
@@ -84,7 +84,7 @@ describe("a run that a chat request began", () => {
 
   test("and streams of sessions without such a run leave nothing behind", async () => {
     const { clock, aborted, lone } = rig();
-    lone.joined("s")();
+    lone.streamOpened("s")();
     await clock.advance(100_000);
     expect(aborted).toEqual([]);
   });
@@ -92,10 +92,10 @@ describe("a run that a chat request began", () => {
 
 test("a server aborts the run of a chat whose page has left", async () => {
   const store = createMemoryStore();
-  const gate = createGate();
+  const gate = createGateTool();
   const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
   const agent = createAgent({ name: "gated", store, model, tools: [gate.tool] });
-  const { url, token } = await serverOfTest({ store, agents: [agent], abortWhenAlone: 0.01 });
+  const { url, token } = await startTestServer({ store, agents: [agent], abortWhenAlone: 0.01 });
   const left = new AbortController();
   const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Go" }] };
   const response = await fetch(`${url}/v1/chat`, {

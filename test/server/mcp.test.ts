@@ -6,10 +6,10 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createToken, type Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createGate } from "../support/agents.js";
-import { payTool } from "../support/pay-tool.js";
+import { createGateTool } from "../support/agents.js";
+import { createPayTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
-import { proxyTo, type Rig, serverOfTest, startServer } from "./rig.js";
+import { type Rig, startProxy, startServer, startTestServer } from "./rig.js";
 
 type Answer = { readonly action: "accept" | "decline" | "cancel"; readonly content?: Record<string, string> };
 
@@ -29,7 +29,7 @@ async function clientOf(
 }
 
 function payer(store: Store, paid: unknown[]): Agent {
-  const pay = payTool(paid);
+  const pay = createPayTool(paid);
   const model = createScriptedModel(({ messages }) =>
     messages.at(-1)?.role === "user" ? { calls: [{ name: "pay", input: { cents: 5 } }] } : { text: "It is paid." },
   );
@@ -42,9 +42,9 @@ const called = (prompt: string, sessionId?: string) => ({
   ...(sessionId === undefined ? {} : { _meta: { "pawl/sessionId": sessionId } }),
 });
 
-function rigWith(paid: unknown[], options: Partial<Parameters<typeof serverOfTest>[0]> = {}) {
+function rigWith(paid: unknown[], options: Partial<Parameters<typeof startTestServer>[0]> = {}) {
   const store = createMemoryStore();
-  return serverOfTest({ store, agents: [payer(store, paid)], ...options });
+  return startTestServer({ store, agents: [payer(store, paid)], ...options });
 }
 
 describe.each(["auto", "legacy"] as const)("an MCP client over HTTP, protocol negotiation %s", (mode) => {
@@ -52,7 +52,7 @@ describe.each(["auto", "legacy"] as const)("an MCP client over HTTP, protocol ne
     const store = createMemoryStore();
     const model = createScriptedModel(({ messages }) => ({ text: `Answer ${messages.length}.` }));
     const agent = createAgent({ name: "payer", store, model });
-    const { url, token, lines } = await serverOfTest({ store, agents: [agent] });
+    const { url, token, lines } = await startTestServer({ store, agents: [agent] });
     const client = await clientOf(url, token, mode);
     expect((await client.listTools()).tools).toMatchObject([{ name: "payer", inputSchema: { required: ["prompt"] } }]);
     const first = await client.callTool(called("Go."));
@@ -67,10 +67,10 @@ describe.each(["auto", "legacy"] as const)("an MCP client over HTTP, protocol ne
 
   test("tells how a run goes on", verifies("PROT-4#http"), async () => {
     const store = createMemoryStore();
-    const gate = createGate();
+    const gate = createGateTool();
     const model = createScriptedModel([{ text: "I begin.", calls: [{ name: "gate" }] }, { text: "Done." }]);
     const agent = createAgent({ name: "payer", store, model, tools: [gate.tool] });
-    const { url, token } = await serverOfTest({ store, agents: [agent] });
+    const { url, token } = await startTestServer({ store, agents: [agent] });
     const client = await clientOf(url, token, mode);
     const told: (string | undefined)[] = [];
     const result = client.callTool(called("Go."), {
@@ -92,7 +92,7 @@ describe.each(["auto", "legacy"] as const)("an MCP client over HTTP, protocol ne
     const authenticate = (request: Request) => people[request.headers.get("authorization")?.slice(7) ?? ""] ?? null;
     const store = createMemoryStore();
     const agent = createAgent({ name: "payer", store, model: createScriptedModel(() => ({ text: "Done." })) });
-    const { url } = await serverOfTest({ store, agents: [agent], authenticate });
+    const { url } = await startTestServer({ store, agents: [agent], authenticate });
     const mine = await (await clientOf(url, "ada", mode)).callTool(called("Go."));
     const sessionId = mine._meta?.["pawl/sessionId"] as string;
     const { seq } = (await store.describe(sessionId)) ?? { seq: 0 };
@@ -138,7 +138,7 @@ describe("an approval over HTTP", () => {
       const serve = (own: string) => startServer({ store, agents: [payer(store, paid)], authenticate, secret: own });
       for (const isSame of [true, false]) {
         let current: Rig = await serve(secret);
-        const gateway = await proxyTo(() => current.url);
+        const gateway = await startProxy(() => current.url);
         const client = await clientOf(gateway.url, token, "auto", async () => {
           // The process that asked is gone by the time the person answers.
           await current.close();
@@ -193,7 +193,7 @@ describe("an approval over HTTP", () => {
 /** A call that is under way: its tool runs. */
 async function calling(mode: "auto" | "legacy", options: Parameters<Client["callTool"]>[1] = {}) {
   const store = createMemoryStore();
-  const gate = createGate();
+  const gate = createGateTool();
   const model = createScriptedModel([{ text: "I begin.", calls: [{ name: "gate" }] }, { text: "Done." }]);
   const agent = createAgent({ name: "payer", store, model, tools: [gate.tool] });
   const rig = await startServer({ store, agents: [agent] });

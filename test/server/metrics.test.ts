@@ -15,9 +15,9 @@ import {
 } from "../../src/index.js";
 import { createMetrics, createMetricsServer, createServer, createToken, type Metrics } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { type Family, readPrometheus, valueIn } from "../support/prometheus.js";
+import { findSampleValue, type MetricFamily, parsePrometheus } from "../support/prometheus.js";
 import { verifies } from "../verifies.js";
-import { pay, type Rig, serverOfTest } from "./rig.js";
+import { pay, type Rig, startTestServer } from "./rig.js";
 
 const look = defineTool({
   name: "look",
@@ -33,8 +33,8 @@ async function runOver({ ask }: Rig): Promise<void> {
   expect((await ask("GET", `/v1/sessions/${json.sessionId}/runs/${json.runId}?wait=30`)).status).toBe(200);
 }
 
-async function read(metrics: Metrics): Promise<ReadonlyMap<string, Family>> {
-  return readPrometheus(await metrics.text());
+async function read(metrics: Metrics): Promise<ReadonlyMap<string, MetricFamily>> {
+  return parsePrometheus(await metrics.text());
 }
 
 describe("the figures of agents", () => {
@@ -51,11 +51,11 @@ describe("the figures of agents", () => {
       { id: "lab/large", price: { input: 10, output: 100 } },
     );
     const agent = createAgent({ name: "a", model, tools: [look], store, observers: [metrics.observer] });
-    const rig = await serverOfTest({ store, agents: [agent], metrics });
+    const rig = await startTestServer({ store, agents: [agent], metrics });
     await runOver(rig);
     const { json, headers } = await rig.ask("GET", "/metrics");
     expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-    const figures = readPrometheus(json);
+    const figures = parsePrometheus(json);
     const ofModel = { agent: "a", model: "lab/large" };
     const expected = {
       pawl_input_tokens_total: 200,
@@ -67,16 +67,16 @@ describe("the figures of agents", () => {
       pawl_model_first_delta_seconds_count: 2,
     };
     for (const [name, value] of Object.entries(expected))
-      expect([name, valueIn(figures, name, ofModel)]).toEqual([name, value]);
-    expect(valueIn(figures, "pawl_cost_dollars_total", ofModel)).toBeCloseTo((200 * 10 + 40 * 100) / 1e6, 9);
-    expect(valueIn(figures, "pawl_model_failures_total", { ...ofModel, kind: "rate_limit" })).toBe(1);
-    expect(valueIn(figures, "pawl_tool_calls_total", { agent: "a", tool: "look", outcome: "ok" })).toBe(1);
-    expect(valueIn(figures, "pawl_tool_call_duration_seconds_count", { agent: "a", tool: "look" })).toBe(1);
-    expect(valueIn(figures, "pawl_runs_started_total", { agent: "a" })).toBe(1);
-    expect(valueIn(figures, "pawl_runs_total", { agent: "a", status: "completed", reason: "stop" })).toBe(1);
-    expect(valueIn(figures, "pawl_run_duration_seconds_count", { agent: "a", status: "completed" })).toBe(1);
-    expect(valueIn(figures, "pawl_http_requests_total", { action: "begin", status: "201" })).toBe(1);
-    expect(valueIn(figures, "pawl_requests_limited_total")).toBe(0);
+      expect([name, findSampleValue(figures, name, ofModel)]).toEqual([name, value]);
+    expect(findSampleValue(figures, "pawl_cost_dollars_total", ofModel)).toBeCloseTo((200 * 10 + 40 * 100) / 1e6, 9);
+    expect(findSampleValue(figures, "pawl_model_failures_total", { ...ofModel, kind: "rate_limit" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_tool_calls_total", { agent: "a", tool: "look", outcome: "ok" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_tool_call_duration_seconds_count", { agent: "a", tool: "look" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_runs_started_total", { agent: "a" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_runs_total", { agent: "a", status: "completed", reason: "stop" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_run_duration_seconds_count", { agent: "a", status: "completed" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_http_requests_total", { action: "begin", status: "201" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_requests_limited_total")).toBe(0);
   });
 
   test(
@@ -96,18 +96,18 @@ describe("the figures of agents", () => {
         store,
         observers: [metrics.observer],
       });
-      const rig = await serverOfTest({ store, agents: [agent, parent], metrics });
+      const rig = await startTestServer({ store, agents: [agent, parent], metrics });
       await runOver(rig);
       await parent.run("Go");
-      const figures = readPrometheus((await rig.ask("GET", "/metrics")).json);
-      expect(valueIn(figures, "pawl_approvals_waiting")).toBe(4);
+      const figures = parsePrometheus((await rig.ask("GET", "/metrics")).json);
+      expect(findSampleValue(figures, "pawl_approvals_waiting")).toBe(4);
       // The parent waits for the answers that its child waits for.
-      expect(valueIn(figures, "pawl_sessions_waiting")).toBe(3);
-      expect(valueIn(figures, "pawl_oldest_approval_seconds")).toBeGreaterThanOrEqual(0);
-      expect(valueIn(figures, "pawl_sessions_due")).toBe(0);
+      expect(findSampleValue(figures, "pawl_sessions_waiting")).toBe(3);
+      expect(findSampleValue(figures, "pawl_oldest_approval_seconds")).toBeGreaterThanOrEqual(0);
+      expect(findSampleValue(figures, "pawl_sessions_due")).toBe(0);
       // A child that has the observer itself, and gets it from its parent, counts once.
-      expect(valueIn(figures, "pawl_approvals_requested_total", { agent: "a", why: "policy" })).toBe(4);
-      expect(valueIn(figures, "pawl_runs_started_total", { agent: "a" })).toBe(2);
+      expect(findSampleValue(figures, "pawl_approvals_requested_total", { agent: "a", why: "policy" })).toBe(4);
+      expect(findSampleValue(figures, "pawl_runs_started_total", { agent: "a" })).toBe(2);
     },
   );
 
@@ -131,12 +131,12 @@ describe("the figures of agents", () => {
     });
     expect(await first.run("Go")).toMatchObject({ status: "completed", text: "Done." });
     const figures = await read(metrics);
-    expect(valueIn(figures, "pawl_steps_total", { agent: "first", model: "large" })).toBe(1);
-    expect(valueIn(figures, "pawl_steps_total", { agent: "desk", model: "mid" })).toBe(2);
-    expect(valueIn(figures, "pawl_steps_total", { agent: "helper", model: "small" })).toBe(1);
-    expect(valueIn(figures, "pawl_input_tokens_total", { agent: "desk" })).toBe(20);
-    expect(valueIn(figures, "pawl_runs_total", { agent: "desk" })).toBe(1);
-    expect(valueIn(figures, "pawl_tool_calls_total", { agent: "desk", tool: "helper", outcome: "ok" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_steps_total", { agent: "first", model: "large" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_steps_total", { agent: "desk", model: "mid" })).toBe(2);
+    expect(findSampleValue(figures, "pawl_steps_total", { agent: "helper", model: "small" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_input_tokens_total", { agent: "desk" })).toBe(20);
+    expect(findSampleValue(figures, "pawl_runs_total", { agent: "desk" })).toBe(1);
+    expect(findSampleValue(figures, "pawl_tool_calls_total", { agent: "desk", tool: "helper", outcome: "ok" })).toBe(1);
   });
 
   test("escape the names of agents and models", async () => {
@@ -175,7 +175,7 @@ describe("the figures of agents", () => {
     const { observer, text } = createMetrics();
     const count = 1_200;
     for (let index = 0; index < count; index += 1) startedBy(observer, `agent-${index}`);
-    const samples = readPrometheus(await text()).get("pawl_runs_started_total")?.samples ?? [];
+    const samples = parsePrometheus(await text()).get("pawl_runs_started_total")?.samples ?? [];
     expect(samples).toHaveLength(1_001);
     expect(samples.at(-1)).toMatchObject({ labels: { agent: "other" }, value: count - 1_000 });
   });
@@ -189,7 +189,7 @@ function startedBy(observer: Observer, agent: string): void {
 test("the guide lists every figure, with its type", async () => {
   const store = createMemoryStore();
   const agent = createAgent({ model: createScriptedModel([]), store });
-  const { json } = await (await serverOfTest({ agents: [agent], store, metrics: createMetrics() })).ask(
+  const { json } = await (await startTestServer({ agents: [agent], store, metrics: createMetrics() })).ask(
     "GET",
     "/metrics",
   );
@@ -201,7 +201,7 @@ test("the guide lists every figure, with its type", async () => {
       const [names = "", type = ""] = line.slice(2).split(" | ");
       return names.split(", ").map((name) => [name.replaceAll("`", ""), type] as const);
     });
-  const given = [...readPrometheus(json)].map(([name, { type }]) => [name, type] as const);
+  const given = [...parsePrometheus(json)].map(([name, { type }]) => [name, type] as const);
   expect([...listed].sort()).toEqual([...given].sort());
 });
 
@@ -228,13 +228,13 @@ describe("a server of figures", () => {
   test("shows a worker's figures to whoever has its token, and nothing else", verifies("SRV-6", "SEC-1"), async () => {
     const { url, store, worker, headers } = await metricsServer();
     await createClient({ store }).session("s").send("Go", { agent: "a" });
-    const before = readPrometheus(await (await fetch(`${url}/metrics`, { headers })).text());
-    expect(valueIn(before, "pawl_sessions_due")).toBe(1);
+    const before = parsePrometheus(await (await fetch(`${url}/metrics`, { headers })).text());
+    expect(findSampleValue(before, "pawl_sessions_due")).toBe(1);
     await worker.runUntilIdle();
-    const after = readPrometheus(await (await fetch(`${url}/metrics`, { headers })).text());
-    expect(valueIn(after, "pawl_sessions_due")).toBe(0);
-    expect(valueIn(after, "pawl_sessions_running")).toBe(0);
-    expect(valueIn(after, "pawl_runs_total", { agent: "a", status: "completed" })).toBe(1);
+    const after = parsePrometheus(await (await fetch(`${url}/metrics`, { headers })).text());
+    expect(findSampleValue(after, "pawl_sessions_due")).toBe(0);
+    expect(findSampleValue(after, "pawl_sessions_running")).toBe(0);
+    expect(findSampleValue(after, "pawl_runs_total", { agent: "a", status: "completed" })).toBe(1);
     expect((await fetch(`${url}/metrics`)).status).toBe(401);
     expect((await fetch(`${url}/health`)).status).toBe(200);
     expect((await fetch(`${url}/ready`)).status).toBe(200);

@@ -13,7 +13,7 @@ import { followSession } from "../../src/server/client/index.js";
 import { createServer, createToken, type Server, type ServerLimits } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { eventsIn, framesOf } from "./rig.js";
+import { collectFrames, pickLoggedEvents } from "./rig.js";
 
 type Handler = (request: never, response: never, next?: () => void) => void;
 type Express = RequestListener & {
@@ -65,9 +65,9 @@ async function tryAll(url: string, token: string, ask: typeof fetch = fetch) {
     headers: { authorization: headers.authorization },
     fetch: ask,
   });
-  const frames = await framesOf(stream);
+  const frames = await collectFrames(stream);
   expect(frames[0]?.data.type).toBe("open");
-  expect(eventsIn(frames).at(-1)).toMatchObject({ type: "final", result: { text: "Word by word by word." } });
+  expect(pickLoggedEvents(frames).at(-1)).toMatchObject({ type: "final", result: { text: "Word by word by word." } });
   expect((await ask(`${url}/v1/sessions`)).status).toBe(401);
   expect((await ask(`${url}/v1/nothing`, { headers })).status).toBe(404);
 }

@@ -5,13 +5,13 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
 import { errorCodes, PawlError } from "../../src/index.js";
 import { serverCodes } from "../../src/server/index.js";
-import { errorAnswer, ServerError, statusOf } from "../../src/server/server-error.js";
+import { ServerError, statusOf, toErrorResponse } from "../../src/server/server-error.js";
 import { verifies } from "../verifies.js";
-import { begin, requests, rigOptions } from "./every-route.js";
-import { codesIn, createAnswerCheck, type OpenApiDocument, statusesIn } from "./open-api-checks.js";
-import { type Rig, serverOfTest } from "./rig.js";
+import { beginSession, createRigOptions, requestsByRoute } from "./every-route.js";
+import { createResponseCheck, listCodes, listStatuses, type OpenApiDocument } from "./open-api-checks.js";
+import { type Rig, startTestServer } from "./rig.js";
 
-const rigOfAll = () => serverOfTest(rigOptions());
+const rigOfAll = () => startTestServer(createRigOptions());
 
 const documentOf = async ({ ask }: Rig) => (await ask("GET", "/openapi.json")).json as OpenApiDocument;
 
@@ -43,8 +43,8 @@ describe("the OpenAPI document", () => {
     );
     // What is between processes has tests of its own.
     const open = routes.filter((route) => !route.includes("/v1/live"));
-    expect(Object.keys(requests).toSorted()).toEqual(open.toSorted());
-    for (const [route, request] of Object.entries(requests)) {
+    expect(Object.keys(requestsByRoute).toSorted()).toEqual(open.toSorted());
+    for (const [route, request] of Object.entries(requestsByRoute)) {
       const { status } = await request(rig.ask, rig);
       const [method = "", path = ""] = route.split(" ");
       const { responses } = document.paths[path]?.[method.toLowerCase()] ?? { responses: {} };
@@ -55,7 +55,7 @@ describe("the OpenAPI document", () => {
 
   test("is kept to by errors, too: each code has its status", verifies("SRV-1"), async () => {
     const { ask } = await rigOfAll();
-    const { id } = await begin(ask, "Go.");
+    const { id } = await beginSession(ask, "Go.");
     const errors = [
       [await ask("GET", "/nowhere"), "not_found"],
       [await ask("DELETE", "/v1/sessions"), "method_not_allowed"],
@@ -105,17 +105,18 @@ describe("an error's code", () => {
   test("has one status in the table, the document and the answer", verifies("SRV-1"), async () => {
     const document = await documentOf(await rigOfAll());
     expect(Object.values(table).flat().toSorted()).toEqual(Object.keys(statusOf).toSorted());
-    expect(codesIn(document).toSorted()).toEqual(all.toSorted());
-    expect(statusesIn(document)).toEqual(Object.fromEntries(all.map((code) => [code, statusIn(code)])));
-    for (const code of errorCodes) expect(errorAnswer(new PawlError(code, "m"), "r").status, code).toBe(statusIn(code));
+    expect(listCodes(document).toSorted()).toEqual(all.toSorted());
+    expect(listStatuses(document)).toEqual(Object.fromEntries(all.map((code) => [code, statusIn(code)])));
+    for (const code of errorCodes)
+      expect(toErrorResponse(new PawlError(code, "m"), "r").status, code).toBe(statusIn(code));
     for (const code of serverCodes)
-      expect(errorAnswer(new ServerError(code, "m"), "r").status, code).toBe(statusIn(code));
+      expect(toErrorResponse(new ServerError(code, "m"), "r").status, code).toBe(statusIn(code));
   });
 
   test.each(all)("%s: the answer has no more than its message, and says when to come back", (code) => {
     const path = "/home/somebody/secret.ts";
     const error = new PawlError(code as never, `failed at ${path}`, { cause: new Error(path) });
-    const { status, body, headers, cause } = errorAnswer(error, "r");
+    const { status, body, headers, cause } = toErrorResponse(error, "r");
     expect(Object.keys(body.error)).toEqual(["code", "message", "docs", "requestId"]);
     expect(body.error.docs).toBe(`docs/errors.md#${code}`);
     // What is nobody's mistake but ours is told to the log alone.
@@ -127,7 +128,7 @@ describe("an error's code", () => {
 
 test("the check of answers finds what does not fit", async () => {
   const rig = await rigOfAll();
-  const check = createAnswerCheck(await documentOf(rig));
+  const check = createResponseCheck(await documentOf(rig));
   const answer = { method: "GET", path: "/health", status: 200, type: "application/json" };
   expect(check({ ...answer, text: '{"ok":true}' })).toBe("GET /health");
   expect(() => check({ ...answer, text: '{"ok":false}' })).toThrow("does not fit");

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { verifies } from "../verifies.js";
-import { requests, rigOptions } from "./every-route.js";
+import { createRigOptions, requestsByRoute } from "./every-route.js";
 import type { OpenApiDocument } from "./open-api-checks.js";
-import { serverOfTest } from "./rig.js";
+import { startTestServer } from "./rig.js";
 
 test("every route is answered where the session is not held", verifies("SRV-1", "SRV-3"), async () => {
   const folder = mkdtempSync(join(tmpdir(), "pawl-routes-"));
@@ -17,18 +17,18 @@ test("every route is answered where the session is not held", verifies("SRV-1", 
   const open = async () => {
     const store = await openSqliteStore({ path: join(folder, "sessions.db"), synchronous: "normal" });
     onTestFinished(() => store.close());
-    return rigOptions(store);
+    return createRigOptions(store);
   };
   const [holding, other] = [await open(), await open()];
-  await serverOfTest(holding);
-  const rig = await serverOfTest({ ...other, work: false });
+  await startTestServer(holding);
+  const rig = await startTestServer({ ...other, work: false });
   const { paths } = (await rig.ask("GET", "/openapi.json")).json as OpenApiDocument;
   const routes = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
   // What is between processes has tests of its own.
-  expect(Object.keys(requests).toSorted()).toEqual(routes.filter((one) => !one.includes("/v1/live")).toSorted());
-  for (const [route, request] of Object.entries(requests))
+  expect(Object.keys(requestsByRoute).toSorted()).toEqual(routes.filter((one) => !one.includes("/v1/live")).toSorted());
+  for (const [route, request] of Object.entries(requestsByRoute))
     expect((await request(rig.ask, rig)).status, route).toBeLessThan(300);
   const all = (await rig.ask("GET", "/v1/sessions?limit=500")).json.sessions as readonly {
     readonly sessionId: string;

@@ -15,11 +15,11 @@ export const secret = createToken();
 export type PeerRig = {
   readonly url: string;
   /** The sessions whose live items other servers asked this one for, in order. */
-  readonly asked: readonly string[];
+  readonly requestedSessions: readonly string[];
   readonly ask: Ask;
   readonly follow: (path: string, options?: { readonly after?: string }) => AsyncGenerator<Followed>;
   /** Breaks off all connections. */
-  readonly cut: () => void;
+  readonly breakConnections: () => void;
   readonly close: () => Promise<void>;
 };
 
@@ -32,44 +32,44 @@ export type PeerRigOptions = Omit<ServerOptions, "peers" | "engine" | "token"> &
   readonly socket?: string;
 };
 
-export async function peerOfTest({ agents = [], peers, socket, ...options }: PeerRigOptions): Promise<PeerRig> {
-  const asked: string[] = [];
+export async function startPeer({ agents = [], peers, socket, ...options }: PeerRigOptions): Promise<PeerRig> {
+  const requestedSessions: string[] = [];
   let listener: RequestListener | null = null;
   const onRequest: RequestListener = (request, response) => {
-    if (request.url?.startsWith("/v1/live/") === true) asked.push(request.url.slice("/v1/live/".length));
+    if (request.url?.startsWith("/v1/live/") === true) requestedSessions.push(request.url.slice("/v1/live/".length));
     listener?.(request, response);
   };
   const http = createHttpServer(onRequest);
-  const url = await listening(http);
+  const url = await listenOnLoopback(http);
   const unix = socket === undefined ? null : createHttpServer(onRequest);
   if (unix !== null) await new Promise<void>((resolve) => unix.listen(socket, resolve));
   const address = socket === undefined ? url : `unix:${socket}`;
-  const known = { address, secret, allow: ["http://127.0.0.1:*", "unix:/*/*/*"], ...peers };
-  const server = createServer({ ...options, agents, token, peers: known } as ServerOptions);
+  const peerOptions = { address, secret, allow: ["http://127.0.0.1:*", "unix:/*/*/*"], ...peers };
+  const server = createServer({ ...options, agents, token, peers: peerOptions } as ServerOptions);
   listener = server.listener;
-  const left = new AbortController();
+  const lifetime = new AbortController();
   const rig: PeerRig = {
     url,
-    asked,
+    requestedSessions,
     ask: createAsk(url, token),
     follow: (path, { after } = {}) =>
       followSession({
         url: `${url}${path}`,
         headers: { authorization: `Bearer ${token}` },
-        signal: left.signal,
+        signal: lifetime.signal,
         retryMs: 1,
         ...(after === undefined ? {} : { after }),
       }),
-    cut() {
+    breakConnections() {
       http.closeAllConnections();
       unix?.closeAllConnections();
     },
     async close() {
-      left.abort();
+      lifetime.abort();
       await server.close({ graceMs: 100 });
-      for (const one of [http, unix]) {
-        one?.closeAllConnections();
-        if (one !== null) await new Promise((resolve) => one.close(resolve));
+      for (const httpServer of [http, unix]) {
+        httpServer?.closeAllConnections();
+        if (httpServer !== null) await new Promise((resolve) => httpServer.close(resolve));
       }
     },
   };
@@ -77,7 +77,7 @@ export async function peerOfTest({ agents = [], peers, socket, ...options }: Pee
   return rig;
 }
 
-async function listening(http: HttpServer): Promise<string> {
+async function listenOnLoopback(http: HttpServer): Promise<string> {
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   const address = http.address();
   return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;

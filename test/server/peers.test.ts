@@ -14,10 +14,10 @@ import {
 } from "../../src/server/client/index.js";
 import { createServer, createToken } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, deferred } from "../support/agents.js";
+import { collect, createDeferred, createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { type PeerRig, type PeerRigOptions, peerOfTest, secret, token } from "./peers-rig.js";
-import { eventsIn } from "./rig.js";
+import { type PeerRig, type PeerRigOptions, secret, startPeer, token } from "./peers-rig.js";
+import { pickLoggedEvents } from "./rig.js";
 
 const words = Array.from({ length: 40 }, (_, index) => `word${index} `);
 
@@ -26,7 +26,7 @@ const shownAt = (index: number) => words.slice(0, index - 1).join("");
 
 /** Says the words, and waits at some of them until the test lets it go on. */
 function createTalker(store: Store, stopsAt: readonly number[]) {
-  const stops = new Map(stopsAt.map((at) => [at, { reached: deferred(), go: deferred() }]));
+  const stops = new Map(stopsAt.map((at) => [at, { reached: createDeferred(), go: createDeferred() }]));
   const done = { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
   async function* talk() {
     yield { kind: "start" } as const;
@@ -40,7 +40,7 @@ function createTalker(store: Store, stopsAt: readonly number[]) {
     yield { kind: "text-end", id: "t" } as const;
     yield done;
   }
-  const echo = createEcho();
+  const echo = createEchoTool();
   const model = createScriptedModel([
     { text: "First, I look. ", calls: [{ name: "echo" }] },
     { deltas: talk() as never },
@@ -100,8 +100,8 @@ const countOf = (frames: readonly StreamFrame[], type: string) =>
 async function twoServers(options: Partial<PeerRigOptions> = {}, holding: Partial<PeerRigOptions> = {}) {
   const store = createMemoryStore();
   const talker = createTalker(store, [10, 30]);
-  const holder = await peerOfTest({ store, agents: [talker.agent], ...holding });
-  const other = await peerOfTest({ store, ...options });
+  const holder = await startPeer({ store, agents: [talker.agent], ...holding });
+  const other = await startPeer({ store, ...options });
   const { sessionId, runId } = (await other.ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
   await talker.reached(10);
   const path = `/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`;
@@ -112,7 +112,7 @@ async function twoServers(options: Partial<PeerRigOptions> = {}, holding: Partia
 
 /** What any watcher must have seen, wherever it watched. */
 function expectWhole(frames: readonly StreamFrame[], log: readonly unknown[]) {
-  expect(eventsIn(frames)).toEqual(log);
+  expect(pickLoggedEvents(frames)).toEqual(log);
   const view = createStreamView();
   for (const frame of frames) expect(view.apply(frame)).not.toBe("reconnect");
 }
@@ -140,8 +140,8 @@ describe("a session that another server holds", () => {
         const lastDelta = frames.findLastIndex(({ data }) => data.type === "delta");
         expect(frames.findIndex(({ data }) => data.type === "final")).toBeGreaterThan(lastDelta);
       }
-      expect(holder.asked).toEqual([sessionId]);
-      expect(other.asked).toEqual([]);
+      expect(holder.requestedSessions).toEqual([sessionId]);
+      expect(other.requestedSessions).toEqual([]);
     },
   );
 
@@ -150,10 +150,10 @@ describe("a session that another server holds", () => {
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const store = createMemoryStore();
     const talker = createTalker(store, [20]);
-    const other = await peerOfTest({ store });
+    const other = await startPeer({ store });
     const { sessionId, runId } = (await other.ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
     const early = watch(other, `/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`);
-    const holder = await peerOfTest({ store, agents: [talker.agent], socket: join(folder, "s") });
+    const holder = await startPeer({ store, agents: [talker.agent], socket: join(folder, "s") });
     await early.said(shownAt(20));
     talker.go(20);
     await early.end;
@@ -162,14 +162,14 @@ describe("a session that another server holds", () => {
       JSON.parse(JSON.stringify(await collect(talker.agent.session(sessionId).events({ follow: false })))),
     );
     expect(livesIn(early.frames).slice(0, 2)).toEqual(["none", "peer"]);
-    expect(holder.asked).toEqual([sessionId]);
+    expect(holder.requestedSessions).toEqual([sessionId]);
   });
 
   test("goes on with a snapshot after the link was cut", verifies("SRV-3"), async () => {
     const { talker, holder, other, path, log } = await twoServers();
     const watched = watch(other, path);
     await watched.said(shownAt(10));
-    holder.cut();
+    holder.breakConnections();
     await until(() => livesIn(watched.frames).filter((live) => live === "peer").length === 2);
     talker.go(10);
     await watched.said(shownAt(30));
@@ -177,7 +177,7 @@ describe("a session that another server holds", () => {
     await watched.end;
     expectWhole(watched.frames, await log());
     expect(livesIn(watched.frames).slice(0, 4)).toEqual(["none", "peer", "none", "peer"]);
-    expect(holder.asked).toHaveLength(2);
+    expect(holder.requestedSessions).toHaveLength(2);
   });
 
   test.each([
@@ -188,14 +188,14 @@ describe("a session that another server holds", () => {
   ] as const)("is streamed by its commits with %s, and says so", async (_, peers, holding, most) => {
     const { talker, holder, other, path, log } = await twoServers({ peers }, { peers: holding as { address: string } });
     const watched = watch(other, path);
-    await until(() => countOf(watched.frames, "tool_result") > 0 && holder.asked.length >= most);
+    await until(() => countOf(watched.frames, "tool_result") > 0 && holder.requestedSessions.length >= most);
     talker.go(10);
     talker.go(30);
     await watched.end;
     expectWhole(watched.frames, await log());
     expect(new Set(livesIn(watched.frames))).toEqual(new Set(["none"]));
     expect(countOf(watched.frames, "delta")).toBe(0);
-    expect(Math.min(1, holder.asked.length)).toBe(most);
+    expect(Math.min(1, holder.requestedSessions.length)).toBe(most);
   });
 });
 
@@ -203,7 +203,7 @@ describe("a session with children that another server holds", () => {
   /** A parent asks a child, which talks, and both are held by one server; the other one has the agents and does not work. */
   async function family() {
     const store = createMemoryStore();
-    const end = deferred();
+    const end = createDeferred();
     async function* ending() {
       yield { kind: "text-start", id: "t" } as const;
       for (const text of ["It ", "has ", "talked ", "long "]) yield { kind: "text-delta", id: "t", text } as const;
@@ -222,8 +222,8 @@ describe("a session with children that another server holds", () => {
       return { ...talker, parent: createAgent({ name: "parent", store, model, tools: [ask] }) };
     };
     const held = make([10, 30]);
-    const holder = await peerOfTest({ store, agents: [held.parent] });
-    const other = await peerOfTest({ store, agents: [make([]).parent], work: false });
+    const holder = await startPeer({ store, agents: [held.parent] });
+    const other = await startPeer({ store, agents: [make([]).parent], work: false });
     const { sessionId, runId } = (await other.ask("POST", "/v1/sessions", { agent: "parent", input: "Go" })).json;
     await held.reached(10);
     const log = async () =>
@@ -282,7 +282,7 @@ describe("a session with children that another server holds", () => {
     const childs = watched.frames.filter(({ data }) => "sessionId" in data && data.sessionId === child);
     expect(childs.some(({ data }) => data.type === "delta")).toBe(true);
     // A session that waits for its child is held by nobody, so its holder is asked later.
-    expect(holder.asked).toEqual([child, sessionId]);
+    expect(holder.requestedSessions).toEqual([child, sessionId]);
   });
 
   test("goes on at the same place after a cut, and streams a child alone", verifies("SRV-3"), async () => {
@@ -292,9 +292,9 @@ describe("a session with children that another server holds", () => {
     const alone = watch(other, `/v1/sessions/${child}/stream?until=run`);
     await watched.said(child, shownAt(10));
     await alone.said(shownAt(10));
-    other.cut();
+    other.breakConnections();
     const again = watched.said(child, shownAt(30));
-    holder.cut();
+    holder.breakConnections();
     held.go(10);
     await again;
     await alone.said(shownAt(30));
@@ -304,7 +304,7 @@ describe("a session with children that another server holds", () => {
     await alone.end;
     expect(watched.frames.filter(({ id }) => id !== undefined).map(({ data }) => data)).toEqual(await log());
     expect(livesIn(alone.frames)).toContain("peer");
-    expect(eventsIn(alone.frames).at(-1)).toMatchObject({ type: "final" });
+    expect(pickLoggedEvents(alone.frames).at(-1)).toMatchObject({ type: "final" });
   });
 
   test("a child is streamed alone by its holder, too", async () => {

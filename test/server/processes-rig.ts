@@ -44,10 +44,10 @@ export type ServerProcess = {
   readonly isAlive: () => boolean;
 };
 
-export type Watched = {
+export type StreamWatcher = {
   readonly frames: StreamFrame[];
   /** Resolves when it is so of the frames that have come. */
-  readonly until: (isSo: (frames: readonly StreamFrame[]) => boolean) => Promise<void>;
+  readonly until: (predicate: (frames: readonly StreamFrame[]) => boolean) => Promise<void>;
   /** The text of the message that is being streamed, as far as it has come. */
   readonly text: () => string;
   /** Rejects if the watcher was told something that does not fit. */
@@ -58,7 +58,7 @@ export type Processes = {
   readonly store: Store;
   readonly start: (options?: ProcessOptions) => Promise<ServerProcess>;
   /** Watches at the first of these processes that lives, and at the next one when it is gone. */
-  readonly watch: (at: readonly ServerProcess[], path: string) => Watched;
+  readonly watch: (at: readonly ServerProcess[], path: string) => StreamWatcher;
   /** The public events of a session, as JSON. */
   readonly log: (sessionId: string) => Promise<readonly PublicEvent[]>;
 };
@@ -69,9 +69,9 @@ export async function createProcesses(): Promise<Processes> {
   const store = await openSqliteStore({ path });
   const [token, secret] = [createToken(), createToken()];
   const children: ChildProcess[] = [];
-  const left = new AbortController();
+  const lifetime = new AbortController();
   onTestFinished(async () => {
-    left.abort();
+    lifetime.abort();
     await Promise.all(children.map(kill));
     await store.close();
     rmSync(folder, { recursive: true });
@@ -79,16 +79,19 @@ export async function createProcesses(): Promise<Processes> {
   return {
     store,
     async start(options = {}) {
-      const usual = { work: true, agents: true, stops: [], allow: ["http://127.0.0.1:*"] };
-      const given = { path, token, secret, words, ...usual, ...options };
-      const child = fork(program, [JSON.stringify(given)]);
+      const defaults = { work: true, agents: true, stops: [], allow: ["http://127.0.0.1:*"] };
+      const processOptions = { path, token, secret, words, ...defaults, ...options };
+      const child = fork(program, [JSON.stringify(processOptions)]);
       children.push(child);
-      return processOf(child, token);
+      return createServerProcess(child, token);
     },
     watch(at, path) {
       const headers = { authorization: `Bearer ${token}` };
-      const reach: typeof fetch = (_, init) => fetch(`${at.find((one) => one.isAlive())?.url}${path}`, init);
-      return watched(followSession({ url: path, headers, fetch: reach, signal: left.signal, retryMs: 5 }));
+      const fetchFromFirstAlive: typeof fetch = (_, init) =>
+        fetch(`${at.find((one) => one.isAlive())?.url}${path}`, init);
+      return watchStream(
+        followSession({ url: path, headers, fetch: fetchFromFirstAlive, signal: lifetime.signal, retryMs: 5 }),
+      );
     },
     async log(sessionId) {
       const events = await collect(createClient({ store }).session(sessionId).events({ follow: false }));
@@ -97,10 +100,10 @@ export async function createProcesses(): Promise<Processes> {
   };
 }
 
-function watched(followed: ReturnType<typeof followSession>): Watched {
+function watchStream(followed: ReturnType<typeof followSession>): StreamWatcher {
   const frames: StreamFrame[] = [];
   let view = createStreamView();
-  const waiting = new Set<() => void>();
+  const waiters = new Set<() => void>();
   const read = async () => {
     for await (const one of followed) {
       frames.push(one.frame);
@@ -108,7 +111,7 @@ function watched(followed: ReturnType<typeof followSession>): Watched {
       if (one.applied === "reconnect") throw new Error("The stream left something out.");
       if (!words.join("").startsWith(text()) && !/^I (?:look|pay|ring)/.test(text()))
         throw new Error(`It says ${text()}.`);
-      for (const look of [...waiting]) look();
+      for (const check of [...waiters]) check();
     }
   };
   const text = () =>
@@ -119,26 +122,26 @@ function watched(followed: ReturnType<typeof followSession>): Watched {
   return {
     frames,
     text,
-    until: (isSo) =>
+    until: (predicate) =>
       new Promise((resolve) => {
-        const look = () => {
-          if (!isSo(frames)) return;
-          waiting.delete(look);
+        const check = () => {
+          if (!predicate(frames)) return;
+          waiters.delete(check);
           resolve();
         };
-        waiting.add(look);
-        look();
+        waiters.add(check);
+        check();
       }),
     end: read(),
   };
 }
 
-async function processOf(child: ChildProcess, token: string): Promise<ServerProcess> {
-  const stood: number[] = [];
-  const waiting = new Set<() => void>();
-  child.on("message", (said: { readonly stands?: number }) => {
-    if (said.stands !== undefined) stood.push(said.stands);
-    for (const look of [...waiting]) look();
+async function createServerProcess(child: ChildProcess, token: string): Promise<ServerProcess> {
+  const reachedWords: number[] = [];
+  const waiters = new Set<() => void>();
+  child.on("message", (processReport: { readonly stands?: number }) => {
+    if (processReport.stands !== undefined) reachedWords.push(processReport.stands);
+    for (const check of [...waiters]) check();
   });
   const [{ url }] = (await once(child, "message")) as [{ readonly url: string }];
   const isAlive = () => child.exitCode === null && child.signalCode === null;
@@ -149,13 +152,13 @@ async function processOf(child: ChildProcess, token: string): Promise<ServerProc
     ask: createAsk(url, token),
     stands: (at, times = 1) =>
       new Promise((resolve) => {
-        const look = () => {
-          if (stood.filter((one) => one === at).length < times) return;
-          waiting.delete(look);
+        const check = () => {
+          if (reachedWords.filter((one) => one === at).length < times) return;
+          waiters.delete(check);
           resolve();
         };
-        waiting.add(look);
-        look();
+        waiters.add(check);
+        check();
       }),
     go: () => void child.send("go"),
     kill: () => kill(child),

@@ -7,7 +7,7 @@ import { createStreamView, type StreamFrame } from "../../src/server/client/inde
 import { createToken } from "../../src/server/index.js";
 import { verifies } from "../verifies.js";
 import { createProcesses, type Processes, type ProcessOptions, type ServerProcess, words } from "./processes-rig.js";
-import { eventsIn } from "./rig.js";
+import { pickLoggedEvents } from "./rig.js";
 
 const livesIn = (frames: readonly StreamFrame[]) =>
   frames.flatMap(({ data }) => (data.type === "open" || data.type === "live" ? [data.live] : []));
@@ -36,7 +36,7 @@ function whoStands(at: number, ...processes: readonly ServerProcess[]): Promise<
 }
 
 async function expectWhole({ log }: Processes, sessionId: string, frames: readonly StreamFrame[]) {
-  expect(eventsIn(frames)).toEqual(await log(sessionId));
+  expect(pickLoggedEvents(frames)).toEqual(await log(sessionId));
 }
 
 describe("the process that holds a session, in the middle of a message", () => {

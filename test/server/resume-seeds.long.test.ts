@@ -7,9 +7,9 @@
  */
 import { describe, expect, test } from "vitest";
 import { collect } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { type Cut, cutsOf, type Kind, talker, watchCut } from "./cut-watchers.js";
+import { type Cut, createRandomCuts, createTalker, type RunKind, watchWithCuts } from "./cut-watchers.js";
 import { type Rig, withServer } from "./rig.js";
 
 // What is said at once does not make all watchers too slow.
@@ -24,13 +24,13 @@ type Joining = { readonly name: string; readonly cuts: readonly Cut[]; readonly 
 /** One run, and its watchers. Each joins when an uncut one has seen so many frames. Gives the types of frames seen. */
 async function watchRun(
   open: Parameters<typeof withStore>[0],
-  kind: Kind,
+  kind: RunKind,
   joining: readonly Joining[],
   onFrame: () => void = () => {},
 ): Promise<ReadonlySet<string>> {
   const seen = new Set<string>();
   await withStore(open, (store) => {
-    const agent = talker(store, kind);
+    const agent = createTalker(store, kind);
     return withServer({ store, agents: [agent], limits }, async (rig) => {
       const { sessionId, runId } = (await rig.ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
       const at = { url: `${rig.url}/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`, token: rig.token };
@@ -41,7 +41,7 @@ async function watchRun(
         for (let next = left.at(-1); next !== undefined && next.afterFrames <= upTo; next = left.at(-1)) {
           const { name, cuts } = next;
           left.pop();
-          const watched = watchCut(at, kind, cuts).catch((error: Error) => {
+          const watched = watchWithCuts(at, kind, cuts).catch((error: Error) => {
             throw new Error(`${name}: ${error.message}`);
           });
           const named = watched.then(({ events, types }) => {
@@ -52,7 +52,7 @@ async function watchRun(
           watching.push(named);
         }
       };
-      const uncut = await watchCut(at, kind, [], ({ data }) => {
+      const uncut = await watchWithCuts(at, kind, [], ({ data }) => {
         seen.add(data.type);
         frames += 1;
         onFrame();
@@ -74,7 +74,7 @@ async function approve({ ask }: Rig, sessionId: string): Promise<void> {
   await ask("POST", `/v1/sessions/${sessionId}/answers`, { callKey, inputHash, decision: { type: "approve" } });
 }
 
-describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
+describe.each(localStores)("a stream over HTTP, on $name", ({ open }) => {
   test("that is cut by seeds loses nothing", {
     timeout: (seconds + 60) * 1_000,
     ...verifies("SRV-2#one-process"),
@@ -87,7 +87,11 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
     for (; first <= most && (first === 1 || performance.now() < until); first += atOnce) {
       const joining = Array.from({ length: Math.min(atOnce, most - first + 1) }, (_, index) => {
         const seed = first + index;
-        return { name: `seed ${seed}`, cuts: cutsOf(seed), afterFrames: seed % 3 === 0 ? (seed * 7) % 200 : 0 };
+        return {
+          name: `seed ${seed}`,
+          cuts: createRandomCuts(seed),
+          afterFrames: seed % 3 === 0 ? (seed * 7) % 200 : 0,
+        };
       });
       for (const type of await watchRun(open, { lags: false }, joining)) seen.add(type);
     }
@@ -99,7 +103,7 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
   test("that lags and is cut by seeds loses nothing", verifies("SRV-2#one-process"), async () => {
     const joining = Array.from({ length: 12 }, (_, index) => index + 1).map((seed) => ({
       name: `seed ${seed}`,
-      cuts: cutsOf(seed),
+      cuts: createRandomCuts(seed),
       afterFrames: 0,
     }));
     expect([...(await watchRun(open, { lags: true }, joining))]).toContain("lagged");

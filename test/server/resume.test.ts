@@ -12,10 +12,10 @@ import {
   type StreamView,
 } from "../../src/server/client/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, deferred } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { collect, createDeferred, createEchoTool } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { eventsIn, framesOf, withServer } from "./rig.js";
+import { collectFrames, pickLoggedEvents, withServer } from "./rig.js";
 
 const words = Array.from({ length: 60 }, (_, index) => `word${index} `).join("");
 
@@ -34,7 +34,7 @@ async function* slowly(text: string, halfway: () => Promise<void> = async () => 
 
 /** @param halfway awaited in the middle of the last message */
 function talker(store: Store, halfway?: () => Promise<void>) {
-  const echo = createEcho();
+  const echo = createEchoTool();
   const done = { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
   const calls = { kind: "tool-call", id: "c", name: "echo", input: '{"a":1}' } as const;
   const failing = { kind: "error", failure: { kind: "network", message: "cut" } } as const;
@@ -77,7 +77,7 @@ function cuttingFetch(cuts: readonly number[]): typeof fetch {
 
 /** Reads a stream to its end, and tells when some of the last message has come: as a snapshot, or in deltas. */
 function joinLate(followed: AsyncIterable<Followed>) {
-  const hasText = deferred();
+  const hasText = createDeferred();
   async function read(): Promise<readonly StreamFrame[]> {
     const frames: StreamFrame[] = [];
     for await (const { frame, view } of followed) {
@@ -95,7 +95,7 @@ const textIn = (view: StreamView) =>
     ?.message.parts.map((part) => ("text" in part ? part.text : ""))
     .join("") ?? "";
 
-describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
+describe.each(localStores)("a stream over HTTP, on $name", ({ open }) => {
   test(
     "that is cut at any bytes tells each event once, in order, and the text as it was said",
     verifies("SRV-2#one-process", "PROT-5"),
@@ -130,8 +130,8 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
     "tells those who join late the message as far as it has come, and the rest",
     verifies("SRV-2#one-process", "STRM-6", "PROT-5"),
     async () => {
-      const reached = deferred();
-      const goOn = deferred();
+      const reached = createDeferred();
+      const goOn = createDeferred();
       const halfway = () => {
         reached.resolve();
         return goOn.promise;
@@ -140,15 +140,15 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
         withServer({ store, agents: [talker(store, halfway)] }, async ({ ask, follow }) => {
           const { sessionId, runId } = (await ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
           const path = `/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`;
-          const first = framesOf(follow(path));
+          const first = collectFrames(follow(path));
           await reached.promise;
           const joined = Array.from({ length: 5 }, () => joinLate(follow(path)));
           for (const { hasText } of joined) await hasText;
           goOn.resolve();
-          const whole = eventsIn(await first);
+          const whole = pickLoggedEvents(await first);
           for (const { frames: joining } of joined) {
             const frames = await joining;
-            expect(eventsIn(frames)).toEqual(whole);
+            expect(pickLoggedEvents(frames)).toEqual(whole);
             const view = createStreamView();
             for (const frame of frames) {
               expect(view.apply(frame)).not.toBe("reconnect");
@@ -164,7 +164,7 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
     "tells each word to whoever came before the session had begun",
     verifies("SRV-2#one-process", "STRM-6"),
     async () => {
-      const taken = deferred();
+      const taken = createDeferred();
       const said = { deltas: slowly(words) as never };
       await withStore(open, (inner) => {
         const store: Store = {
@@ -199,12 +199,12 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
         await agent.run("Go", { sessionId: "s" });
         const log = await collect(agent.session("s").events({ follow: false }));
         const path = "/v1/sessions/s/stream?until=run";
-        const frames = await framesOf(follow(path, { after: "900.1" }));
+        const frames = await collectFrames(follow(path, { after: "900.1" }));
         expect(frames.map(({ data }) => data.type)).toContain("reset");
-        expect(eventsIn(frames)).toHaveLength(log.length);
+        expect(pickLoggedEvents(frames)).toHaveLength(log.length);
         const third = log[2] as Extract<StreamItem, { readonly seq: number }>;
-        const rest = await framesOf(follow(path, { after: `${third.seq}.${third.index}` }));
-        expect(eventsIn(rest)).toHaveLength(log.length - 3);
+        const rest = await collectFrames(follow(path, { after: `${third.seq}.${third.index}` }));
+        expect(pickLoggedEvents(rest)).toHaveLength(log.length - 3);
         const refused = await ask("GET", path, undefined, { "last-event-id": "never" });
         expect(refused).toMatchObject({ status: 400, json: { error: { code: "bad_cursor" } } });
       }),

@@ -6,16 +6,16 @@ import { onTestFinished } from "vitest";
 import { type Agent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { type Followed, followSession, type StreamFrame } from "../../src/server/client/index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../src/server/index.js";
-import { createAnswerCheck, type OpenApiDocument } from "./open-api-checks.js";
+import { createResponseCheck, type OpenApiDocument } from "./open-api-checks.js";
 
 /** Every answer of the suite is checked against the document. */
-let check: Promise<ReturnType<typeof createAnswerCheck>> | null = null;
-function answerCheck() {
-  check ??= documentOfServer().then((document) => createAnswerCheck(document));
-  return check;
+let responseCheck: Promise<ReturnType<typeof createResponseCheck>> | null = null;
+function getResponseCheck() {
+  responseCheck ??= loadOpenApiDocument().then((document) => createResponseCheck(document));
+  return responseCheck;
 }
 
-async function documentOfServer(): Promise<OpenApiDocument> {
+async function loadOpenApiDocument(): Promise<OpenApiDocument> {
   const token = createToken();
   const server = createServer({ store: createMemoryStore(), agents: [], token });
   const headers = { authorization: `Bearer ${token}` };
@@ -36,15 +36,20 @@ export type Rig = {
     options?: { readonly after?: string; readonly token?: string },
   ) => AsyncGenerator<Followed>;
   /** Breaks off all connections. */
-  readonly cut: () => void;
+  readonly breakConnections: () => void;
   readonly close: () => Promise<void>;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of all routes
-export type Answered = { readonly status: number; readonly json: any; readonly headers: Headers };
+export type JsonReply = { readonly status: number; readonly json: any; readonly headers: Headers };
 
 /** A request with the token. A body is sent as JSON. */
-export type Ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>;
+export type Ask = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<JsonReply>;
 
 /** Asks the server at an address. Its answers are checked against the document. */
 export function createAsk(url: string, token: string, basePath = ""): Ask {
@@ -60,7 +65,7 @@ export function createAsk(url: string, token: string, basePath = ""): Ask {
     });
     const text = await response.text();
     const type = response.headers.get("content-type");
-    (await answerCheck())({ method, path: path.slice(basePath.length), status: response.status, type, text });
+    (await getResponseCheck())({ method, path: path.slice(basePath.length), status: response.status, type, text });
     const json = type?.startsWith("application/json") === true ? JSON.parse(text) : text;
     return { status: response.status, json, headers: response.headers };
   };
@@ -96,15 +101,15 @@ export async function startServer({
   const { basePath = "" } = options;
   const token = createToken();
   const lines: LogLine[] = [];
-  const access = options.authenticate === undefined ? { token } : {};
+  const credentials = options.authenticate === undefined ? { token } : {};
   const log = (line: LogLine) => void lines.push(line);
-  const server = createServer({ store, agents, log, ...access, ...options });
+  const server = createServer({ store, agents, log, ...credentials, ...options });
   const http = createHttpServer(server.httpOptions, server.listener);
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   const address = http.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const url = `http://127.0.0.1:${port}`;
-  const left = new AbortController();
+  const lifetime = new AbortController();
   return {
     url,
     server,
@@ -112,16 +117,16 @@ export async function startServer({
     token,
     lines,
     ask: createAsk(url, token, basePath),
-    follow: (path, { after, token: other = token } = {}) =>
+    follow: (path, { after, token: streamToken = token } = {}) =>
       followSession({
         url: `${url}${path}`,
-        headers: { authorization: `Bearer ${other}` },
-        signal: left.signal,
+        headers: { authorization: `Bearer ${streamToken}` },
+        signal: lifetime.signal,
         ...(after === undefined ? {} : { after }),
       }),
-    cut: () => http.closeAllConnections(),
+    breakConnections: () => http.closeAllConnections(),
     async close() {
-      left.abort();
+      lifetime.abort();
       await server.close({ graceMs: 100 });
       http.closeAllConnections();
       await new Promise((resolve) => http.close(resolve));
@@ -130,7 +135,7 @@ export async function startServer({
 }
 
 /** A server that is closed when the test ends. */
-export async function serverOfTest(options: RigOptions): Promise<Rig> {
+export async function startTestServer(options: RigOptions): Promise<Rig> {
   const rig = await startServer(options);
   onTestFinished(rig.close);
   return rig;
@@ -147,31 +152,31 @@ export async function withServer(options: RigOptions, work: (rig: Rig) => Promis
 }
 
 /** All frames of a stream that ends by itself. */
-export async function framesOf(followed: AsyncIterable<Followed>): Promise<readonly StreamFrame[]> {
+export async function collectFrames(followed: AsyncIterable<Followed>): Promise<readonly StreamFrame[]> {
   const frames: StreamFrame[] = [];
   for await (const { frame } of followed) frames.push(frame);
   return frames;
 }
 
-export const eventsIn = (frames: readonly StreamFrame[]) =>
+export const pickLoggedEvents = (frames: readonly StreamFrame[]) =>
   frames.flatMap(({ id, data }) => (id === undefined ? [] : [data]));
 
 /** One address for a server that is replaced, as a load balancer gives it. */
-export async function proxyTo(
+export async function startProxy(
   target: () => string,
 ): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
   const http = createHttpServer((incoming, response) => {
     const { hostname, port, host } = new URL(target());
     const options = { hostname, port, path: incoming.url, method: incoming.method };
-    const asked = httpRequest({ ...options, headers: { ...incoming.headers, host } }, (answer) => {
+    const forwarded = httpRequest({ ...options, headers: { ...incoming.headers, host } }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
       // What the server breaks off is broken off here, too.
       answer.on("error", () => response.destroy());
     });
-    asked.on("error", () => response.destroy());
-    response.on("close", () => asked.destroy());
-    incoming.pipe(asked);
+    forwarded.on("error", () => response.destroy());
+    response.on("close", () => forwarded.destroy());
+    incoming.pipe(forwarded);
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   const address = http.address();

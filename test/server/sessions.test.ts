@@ -4,9 +4,9 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createWorker, defineTool, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createGate } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
-import { eventsIn, framesOf, withServer } from "./rig.js";
+import { collect, createGateTool } from "../support/agents.js";
+import { localStores, withStore } from "../support/stores.js";
+import { collectFrames, pickLoggedEvents, withServer } from "./rig.js";
 
 const writer = (store: Store) =>
   createAgent({
@@ -31,7 +31,7 @@ function payer(store: Store) {
   return { agent: createAgent({ name: "payer", store, model, tools: [pay] }), paid };
 }
 
-describe.each(bothStores)("a server on $name", ({ open }) => {
+describe.each(localStores)("a server on $name", ({ open }) => {
   test("begins a session, streams it to its end, and gives the result", async () => {
     await withStore(open, (store) =>
       withServer({ store, agents: [writer(store)] }, async ({ ask, follow }) => {
@@ -40,11 +40,11 @@ describe.each(bothStores)("a server on $name", ({ open }) => {
         const { sessionId, runId, seq } = begun.json;
         expect(sessionId).toMatch(/^[\w-]{22}$/);
         expect(seq).toBe(0);
-        const frames = await framesOf(follow(`/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`));
+        const frames = await collectFrames(follow(`/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`));
         expect(frames[0]?.data).toMatchObject({ type: "open" });
         expect(frames.at(-1)?.data).toMatchObject({ type: "bye", why: "end" });
         const log = await collect(writer(store).session(sessionId).events({ follow: false }));
-        expect(eventsIn(frames)).toEqual(JSON.parse(JSON.stringify(log)));
+        expect(pickLoggedEvents(frames)).toEqual(JSON.parse(JSON.stringify(log)));
         const result = await ask("GET", `/v1/sessions/${sessionId}/runs/${runId}`);
         expect(result).toMatchObject({ status: 200, json: { status: "completed", text: "Answer 1." } });
         const session = await ask("GET", `/v1/sessions/${sessionId}`);
@@ -128,7 +128,7 @@ describe.each(bothStores)("a server on $name", ({ open }) => {
 
   test("steers and aborts a run, and says who did", async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
       const agent = createAgent({ name: "gated", store, model, tools: [gate.tool] });
       await withServer({ store, agents: [agent] }, async ({ ask, lines }) => {
@@ -187,10 +187,10 @@ describe.each(bothStores)("a server on $name", ({ open }) => {
     await withStore(open, (store) =>
       withServer({ store, agents: [] }, async ({ ask, follow }) => {
         const { sessionId, runId } = (await ask("POST", "/v1/sessions", { agent: "writer", input: "Write." })).json;
-        const frames = framesOf(follow(`/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`));
+        const frames = collectFrames(follow(`/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`));
         expect((await ask("GET", `/v1/sessions/${sessionId}/runs/${runId}`)).status).toBe(202);
         await createWorker({ store, agents: [writer(store)] }).runUntilIdle();
-        expect(eventsIn(await frames).at(-1)).toMatchObject({ type: "final", result: { text: "Answer 1." } });
+        expect(pickLoggedEvents(await frames).at(-1)).toMatchObject({ type: "final", result: { text: "Answer 1." } });
       }),
     );
   });

@@ -11,7 +11,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
 import { createServer, createToken } from "../../src/server/index.js";
 import { verifies } from "../verifies.js";
-import { type Rig, serverOfTest } from "./rig.js";
+import { type Rig, startTestServer } from "./rig.js";
 
 type Client = {
   readonly socket: Socket;
@@ -68,7 +68,7 @@ const bodyOf = (answer: string) =>
 
 describe("a client that is slow", () => {
   test("with its headers is told 408, and its connection ends", verifies("SEC-4"), async () => {
-    const rig = await serverOfTest({ limits: { headersMs: 100 } });
+    const rig = await startTestServer({ limits: { headersMs: 100 } });
     const clients = Array.from({ length: 20 }, () => clientOf(rig));
     for (const { socket, dribble } of clients) {
       socket.write("GET /v1/sessions HTTP/1.1\r\nHost: ");
@@ -83,7 +83,7 @@ describe("a client that is slow", () => {
     ["that says its length", "Content-Length: 10000"],
     ["in chunks", "Transfer-Encoding: chunked"],
   ])("with a body %s is told 408 with a code, and its connection ends", verifies("SEC-4"), async (_, header) => {
-    const rig = await serverOfTest({ limits: { bodyMs: 100 } });
+    const rig = await startTestServer({ limits: { bodyMs: 100 } });
     const client = clientOf(rig);
     client.socket.write(post(rig, header));
     if (header.startsWith("Transfer")) client.socket.write("1\r\n{\r\n");
@@ -99,7 +99,7 @@ describe("a client that is slow", () => {
   });
 
   test("with a body that nobody asked for is cut off, too", verifies("SEC-4"), async () => {
-    const rig = await serverOfTest({});
+    const rig = await startTestServer({});
     const client = clientOf(rig);
     client.socket.write(post(rig, "Content-Length: 10").replace("POST", "GET"));
     await client.ended;
@@ -107,7 +107,7 @@ describe("a client that is slow", () => {
   });
 
   test("holds no connection without a token", verifies("SEC-4"), async () => {
-    const rig = await serverOfTest({});
+    const rig = await startTestServer({});
     const client = clientOf(rig);
     client.socket.write(post(rig, "Content-Length: 10000").replace(/Bearer .*/, "Bearer none"));
     await client.ended;
@@ -115,7 +115,7 @@ describe("a client that is slow", () => {
   });
 
   test("has no more bodies under way than changes in a minute", verifies("SEC-4"), async () => {
-    const rig = await serverOfTest({ limits: { changesPerMinute: 3 } });
+    const rig = await startTestServer({ limits: { changesPerMinute: 3 } });
     const clients = Array.from({ length: 4 }, () => clientOf(rig));
     for (const { socket } of clients) socket.write(post(rig, "Content-Length: 100"));
     await Promise.race(clients.map(({ ended }) => ended));

@@ -5,20 +5,20 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAgent, createMemoryStore, type MessageDelta } from "../../src/index.js";
 import { followSession, type SnapshotFrame, type StreamFrame } from "../../src/server/client/index.js";
-import { deltaFrame } from "../../src/server/frames.js";
+import { createDeltaFrame } from "../../src/server/frames.js";
 import type { Hub, Watcher } from "../../src/server/hub.js";
 import type { Sink } from "../../src/server/sink.js";
-import { watch } from "../../src/server/watch.js";
+import { watchSession } from "../../src/server/watch.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { eventsIn, framesOf, type RigOptions, serverOfTest } from "./rig.js";
+import { collectFrames, pickLoggedEvents, type RigOptions, startTestServer } from "./rig.js";
 
 /** A session at rest. */
 async function rested(options: RigOptions = {}) {
   const store = createMemoryStore();
   const agent = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Done." })) });
   await agent.run("Go.", { sessionId: "s" });
-  const rig = await serverOfTest({ store, agents: [agent], heartbeatMs: 5, ...options });
+  const rig = await startTestServer({ store, agents: [agent], heartbeatMs: 5, ...options });
   const open = async (path: string) => {
     const response = await fetch(`${rig.url}${path}`, { headers: { authorization: `Bearer ${rig.token}` } });
     const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
@@ -107,8 +107,8 @@ test("a reader whose stream grew old comes back, and has missed nothing", verifi
       runId = (await ask("POST", "/v1/sessions/s/runs", { input: "More." })).json.runId;
     if (data.type === "final" && data.runId === runId) break;
   }
-  const whole = await framesOf(follow("/v1/sessions/s/stream?until=run"));
-  expect(eventsIn(frames)).toEqual(eventsIn(whole));
+  const whole = await collectFrames(follow("/v1/sessions/s/stream?until=run"));
+  expect(pickLoggedEvents(frames)).toEqual(pickLoggedEvents(whole));
 });
 
 describe("a chat stream", () => {
@@ -121,7 +121,7 @@ describe("a chat stream", () => {
     }
     const store = createMemoryStore();
     const agent = createAgent({ name: "talker", store, model: createScriptedModel([{ deltas: endless() as never }]) });
-    const { url, token, ask } = await serverOfTest({ store, agents: [agent], heartbeatMs: 5 });
+    const { url, token, ask } = await startTestServer({ store, agents: [agent], heartbeatMs: 5 });
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const messages = [{ id: "m-1", role: "user", parts: [{ type: "text", text: "Go." }] }];
     const body = JSON.stringify({ id: "chat-1", messages });
@@ -143,27 +143,31 @@ describe("a reader that does not read", () => {
         unsent += bytes.byteLength;
         told.push(new TextDecoder().decode(bytes));
       },
-      unsent: () => unsent,
-      drained: () => Promise.resolve(),
+      unsentBytes: () => unsent,
+      whenDrained: () => Promise.resolve(),
       end: () => told.push("end"),
-      cut: () => {},
+      destroy: () => {},
       onClose: () => {},
     };
     const watchers: Watcher[] = [];
     const hub: Hub = {
-      live: () => "here",
-      join(watcher) {
+      liveSource: () => "here",
+      addWatcher(watcher) {
         watchers.push(watcher);
         return { snapshot };
       },
-      leave: () => {},
+      removeWatcher: () => {},
     };
     const options = { after: null, isReset: false, runId: undefined, deltas: true, until: undefined };
     async function* logged() {}
-    watch({ hub: async () => hub, logged, opening: async () => new Uint8Array(), mostUnsent }, options, sink);
+    watchSession(
+      { hub: async () => hub, logged, opening: async () => new Uint8Array(), maxUnsent: mostUnsent },
+      options,
+      sink,
+    );
     await vi.waitFor(() => expect(told.some((text) => text.includes("snapshot"))).toBe(snapshot !== null));
     const delta: MessageDelta = { ...attempt, seq: 1, kind: "text-delta", id: "t", text: "x".repeat(100) };
-    const frame = deltaFrame({ type: "delta", n: 1, delta });
+    const frame = createDeltaFrame({ type: "delta", n: 1, delta });
     return {
       /** How many more frames it is sent before it is told that it is too slow. */
       async framesUntilSlow() {

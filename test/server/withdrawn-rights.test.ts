@@ -6,7 +6,7 @@ import { z } from "zod";
 import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { type RigOptions, serverOfTest } from "./rig.js";
+import { type RigOptions, startTestServer } from "./rig.js";
 
 /** The clock of this process, which stands still and can be set forward. */
 function createStillClock() {
@@ -47,7 +47,7 @@ async function writing(options: RigOptions = {}) {
     tools: [agent.asTool({ description: "Writes." })],
   });
   const rights = { isKnown: true, may: true, asked: 0 };
-  const rig = await serverOfTest({
+  const rig = await startTestServer({
     store,
     agents: [agent, root],
     authenticate: () => (rights.isKnown ? { id: "ada", scopes: ["read", "run", "admin"] } : null),

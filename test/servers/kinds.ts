@@ -8,7 +8,7 @@
  */
 import type { ServerKind } from "./local-server.js";
 
-function listed(...models: readonly object[]): object {
+function createModelList(...models: readonly object[]): object {
   return { object: "list", data: models };
 }
 
@@ -17,7 +17,7 @@ export const llamaCpp: ServerKind = {
   address: "LLAMACPP_BASE_URL",
   modelId: "qwen3-8b-q4_k_m.gguf",
   pages: (contextWindow) => ({
-    "/v1/models": listed({
+    "/v1/models": createModelList({
       id: "qwen3-8b-q4_k_m.gguf",
       object: "model",
       owned_by: "llamacpp",
@@ -62,7 +62,7 @@ export const ollama: ServerKind = {
   address: "OLLAMA_BASE_URL",
   modelId: "qwen3:8b",
   pages: (contextWindow) => ({
-    "/v1/models": listed({ id: "qwen3:8b", object: "model", created: 1_790_000_000, owned_by: "library" }),
+    "/v1/models": createModelList({ id: "qwen3:8b", object: "model", created: 1_790_000_000, owned_by: "library" }),
     "/api/ps": { models: [] },
     "/api/show": {
       license: "Apache License",
@@ -98,13 +98,13 @@ export const loadedOllama: ServerKind = {
 };
 
 /** The Modelfile sets the context. */
-export const setOllama: ServerKind = {
+export const configuredOllama: ServerKind = {
   ...ollama,
   pages: (contextWindow) => {
     const pages = ollama.pages(262_144);
-    const shown = pages["/api/show"] as { readonly parameters: string };
-    const parameters = `${shown.parameters}\nnum_ctx                        ${contextWindow}`;
-    return { ...pages, "/api/show": { ...shown, parameters } };
+    const details = pages["/api/show"] as { readonly parameters: string };
+    const parameters = `${details.parameters}\nnum_ctx                        ${contextWindow}`;
+    return { ...pages, "/api/show": { ...details, parameters } };
   },
 };
 
@@ -113,11 +113,11 @@ export const lmStudio: ServerKind = {
   address: "LMSTUDIO_BASE_URL",
   modelId: "qwen/qwen3-8b",
   pages: (contextWindow) => ({
-    "/v1/models": listed(
+    "/v1/models": createModelList(
       { id: "qwen/qwen3-8b", object: "model", owned_by: "organization_owner" },
       { id: "text-embedding-nomic-embed-text-v1.5", object: "model", owned_by: "organization_owner" },
     ),
-    "/api/v0/models": listed(
+    "/api/v0/models": createModelList(
       { id: "text-embedding-nomic-embed-text-v1.5", object: "model", type: "embeddings", max_context_length: 2_048 },
       {
         id: "qwen/qwen3-8b",
@@ -143,7 +143,7 @@ export const vllm: ServerKind = {
   address: "VLLM_BASE_URL",
   modelId: "Qwen/Qwen3-8B",
   pages: (contextWindow) => ({
-    "/v1/models": listed({
+    "/v1/models": createModelList({
       id: "Qwen/Qwen3-8B",
       object: "model",
       created: 1_790_000_000,

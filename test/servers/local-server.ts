@@ -17,7 +17,7 @@ export type LocalServerOptions = {
   /** The context window that the server tells. */
   readonly contextWindow?: number;
   /** The forms of `response_format` that it refuses. */
-  readonly refuses?: readonly ResponseFormat["type"][];
+  readonly refusedFormats?: readonly ResponseFormat["type"][];
   /** Every chat request gets this status. */
   readonly chatStatus?: number;
 };
@@ -40,13 +40,13 @@ export type ServerKind = {
   readonly address: string;
   readonly modelId: string;
   readonly pages: (contextWindow: number | undefined) => { readonly [path: string]: unknown };
-  readonly unknownPage: Page;
+  readonly unknownPage: JsonReply;
   /** The answer to a chat request without messages. */
-  readonly noMessages: Page;
-  readonly refusedFormat: Page;
+  readonly noMessages: JsonReply;
+  readonly refusedFormat: JsonReply;
 };
 
-export type Page = { readonly status: number; readonly body: unknown };
+export type JsonReply = { readonly status: number; readonly body: unknown };
 
 export const serverKinds = { llamaCpp, ollama, lmStudio, vllm } as const;
 
@@ -68,26 +68,26 @@ export type LocalServer = {
 export async function startLocalServer(kind: ServerKind, options: LocalServerOptions = {}): Promise<LocalServer> {
   const chats: ChatRequest[] = [];
   const counts = { connections: 0, requests: 0 };
-  const spent = new WeakSet<Socket>();
+  const usedSockets = new WeakSet<Socket>();
   const pages = kind.pages(options.contextWindow);
   const server = createServer(async (request, response) => {
     counts.requests += 1;
-    if (spent.has(request.socket)) {
+    if (usedSockets.has(request.socket)) {
       request.socket.destroy();
       return;
     }
-    spent.add(request.socket);
+    usedSockets.add(request.socket);
     const body = await readBody(request);
     const path = request.url ?? "";
-    if (path === "/v1/chat/completions") chat(response, body as ChatRequest);
+    if (path === "/v1/chat/completions") respondToChat(response, body as ChatRequest);
     else send(response, Object.hasOwn(pages, path) ? { status: 200, body: pages[path] } : kind.unknownPage);
   });
   server.on("connection", () => {
     counts.connections += 1;
   });
 
-  function chat(response: ServerResponse, request: ChatRequest): void {
-    const refusal = refusalOf(request);
+  function respondToChat(response: ServerResponse, request: ChatRequest): void {
+    const refusal = findRefusal(request);
     if (refusal !== null) {
       send(response, refusal);
       return;
@@ -98,12 +98,12 @@ export async function startLocalServer(kind: ServerKind, options: LocalServerOpt
     response.end(openaiChat.events(scripted, { model: request.model, turn }).join(""));
   }
 
-  function refusalOf(request: ChatRequest): Page | null {
+  function findRefusal(request: ChatRequest): JsonReply | null {
     if (options.chatStatus !== undefined) return { status: options.chatStatus, body: {} };
     if ((request.messages ?? []).length === 0) return kind.noMessages;
     chats.push(request);
     const format = request.response_format?.type;
-    return format !== undefined && options.refuses?.includes(format) === true ? kind.refusedFormat : null;
+    return format !== undefined && options.refusedFormats?.includes(format) === true ? kind.refusedFormat : null;
   }
 
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -125,7 +125,7 @@ export async function startLocalServer(kind: ServerKind, options: LocalServerOpt
   };
 }
 
-function send(response: ServerResponse, { status, body }: Page): void {
+function send(response: ServerResponse, { status, body }: JsonReply): void {
   response.writeHead(status, { "content-type": "application/json", connection: "keep-alive" });
   response.end(JSON.stringify(body));
 }

@@ -3,7 +3,7 @@
  */
 import type { Store } from "../../src/ports/store.js";
 import { migrate, openPostgresStore, type PostgresQuery } from "../../src/stores/postgres/index.js";
-import { inItsTime } from "../../src/testing/conformance/in-its-time.js";
+import { withStoreClock } from "../../src/testing/conformance/store-clock.js";
 
 /** Makes the tables. @returns what opens a store on them, after the one before it was closed */
 export async function prepareSimulatedPostgres(pool: PostgresQuery): Promise<() => Promise<Store>> {
@@ -16,6 +16,6 @@ export async function prepareSimulatedPostgres(pool: PostgresQuery): Promise<() 
   const setClock = (now: number) => pool.query("UPDATE public.clock SET ms = $1", [now]);
   return async () => {
     for (const table of ["sessions", "commits", "messages", "blobs"]) await pool.query(`DELETE FROM pawl.${table}`);
-    return inItsTime(await openPostgresStore({ pool }), setClock);
+    return withStoreClock(await openPostgresStore({ pool }), setClock);
   };
 }

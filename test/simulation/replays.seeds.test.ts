@@ -5,19 +5,19 @@ import { expect, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import type { Handoff } from "../../src/runtime/agent/handoffs.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createChance } from "../../src/testing/world/chance.js";
+import { createSeededRandom } from "../../src/testing/world/seeded-random.js";
 import { createWorld, type Process } from "../../src/testing/world/world.js";
-import { sampled } from "../support/sampled.js";
+import { pickSampleCount } from "../support/sample-count.js";
 import { verifies } from "../verifies.js";
 import { simulate } from "./simulate.js";
-import { noOwnHabits, ownHabitsOf, temperOf } from "./world/director.js";
+import { drawOwnHabits, drawProfile, noOwnHabits } from "./world/director.js";
 import { createFilter, createSource } from "./world/extras.js";
-import { asDelegate, handoffTo, nameAt, twinAt } from "./world/family.js";
+import { agentNameAt, createDelegateTool, createHandoff, twinNameAt } from "./world/family.js";
 import { createSteppedTools } from "./world/stepped-tools.js";
 import { createPermissions, createTools } from "./world/tools.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? sampled({ quick: 50, long: 400 }));
+const seeds = Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 50, long: 400 }));
 
 test("sessions of every kind of trouble replay as they were", {
   ...verifies("REC-6#replay"),
@@ -39,13 +39,13 @@ test("sessions of every kind of trouble replay as they were", {
 
 /** The same agents, in a world where nothing happens. */
 function observer(store: Store, seed: number) {
-  const { habits } = temperOf(createWorld(createMemoryStore(), createChance(seed), "session"), noOwnHabits);
-  const { family, hasSlowSchemas, extras } = ownHabitsOf(seed);
-  const world = { ...createWorld(createMemoryStore(), createChance(1), "session"), turn: async () => {} };
+  const { habits } = drawProfile(createWorld(createMemoryStore(), createSeededRandom(seed), "session"), noOwnHabits);
+  const { family, hasSlowSchemas, extras } = drawOwnHabits(seed);
+  const world = { ...createWorld(createMemoryStore(), createSeededRandom(1), "session"), turn: async () => {} };
   const process = { name: "observer" } as Process;
   const bench = { world, ledger: new Map(), process: () => process, hasSlowSchemas };
   const agentAt = (level: number): Agent => {
-    const below = level < (family?.depth ?? 0) ? [asDelegate(agentAt(level + 1))] : [];
+    const below = level < (family?.depth ?? 0) ? [createDelegateTool(agentAt(level + 1))] : [];
     const build = (name: string, handoffs: readonly Handoff[]): Agent =>
       createAgent({
         model: createScriptedModel([]),
@@ -61,10 +61,10 @@ function observer(store: Store, seed: number) {
         handoffs,
         ...(extras.hasSources ? { context: { sources: [createSource(world, () => process, extras)] } } : {}),
       });
-    if (!extras.hasTwins) return build(nameAt(level), []);
+    if (!extras.hasTwins) return build(agentNameAt(level), []);
     const filter = createFilter(world, () => process, extras);
-    const agent: Agent = build(nameAt(level), [handoffTo(twinAt(level), () => twin, filter)]);
-    const twin = build(twinAt(level), [handoffTo(nameAt(level), () => agent, filter)]);
+    const agent: Agent = build(agentNameAt(level), [createHandoff(twinNameAt(level), () => twin, filter)]);
+    const twin = build(twinNameAt(level), [createHandoff(agentNameAt(level), () => agent, filter)]);
     return agent;
   };
   return agentAt(0);

@@ -7,13 +7,13 @@
  */
 import type { Store } from "../../src/ports/store.js";
 import { createMemoryStore } from "../../src/stores/memory/index.js";
-import { createChance } from "../../src/testing/world/chance.js";
 import type { Fact } from "../../src/testing/world/facts.js";
 import { checkInvariants, InvariantBroken } from "../../src/testing/world/invariants.js";
-import { storyOf } from "../../src/testing/world/story.js";
+import { createSeededRandom } from "../../src/testing/world/seeded-random.js";
+import { formatStory } from "../../src/testing/world/story.js";
 import { createWorld } from "../../src/testing/world/world.js";
-import { direct, ownHabitsOf, temperOf } from "./world/director.js";
-import { simulationHistoriesOf } from "./world/history.js";
+import { directSimulation, drawOwnHabits, drawProfile } from "./world/director.js";
+import { loadSimulationHistories } from "./world/history.js";
 import { simulationInvariants } from "./world/invariants.js";
 
 export type SimulationOptions = {
@@ -63,23 +63,27 @@ export class SimulationFailure extends Error {
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
   const { seed, storyLines = 80 } = options;
-  const world = createWorld(options.store ?? createMemoryStore(), createChance(seed), options.sessionId ?? "session");
+  const world = createWorld(
+    options.store ?? createMemoryStore(),
+    createSeededRandom(seed),
+    options.sessionId ?? "session",
+  );
   try {
-    const temper = temperOf(world, ownHabitsOf(seed));
-    const directed = await direct(world, temper, options.turns ?? 40 + world.chance.below(120));
-    const known = { isCalm: temper.isCalm, hasGuard: temper.own.extras.guard !== null };
-    for (const history of await simulationHistoriesOf(world, { ...directed, ...known }))
+    const profile = drawProfile(world, drawOwnHabits(seed));
+    const outcome = await directSimulation(world, profile, options.turns ?? 40 + world.chance.below(120));
+    const worldFacts = { isCalm: profile.isCalm, hasGuard: profile.own.extras.guard !== null };
+    for (const history of await loadSimulationHistories(world, { ...outcome, ...worldFacts }))
       checkInvariants(history, simulationInvariants);
-    return reportOf(seed, directed.turns, world.facts);
+    return createReport(seed, outcome.turns, world.facts);
   } catch (cause) {
     const what = cause instanceof Error ? cause.message : String(cause);
     const about = cause instanceof InvariantBroken ? cause.line : null;
-    throw new SimulationFailure(seed, what, storyOf(world.facts, { lines: storyLines, about }), { cause });
+    throw new SimulationFailure(seed, what, formatStory(world.facts, { lines: storyLines, about }), { cause });
   }
 }
 
-function reportOf(seed: number, turns: number, facts: readonly Fact[]): SimulationReport {
-  const count = (belongs: (fact: Fact) => boolean) => facts.filter(belongs).length;
+function createReport(seed: number, turns: number, facts: readonly Fact[]): SimulationReport {
+  const count = (matches: (fact: Fact) => boolean) => facts.filter(matches).length;
   return {
     seed,
     turns,

@@ -3,25 +3,25 @@
  */
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
-import { createChance } from "../../src/testing/world/chance.js";
-import { storyOf } from "../../src/testing/world/story.js";
+import { createSeededRandom } from "../../src/testing/world/seeded-random.js";
+import { formatStory } from "../../src/testing/world/story.js";
 import { createWorld, type World } from "../../src/testing/world/world.js";
 import { verifies } from "../verifies.js";
 
 /** A process takes over, is stopped, and calls a tool after all; before, between and after that, people ask. */
 function tell(): World {
-  const world = createWorld(createMemoryStore(), createChance(1), "session");
+  const world = createWorld(createMemoryStore(), createSeededRandom(1), "session");
   const chatter = (count: number) => {
-    for (let id = 0; id < count; id += 1) world.note({ type: "asked", process: "p1", id, what: "answer" });
+    for (let id = 0; id < count; id += 1) world.record({ type: "asked", process: "p1", id, what: "answer" });
   };
   const { sessionId } = world;
-  world.note({ type: "process", process: "p3", what: "started" });
-  world.note({ type: "holding", sessionId, process: "p3", epoch: 2, askedAt: 0, setting: 0 });
+  world.record({ type: "process", process: "p3", what: "started" });
+  world.record({ type: "holding", sessionId, process: "p3", epoch: 2, askedAt: 0, setting: 0 });
   chatter(100);
-  world.note({ type: "process", process: "p3", what: "stopped" });
-  world.note({ type: "claimed", sessionId, process: "p4", epoch: 3, late: false, setting: 0 });
+  world.record({ type: "process", process: "p3", what: "stopped" });
+  world.record({ type: "claimed", sessionId, process: "p4", epoch: 3, late: false, setting: 0 });
   chatter(100);
-  world.note({ type: "tool_started", sessionId, process: "p3", callKey: "r/1/1", tool: "pay", attempt: 1, input: 5 });
+  world.record({ type: "tool_started", sessionId, process: "p3", callKey: "r/1/1", tool: "pay", attempt: 1, input: 5 });
   chatter(200);
   return world;
 }
@@ -32,7 +32,7 @@ describe("the story of a failure", () => {
   test("shows the fact that it is about, marked, with what came before and after", proven, () => {
     const { facts } = tell();
     const about = facts.findIndex(({ type }) => type === "tool_started");
-    const lines = storyOf(facts, { lines: 30, about }).split("\n");
+    const lines = formatStory(facts, { lines: 30, about }).split("\n");
     const marked = lines.findIndex((line) => line.startsWith("→"));
     expect(lines[marked]).toContain("p3 runs pay r/1/1");
     expect(lines[marked - 1]).toContain("somebody asks p1");
@@ -43,7 +43,7 @@ describe("the story of a failure", () => {
   test("shows what befell the process of that fact long before", proven, () => {
     const { facts } = tell();
     const about = facts.findIndex(({ type }) => type === "tool_started");
-    const [first, second, third, fourth] = storyOf(facts, { lines: 30, about }).split("\n");
+    const [first, second, third, fourth] = formatStory(facts, { lines: 30, about }).split("\n");
     expect([first, second, third]).toEqual([
       expect.stringContaining("p3 started"),
       expect.stringContaining("p3 holds epoch 2"),
@@ -54,7 +54,7 @@ describe("the story of a failure", () => {
 
   test("is that of the end if it is about no fact", proven, () => {
     const { facts } = tell();
-    const lines = storyOf(facts, { lines: 30, about: null }).split("\n");
+    const lines = formatStory(facts, { lines: 30, about: null }).split("\n");
     expect(lines).toHaveLength(31);
     expect(lines.at(-1)).toContain(`${facts.length - 1} somebody asks p1`);
   });

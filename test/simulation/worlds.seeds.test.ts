@@ -4,12 +4,12 @@
  */
 import { describe, expect, test } from "vitest";
 import type { EventType } from "../../src/core/index.js";
-import { sampled } from "../support/sampled.js";
+import { pickSampleCount } from "../support/sample-count.js";
 import { verifies } from "../verifies.js";
 import { type SimulationReport, simulate } from "./simulate.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? sampled({ quick: 150, long: 1_000 }));
+const seeds = Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 150, long: 1_000 }));
 const inOneTest = 250;
 
 const parts = Array.from({ length: Math.ceil(seeds / inOneTest) }, (_, part) => ({

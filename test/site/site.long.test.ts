@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 // @ts-expect-error a script without types
 import { serve } from "../../scripts/site/serve.mjs";
-import { openBrowser, type Page, pictures } from "../inspector/browser.js";
+import { openBrowser, type Page, takePictures } from "../inspector/browser.js";
 
 type Served = { readonly url: string; readonly close: () => Promise<void> };
 
@@ -97,7 +97,7 @@ test("pictures of the site, if PAWL_PICTURES names a folder", async () => {
   ] as const) {
     await page.goto(`${url}${path}`);
     await page.locator("h1").first().waitFor();
-    await pictures(page, `site-${name}`);
+    await takePictures(page, `site-${name}`);
   }
   expect(problems).toEqual([]);
 });

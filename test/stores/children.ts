@@ -38,7 +38,7 @@ export function compileStores(parent: string): string {
 }
 
 /** Where compiled sources find the packages of this project. */
-export const beside = join(root, "temp");
+export const tempFolder = join(root, "temp");
 
 export type Child = {
   readonly process: ChildProcessWithoutNullStreams;
@@ -46,13 +46,13 @@ export type Child = {
   line(): Promise<string>;
   /** What it printed on standard error. */
   errors(): string;
-  say(text: string): void;
+  writeLine(text: string): void;
   /** Its exit code once it has ended; null where a signal ended it. */
   readonly ended: Promise<number | null>;
 };
 
 /** Starts `test/fixtures/store-children/<name>.mjs` with these arguments. */
-export function start(name: string, ...args: readonly string[]): Child {
+export function startChild(name: string, ...args: readonly string[]): Child {
   const child = spawn(process.execPath, [join(root, "test/fixtures/store-children", `${name}.mjs`), ...args]);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   let errors = "";
@@ -69,14 +69,14 @@ export function start(name: string, ...args: readonly string[]): Child {
       return next.value;
     },
     errors: () => errors,
-    say: (text) => child.stdin.write(`${text}\n`),
+    writeLine: (text) => child.stdin.write(`${text}\n`),
     ended: once(child, "close").then(([code]) => (typeof code === "number" ? code : null)),
   };
 }
 
 /** Makes a file in a process that ends: in `libsql`, a connection that is closed lives on until it is collected. */
-export async function makeElsewhere(compiled: string, path: string): Promise<void> {
-  const child = start("opener", compiled, path);
+export async function createFileInChild(compiled: string, path: string): Promise<void> {
+  const child = startChild("opener", compiled, path);
   const line = await child.line();
   await child.ended;
   if (line !== "open") throw new Error(line);

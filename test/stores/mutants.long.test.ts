@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { verifies } from "../verifies.js";
-import { beside, compileStores } from "./children.js";
+import { compileStores, tempFolder } from "./children.js";
 
 /** Below the folder of the stores. */
 const files = { memory: "memory/index", "memory-lists": "memory/lists", lease: "shared/lease" } as const;
@@ -40,11 +40,11 @@ const mutants: { readonly [what: string]: readonly [file: File, from: string, to
   "ids are free again when they were consumed": [
     "memory",
     "session.inbox.delete(id);",
-    "{ session.inbox.delete(id); session.taken.delete(id); }",
+    "{ session.inbox.delete(id); session.takenIds.delete(id); }",
   ],
-  "ids that were recorded are not taken": ["memory", "session.taken.add(id);", ""],
+  "ids that were recorded are not taken": ["memory", "session.takenIds.add(id);", ""],
   "recorded ids are not looked at": ["memory", "duplicate !== undefined", "false"],
-  "the inbox does not hold up a commit that releases": ["memory", "leftAfter(session.inbox, consume)", "false"],
+  "the inbox does not hold up a commit that releases": ["memory", "hasUnconsumed(session.inbox, consume)", "false"],
   "a commit that releases does not": [
     "memory",
     "commit.release === true)\n        session.hold = null",
@@ -62,30 +62,30 @@ const mutants: { readonly [what: string]: readonly [file: File, from: string, to
   "the activity stays": ["memory", "session.activity = commit.activity;", ""],
   "leases run for ever": ["lease", "hold.expiresAt > now &&", ""],
   "leases end a millisecond late": ["lease", "hold.expiresAt > now", "hold.expiresAt >= now"],
-  "void leases hold": ["lease", "&& hold.expiresAt <= now + voidBeyond * hold.leaseMs", ""],
+  "void leases hold": ["lease", "&& hold.expiresAt <= now + maxLeaseFactor * hold.leaseMs", ""],
   "the dead hold": ["lease", "&& !isDead(hold.holder)", ""],
   "lost leases are renewed": [
     "memory",
-    "session === undefined || !holds(session, lease))\n        return false",
+    "session === undefined || !holdsLease(session, lease))\n        return false",
     "session === undefined)\n        return false",
   ],
   "what is active is deleted": ["memory", '|| session.activity !== "resting"', ""],
-  "what is held is deleted": ["memory", "(held ||", "(false ||"],
+  "what is held is deleted": ["memory", "(leased ||", "(false ||"],
   "blobs are shared with their giver": ["memory", "bytes.slice()", "bytes"],
   "a limit takes the last": ["memory-lists", ".slice(0, limit)", ".slice(-limit)"],
   "who asks is not noted": ["memory", "session.askedAt = commit.askedAt;", ""],
   "who asks stays": ["memory", "session.askedAt = commit.askedAt;", "session.askedAt ??= commit.askedAt;"],
-  "the order of who asks stays": ["memory", "memory.asking = null;", ""],
-  "who was deleted asks still": ["memory", "if (session.askedAt !== null)\n        memory.asking = null;", ""],
+  "the order of who asks stays": ["memory", "memory.sortedAsking = null;", ""],
+  "who was deleted asks still": ["memory", "if (session.askedAt !== null)\n        memory.sortedAsking = null;", ""],
   "who asks last comes first": ["memory-lists", "a.askedAt - b.askedAt", "b.askedAt - a.askedAt"],
-  "a page of who asks begins with the last one of the page before": ["memory-lists", "place) <= 0", "place) < 0"],
+  "a page of who asks begins with the last one of the page before": ["memory-lists", "cursor) <= 0", "cursor) < 0"],
   "a page of who asks has no end": ["memory-lists", "limit === undefined ? undefined : from + limit", "undefined"],
 };
 
 let compiled = "";
 let sources: Sources;
 beforeAll(() => {
-  compiled = compileStores(beside);
+  compiled = compileStores(tempFolder);
   const source = (file: File): string => readFileSync(join(compiled, "stores", `${files[file]}.js`), "utf8");
   sources = { memory: source("memory"), "memory-lists": source("memory-lists"), lease: source("lease") };
 });

@@ -13,8 +13,8 @@ import type { StoreUnderTest } from "../../src/testing/store-conformance.js";
 type FileOptions = Omit<SqliteOptions, "path" | "database">;
 
 /** A SQLite store in a new file, with as many more handles on it as are asked for. */
-export async function openFile(options: FileOptions = {}): Promise<StoreUnderTest & { readonly path: string }> {
-  const folder = newFolder();
+export async function openFileStore(options: FileOptions = {}): Promise<StoreUnderTest & { readonly path: string }> {
+  const folder = createTempFolder();
   const path = join(folder, "sessions.db");
   const stores: Store[] = [];
   const open = async (): Promise<Store> => {
@@ -32,7 +32,7 @@ export async function openFile(options: FileOptions = {}): Promise<StoreUnderTes
       return await open();
     },
     close: async () => {
-      for (const each of stores) await each.close();
+      for (const opened of stores) await opened.close();
       rmSync(folder, { recursive: true });
     },
   };
@@ -51,13 +51,13 @@ export async function openWithLibsql(): Promise<StoreUnderTest> {
   };
 }
 
-export function newFolder(): string {
+export function createTempFolder(): string {
   return mkdtempSync(join(tmpdir(), "pawl-store-"));
 }
 
 /** Runs work with a new folder, and removes it. */
-export async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
-  const folder = newFolder();
+export async function withTempFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = createTempFolder();
   try {
     await work(folder);
   } finally {

@@ -2,7 +2,13 @@ import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../src/stores/memory/index.js";
 import { pruneSessions } from "../../src/stores/shared/prune.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
-import { claim, message, restingSession, sessionWith, t0 } from "../../src/testing/conformance/bench.js";
+import {
+  claim,
+  createHeldSession,
+  createMessage,
+  createRestingSession,
+  t0,
+} from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 
 const stores = {
@@ -13,7 +19,7 @@ const stores = {
 describe.for(Object.entries(stores))("pruning %s", ([, open]) => {
   test("deletes what is older, and nothing else", verifies("STOR-4"), async () => {
     const store = await open();
-    for (let index = 0; index < 250; index++) await restingSession(store, `s${index}`, { at: t0 + index });
+    for (let index = 0; index < 250; index++) await createRestingSession(store, `s${index}`, { at: t0 + index });
     const { deleted, kept } = await pruneSessions(store, { before: t0 + 230, now: t0 + 1000 });
     expect(deleted).toHaveLength(230);
     expect(kept).toEqual([]);
@@ -25,12 +31,12 @@ describe.for(Object.entries(stores))("pruning %s", ([, open]) => {
 
   test("keeps what is not done", verifies("STOR-4"), async () => {
     const store = await open();
-    await restingSession(store, "old");
-    await restingSession(store, "waiting", { activity: "waiting" });
-    await restingSession(store, "unread");
-    await store.post("unread", message("m"));
-    await sessionWith(store, 1, "running");
-    await restingSession(store, "held");
+    await createRestingSession(store, "old");
+    await createRestingSession(store, "waiting", { activity: "waiting" });
+    await createRestingSession(store, "unread");
+    await store.post("unread", createMessage("m"));
+    await createHeldSession(store, 1, "running");
+    await createRestingSession(store, "held");
     await claim(store, "held");
     const { deleted, kept } = await pruneSessions(store, { before: t0 + 1000, now: t0 + 1 });
     expect(deleted).toEqual(["old"]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { State } from "../../src/core/machine/state.js";
 import { openHandle } from "../../src/stores/sqlite/driver.js";
 import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
-import { type CommitParts, claim, commit, stateAt } from "../../src/testing/conformance/bench.js";
+import { type CommitOverrides, claim, commit, createState } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 
 function numberOf(handle: SqliteHandle, sql: string, column: string): number {
@@ -11,7 +11,7 @@ function numberOf(handle: SqliteHandle, sql: string, column: string): number {
 
 /** A state of a session whose title stays as it is: a new title is one more row. */
 function stateOf(seq: number): State {
-  return { ...stateAt(seq, "model_running"), session: { agent: "coder", model: "scripted", title: "one title" } };
+  return { ...createState(seq, "model_running"), session: { agent: "coder", model: "scripted", title: "one title" } };
 }
 
 test("a commit costs one row and the same bytes, however long the session is", verifies("STOR-3"), async () => {
@@ -19,7 +19,7 @@ test("a commit costs one row and the same bytes, however long the session is", v
   const handle = await openHandle(":memory:");
   const store = await openSqliteStore({ database: handle });
   const lease = await claim(store);
-  const next = (seq: number, parts: CommitParts = {}) =>
+  const next = (seq: number, parts: CommitOverrides = {}) =>
     commit(store, lease, seq, { state: stateOf(seq + 1), ...parts });
   await next(0);
   /** What the next hundred commits add: rows that were written, and pages of the file. */

@@ -4,21 +4,29 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PawlError } from "../../src/errors.js";
 import type { Store } from "../../src/ports/store.js";
-import { checksumOf, positionOf } from "../../src/stores/shared/checksum.js";
+import { checksumOf, checksumPrefixOf } from "../../src/stores/shared/checksum.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
-import { claim, commit, expectLog, message, restingSession, stateAt, t0 } from "../../src/testing/conformance/bench.js";
+import {
+  claim,
+  commit,
+  createMessage,
+  createRestingSession,
+  createState,
+  expectLog,
+  t0,
+} from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
-import { inFolder, withHandle } from "./open.js";
+import { withHandle, withTempFolder } from "./open.js";
 
 const blob = new TextEncoder().encode("a blob with some text in it ".repeat(100));
 
 async function fill(path: string): Promise<void> {
   const store = await openSqliteStore({ path });
-  await restingSession(store, "s");
+  await createRestingSession(store, "s");
   const lease = await claim(store);
   for (let seq = 1; seq < 25; seq++) await commit(store, lease, seq, { events: 1 });
-  await store.post("s", message("m1"));
-  await store.post("s", message("m2"));
+  await store.post("s", createMessage("m1"));
+  await store.post("s", createMessage("m2"));
   await store.putBlob("s", blob);
   await store.close();
 }
@@ -54,7 +62,7 @@ async function examine(path: string, expected: string): Promise<Finding> {
 
 describe("damage", () => {
   test("of any byte of the file is never silent", verifies("STOR-4", "SEC-13"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sound.db");
       await fill(path);
       const sound = readFileSync(path);
@@ -83,7 +91,7 @@ describe("damage", () => {
   });
 
   test("by a row that is gone is told by reading and by verify", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await fill(path);
       await withHandle(path, (handle) => handle.exec("DELETE FROM commits WHERE seq = 10"));
@@ -100,7 +108,7 @@ describe("damage", () => {
   });
 
   test("by a blob that was changed is told by reading and by verify", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await fill(path);
       await withHandle(path, (handle) => handle.exec("UPDATE blobs SET bytes = x'00'"));
@@ -113,7 +121,7 @@ describe("damage", () => {
   });
 
   test("by content without a session is told by verify", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await fill(path);
       await withHandle(path, (handle) => handle.exec("DELETE FROM sessions"));
@@ -124,13 +132,13 @@ describe("damage", () => {
   });
 
   test("of one session leaves the others usable, and it can be deleted", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await fill(path);
       await withHandle(path, (handle) => handle.exec("UPDATE commits SET state = '{}'"));
       const store = await openSqliteStore({ path });
       await expect(claim(store, "s", { now: t0 * 2 })).rejects.toMatchObject({ code: "store_corrupt" });
-      await restingSession(store, "other");
+      await createRestingSession(store, "other");
       await expectLog(store, 1, "other");
       expect((await store.verify()).length).toBeGreaterThan(0);
       expect(await store.delete("s", { now: t0, force: true })).toBe(true);
@@ -157,7 +165,7 @@ describe("what somebody wrote into the file", () => {
     "the key prototype, escaped": '[{"type":"compacted","runId":"r","at":1,"\\u0070rototype":1}]',
     "a value 100,000 levels deep": `[{"type":"compacted","runId":"r","at":1,"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}]`,
   };
-  const whole = stateAt(1, "tool_running");
+  const whole = createState(1, "tool_running");
   const wrongStates: { readonly [what: string]: string } = {
     "no JSON": "{",
     "no object": "[]",
@@ -185,14 +193,14 @@ describe("what somebody wrote into the file", () => {
     look: (store: Store) => Promise<unknown>,
     code = "store_corrupt",
   ): Promise<void> {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       const made = await openSqliteStore({ path });
-      await restingSession(made, "s");
-      await made.post("s", message("m1"));
+      await createRestingSession(made, "s");
+      await made.post("s", createMessage("m1"));
       await made.close();
       await withHandle(path, (handle) => {
-        const of = sql.includes("commits") ? positionOf("s", 1) : "";
+        const of = sql.includes("commits") ? checksumPrefixOf("s", 1) : "";
         for (const value of values) handle.prepare(sql).run(value, checksumOf(value, of));
       });
       const store = await openSqliteStore({ path });

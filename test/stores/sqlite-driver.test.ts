@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { isBusy, knownCrash, openHandle, sqliteCode } from "../../src/stores/sqlite/driver.js";
+import { findKnownCrash, isBusy, openHandle, sqliteCode } from "../../src/stores/sqlite/driver.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
-import { sessionWith } from "../../src/testing/conformance/bench.js";
+import { createHeldSession } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
 
 describe("better-sqlite3", () => {
@@ -12,7 +12,7 @@ describe("better-sqlite3", () => {
       ["12.9.0", "26.1.0"],
       ["13.0.0", "20.19.5"],
     ] as const;
-    for (const [version, node] of bad) expect(knownCrash(version, node)).toContain(`better-sqlite3 ${version}`);
+    for (const [version, node] of bad) expect(findKnownCrash(version, node)).toContain(`better-sqlite3 ${version}`);
   });
   test("is accepted elsewhere", () => {
     const good = [
@@ -22,7 +22,7 @@ describe("better-sqlite3", () => {
       ["13.0.0", "24.21.0"],
       ["11.9.0", "24.21.0"],
     ] as const;
-    for (const [version, node] of good) expect(knownCrash(version, node)).toBeNull();
+    for (const [version, node] of good) expect(findKnownCrash(version, node)).toBeNull();
   });
 });
 
@@ -55,7 +55,7 @@ describe("errors of SQLite", () => {
 test("closing a store leaves the handle that it was given open", async () => {
   const handle = await openHandle(":memory:");
   const store = await openSqliteStore({ database: handle });
-  await sessionWith(store, 2);
+  await createHeldSession(store, 2);
   await store.close();
   expect(handle.prepare("SELECT count(*) AS count FROM commits").get()).toMatchObject({ count: 2 });
   handle.close();

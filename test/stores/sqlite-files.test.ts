@@ -17,23 +17,23 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { formatVersion } from "../../src/core/machine/state.js";
 import { createAgent } from "../../src/index.js";
 import { createCheckpoints } from "../../src/stores/sqlite/checkpoints.js";
-import { isSafeWithWal, prepareFile } from "../../src/stores/sqlite/file.js";
+import { isWalSafe, prepareFile } from "../../src/stores/sqlite/file.js";
 import { describeSqlite, openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
 import { applicationId, tablesVersion } from "../../src/stores/sqlite/schema.js";
 import {
   claim,
   commit,
+  createHeldSession,
+  createMessage,
+  createRestingSession,
+  createTextEvent,
   leaseMs,
-  message,
-  restingSession,
-  sessionWith,
   t0,
-  textEvent,
 } from "../../src/testing/conformance/bench.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { beside, compileStores, makeElsewhere, start } from "./children.js";
-import { inFolder, newFolder, withHandle } from "./open.js";
+import { compileStores, createFileInChild, startChild, tempFolder } from "./children.js";
+import { createTempFolder, withHandle, withTempFolder } from "./open.js";
 
 function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
@@ -41,7 +41,7 @@ function modeOf(path: string): string {
 
 async function make(path: string): Promise<void> {
   const store = await openSqliteStore({ path });
-  await restingSession(store, "s");
+  await createRestingSession(store, "s");
   await store.close();
 }
 
@@ -50,10 +50,10 @@ describe("files", () => {
     "are for their holder alone, and so is the folder that is made for them",
     verifies("STOR-4", "SEC-14"),
     async () => {
-      await inFolder(async (folder) => {
+      await withTempFolder(async (folder) => {
         const path = join(folder, "new", "sessions.db");
         const store = await openSqliteStore({ path });
-        await sessionWith(store, 2);
+        await createHeldSession(store, 2);
         expect(modeOf(join(folder, "new"))).toBe("700");
         const files = ["", "-journal", "-wal", "-shm"]
           .map((suffix) => `${path}${suffix}`)
@@ -66,7 +66,7 @@ describe("files", () => {
   );
 
   test("that others could read are closed to them", verifies("STOR-4", "SEC-14"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await make(path);
       chmodSync(path, 0o644);
@@ -79,7 +79,7 @@ describe("files", () => {
     "that a link leads to are for their holder alone, and what is redacted is overwritten in them, if the file %s",
     verifies("STOR-4", "SEC-14"),
     async (when) => {
-      await inFolder(async (folder) => {
+      await withTempFolder(async (folder) => {
         const [link, real] = [join(folder, "link.db"), join(folder, "real", "sessions.db")];
         mkdirSync(join(folder, "real"));
         symlinkSync(join("real", "sessions.db"), link);
@@ -107,7 +107,7 @@ describe("files", () => {
   );
 
   test("may be empty", async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       writeFileSync(path, "");
       await make(path);
@@ -116,17 +116,17 @@ describe("files", () => {
   });
 
   test("are made once, by however many open them at once", async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       const stores = await Promise.all(Array.from({ length: 6 }, () => openSqliteStore({ path })));
-      for (const [index, store] of stores.entries()) await sessionWith(store, 1, `s${index}`);
+      for (const [index, store] of stores.entries()) await createHeldSession(store, 1, `s${index}`);
       for (const store of stores) expect(await store.list()).toHaveLength(6);
       for (const store of stores) await store.close();
     });
   });
 
   test("of a path that is no file are refused", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       await expect(openSqliteStore({ path: folder })).rejects.toMatchObject({
         code: "store_open",
         message: expect.stringContaining(folder),
@@ -138,7 +138,7 @@ describe("files", () => {
   });
 
   test("that cannot be written are refused when they are opened", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await make(path);
       chmodSync(path, 0o444);
@@ -159,7 +159,7 @@ describe("files", () => {
   });
 
   test("of another program are refused, and left as they are", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "other.db");
       await withHandle(path, (handle) =>
         handle.exec("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('keep')"),
@@ -175,7 +175,7 @@ describe("files", () => {
   });
 
   test("that are no database are refused, and left as they are", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "notes.txt");
       writeFileSync(path, "Dear diary, ".repeat(1000));
       chmodSync(path, 0o644);
@@ -189,7 +189,7 @@ describe("files", () => {
   });
 
   test("that an older version made are refused, and left as they are", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await make(path);
       await withHandle(path, (handle) => handle.exec("PRAGMA user_version = 1"));
@@ -207,7 +207,7 @@ describe("files", () => {
   });
 
   test("tell their formats", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await (await openSqliteStore({ path })).close();
       expect(await describeSqlite(path)).toMatchObject({ tables: tablesVersion, format: null });
@@ -217,7 +217,7 @@ describe("files", () => {
   });
 
   test("that a later version made are refused", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await make(path);
       await withHandle(path, (handle) => handle.exec("PRAGMA user_version = 99"));
@@ -226,7 +226,7 @@ describe("files", () => {
   });
 
   test("cut in the middle are damaged", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       const store = await openSqliteStore({ path });
       const lease = await claim(store);
@@ -244,10 +244,10 @@ describe("files", () => {
   });
 
   test("that are deleted leave nothing readable behind", verifies("SEC-14"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       const store = await openSqliteStore({ path });
-      await sessionWith(store, 1, "other");
+      await createHeldSession(store, 1, "other");
       const lease = await claim(store);
       const secret = "the-secret-of-this-session";
       await commit(store, lease, 0, {
@@ -255,7 +255,7 @@ describe("files", () => {
         events: [{ type: "restarted", runId: "r", holder: secret, at: t0 }],
       });
       await store.putBlob("s", new TextEncoder().encode(secret));
-      await store.post("s", message("m", t0, secret));
+      await store.post("s", createMessage("m", t0, secret));
       await store.delete("s", { now: t0 + leaseMs });
       await store.close();
       expect(readFileSync(path).includes(secret)).toBe(false);
@@ -265,7 +265,7 @@ describe("files", () => {
 
 describe("what a later version wrote into a session", () => {
   test("is not claimed and not read, is listed, and can be posted to", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await make(path);
       await withHandle(path, (handle) =>
@@ -276,7 +276,7 @@ describe("what a later version wrote into a session", () => {
       await expect(store.load("s")).rejects.toMatchObject({ code: "newer_format" });
       await expect(store.read("s")).rejects.toMatchObject({ code: "newer_format" });
       expect(await store.list()).toMatchObject([{ sessionId: "s", info: null, status: "completed", holder: null }]);
-      expect(await store.post("s", message("m"))).toEqual({ type: "posted" });
+      expect(await store.post("s", createMessage("m"))).toEqual({ type: "posted" });
       expect(await store.verify()).toMatchObject([{ sessionId: "s", what: expect.stringContaining("later version") }]);
       await store.close();
     });
@@ -286,7 +286,7 @@ describe("what a later version wrote into a session", () => {
 describe("the journal", () => {
   let compiled = "";
   beforeAll(() => {
-    compiled = compileStores(beside);
+    compiled = compileStores(tempFolder);
   });
   afterAll(() => {
     rmSync(compiled, { recursive: true });
@@ -295,25 +295,25 @@ describe("the journal", () => {
     return await withHandle(path, (handle) => JSON.stringify(handle.prepare("PRAGMA journal_mode").get()));
   }
   test("can be a write-ahead log that keeps itself only from SQLite 3.51.3 on", () => {
-    for (const version of ["3.51.3", "3.51.10", "3.52.0", "4.0.0"]) expect(isSafeWithWal(version)).toBe(true);
-    for (const version of ["3.45.1", "3.51.2", "3.50.9", "3.7.17"]) expect(isSafeWithWal(version)).toBe(false);
+    for (const version of ["3.51.3", "3.51.10", "3.52.0", "4.0.0"]) expect(isWalSafe(version)).toBe(true);
+    for (const version of ["3.45.1", "3.51.2", "3.50.9", "3.7.17"]) expect(isWalSafe(version)).toBe(false);
   });
 
   test("of a new file is a write-ahead log", async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      await makeElsewhere(compiled, path);
+      await createFileInChild(compiled, path);
       expect(await journalOf(path)).toContain("wal");
     });
   });
 
   test("is not changed later: one that must not use a log may have the file open", async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      await makeElsewhere(compiled, path);
+      await createFileInChild(compiled, path);
       await withHandle(path, (handle) => handle.exec("PRAGMA journal_mode = DELETE"));
       const store = await openSqliteStore({ path });
-      await sessionWith(store, 1, "t");
+      await createHeldSession(store, 1, "t");
       await store.close();
       expect(await journalOf(path)).not.toContain("wal");
     });
@@ -327,25 +327,25 @@ describe("the journal", () => {
   }
 
   test("is turned back for an older SQLite that the caller opened", async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      await makeElsewhere(compiled, path);
+      await createFileInChild(compiled, path);
       await openGiven(path);
       expect(await journalOf(path)).not.toContain("wal");
     });
   });
 
   test("is none that an older SQLite of the caller's may share", async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      await makeElsewhere(compiled, path);
-      const other = start("locker", compiled, path, "BEGIN; SELECT * FROM store");
+      await createFileInChild(compiled, path);
+      const other = startChild("locker", compiled, path, "BEGIN; SELECT * FROM store");
       await other.line();
       await expect(openGiven(path)).rejects.toMatchObject({
         code: "store_open",
         message: expect.stringMatching(/open in another process .* Leave out `database`/),
       });
-      other.say("let go");
+      other.writeLine("let go");
       await other.ended;
     });
   });
@@ -361,7 +361,7 @@ describe("a write-ahead log that an older SQLite must not keep by itself", () =>
     return handle;
   };
   beforeEach(() => {
-    folder = newFolder();
+    folder = createTempFolder();
   });
   afterEach(() => {
     for (const handle of handles) handle.close();
@@ -389,14 +389,14 @@ describe("a write-ahead log that an older SQLite must not keep by itself", () =>
     const empty = statSync(path()).size;
     const checkpoints = createCheckpoints(writer, await open(), path());
     writePages(writer);
-    checkpoints.wrote(pages);
+    checkpoints.recordWrite(pages);
     expect(statSync(path()).size).toBe(empty);
     const another = await open();
     another.exec("BEGIN IMMEDIATE");
-    checkpoints.wrote(1000);
+    checkpoints.recordWrite(1000);
     expect(statSync(path()).size).toBe(empty);
     another.exec("ROLLBACK");
-    checkpoints.wrote(1);
+    checkpoints.recordWrite(1);
     expect(statSync(path()).size).toBeGreaterThan(pages * 4096);
   });
 
@@ -407,13 +407,13 @@ describe("a write-ahead log that an older SQLite must not keep by itself", () =>
     for (let times = 0; times < 11; times += 1) writePages(writer);
     const checkpoints = createCheckpoints(writer, await open(), path());
     expect(statSync(path()).size).toBe(empty);
-    checkpoints.wrote(1);
+    checkpoints.recordWrite(1);
     expect(statSync(path()).size).toBeGreaterThan(11 * pages * 4096);
   });
 
   test("is written into the file when a store is closed", async () => {
     const store = await openSqliteStore({ path: path() });
-    await sessionWith(store, 3);
+    await createHeldSession(store, 3);
     await store.close();
     const copy = join(folder, "copy.db");
     copyFileSync(path(), copy);
@@ -425,7 +425,7 @@ describe("a write-ahead log that an older SQLite must not keep by itself", () =>
   test("does not grow while a store writes on", async () => {
     const store = await openSqliteStore({ path: path(), synchronous: "normal" });
     const lease = await claim(store);
-    const events = [textEvent("x".repeat(900_000))];
+    const events = [createTextEvent("x".repeat(900_000))];
     let largest = 0;
     for (let seq = 0; seq < 40; seq += 1) {
       await commit(store, lease, seq, { events });
@@ -438,7 +438,7 @@ describe("a write-ahead log that an older SQLite must not keep by itself", () =>
 });
 
 test("the file names Pawl", async () => {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     const path = join(folder, "sessions.db");
     await make(path);
     expect(readFileSync(path).readUInt32BE(68)).toBe(applicationId);

@@ -6,12 +6,19 @@ import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/ports/store.js";
 import { openHandle } from "../../src/stores/sqlite/driver.js";
 import { openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
-import { claim, commit, commitAfter, expectLog, message, textEvent } from "../../src/testing/conformance/bench.js";
+import {
+  claim,
+  commit,
+  createCommit,
+  createMessage,
+  createTextEvent,
+  expectLog,
+} from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
-import { inFolder } from "./open.js";
+import { withTempFolder } from "./open.js";
 
 async function onSmallDisk(work: (store: Store, handle: SqliteHandle) => Promise<void>): Promise<void> {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     const handle = await openHandle(join(folder, "sessions.db"));
     const store = await openSqliteStore({ database: handle });
     handle.prepare("PRAGMA max_page_count = 60").get();
@@ -21,15 +28,15 @@ async function onSmallDisk(work: (store: Store, handle: SqliteHandle) => Promise
   });
 }
 
-const large = { events: [textEvent("x".repeat(900_000))] };
+const large = { events: [createTextEvent("x".repeat(900_000))] };
 
 describe("a full disk", () => {
   test("fails a commit, and nothing of it is written", verifies("STOR-4", "REC-2"), async () => {
     await onSmallDisk(async (store, handle) => {
       const lease = await claim(store);
       await commit(store, lease, 0);
-      await store.post("s", message("m"));
-      const whole = commitAfter(1, { ...large, consume: ["m"], record: ["n"] });
+      await store.post("s", createMessage("m"));
+      const whole = createCommit(1, { ...large, consume: ["m"], record: ["n"] });
       await expect(store.commit(lease, whole)).rejects.toMatchObject({
         code: "store_failed",
         message: expect.stringMatching(/sessions\.db is full/),
@@ -47,7 +54,7 @@ describe("a full disk", () => {
       const ids = ["a", "b", "c", "d"];
       const leases = await Promise.all(ids.map((id) => claim(store, id)));
       const results = await Promise.allSettled(
-        leases.map((lease, index) => store.commit(lease, commitAfter(0, index === 2 ? large : {}))),
+        leases.map((lease, index) => store.commit(lease, createCommit(0, index === 2 ? large : {}))),
       );
       expect(results.map((result) => (result.status === "fulfilled" ? result.value : result.reason.code))).toEqual([
         { type: "ok", seq: 1 },
@@ -64,7 +71,7 @@ describe("a full disk", () => {
       await claim(store);
       const blob = store.putBlob("s", new Uint8Array(2_000_000));
       await expect(blob).rejects.toMatchObject({ code: "store_failed" });
-      const post = store.post("s", message("m", 1, "x".repeat(900_000)));
+      const post = store.post("s", createMessage("m", 1, "x".repeat(900_000)));
       await expect(post).rejects.toMatchObject({ code: "store_failed" });
       expect(await store.inbox("s")).toEqual([]);
     });
@@ -72,12 +79,12 @@ describe("a full disk", () => {
 });
 
 test("a database that becomes read-only fails a commit", verifies("STOR-4"), async () => {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     const handle = await openHandle(join(folder, "sessions.db"));
     const store = await openSqliteStore({ database: handle });
     const lease = await claim(store);
     handle.exec("PRAGMA query_only = ON");
-    await expect(store.commit(lease, commitAfter(0))).rejects.toMatchObject({
+    await expect(store.commit(lease, createCommit(0))).rejects.toMatchObject({
       code: "store_failed",
       message: expect.stringContaining("read-only"),
     });

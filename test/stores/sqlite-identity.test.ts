@@ -8,7 +8,7 @@ import { createAgent } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { inFolder } from "./open.js";
+import { withTempFolder } from "./open.js";
 
 const damages: readonly (readonly [string, (file: string) => void])[] = [
   ["deleted", (file) => rmSync(file)],
@@ -28,7 +28,7 @@ function replace(file: string): void {
 }
 
 test.each(damages)("a file that was %s: no run is said to be kept", verifies("STOR-4"), async (_name, damage) => {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     const file = join(folder, "sessions.db");
     const store = await openSqliteStore({ path: file, pollMs: 60_000 });
     const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store });
@@ -51,7 +51,7 @@ test.each(damages)("a file that was %s: no run is said to be kept", verifies("ST
 });
 
 test("a run under way stops at its next commit", verifies("STOR-4"), async () => {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     const file = join(folder, "sessions.db");
     const store = await openSqliteStore({ path: file });
     const model = createScriptedModel(() => {

@@ -4,21 +4,21 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isHolderDead } from "../../src/platform/holder.js";
 import type { Store } from "../../src/ports/store.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
-import { bob, claim, commit, commitAfter, leaseMs, message, t0 } from "../../src/testing/conformance/bench.js";
+import { bob, claim, commit, createCommit, createMessage, leaseMs, t0 } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
-import { beside, type Child, compileStores, makeElsewhere, start } from "./children.js";
-import { inFolder } from "./open.js";
+import { type Child, compileStores, createFileInChild, startChild, tempFolder } from "./children.js";
+import { withTempFolder } from "./open.js";
 
 let compiled = "";
 beforeAll(() => {
-  compiled = compileStores(beside);
+  compiled = compileStores(tempFolder);
 });
 afterAll(() => {
   rmSync(compiled, { recursive: true });
 });
 
 async function withStore(work: (store: Store, path: string) => Promise<void>, busyMs = 5000): Promise<void> {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     const path = join(folder, "sessions.db");
     const store = await openSqliteStore({ path, busyMs });
     try {
@@ -30,7 +30,7 @@ async function withStore(work: (store: Store, path: string) => Promise<void>, bu
 }
 
 async function lock(path: string, sql: string): Promise<Child> {
-  const child = start("locker", compiled, path, sql);
+  const child = startChild("locker", compiled, path, sql);
   expect(await child.line()).toBe("locked");
   return child;
 }
@@ -41,13 +41,13 @@ describe("another process holds the lock", () => {
       const lease = await claim(store);
       const child = await lock(path, "BEGIN IMMEDIATE");
       let isCommitted = false;
-      const committed = store.commit(lease, commitAfter(0)).then((result) => {
+      const committed = store.commit(lease, createCommit(0)).then((result) => {
         isCommitted = true;
         return result;
       });
       for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
       expect(isCommitted).toBe(false);
-      child.say("let go");
+      child.writeLine("let go");
       expect(await committed).toEqual({ type: "ok", seq: 1 });
       expect(await child.ended).toBe(0);
     });
@@ -60,12 +60,12 @@ describe("another process holds the lock", () => {
       await withStore(async (store, path) => {
         const lease = await claim(store);
         const child = await lock(path, "BEGIN IMMEDIATE");
-        expect(await store.commit(lease, commitAfter(0))).toEqual({ type: "busy" });
+        expect(await store.commit(lease, createCommit(0))).toEqual({ type: "busy" });
         expect(await store.release(lease)).toEqual({ type: "busy" });
         await expect(store.claim("t", { holder: bob, now: t0, leaseMs })).rejects.toMatchObject({
           code: "store_failed",
         });
-        child.say("let go");
+        child.writeLine("let go");
         await child.ended;
         expect(await store.read("s")).toEqual([]);
         expect(await commit(store, lease, 0)).toBe(1);
@@ -74,22 +74,22 @@ describe("another process holds the lock", () => {
   );
 
   test("what is read waits for an exclusive lock, and then says so", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       // A rollback journal: only there a writer shuts readers out.
-      await makeElsewhere(compiled, path);
+      await createFileInChild(compiled, path);
       const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
       await expect(openSqliteStore({ path, busyMs: 20 })).rejects.toMatchObject({
         code: "store_open",
         message: expect.stringContaining(path),
       });
-      child.say("let go");
+      child.writeLine("let go");
       await child.ended;
       const store = await openSqliteStore({ path, busyMs: 20 });
       const lease = await claim(store);
       const again = await lock(path, "BEGIN EXCLUSIVE");
       await expect(store.load("s")).rejects.toMatchObject({ code: "store_failed" });
-      again.say("let go");
+      again.writeLine("let go");
       await again.ended;
       expect(await store.load("s")).toBeNull();
       expect(await commit(store, lease, 0)).toBe(1);
@@ -101,11 +101,11 @@ describe("another process holds the lock", () => {
     await withStore(async (store, path) => {
       const lease = await claim(store);
       const first = await lock(path, "BEGIN IMMEDIATE");
-      expect(await store.commit(lease, commitAfter(0))).toEqual({ type: "busy" });
-      first.say("let go");
+      expect(await store.commit(lease, createCommit(0))).toEqual({ type: "busy" });
+      first.writeLine("let go");
       await first.ended;
       const second = await lock(path, "BEGIN EXCLUSIVE");
-      second.say("let go");
+      second.writeLine("let go");
       expect(await second.ended).toBe(0);
     }, 20);
   });
@@ -114,29 +114,29 @@ describe("another process holds the lock", () => {
 /** A file with a rollback journal: only there a writer shuts readers out. */
 async function createRollbackFile(folder: string): Promise<string> {
   const path = join(folder, "sessions.db");
-  await makeElsewhere(compiled, path);
+  await createFileInChild(compiled, path);
   const child = await lock(path, "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
-  child.say("let go");
+  child.writeLine("let go");
   await child.ended;
   return path;
 }
 
 describe("after another process held the lock", () => {
   test("what is read and posted belongs to the session that was asked for", verifies("STOR-4", "STOR-2"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = await createRollbackFile(folder);
       const store = await openSqliteStore({ path, busyMs: 20 });
-      for (const id of ["a", "b"]) await store.post(id, message(`for ${id}`));
+      for (const id of ["a", "b"]) await store.post(id, createMessage(`for ${id}`));
       await commit(store, await claim(store, "a"), 0);
       const child = await lock(path, "BEGIN EXCLUSIVE");
       await expect(store.load("a")).rejects.toMatchObject({ code: "store_failed" });
       await expect(store.inbox("a")).rejects.toMatchObject({ code: "store_failed" });
       await expect(store.getBlob("a", "00")).rejects.toMatchObject({ code: "store_failed" });
-      child.say("let go");
+      child.writeLine("let go");
       await child.ended;
       expect(await store.load("b")).toBeNull();
       expect((await store.inbox("b")).map(({ id }) => id)).toEqual(["for b"]);
-      expect(await store.post("c", message("for c"))).toEqual({ type: "posted" });
+      expect(await store.post("c", createMessage("for c"))).toEqual({ type: "posted" });
       expect((await store.inbox("c")).map(({ id }) => id)).toEqual(["for c"]);
       expect((await store.inbox("a")).map(({ id }) => id)).toEqual(["for a"]);
       await store.close();
@@ -144,7 +144,7 @@ describe("after another process held the lock", () => {
   });
 
   test("who met it keeps nobody else out by what it writes next", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = await createRollbackFile(folder);
       const store = await openSqliteStore({ path, busyMs: 20 });
       const other = await openSqliteStore({ path, busyMs: 20 });
@@ -153,10 +153,10 @@ describe("after another process held the lock", () => {
       for (const meet of [() => store.load("s"), () => store.due(t0, 10), () => store.renew([lease], t0, leaseMs)]) {
         const child = await lock(path, "BEGIN EXCLUSIVE");
         await expect(meet()).rejects.toMatchObject({ code: "store_failed" });
-        child.say("let go");
+        child.writeLine("let go");
         await child.ended;
         seq = await commit(store, lease, seq);
-        expect(await other.post("s", message(`after ${seq}`))).toEqual({ type: "posted" });
+        expect(await other.post("s", createMessage(`after ${seq}`))).toEqual({ type: "posted" });
       }
       await Promise.all([store.close(), other.close()]);
     });
@@ -167,7 +167,7 @@ describe("several processes", () => {
   test("what others post arrives once, while the holder commits", verifies("STOR-2"), async () => {
     await withStore(async (store, path) => {
       const lease = await claim(store);
-      const posters = ["a", "b"].map((prefix) => start("poster", compiled, path, prefix, "25"));
+      const posters = ["a", "b"].map((prefix) => startChild("poster", compiled, path, prefix, "25"));
       let isOver = false;
       const ended = Promise.all(posters.map((poster) => poster.ended)).finally(() => {
         isOver = true;
@@ -190,9 +190,9 @@ describe("several processes", () => {
     "one that is killed while it commits loses nothing that was acknowledged",
     verifies("REC-1", "REC-9"),
     async () => {
-      await inFolder(async (folder) => {
+      await withTempFolder(async (folder) => {
         const path = join(folder, "sessions.db");
-        const child = start("committer", compiled, path);
+        const child = startChild("committer", compiled, path);
         let acknowledged = 0;
         while (acknowledged < 60) acknowledged = Number(await child.line());
         child.process.kill("SIGKILL");
@@ -218,9 +218,9 @@ describe("several processes", () => {
   );
 
   test("one that lives is not taken for dead", verifies("REC-9"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
-      const child = start("committer", compiled, path);
+      const child = startChild("committer", compiled, path);
       await child.line();
       const store = await openSqliteStore({ path });
       const result = await store.claim("s", { holder: bob, now: t0, leaseMs, isDead: isHolderDead });
@@ -234,8 +234,8 @@ describe("several processes", () => {
 
 describe("opening in a process of its own", () => {
   test("prints nothing", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
-      const child = start("opener", compiled, join(folder, "deep", "down", "sessions.db"));
+    await withTempFolder(async (folder) => {
+      const child = startChild("opener", compiled, join(folder, "deep", "down", "sessions.db"));
       expect(await child.line()).toBe("open");
       expect(await child.ended).toBe(0);
       expect(child.errors()).toBe("");
@@ -244,10 +244,10 @@ describe("opening in a process of its own", () => {
   });
 
   test("where there is no SQLite, the package to install is named", verifies("STOR-4"), async () => {
-    await inFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       mkdirSync(join(folder, "elsewhere"));
       // Below the system's folder for temporary files no package is found.
-      const child = start("opener", compileStores(join(folder, "elsewhere")), join(folder, "sessions.db"));
+      const child = startChild("opener", compileStores(join(folder, "elsewhere")), join(folder, "sessions.db"));
       const hasSqlite = process.getBuiltinModule?.("node:sqlite") !== undefined;
       expect(await child.line()).toMatch(hasSqlite ? /^open$/ : /^missing_package .*npm install libsql/);
       expect(await child.ended).toBe(0);

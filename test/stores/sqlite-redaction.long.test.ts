@@ -8,14 +8,14 @@ import { openHandle } from "../../src/stores/sqlite/driver.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { textsOf } from "../../src/testing/conformance/bench.js";
 import { verifies } from "../verifies.js";
-import { beside, compileStores, start } from "./children.js";
-import { inFolder } from "./open.js";
+import { compileStores, startChild, tempFolder } from "./children.js";
+import { withTempFolder } from "./open.js";
 
 const proven = verifies("SEC-14", "STOR-2");
 
 let compiled = "";
 beforeAll(() => {
-  compiled = compileStores(beside);
+  compiled = compileStores(tempFolder);
 });
 afterAll(() => rmSync(compiled, { recursive: true, force: true }));
 
@@ -25,13 +25,13 @@ const bytesIn = (folder: string): string =>
     .join("");
 
 async function killed(path: string, where: "before" | "after"): Promise<void> {
-  const child = start("redactor", compiled, path, where);
+  const child = startChild("redactor", compiled, path, where);
   expect(await child.ended, child.errors()).toBeNull();
 }
 
 describe("a process that is killed while it redacts", () => {
   test("has redacted nothing if its transaction had not ended", proven, () =>
-    inFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await killed(path, "before");
       const store = await openSqliteStore({ path });
@@ -46,7 +46,7 @@ describe("a process that is killed while it redacts", () => {
     "has redacted all if it had, and whoever opens the file next overwrites what SQLite still has of it",
     proven,
     () =>
-      inFolder(async (folder) => {
+      withTempFolder(async (folder) => {
         const path = join(folder, "sessions.db");
         await killed(path, "after");
         expect(existsSync(`${path}-redacting`)).toBe(true);
@@ -63,7 +63,7 @@ describe("a process that is killed while it redacts", () => {
   );
 
   test("leaves a file that another reader keeps from being overwritten to the next opening", proven, () =>
-    inFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");
       await killed(path, "after");
       const reader = await openHandle(path);

@@ -9,12 +9,12 @@ import { createAgent } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { inFolder } from "./open.js";
+import { withTempFolder } from "./open.js";
 
 type Change = { readonly sessionId?: string; readonly gap?: true };
 
 test("a file that is locked when the watch begins: a gap is told when it can be read", verifies("STOR-2"), async () => {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     // Handles of this library keep a rollback journal, with which readers can be locked out.
     const path = join(folder, "sessions.db");
     const handle = new Libsql(path);
@@ -38,7 +38,7 @@ test("a file that is locked when the watch begins: a gap is told when it can be 
 });
 
 test("a file that is gone: whoever follows a session is told", verifies("STOR-4"), async () => {
-  await inFolder(async (folder) => {
+  await withTempFolder(async (folder) => {
     const path = join(folder, "sessions.db");
     const store = await openSqliteStore({ path, pollMs: 5 });
     const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store });

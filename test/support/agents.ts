@@ -17,7 +17,7 @@ export type Deferred<T = void> = {
   readonly reject: (error: unknown) => void;
 };
 
-export function deferred<T = void>(): Deferred<T> {
+export function createDeferred<T = void>(): Deferred<T> {
   let resolve: Deferred<T>["resolve"] = () => {};
   let reject: Deferred<T>["reject"] = () => {};
   const promise = new Promise<T>((onValue, onError) => {
@@ -31,9 +31,9 @@ export function deferred<T = void>(): Deferred<T> {
 const anyInput = { type: "object" } as const;
 
 /** A tool that says when it was started, and ends when the test says so. */
-export function createGate(name = "gate", options: { readonly heedsSignal?: boolean } = {}) {
-  const started = deferred<ToolContext>();
-  const gate = deferred<unknown>();
+export function createGateTool(name = "gate", options: { readonly heedsSignal?: boolean } = {}) {
+  const started = createDeferred<ToolContext>();
+  const gate = createDeferred<unknown>();
   let runs = 0;
   const tool = defineTool({
     name,
@@ -51,7 +51,7 @@ export function createGate(name = "gate", options: { readonly heedsSignal?: bool
 }
 
 /** A tool that gives back its input as text, and counts. */
-export function createEcho(name = "echo") {
+export function createEchoTool(name = "echo") {
   const inputs: unknown[] = [];
   const tool = defineTool({
     name,
@@ -76,23 +76,25 @@ export function isEvent(item: StreamItem): item is PublicEvent {
   return "seq" in item;
 }
 
-export function eventsOf(items: readonly StreamItem[]): readonly PublicEvent[] {
+export function filterEvents(items: readonly StreamItem[]): readonly PublicEvent[] {
   return items.filter(isEvent);
 }
 
-export function typesOf(items: readonly StreamItem[]): readonly string[] {
-  return eventsOf(items).map((event) => event.type);
+export function listEventTypes(items: readonly StreamItem[]): readonly string[] {
+  return filterEvents(items).map((event) => event.type);
 }
 
-export function ofType<Type extends PublicEventType>(
+export function filterEventsOfType<Type extends PublicEventType>(
   items: readonly StreamItem[],
   type: Type,
 ): readonly Extract<PublicEvent, { readonly type: Type }>[] {
-  return eventsOf(items).filter((event): event is Extract<PublicEvent, { readonly type: Type }> => event.type === type);
+  return filterEvents(items).filter(
+    (event): event is Extract<PublicEvent, { readonly type: Type }> => event.type === type,
+  );
 }
 
 /** The result of a session's first run, whoever drives it. */
-export async function finalOf(session: Session): Promise<RunResult> {
+export async function awaitFinalResult(session: Session): Promise<RunResult> {
   for await (const item of session.events()) if (item.type === "final") return item.result;
   throw new Error("The run did not end.");
 }

@@ -14,47 +14,47 @@ export type WatchedClock = TestClock & {
 };
 
 /** How often a lease is renewed, an inbox is looked at, a log is followed; and how long a tool and a model may take. */
-const upkeep: ReadonlySet<number> = new Set([5_000, 10, 100, 1_500, 250, 600_000, 120_000, 60_000]);
+const upkeepDelaysMs: ReadonlySet<number> = new Set([5_000, 10, 100, 1_500, 250, 600_000, 120_000, 60_000]);
 
 export function createWatchedClock(startAt?: number): WatchedClock {
   const clock = createTestClock(startAt);
   const waits: number[] = [];
-  const present = new Map<number, number>();
-  const wanted = new Map<number, (() => void)[]>();
-  const count = (ms: number, by: number) => present.set(ms, (present.get(ms) ?? 0) + by);
+  const pendingByMs = new Map<number, number>();
+  const waitersByMs = new Map<number, (() => void)[]>();
+  const addPending = (ms: number, delta: number) => pendingByMs.set(ms, (pendingByMs.get(ms) ?? 0) + delta);
 
   return {
     ...clock,
     waits,
-    pending: () => [...present.values()].reduce((sum, many) => sum + many, 0),
+    pending: () => [...pendingByMs.values()].reduce((sum, many) => sum + many, 0),
     after(ms, callback) {
-      let isOver = false;
-      const over = () => {
-        if (!isOver) count(ms, -1);
-        isOver = true;
+      let hasEnded = false;
+      const finish = () => {
+        if (!hasEnded) addPending(ms, -1);
+        hasEnded = true;
       };
-      if (!upkeep.has(ms)) waits.push(ms);
-      count(ms, 1);
+      if (!upkeepDelaysMs.has(ms)) waits.push(ms);
+      addPending(ms, 1);
       const cancel = clock.after(ms, () => {
-        over();
+        finish();
         callback();
       });
-      for (const resolve of wanted.get(ms)?.splice(0) ?? []) resolve();
+      for (const resolve of waitersByMs.get(ms)?.splice(0) ?? []) resolve();
       return () => {
-        over();
+        finish();
         cancel();
       };
     },
     waitFor: (ms) =>
       new Promise((resolve) => {
-        if ((present.get(ms) ?? 0) > 0) resolve();
-        else wanted.set(ms, [...(wanted.get(ms) ?? []), resolve]);
+        if ((pendingByMs.get(ms) ?? 0) > 0) resolve();
+        else waitersByMs.set(ms, [...(waitersByMs.get(ms) ?? []), resolve]);
       }),
   };
 }
 
 /** Collects a run's stream; time passes only where the run waits before another attempt of a model call. */
-export async function passWaits(
+export async function advanceThroughRetries(
   clock: WatchedClock,
   stream: AsyncIterable<StreamItem>,
 ): Promise<readonly StreamItem[]> {

@@ -17,49 +17,49 @@ export type CuttingProxy = {
   /** Cuts the connection of the next statement that has this text. Resolves when that has happened. */
   readonly cut: (text: string, when: Cut) => Promise<void>;
   /** Cuts all connections. New ones are refused until `open`. */
-  readonly shut: () => void;
-  readonly open: () => void;
+  readonly refuseConnections: () => void;
+  readonly acceptConnections: () => void;
   /** Cuts all connections. New ones lead to this port. */
   readonly retarget: (port: number) => void;
   readonly close: () => Promise<void>;
 };
 
-type Armed = { readonly text: string; readonly when: Cut; readonly done: () => void };
+type ArmedCut = { readonly text: string; readonly when: Cut; readonly onCut: () => void };
 
 export async function startCuttingProxy(port: number): Promise<CuttingProxy> {
   let target = port;
-  let armed: Armed | null = null;
+  let armedCut: ArmedCut | null = null;
   let isShut = false;
   const sockets = new Set<Socket>();
 
   const server = createServer((client) => {
     if (isShut) return void client.destroy();
     const upstream = connect(target, "127.0.0.1");
-    let answerEnds: (() => void) | null = null;
+    let cutOnReply: (() => void) | null = null;
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on("error", () => {});
       socket.on("close", () => sockets.delete(socket));
     }
-    const cut = ({ done }: Armed) => {
+    const cut = ({ onCut }: ArmedCut) => {
       client.destroy();
       upstream.destroy();
-      done();
+      onCut();
     };
     client.on("data", (chunk) => {
-      const found = armed !== null && chunk.includes(armed.text) ? armed : null;
-      if (found !== null) armed = null;
-      if (found?.when === "before") return cut(found);
+      const matchedCut = armedCut !== null && chunk.includes(armedCut.text) ? armedCut : null;
+      if (matchedCut !== null) armedCut = null;
+      if (matchedCut?.when === "before") return cut(matchedCut);
       upstream.write(chunk);
-      if (found?.when === "after") answerEnds = () => cut(found);
-      if (found?.when === "meanwhile") {
+      if (matchedCut?.when === "after") cutOnReply = () => cut(matchedCut);
+      if (matchedCut?.when === "meanwhile") {
         // The server goes on with the statement, and finds out when it answers.
         client.destroy();
-        found.done();
+        matchedCut.onCut();
       }
     });
     upstream.on("data", (chunk) => {
-      if (answerEnds !== null) answerEnds();
+      if (cutOnReply !== null) cutOnReply();
       else if (!client.destroyed) client.write(chunk);
     });
     client.on("end", () => upstream.end());
@@ -72,14 +72,14 @@ export async function startCuttingProxy(port: number): Promise<CuttingProxy> {
   return {
     port: address.port,
     cut: (text, when) =>
-      new Promise((done) => {
-        armed = { text, when, done };
+      new Promise((onCut) => {
+        armedCut = { text, when, onCut };
       }),
-    shut() {
+    refuseConnections() {
       isShut = true;
       for (const socket of sockets) socket.destroy();
     },
-    open() {
+    acceptConnections() {
       isShut = false;
     },
     retarget(other) {

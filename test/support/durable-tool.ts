@@ -5,10 +5,10 @@ import { type Agent, type AnyTool, createAgent, type Event, type Store, type Too
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 
 /** An agent whose model calls the tool once, and then ends. `more` is of the tool, `beside` of the agent. */
-export function agentOf(
+export function createDurableAgent(
   execute: (context: ToolContext) => unknown,
-  more: Partial<AnyTool> = {},
-  beside: object = {},
+  toolOptions: Partial<AnyTool> = {},
+  agentOptions: object = {},
 ): Agent {
   const tool: AnyTool = {
     name: "work",
@@ -16,14 +16,14 @@ export function agentOf(
     input: { type: "object" },
     durable: true,
     execute: (_input: unknown, context: ToolContext) => execute(context),
-    ...more,
+    ...toolOptions,
   };
   const model = createScriptedModel(({ messages }) =>
     messages.some(({ role }) => role === "tool") ? { text: "Done." } : { calls: [{ name: "work" }] },
   );
-  return createAgent({ model, tools: [tool], ...beside });
+  return createAgent({ model, tools: [tool], ...agentOptions });
 }
 
-export async function logOf(store: Store): Promise<readonly Event[]> {
+export async function readEvents(store: Store): Promise<readonly Event[]> {
   return (await store.read("s")).map(({ event }) => event);
 }

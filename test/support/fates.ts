@@ -26,7 +26,7 @@ export type FatedCall = {
 
 export const manyWords = "A sentence of some length that fills the window. ".repeat(10);
 
-export const act = defineTool({
+export const actTool = defineTool({
   name: "act",
   description: "Acts.",
   input: { type: "object", properties: { fate: { type: "string" } }, required: ["fate"] },
@@ -39,11 +39,16 @@ export const act = defineTool({
 });
 
 /** A call of `act`; `place` sets it off from others: calls that repeat one another have rules of their own. */
-export function fatedCall({ fate, id }: FatedCall, place: { readonly [key: string]: Json }): ScriptedCall {
+export function createFatedCall(
+  { fate, id }: FatedCall,
+  distinguishingFields: { readonly [key: string]: Json },
+): ScriptedCall {
   return {
-    name: fate === "missing" ? "missing" : act.name,
+    name: fate === "missing" ? "missing" : actTool.name,
     ...(id === undefined ? {} : { id }),
-    ...(fate === "bad arguments" ? { raw: `{ ${Object.values(place).join(" ")}` } : { input: { fate, ...place } }),
+    ...(fate === "bad arguments"
+      ? { raw: `{ ${Object.values(distinguishingFields).join(" ")}` }
+      : { input: { fate, ...distinguishingFields } }),
   };
 }
 

@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 export type ForwardProxy = {
   readonly port: number;
   /** What it was asked for: `CONNECT host:443`, `GET http://host/`. */
-  readonly asked: readonly string[];
+  readonly requested: readonly string[];
   /** Ends it, with all connections. */
   readonly kill: () => Promise<void>;
 };
@@ -19,39 +19,39 @@ export type ForwardProxyOptions = {
   /** `user:password`, without which it answers 407. */
   readonly credentials?: string;
   /** The status with which it refuses every tunnel. */
-  readonly refuses?: number;
+  readonly refusalStatus?: number;
   /** Default: any free one. */
   readonly port?: number;
 };
 
 export async function startForwardProxy(options: ForwardProxyOptions): Promise<ForwardProxy> {
-  const { hosts, credentials, refuses } = options;
-  const asked: string[] = [];
+  const { hosts, credentials, refusalStatus } = options;
+  const requested: string[] = [];
   const sockets = new Set<Socket>();
-  const mayPass = (header: string | undefined) =>
+  const isAuthorized = (header: string | undefined) =>
     credentials === undefined || header === `Basic ${Buffer.from(credentials).toString("base64")}`;
 
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
-    if (!mayPass(request.headers["proxy-authorization"])) {
+    requested.push(`${request.method} ${request.url}`);
+    if (!isAuthorized(request.headers["proxy-authorization"])) {
       response.writeHead(407, { "proxy-authenticate": "Basic" }).end();
       return;
     }
     const url = new URL(request.url ?? "");
-    const passed = requestHttp(
+    const forwarded = requestHttp(
       { port: hosts[url.hostname], path: url.pathname, headers: request.headers },
-      (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
+      (upstreamResponse) => {
+        response.writeHead(upstreamResponse.statusCode ?? 502, upstreamResponse.headers);
+        upstreamResponse.pipe(response);
       },
     );
-    passed.on("error", () => response.writeHead(502).end());
-    request.pipe(passed);
+    forwarded.on("error", () => response.writeHead(502).end());
+    request.pipe(forwarded);
   });
   server.on("connect", (request, client: Socket, head) => {
-    asked.push(`CONNECT ${request.url}`);
+    requested.push(`CONNECT ${request.url}`);
     client.on("error", () => {});
-    const status = mayPass(request.headers["proxy-authorization"]) ? refuses : 407;
+    const status = isAuthorized(request.headers["proxy-authorization"]) ? refusalStatus : 407;
     if (status !== undefined) {
       client.end(`HTTP/1.1 ${status} No\r\nproxy-authenticate: Basic\r\n\r\n`);
       return;
@@ -81,5 +81,5 @@ export async function startForwardProxy(options: ForwardProxyOptions): Promise<F
       for (const socket of sockets) socket.destroy();
     });
   onTestFinished(kill);
-  return { port: (server.address() as AddressInfo).port, asked, kill };
+  return { port: (server.address() as AddressInfo).port, requested, kill };
 }

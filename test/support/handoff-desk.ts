@@ -12,7 +12,7 @@ import { createScriptedModel, type ScriptedStep } from "../../src/testing/script
 export const toBilling: ScriptedStep = { calls: [{ name: "transfer_to_billing", input: { message: "a refund" } }] };
 export const toTriage: ScriptedStep = { calls: [{ name: "transfer_to_triage" }] };
 
-export type Desk = {
+export type HandoffDeskOptions = {
   readonly store?: Store;
   readonly triage: readonly ScriptedStep[];
   readonly billing: readonly ScriptedStep[];
@@ -20,7 +20,7 @@ export type Desk = {
 };
 
 /** Two agents that hand over to each other. */
-export function desk({ store = createMemoryStore(), triage, billing, options = {} }: Desk) {
+export function createHandoffDesk({ store = createMemoryStore(), triage, billing, options = {} }: HandoffDeskOptions) {
   const models = {
     triage: createScriptedModel(triage, { id: "small" }),
     billing: createScriptedModel(billing, { id: "large" }),
@@ -31,7 +31,7 @@ export function desk({ store = createMemoryStore(), triage, billing, options = {
     input: { type: "object" },
     execute: () => "refunded",
   });
-  const look = defineTool({
+  const lookUp = defineTool({
     name: "look",
     description: "Looks an order up.",
     input: { type: "object" },
@@ -43,7 +43,7 @@ export function desk({ store = createMemoryStore(), triage, billing, options = {
       name: "triage",
       model: models.triage,
       systemPrompt: "Find out what is wanted.",
-      tools: [look],
+      tools: [lookUp],
       store,
       handoffs: [{ name: "billing", description: "Payments.", agent: () => agents.billing }],
       ...options.triage,

@@ -4,19 +4,23 @@
 import { type AnyTool, createMemoryStore, defineTool, type Model, type Store } from "../../src/index.js";
 
 /** `model`, or what the test says of the request. */
-export function loggedModel(log: string[], inner: Model, text: (...of: Parameters<Model["stream"]>) => string): Model {
+export function createLoggedModel(
+  log: string[],
+  inner: Model,
+  formatEntry: (...args: Parameters<Model["stream"]>) => string,
+): Model {
   return {
     id: "m",
     stream(request, signal) {
-      log.push(text(request, signal));
+      log.push(formatEntry(request, signal));
       return inner.stream(request, signal);
     },
   };
 }
 
 /** The tool `work`: `validate INPUT`, then `run`. */
-export function loggedTool(log: string[], more: Partial<AnyTool> = {}): AnyTool {
-  const work = defineTool({
+export function createLoggedTool(log: string[], overrides: Partial<AnyTool> = {}): AnyTool {
+  const tool = defineTool({
     name: "work",
     description: "Works.",
     input: {
@@ -35,11 +39,11 @@ export function loggedTool(log: string[], more: Partial<AnyTool> = {}): AnyTool 
       return "ok";
     },
   });
-  return { ...work, ...more };
+  return { ...tool, ...overrides };
 }
 
 /** A store in memory: `commit EVENTS`, once that is done. */
-export function loggedStore(log: string[]): Store {
+export function createLoggedStore(log: string[]): Store {
   const inner = createMemoryStore();
   return {
     ...inner,

@@ -3,14 +3,14 @@
  */
 import { defineTool } from "../../src/index.js";
 
-export function payTool(paid: unknown[]) {
+export function createPayTool(inputs: unknown[]) {
   return defineTool({
     name: "pay",
     description: "Pays.",
     input: { type: "object", properties: { cents: { type: "number" } } },
     needsApproval: true,
     execute: (input) => {
-      paid.push(input);
+      inputs.push(input);
       return "paid";
     },
   });

@@ -26,7 +26,7 @@ if (!hasPostgres)
 export const hasPgBouncer = pgBouncerProgram() !== null || process.env.CI !== undefined;
 
 /** A server for the tests of a file. Each test may have a database of its own. */
-export function serverForTests(settings: readonly string[] = []): () => PostgresServer {
+export function usePostgres(settings: readonly string[] = []): () => PostgresServer {
   let server: PostgresServer | null = null;
   beforeAll(async () => {
     server = await startPostgres(settings);
@@ -38,11 +38,11 @@ export function serverForTests(settings: readonly string[] = []): () => Postgres
   };
 }
 
-let databases = 0;
+let databaseCount = 0;
 
 /** Makes a new database, and gives its address. */
-export async function newDatabase(server: PostgresServer): Promise<string> {
-  databases += 1;
-  await server.run(`CREATE DATABASE test${databases}`);
-  return server.url.replace(/postgres$/, `test${databases}`);
+export async function createDatabase(server: PostgresServer): Promise<string> {
+  databaseCount += 1;
+  await server.run(`CREATE DATABASE test${databaseCount}`);
+  return server.url.replace(/postgres$/, `test${databaseCount}`);
 }

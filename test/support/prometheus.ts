@@ -8,7 +8,7 @@ export type Sample = {
   readonly value: number;
 };
 
-export type Family = {
+export type MetricFamily = {
   readonly type: string;
   readonly help: string;
   readonly samples: readonly Sample[];
@@ -19,7 +19,7 @@ const sampleLine = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/s;
 const labelText = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/y;
 
 /** @throws Error for a text that is not of the format */
-export function readPrometheus(text: string): ReadonlyMap<string, Family> {
+export function parsePrometheus(text: string): ReadonlyMap<string, MetricFamily> {
   if (!text.endsWith("\n")) throw new Error("The last line has no end.");
   const families = new Map<string, { type: string; help: string; samples: Sample[] }>();
   const seen = new Set<string>();
@@ -37,7 +37,7 @@ export function readPrometheus(text: string): ReadonlyMap<string, Family> {
       families.set(name, { type: rest, help: help.text, samples: [] });
       last = name;
     } else {
-      const sample = readSample(line);
+      const sample = parseSample(line);
       const family = last === null ? undefined : families.get(last);
       if (family === undefined || last === null) throw new Error(`A sample before its type: ${line}`);
       const suffix = sample.name.slice(last.length);
@@ -56,7 +56,7 @@ export function readPrometheus(text: string): ReadonlyMap<string, Family> {
   return families;
 }
 
-function readSample(line: string): Sample {
+function parseSample(line: string): Sample {
   const [, name = "", labelled = "", number = ""] = sampleLine.exec(line) ?? [];
   if (name === "" || (number !== "+Inf" && !/^[0-9.e+-]+$/.test(number))) throw new Error(`Bad sample: ${line}`);
   const labels: { [name: string]: string } = {};
@@ -72,8 +72,9 @@ function readSample(line: string): Sample {
 function checkHistogram(name: string, samples: readonly Sample[]): void {
   const counts = samples.filter((sample) => sample.name === `${name}_count`);
   for (const { labels, value } of counts) {
-    const of = (other: Sample) => Object.entries(labels).every(([label, wanted]) => other.labels[label] === wanted);
-    const buckets = samples.filter((sample) => sample.name === `${name}_bucket` && of(sample));
+    const hasSameLabels = (other: Sample) =>
+      Object.entries(labels).every(([label, expected]) => other.labels[label] === expected);
+    const buckets = samples.filter((sample) => sample.name === `${name}_bucket` && hasSameLabels(sample));
     const bounds = buckets.map((bucket) => Number((bucket.labels.le ?? "").replace("+Inf", "Infinity")));
     if (bounds.some((bound, index) => !(bound > (bounds[index - 1] ?? Number.NEGATIVE_INFINITY))))
       throw new Error(`The bounds of ${name} do not ascend.`);
@@ -81,21 +82,21 @@ function checkHistogram(name: string, samples: readonly Sample[]): void {
       throw new Error(`The buckets of ${name} are not cumulative.`);
     if (bounds.at(-1) !== Number.POSITIVE_INFINITY || buckets.at(-1)?.value !== value)
       throw new Error(`The last bucket of ${name} is not its count.`);
-    if (samples.filter((sample) => sample.name === `${name}_sum` && of(sample)).length !== 1)
+    if (samples.filter((sample) => sample.name === `${name}_sum` && hasSameLabels(sample)).length !== 1)
       throw new Error(`${name} has no sum.`);
   }
 }
 
 /** The value of the one sample with this name and these labels; undefined if there is none. */
-export function valueIn(
-  families: ReadonlyMap<string, Family>,
+export function findSampleValue(
+  families: ReadonlyMap<string, MetricFamily>,
   name: string,
   labels: { readonly [name: string]: string } = {},
 ): number | undefined {
-  const found = [...families.values()]
+  const matches = [...families.values()]
     .flatMap(({ samples }) => samples)
     .filter((sample) => sample.name === name)
     .filter((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value));
-  if (found.length > 1) throw new Error(`${name} ${JSON.stringify(labels)} has ${found.length} samples.`);
-  return found[0]?.value;
+  if (matches.length > 1) throw new Error(`${name} ${JSON.stringify(labels)} has ${matches.length} samples.`);
+  return matches[0]?.value;
 }

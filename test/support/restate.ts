@@ -15,7 +15,7 @@ export type RestateServer = {
   /** Where its handlers are called. */
   readonly ingress: string;
   /** Calls a handler of an object; `body` is sent as JSON. */
-  readonly call: (path: string, body?: unknown) => Promise<Called>;
+  readonly call: (path: string, body?: unknown) => Promise<HandlerResponse>;
   /** Tells the server where the handlers are. */
   readonly register: (service: string) => Promise<void>;
   /** What a query of its invocations gives. */
@@ -27,11 +27,11 @@ export type RestateServer = {
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of all handlers
-export type Called = { readonly status: number; readonly json: any };
+export type HandlerResponse = { readonly status: number; readonly json: any };
 
-const install = "node scripts/restate/install.mjs";
+const installCommand = "node scripts/restate/install.mjs";
 
-function program(): string | null {
+function findProgram(): string | null {
   const installed = createRequire(new URL("../../scripts/restate/package.json", import.meta.url));
   try {
     return installed.resolve(`@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`);
@@ -41,11 +41,11 @@ function program(): string | null {
 }
 
 /** Whether a server can be started here. In CI it must be. */
-export const hasRestate = program() !== null || process.env.CI !== undefined;
-if (!hasRestate) console.warn(`Restate is not installed, so its tests are left out. To install it: ${install}`);
+export const hasRestate = findProgram() !== null || process.env.CI !== undefined;
+if (!hasRestate) console.warn(`Restate is not installed, so its tests are left out. To install it: ${installCommand}`);
 
 /** A server for the tests of a file. */
-export function restateForTests(): () => RestateServer {
+export function useRestate(): () => RestateServer {
   let server: RestateServer | null = null;
   beforeAll(async () => {
     server = await startRestate();
@@ -58,16 +58,16 @@ export function restateForTests(): () => RestateServer {
 }
 
 export async function startRestate(): Promise<RestateServer> {
-  const bin = program();
-  if (bin === null) throw new Error(`Restate is not installed. To install it: ${install}`);
+  const programPath = findProgram();
+  if (programPath === null) throw new Error(`Restate is not installed. To install it: ${installCommand}`);
   const folder = mkdtempSync(join(tmpdir(), "pawl-restate-"));
-  const [node, ingressPort, adminPort] = await freePorts(3);
+  const [nodePort, ingressPort, adminPort] = await freePorts(3);
   const ingress = `http://127.0.0.1:${ingressPort}`;
   const admin = `http://127.0.0.1:${adminPort}`;
   const settings = {
     RESTATE_LISTEN_MODE: "tcp",
     RESTATE_BIND_IP: "127.0.0.1",
-    RESTATE_BIND_PORT: String(node),
+    RESTATE_BIND_PORT: String(nodePort),
     RESTATE_INGRESS__BIND_PORT: String(ingressPort),
     RESTATE_ADMIN__BIND_PORT: String(adminPort),
     RESTATE_LOG_FILTER: "error",
@@ -77,7 +77,7 @@ export async function startRestate(): Promise<RestateServer> {
   let server = await start();
 
   async function start(): Promise<ChildProcess> {
-    const child = spawn(bin ?? "", ["--no-logo", "--base-dir", folder], {
+    const child = spawn(programPath ?? "", ["--no-logo", "--base-dir", folder], {
       env: { ...process.env, ...settings },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -86,44 +86,47 @@ export async function startRestate(): Promise<RestateServer> {
       stream.on("data", (chunk: Buffer) => {
         said = (said + chunk.toString()).slice(-2_000);
       });
-    const ended = once(child, "exit").then(() => {
+    const exited = once(child, "exit").then(() => {
       throw new Error(`Restate ended: ${said}`);
     });
-    ended.catch(() => {});
-    await Promise.race([Promise.all([healthy(`${ingress}/restate/health`), healthy(`${admin}/health`)]), ended]);
+    exited.catch(() => {});
+    await Promise.race([
+      Promise.all([awaitHealthy(`${ingress}/restate/health`), awaitHealthy(`${admin}/health`)]),
+      exited,
+    ]);
     return child;
   }
 
   async function kill(): Promise<void> {
     if (server.exitCode !== null || server.signalCode !== null) return;
-    const ended = once(server, "exit");
+    const exited = once(server, "exit");
     server.kill("SIGKILL");
-    await ended;
+    await exited;
   }
 
-  async function admit(path: string, body: unknown): Promise<Called> {
-    return called(await fetch(`${admin}${path}`, { method: "POST", headers: json, body: JSON.stringify(body) }));
+  async function callAdmin(path: string, body: unknown): Promise<HandlerResponse> {
+    return readResponse(await fetch(`${admin}${path}`, { method: "POST", headers: json, body: JSON.stringify(body) }));
   }
 
   return {
     ingress,
     call: async (path, body) =>
-      called(
+      readResponse(
         await fetch(`${ingress}${path}`, {
           method: "POST",
           ...(body === undefined ? {} : { headers: json, body: JSON.stringify(body) }),
         }),
       ),
     async register(uri) {
-      const { status, json: said } = await admit("/deployments", { uri, force: true });
+      const { status, json: said } = await callAdmin("/deployments", { uri, force: true });
       if (status >= 300) throw new Error(`Restate refused ${uri}: ${JSON.stringify(said)}`);
     },
     async query(text) {
       // A server that was just started again is healthy before its query engine has forgotten the node it was before.
-      for (let turn = 0; ; turn += 1) {
-        const { status, json: said } = await admit("/query", { query: text });
+      for (let attempt = 0; ; attempt += 1) {
+        const { status, json: said } = await callAdmin("/query", { query: text });
         if (status === 200) return said.rows;
-        if (turn === 500) throw new Error(`Restate refused ${text}: ${JSON.stringify(said)}`);
+        if (attempt === 500) throw new Error(`Restate refused ${text}: ${JSON.stringify(said)}`);
         await sleep(20);
       }
     },
@@ -140,7 +143,7 @@ export async function startRestate(): Promise<RestateServer> {
 
 const json = { "content-type": "application/json", accept: "application/json" };
 
-async function called(response: Response): Promise<Called> {
+async function readResponse(response: Response): Promise<HandlerResponse> {
   const text = await response.text();
   return { status: response.status, json: text === "" ? null : JSON.parse(text) };
 }
@@ -154,7 +157,7 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   return ports;
 }
 
-async function healthy(url: string): Promise<void> {
+async function awaitHealthy(url: string): Promise<void> {
   for (;;) {
     const response = await fetch(url).catch(() => null);
     await response?.arrayBuffer();

@@ -2,8 +2,8 @@
  * Stores for tests of runs: of both kinds, and some that fail or wait where a test says so.
  */
 import { createMemoryStore, type Store } from "../../src/index.js";
-import { openFile } from "../stores/open.js";
-import { deferred } from "./agents.js";
+import { openFileStore } from "../stores/open.js";
+import { createDeferred } from "./agents.js";
 
 export type FailingStore = {
   readonly store: Store;
@@ -11,31 +11,31 @@ export type FailingStore = {
   readonly failCommits: (from?: number, options?: { readonly afterWriting?: boolean }) => void;
   /** Every operation fails, reads too. */
   readonly failAll: () => void;
-  readonly mend: () => void;
+  readonly repair: () => void;
 };
 
 export function createFailingStore(inner: Store): FailingStore {
   let commitsLeft = Number.POSITIVE_INFINITY;
   let afterWriting = false;
   let isDown = false;
-  const broken = () => new Error("the disk is gone");
-  const guarded: Store = Object.fromEntries(
-    Object.entries(inner).map(([name, operation]) => [
+  const createDiskError = () => new Error("the disk is gone");
+  const intercepted: Store = Object.fromEntries(
+    Object.entries(inner).map(([name, method]) => [
       name,
-      (...values: readonly unknown[]) => {
-        if (isDown && name !== "watch" && name !== "close") return Promise.reject(broken());
-        return Reflect.apply(operation, inner, values);
+      (...args: readonly unknown[]) => {
+        if (isDown && name !== "watch" && name !== "close") return Promise.reject(createDiskError());
+        return Reflect.apply(method, inner, args);
       },
     ]),
   ) as unknown as Store;
   return {
     store: {
-      ...guarded,
+      ...intercepted,
       async commit(lease, commit) {
         commitsLeft -= 1;
-        if (commitsLeft > 0) return guarded.commit(lease, commit);
+        if (commitsLeft > 0) return intercepted.commit(lease, commit);
         if (afterWriting) await inner.commit(lease, commit);
-        throw broken();
+        throw createDiskError();
       },
     },
     failCommits(from = 1, options = {}) {
@@ -45,7 +45,7 @@ export function createFailingStore(inner: Store): FailingStore {
     failAll() {
       isDown = true;
     },
-    mend() {
+    repair() {
       commitsLeft = Number.POSITIVE_INFINITY;
       isDown = false;
     },
@@ -53,7 +53,7 @@ export function createFailingStore(inner: Store): FailingStore {
 }
 
 /** A store in memory, and the blobs that were written to it, as texts, in order. */
-export function createStoreOfTexts(): { readonly store: Store; readonly written: readonly string[] } {
+export function createBlobRecordingStore(): { readonly store: Store; readonly written: readonly string[] } {
   const written: string[] = [];
   const inner = createMemoryStore();
   const store: Store = {
@@ -67,7 +67,7 @@ export function createStoreOfTexts(): { readonly store: Store; readonly written:
 }
 
 /** The stores that need no server, each opened anew for a test and closed with it. */
-export const bothStores: readonly { readonly name: string; readonly open: () => Promise<OpenStore> }[] = [
+export const localStores: readonly { readonly name: string; readonly open: () => Promise<OpenStore> }[] = [
   {
     name: "memory",
     open: async () => {
@@ -75,7 +75,7 @@ export const bothStores: readonly { readonly name: string; readonly open: () => 
       return { store, close: () => store.close() };
     },
   },
-  { name: "SQLite", open: () => openFile({ synchronous: "normal" }) },
+  { name: "SQLite", open: () => openFileStore({ synchronous: "normal" }) },
 ];
 
 type OpenStore = { readonly store: Store; readonly close: () => Promise<void> };
@@ -91,15 +91,15 @@ export async function withStore(open: () => Promise<OpenStore>, work: (store: St
 }
 
 /** Holds back the first commit that has an event of this type. */
-export function createHoldingStore(type: string) {
+export function createPausingStore(type: string) {
   const inner = createMemoryStore();
-  const [reached, released] = [deferred(), deferred()];
-  let isHeld = false;
+  const [reached, released] = [createDeferred(), createDeferred()];
+  let isPaused = false;
   const store: Store = {
     ...inner,
     async commit(lease, commit) {
-      if (!isHeld && commit.events.some((event) => event.type === type)) {
-        isHeld = true;
+      if (!isPaused && commit.events.some((event) => event.type === type)) {
+        isPaused = true;
         reached.resolve();
         await released.promise;
       }

@@ -26,7 +26,7 @@ import {
 import * as models from "../../src/models/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect } from "../support/agents.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 /** Counts the objects that were met, and those that could be changed. */
@@ -239,7 +239,7 @@ function createVictim(store: Store, walk: Walk): { readonly agent: Agent; readon
   return { agent, sent };
 }
 
-describe.each(bothStores)("on the $name store", ({ open }) => {
+describe.each(localStores)("on the $name store", ({ open }) => {
   test("nobody changes the log or the next request", verifies("LOOP-21"), async () => {
     await withStore(open, async (store) => {
       // The same session in peace: what the log and the requests are to be.

@@ -19,7 +19,7 @@ import * as sqlite from "../../src/stores/sqlite/index.js";
 import * as testing from "../../src/testing/index.js";
 import * as tools from "../../src/tools/index.js";
 import * as mcp from "../../src/tools/mcp/index.js";
-import { createEcho } from "../support/agents.js";
+import { createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const { createScriptedModel } = testing;
@@ -41,7 +41,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createRedaction: () => pawl.createRedaction(wrong),
   createStreamRedaction: () => pawl.createStreamRedaction((text) => text, wrong),
   guard: () => pawl.guard(wrong),
-  defineTool: () => defineTool({ ...createEcho().tool, ...(wrong as object) }),
+  defineTool: () => defineTool({ ...createEchoTool().tool, ...(wrong as object) }),
   modelRequest: () => pawl.modelRequest(store, "s", wrong),
   modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
   pendingApprovals: () => pawl.pendingApprovals(store, wrong).next(),
@@ -255,13 +255,13 @@ test.each(groups)("the option %s refuses an unknown name", verifies("LOOP-15"), 
 
 test("so do hooks, observers, fallbacks, answers and the engine's worker", verifies("LOOP-15"), async () => {
   const other = wrong as object;
-  const session = createAgent({ model, tools: [{ ...createEcho().tool, needsApproval: true }] }).session("s");
+  const session = createAgent({ model, tools: [{ ...createEchoTool().tool, needsApproval: true }] }).session("s");
   const attempts = [
     () => createAgent({ model, hooks: [{ name: "h", ...other }] }),
     () => createAgent({ model, observers: [other] }),
     () => createAgent({ model, fallbacks: [{ model, ...other }] }),
     () => createEngine({ agents: [], worker: wrong }),
-    () => createAgent({ model, tools: [{ ...createEcho().tool, ...other }] }),
+    () => createAgent({ model, tools: [{ ...createEchoTool().tool, ...other }] }),
   ];
   for (const attempt of attempts) expect(await errorOf(attempt)).toEqual(refusal);
   expect(session.id).toBe("s");
@@ -273,8 +273,8 @@ describe("the option that is meant is named", () => {
     [() => createAgent({ model, maxSteps: 3 } as never), "limits.maxSteps"],
     [() => createAgent({ model, sytemPrompt: "x" } as never), "systemPrompt"],
     [() => createAgent({ model, limits: { max_steps: 3 } as never }), "maxSteps"],
-    [() => defineTool({ ...createEcho().tool, inputSchema: {} } as never), "input"],
-    [() => defineTool({ ...createEcho().tool, needApproval: true } as never), "needsApproval"],
+    [() => defineTool({ ...createEchoTool().tool, inputSchema: {} } as never), "input"],
+    [() => defineTool({ ...createEchoTool().tool, needApproval: true } as never), "needsApproval"],
     [() => createAgent({ model }).run("Go", { threadId: "t" } as never), "sessionId"],
     [() => createAgent({ model }).run("Go", { abortSignal: AbortSignal.abort() } as never), "signal"],
     [() => createAgent({ model, hooks: [{ name: "h", beforeToolCal() {} } as never] }), "beforeToolCall"],
@@ -286,7 +286,7 @@ describe("the option that is meant is named", () => {
 });
 
 describe("names of tools, and the mode of send", () => {
-  const { tool } = createEcho("lookup");
+  const { tool } = createEchoTool("lookup");
   const agent = createAgent({ model, tools: [tool] });
   const badInput = (message: string) => ({
     name: "PawlError",

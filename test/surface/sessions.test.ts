@@ -13,15 +13,15 @@ import {
   traceSession,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, createGate, typesOf } from "../support/agents.js";
-import { bothStores, createFailingStore, withStore } from "../support/stores.js";
+import { collect, createEchoTool, createGateTool, listEventTypes } from "../support/agents.js";
+import { createFailingStore, localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const code = (code: string) => expect.objectContaining({ name: "PawlError", code });
 const ids = { sessionId: "s", runId: "r" } as const;
 const steady = () => createScriptedModel(() => ({ text: "Done." }));
 
-describe.each(bothStores)("a session that does not exist, on $name", ({ open }) => {
+describe.each(localStores)("a session that does not exist, on $name", ({ open }) => {
   test("is an error for whoever reads, steers, aborts or answers, and is not made", verifies("STRM-6"), async () => {
     await withStore(open, async (store) => {
       const model = steady();
@@ -76,23 +76,23 @@ describe.each(bothStores)("a session that does not exist, on $name", ({ open }) 
       const events = collect(session.events({ signal: leave.signal }));
       expect(await agent.run("Go", ids)).toMatchObject({ status: "completed" });
       leave.abort();
-      expect(typesOf(await events).at(0)).toBe("session_created");
+      expect(listEventTypes(await events).at(0)).toBe("session_created");
     });
   });
 });
 
-describe.each(bothStores)("a run that is interrupted, on $name", ({ open }) => {
+describe.each(localStores)("a run that is interrupted, on $name", ({ open }) => {
   test("before its first commit says that nothing was kept, and the same id starts it", verifies("REC-2"), async () => {
     await withStore(open, async (inner) => {
       for (const sessionId of ["one", "two"]) {
-        const { store, failAll, failCommits, mend } = createFailingStore(inner);
+        const { store, failAll, failCommits, repair } = createFailingStore(inner);
         const agent = createAgent({ model: steady(), store });
         if (sessionId === "one") failAll();
         else failCommits();
         const request = sessionId === "one" ? { sessionId, runId: "r" } : { sessionId };
         const result = await agent.run("Go", request);
         expect(result).toMatchObject({ status: "interrupted", reason: "store_failed", resumable: false });
-        mend();
+        repair();
         await expect(agent.session(sessionId).resume()).rejects.toThrow(/resumable: false/);
         expect(await agent.run("Go", { sessionId, runId: result.runId })).toMatchObject({ status: "completed" });
       }
@@ -105,8 +105,8 @@ describe.each(bothStores)("a run that is interrupted, on $name", ({ open }) => {
         ["one", 1, true],
         ["two", 2, false],
       ] as const) {
-        const { store, failCommits, mend } = createFailingStore(inner);
-        const { tool } = createEcho();
+        const { store, failCommits, repair } = createFailingStore(inner);
+        const { tool } = createEchoTool();
         const model = createScriptedModel([
           { calls: [{ name: "echo", input: {} }] },
           { text: "Done." },
@@ -116,7 +116,7 @@ describe.each(bothStores)("a run that is interrupted, on $name", ({ open }) => {
         failCommits(from, { afterWriting });
         const result = await agent.run("Go", { sessionId });
         expect(result).toMatchObject({ status: "interrupted", reason: "store_failed", resumable: true });
-        mend();
+        repair();
         expect(await agent.session(sessionId).resume()).toMatchObject({ runId: result.runId });
       }
     });
@@ -124,7 +124,7 @@ describe.each(bothStores)("a run that is interrupted, on $name", ({ open }) => {
 
   test("and that another process ended meanwhile: resume gives its result", verifies("LOOP-7"), async () => {
     await withStore(open, async (store) => {
-      const gate = createGate();
+      const gate = createGateTool();
       const first = createAgent({
         model: createScriptedModel([{ calls: [{ name: "gate", input: {} }] }]),
         tools: [{ ...gate.tool, recover: "rerun" }],
@@ -138,7 +138,7 @@ describe.each(bothStores)("a run that is interrupted, on $name", ({ open }) => {
 
       const second = createAgent({
         model: createScriptedModel([{ text: "Ended elsewhere." }]),
-        tools: [{ ...createEcho("gate").tool }],
+        tools: [{ ...createEchoTool("gate").tool }],
         store,
       });
       expect(await second.session("s").resume()).toMatchObject({ status: "completed", text: "Ended elsewhere." });
@@ -152,7 +152,7 @@ describe.each(bothStores)("a run that is interrupted, on $name", ({ open }) => {
   });
 });
 
-describe.each(bothStores)("an id that is none, on $name", ({ open }) => {
+describe.each(localStores)("an id that is none, on $name", ({ open }) => {
   test.each([[5], [null], [{}], [["s"]], [""], ["a\0b"], ["\ud800"], ["x".repeat(513)]])(
     "%j is refused",
     verifies("LOOP-11", "SEC-12"),
@@ -187,7 +187,7 @@ describe.each(bothStores)("an id that is none, on $name", ({ open }) => {
 const holder = { id: "h", host: "h", pid: 1, startedAt: 1 };
 
 test("with() keeps the store, and everything else that it does not name", verifies("LOOP-21", "LOOP-6"), async () => {
-  const { tool } = createEcho();
+  const { tool } = createEchoTool();
   const agent = createAgent({ name: "keeper", model: steady(), systemPrompt: "Be kind.", tools: [tool] });
   await agent.run("One", ids);
   const other = createScriptedModel(() => ({ text: "Other." }));
@@ -202,10 +202,10 @@ test("with() keeps the store, and everything else that it does not name", verifi
 });
 
 test("what an author changes later changes no agent", verifies("LOOP-21"), async () => {
-  const tools = [createEcho("one").tool];
+  const tools = [createEchoTool("one").tool];
   const limits = { maxSteps: 3 };
   const agent = createAgent({ model: steady(), tools, limits });
-  tools.push(createEcho("two").tool);
+  tools.push(createEchoTool("two").tool);
   limits.maxSteps = 0;
   expect(() => Object.assign(agent.options, { systemPrompt: "Changed." })).toThrow(TypeError);
   expect(agent.with({ systemPrompt: "New." }).options).toMatchObject({
@@ -219,7 +219,7 @@ test(
   verifies("SEC-3#library"),
   async () => {
     const store = createMemoryStore();
-    const asking = { ...createEcho("pay").tool, needsApproval: true };
+    const asking = { ...createEchoTool("pay").tool, needsApproval: true };
     const child = createAgent({
       name: "child",
       model: createScriptedModel(() => ({ calls: [{ name: "pay", input: {} }] })),

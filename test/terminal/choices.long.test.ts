@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createWorld, jsonLines, type World } from "../cli/pawl.js";
+import { createWorld, parseJsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type Person } from "./pseudo-terminal.js";
@@ -45,11 +45,11 @@ async function allows(person: Person) {
 }
 
 async function sessionsOf(world: World) {
-  return jsonLines((await world.pawl(["sessions", "--json"])).stdout);
+  return parseJsonLines((await world.pawl(["sessions", "--json"])).stdout);
 }
 
 async function eventsOf(world: World, sessionId: string) {
-  return jsonLines((await world.pawl(["sessions", "export", sessionId])).stdout).map(({ event }) => event);
+  return parseJsonLines((await world.pawl(["sessions", "export", sessionId])).stdout).map(({ event }) => event);
 }
 
 test("/budget ends the next runs, in this session and after a resume", verifies("CHAT-3#choices"), async () => {
@@ -232,7 +232,7 @@ test("/approve ID TEXT denies with a reason, and says who goes on", verifies("CH
   const world = createWorld({ "notes.txt": "old\n" });
   const run = await world.pawl(["run", "--model", "demo", "--park", 'Replace "old" with "new" in notes.txt']);
   expect(run.code).toBe(3);
-  const [waiting] = jsonLines((await world.pawl(["approvals", "--json"])).stdout);
+  const [waiting] = parseJsonLines((await world.pawl(["approvals", "--json"])).stdout);
   const { person } = await talking(world, []);
   person.type(`/approve ${waiting.id} not in this folder\r`);
   await person.sees(/answer ›[\s\S]*no, because: not in this folder/);

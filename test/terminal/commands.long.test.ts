@@ -4,11 +4,11 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createWorld, jsonLines, type World } from "../cli/pawl.js";
+import { createWorld, parseJsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
+import { usePager } from "./conversation.js";
 import { openPawl, type PersonOptions } from "./pseudo-terminal.js";
-import { throughPager } from "./talking.js";
 
 async function talking(world: World, script: Script, options: PersonOptions = {}) {
   const server = await startProviderServer("openai-chat", script);
@@ -42,7 +42,7 @@ test("/fork goes on from before an earlier message, and Esc twice does, too", ve
   expect(sent(2)).toContain("second message again");
   person.type("/fork 7\r");
   await person.sees("This session has 2 messages");
-  const sessions = jsonLines((await world.pawl(["sessions", "--json"])).stdout);
+  const sessions = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout);
   expect(sessions).toHaveLength(2);
 });
 
@@ -141,7 +141,7 @@ test("/context, /copy, /output, /todo and /trace show what the session has", ver
   expect(person.bytes()).toContain(`\x1b]52;c;${Buffer.from("npm test").toString("base64")}\x07`);
   person.type("/todo\r");
   await person.sees(/\[x\] Read the file\n\[>\] Mend it/);
-  await throughPager(person, "/output\r");
+  await usePager(person, "/output\r");
   expect(readFileSync(join(world.root, "paged"), "utf8")).toContain("pager.sh");
   person.type("/trace\r");
   await person.sees(/list_files[\s\S]*█/);
@@ -223,7 +223,7 @@ test(
     person.type("/new\rmeant for the new session\r");
     await person.sees(/> meant for the new session[\s\S]*Two\.[\s\S]*ready/);
     expect(sent(1)).not.toContain("first message");
-    const sessions = jsonLines((await world.pawl(["sessions", "--json"])).stdout);
+    const sessions = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout);
     expect(sessions).toHaveLength(2);
   },
 );

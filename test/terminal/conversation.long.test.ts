@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createGate, createWorld, jsonLines, type World } from "../cli/pawl.js";
+import { createGate, createWorld, parseJsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, openProgram, type Person, type PersonOptions, pawlCommand } from "./pseudo-terminal.js";
@@ -24,8 +24,8 @@ const answer = (text: string) => ({ type: "answer", text }) as const;
 const edit = { name: "edit_file", input: { path: "notes.txt", oldText: "colour", newText: "color" } };
 
 async function eventsOf(world: World) {
-  const [session] = jsonLines((await world.pawl(["sessions", "--json"])).stdout);
-  return jsonLines((await world.pawl(["sessions", "export", session.sessionId])).stdout).map(({ event }) => event);
+  const [session] = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout);
+  return parseJsonLines((await world.pawl(["sessions", "export", session.sessionId])).stdout).map(({ event }) => event);
 }
 
 /** Keys answer a question only once it has been on the screen for a moment. */
@@ -235,7 +235,7 @@ describe("a question", () => {
     const { person } = await talking(world, [shell("echo x > made"), answer("It was approved.")]);
     person.type("work\r");
     await person.sees("y yes");
-    const [call] = jsonLines((await world.pawl(["approvals", "--json"])).stdout);
+    const [call] = parseJsonLines((await world.pawl(["approvals", "--json"])).stdout);
     expect(await world.pawl(["approve", call.id])).toMatchObject({ code: 0 });
     await person.sees(/approved by[\s\S]*It was approved\.[\s\S]*ready/);
   });
@@ -361,7 +361,7 @@ describe("commands", () => {
     await person.sees("edit_file");
     person.type("/export log.jsonl\r");
     await person.sees("Wrote ");
-    expect(jsonLines(readFileSync(join(world.root, "log.jsonl"), "utf8"))[0]).toMatchObject({ seq: 1 });
+    expect(parseJsonLines(readFileSync(join(world.root, "log.jsonl"), "utf8"))[0]).toMatchObject({ seq: 1 });
     person.type("/new\r");
     await person.sees("new session");
     person.type("second task\r");

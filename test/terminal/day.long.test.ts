@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createGate, createWorld, jsonLines } from "../cli/pawl.js";
+import { createGate, createWorld, parseJsonLines } from "../cli/pawl.js";
 import { type Script, type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type Person } from "./pseudo-terminal.js";
@@ -79,7 +79,7 @@ test(
     await person.sees(
       /edit_file wants to run:[\s\S]*3 - {3}pieces\.pop\(\);\n +3 \+ {3}if \(pieces\.at\(-1\) === ""\) pieces\.pop\(\);[\s\S]*y yes/,
     );
-    const [waiting] = jsonLines((await world.pawl(["approvals", "--json"])).stdout);
+    const [waiting] = parseJsonLines((await world.pawl(["approvals", "--json"])).stdout);
     expect(await world.pawl(["approve", waiting.id])).toMatchObject({ code: 0 });
     await person.sees("edit_file src/parse.mjs: approved by");
     await answers(person, "y", /Now once more\.[\s\S]*y yes/);

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { Draft } from "../../src/cli/screen/draft.js";
 import * as edit from "../../src/cli/screen/draft.js";
-import { continued, pressed } from "../../src/cli/screen/draft-keys.js";
-import { draftRows } from "../../src/cli/screen/draft-rows.js";
+import { applyKey, continueLine } from "../../src/cli/screen/draft-keys.js";
+import { renderDraft } from "../../src/cli/screen/draft-rows.js";
 import type { Key } from "../../src/cli/screen/keys.js";
-import { plainText } from "../../src/cli/screen/line.js";
+import { toPlainText } from "../../src/cli/screen/line.js";
 import { verifies } from "../verifies.js";
 
 const place = { prompt: "> ", columns: 20 };
 
 /** Presses keys by name, as `ctrl-a` or `up`; anything in quotes is typed. */
 function press(draft: Draft, ...names: readonly string[]): Draft {
-  return names.reduce((state, name) => pressed(state, keyOf(name), place) ?? state, draft);
+  return names.reduce((state, name) => applyKey(state, keyOf(name), place) ?? state, draft);
 }
 
 function keyOf(name: string): Key {
@@ -52,7 +52,7 @@ describe("keys of the draft", () => {
 
   test("earlier messages come back, and the draft behind them is kept", () => {
     const sent = ["first", "second"].reduce(
-      (draft, text) => edit.take(edit.insert(draft, text)).draft,
+      (draft, text) => edit.submit(edit.insert(draft, text)).draft,
       edit.emptyDraft,
     );
     const typing = press(sent, '"new"');
@@ -63,8 +63,8 @@ describe("keys of the draft", () => {
 
   test("a backslash before Enter is a new line", () => {
     const draft = press(edit.emptyDraft, '"one\\"');
-    expect(shown(continued(draft) ?? draft)).toBe("one\n|");
-    expect(continued(edit.insert(edit.emptyDraft, "one"))).toBeNull();
+    expect(shown(continueLine(draft) ?? draft)).toBe("one\n|");
+    expect(continueLine(edit.insert(edit.emptyDraft, "one"))).toBeNull();
   });
 });
 
@@ -73,20 +73,20 @@ describe("a paste", () => {
 
   test("that is long stands as one character, and is sent whole", () => {
     const draft = press(edit.paste(edit.insert(edit.emptyDraft, "see "), long), '"!"');
-    expect(draftRows(draft, "> ", 60, 3).rows.map(plainText)).toEqual(["> see [pasted 120 lines]!"]);
-    expect(edit.wholeText(draft)).toBe(`see ${long}!`);
-    expect(edit.wholeText(press(draft, "backspace", "backspace"))).toBe("see ");
+    expect(renderDraft(draft, "> ", 60, 3).rows.map(toPlainText)).toEqual(["> see [pasted 120 lines]!"]);
+    expect(edit.expandPastes(draft)).toBe(`see ${long}!`);
+    expect(edit.expandPastes(press(draft, "backspace", "backspace"))).toBe("see ");
   });
 
   test("cannot stand for another one, and its control characters are made visible", () => {
     const forged = edit.paste(edit.paste(edit.emptyDraft, long), "\u{f0000}\x1b[2J");
-    expect(edit.wholeText(forged)).toBe(`${long}\ufffd\\x1b[2J`);
+    expect(edit.expandPastes(forged)).toBe(`${long}\ufffd\\x1b[2J`);
   });
 
   test("of 300 kB takes no longer than a few passes over it", () => {
     const huge = "ab\n".repeat(100_000);
     const pass = timed(() => huge.replaceAll("a", "c"));
-    const spent = timed(() => draftRows(edit.paste(edit.emptyDraft, huge), "> ", 80, 8));
+    const spent = timed(() => renderDraft(edit.paste(edit.emptyDraft, huge), "> ", 80, 8));
     expect(spent / Math.max(pass, 1)).toBeLessThan(300);
   });
 });
@@ -99,14 +99,14 @@ function timed(work: () => unknown): number {
 
 describe("rows of the draft", () => {
   test("are broken by columns, with wide characters counted as two", () => {
-    const { rows, cursor } = draftRows(edit.insert(edit.emptyDraft, "漢字漢字漢字漢字"), "> ", 11, 9);
-    expect(rows.map(plainText)).toEqual(["> 漢字漢字", "  漢字漢字"]);
-    expect({ ...cursor, before: plainText(cursor.before) }).toEqual({ row: 1, before: "  漢字漢字" });
+    const { rows, cursor } = renderDraft(edit.insert(edit.emptyDraft, "漢字漢字漢字漢字"), "> ", 11, 9);
+    expect(rows.map(toPlainText)).toEqual(["> 漢字漢字", "  漢字漢字"]);
+    expect({ ...cursor, before: toPlainText(cursor.before) }).toEqual({ row: 1, before: "  漢字漢字" });
   });
 
   test("are those around the cursor if there are more than fit", () => {
     const draft = edit.insert(edit.emptyDraft, "1\n2\n3\n4\n5");
-    expect(draftRows(draft, "> ", 20, 2).rows.map(plainText)).toEqual(["  4", "  5"]);
-    expect(draftRows({ ...draft, cursor: 0 }, "> ", 20, 2).rows.map(plainText)).toEqual(["> 1", "  2"]);
+    expect(renderDraft(draft, "> ", 20, 2).rows.map(toPlainText)).toEqual(["  4", "  5"]);
+    expect(renderDraft({ ...draft, cursor: 0 }, "> ", 20, 2).rows.map(toPlainText)).toEqual(["> 1", "  2"]);
   });
 });

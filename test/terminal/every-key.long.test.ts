@@ -7,8 +7,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createGate, createWorld, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
+import { startConversation, usePager } from "./conversation.js";
 import { openProgram, type Person, pawlCommand } from "./pseudo-terminal.js";
-import { talking, throughPager } from "./talking.js";
 
 const answer = (text: string) => ({ type: "answer", text }) as const;
 const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;
@@ -16,7 +16,7 @@ const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", i
 /** A run in which a command of the shell is at work. */
 async function atWork(world: World, more: readonly ReturnType<typeof answer>[] = []) {
   const gate = createGate(world.root);
-  const talk = await talking(world, [shell(gate.command), ...more], ["--yes", "--allow-shell"]);
+  const talk = await startConversation(world, [shell(gate.command), ...more], ["--yes", "--allow-shell"]);
   talk.person.type("work\r");
   await gate.begun({ ended: new Promise(() => {}) } as never);
   await talk.person.sees("esc stops");
@@ -24,7 +24,7 @@ async function atWork(world: World, more: readonly ReturnType<typeof answer>[] =
 }
 
 async function asked(world: World, more: readonly ReturnType<typeof answer>[] = [], command = "echo x > made") {
-  const talk = await talking(world, [shell(command), ...more]);
+  const talk = await startConversation(world, [shell(command), ...more]);
   talk.person.type("work\r");
   await isReadable(talk.person);
   return talk;
@@ -43,7 +43,7 @@ const apart = () => new Promise((done) => setTimeout(done, 100));
 
 describe("at rest", verifies("CHAT-1#keys"), () => {
   test("Esc closes a list; Ctrl-C twice leaves, and says how to go on", async () => {
-    const { person } = await talking(createWorld(), [answer("One.")]);
+    const { person } = await startConversation(createWorld(), [answer("One.")]);
     person.type("first message\r");
     await person.sees(/One\.[\s\S]*ready/);
     person.type("\x12");
@@ -58,7 +58,7 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
   });
 
   test("Ctrl-D deletes in a draft, and leaves without one; nothing is there to go on with", async () => {
-    const { person } = await talking(createWorld(), []);
+    const { person } = await startConversation(createWorld(), []);
     person.type("ab\x01\x04");
     await person.sees(/> b\nready/);
     person.type("\x03\x04");
@@ -67,7 +67,7 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
   });
 
   test("y n r e a and ? are text, and // begins a message with a slash", async () => {
-    const { person, server } = await talking(createWorld(), [answer("One.")]);
+    const { person, server } = await startConversation(createWorld(), [answer("One.")]);
     person.type("//ynrea?");
     await person.sees(/> \/\/ynrea\?\nready/);
     person.type("\r");
@@ -81,13 +81,13 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     writeFileSync(pager, `#!/bin/sh\ncat > "${join(world.root, "paged")}"\n`);
     chmodSync(pager, 0o755);
     const script: Script = [{ type: "answer", calls: [{ name: "list_files", input: {} }] }, answer("One.")];
-    const { person } = await talking(world, script, [], { PAGER: pager });
+    const { person } = await startConversation(world, script, [], { PAGER: pager });
     person.type("go\r");
     await person.sees(/One\.[\s\S]*ready/);
     const before = person.bytes().length;
     person.type("\x0c");
     await expect.poll(() => person.bytes().slice(before)).toContain("ready");
-    await throughPager(person, "\x0f");
+    await usePager(person, "\x0f");
     expect(existsSync(join(world.root, "paged"))).toBe(true);
     person.type("/keys\r");
     await person.sees(/Alt-↑\n +takes the last queued message back/);
@@ -216,7 +216,7 @@ describe("at a question", verifies("CHAT-2#keys"), () => {
 test("/tools says which tools are off, and why", verifies("CHAT-3#look"), async () => {
   const world = createWorld();
   expect((await world.pawl(["config", "set", "tools.off", "fetch_url"])).code).toBe(0);
-  const { person } = await talking(world, [], ["--yes"]);
+  const { person } = await startConversation(world, [], ["--yes"]);
   person.type("/tools\r");
   await person.sees(/edit_file +\w[\s\S]*shell +off: start pawl with --allow-shell\nfetch_url +off: tools\.off in/);
 });
@@ -232,7 +232,7 @@ test("/mcp shows the servers, their tools, and why one does not run", verifies("
   const works = ["mcp", "add", "works", "--", process.execPath, join(root, "test/fixtures/mcp-server.mjs")];
   for (const args of [works, ["mcp", "add", "broken", "--", "no-such-program"]])
     expect((await world.pawl(args)).code).toBe(0);
-  const { person } = await talking(world, []);
+  const { person } = await startConversation(world, []);
   person.type("/mcp\r");
   await person.sees(
     /✓ \d+ tools\s+works[\s\S]*__look,[\s\S]*✗ not started\s+broken no-such-program[\s\S]*\/mcp\s+restart\s+broken/,

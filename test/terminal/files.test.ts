@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { composeMessage, dataPart, shownMessage } from "../../src/cli/attachments.js";
-import { codeBlocks } from "../../src/cli/conversation/code-blocks.js";
-import { fileNames, matchingNames, pathBeing } from "../../src/cli/conversation/file-names.js";
+import { composeMessage, createDataPart, summarizeMessage } from "../../src/cli/agent/attachments.js";
+import { listCodeBlocks } from "../../src/cli/conversation/commands/code-blocks.js";
+import { findTypedPath, listFileNames, matchNames } from "../../src/cli/conversation/fronts/file-names.js";
 import { fromAiSdk } from "../../src/models/index.js";
-import { addIgnoreRules, isIgnored } from "../../src/tools/ignore-rules.js";
+import { addIgnoreRules, isIgnored } from "../../src/tools/files/ignore-rules.js";
 import { verifies } from "../verifies.js";
 
 function folder(files: Readonly<Record<string, string | Buffer>>): string {
@@ -45,7 +45,7 @@ describe("the names of files for @", verifies("CHAT-1#paths"), () => {
       "a/b/d/c": "",
     });
     symlinkSync("/etc", join(root, "link"));
-    const names = await fileNames(root, new AbortController().signal);
+    const names = await listFileNames(root, new AbortController().signal);
     const git = (args: readonly string[]) => execFileSync("git", args, { cwd: root, encoding: "utf8" });
     git(["init", "-q"]);
     const known = git(["ls-files", "--others", "--exclude-standard"]).trim().split("\n");
@@ -62,10 +62,10 @@ describe("the names of files for @", verifies("CHAT-1#paths"), () => {
 
   test("are found by any part, those whose name begins with it first", () => {
     const names = ["src/core/parse.ts", "src/unparsed.ts", "parse/a.md", "README.md"];
-    expect(matchingNames(names, "pars", 9)).toEqual(["src/core/parse.ts", "parse/a.md", "src/unparsed.ts"]);
-    expect(pathBeing("look at @src/pa", 15)).toEqual({ start: 9, words: "src/pa" });
-    expect(pathBeing("me@example.org", 14)).toBeNull();
-    expect(pathBeing("@src/a and", 10)).toBeNull();
+    expect(matchNames(names, "pars", 9)).toEqual(["src/core/parse.ts", "parse/a.md", "src/unparsed.ts"]);
+    expect(findTypedPath("look at @src/pa", 15)).toEqual({ start: 9, words: "src/pa" });
+    expect(findTypedPath("me@example.org", 14)).toBeNull();
+    expect(findTypedPath("@src/a and", 10)).toBeNull();
   });
 });
 
@@ -81,7 +81,7 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
       { type: "text", text: "The file a name.txt, as it is now:\n```\nx\n```" },
       { type: "file", mediaType: "image/png", data: "AQI=", filename: "pic.png" },
     ]);
-    expect(shownMessage({ role: "user", parts: input })).toEqual({
+    expect(summarizeMessage({ role: "user", parts: input })).toEqual({
       text,
       joined: ["The file src/a.ts, as it is now · 4 lines", "The file a name.txt, as it is now · 1 line", "pic.png"],
     });
@@ -124,12 +124,12 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
   });
 
   test("a part cannot look like the end of another", () => {
-    const part = dataPart("The user ran:\n```", "a\n``````\nb");
+    const part = createDataPart("The user ran:\n```", "a\n``````\nb");
     expect(part).toEqual({ type: "text", text: "The user ran: ```\n```````\na\n``````\nb\n```````" });
   });
 });
 
 test("code blocks of an answer are copied as they were written", verifies("CHAT-3#look"), () => {
   const text = "Text\n\n```ts\nconst a = 1;\n\n  b();\n```\n\n- item\n\n  ~~~\n  in a list\n  ~~~\n\n```\nopen";
-  expect(codeBlocks(text)).toEqual(["const a = 1;\n\n  b();", "in a list", "open"]);
+  expect(listCodeBlocks(text)).toEqual(["const a = 1;\n\n  b();", "in a list", "open"]);
 });

@@ -7,15 +7,15 @@
  */
 import headless from "@xterm/headless";
 import { describe, expect, test } from "vitest";
-import { type Answering, choosing } from "../../src/cli/conversation/answering.js";
-import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
-import { liveRegion, type Shown } from "../../src/cli/conversation/live-region.js";
-import type { OpenQuestion } from "../../src/cli/conversation/questions.js";
-import { createView } from "../../src/cli/conversation/view.js";
+import { type AnswerState, initialAnswerState } from "../../src/cli/conversation/fronts/answering.js";
+import { type RegionContent, renderRegion } from "../../src/cli/conversation/fronts/live-region.js";
+import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
+import type { OpenQuestion } from "../../src/cli/conversation/view/questions.js";
+import { createView } from "../../src/cli/conversation/view/view.js";
 import * as edit from "../../src/cli/screen/draft.js";
 import { createPicker } from "../../src/cli/screen/picker.js";
 import { createScreen } from "../../src/cli/screen/screen.js";
-import { createStyleText } from "../../src/cli/text-style.js";
+import { createStyleText } from "../../src/cli/terminal/text-style.js";
 import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
@@ -77,7 +77,11 @@ async function itemsUntil(
   return items;
 }
 
-type State = { readonly items: readonly StreamItem[]; readonly shown?: Partial<Shown>; readonly draft?: string };
+type State = {
+  readonly items: readonly StreamItem[];
+  readonly shown?: Partial<RegionContent>;
+  readonly draft?: string;
+};
 
 const markdown = [
   "# What was wrong",
@@ -135,7 +139,7 @@ const states: { readonly [name: string]: () => Promise<State> } = {
     return { items: await asking(), draft: "use another way" };
   },
   async "edit of a call"() {
-    const answering: Answering = { mode: "edit", at: 2, input: change };
+    const answering: AnswerState = { mode: "edit", at: 2, input: change };
     return { items: await asking(), shown: { answering }, draft: change.newText };
   },
   async "edit without a question"() {
@@ -211,13 +215,13 @@ describe.each(sizes)("at %i × %i", (columns, rows) => {
     const recorded = createRecordedOutput(columns, rows);
     const screen = createScreen(recorded.output, createStyleText({ isTTY: true }, {}));
     for (const item of items) view.show(steady(item), columns, start);
-    screen.commit(view.taken());
-    const region = liveRegion(
+    screen.commit(view.takeHistory());
+    const region = renderRegion(
       {
         view,
         draft: edit.write(edit.emptyDraft, draft),
         hints: [],
-        answering: choosing,
+        answering: initialAnswerState,
         isOnQuestion: false,
         picker: null,
         isLeaving: false,

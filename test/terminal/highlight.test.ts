@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { changesBetween, changesInFile } from "../../src/cli/conversation/change-lines.js";
-import { inputLines } from "../../src/cli/conversation/exact-lines.js";
-import { createHighlighter, loadHighlighting } from "../../src/cli/conversation/highlight.js";
-import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
-import { type Line, plainText } from "../../src/cli/screen/line.js";
+import { diffInFile, diffTexts } from "../../src/cli/conversation/lines/change-lines.js";
+import { renderInput } from "../../src/cli/conversation/lines/exact-lines.js";
+import { createHighlighter, loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
+import { createMarkdownLines } from "../../src/cli/conversation/lines/markdown-lines.js";
+import { type Line, toPlainText } from "../../src/cli/screen/line.js";
 import { verifies } from "../verifies.js";
 
 await loadHighlighting();
@@ -22,7 +22,7 @@ describe("code in an answer", verifies("CHAT-1#code"), () => {
     ["html", "<a href='x'>&amp;</a>", ["'x'", "green"], ["href", "cyan"], ["'x'", "green"]],
   ] as const)("in %s has colours", (language, line, ...expected) => {
     const spans = createHighlighter(language).next(line);
-    expect(plainText(spans)).toBe(line);
+    expect(toPlainText(spans)).toBe(line);
     for (const [word = "", style] of expected) expect(styleOf(spans, word), marked(spans)).toBe(style);
   });
 
@@ -70,10 +70,10 @@ describe("code in an answer", verifies("CHAT-1#code"), () => {
 const file = "one\ntwo\nthree\n  four();\nfive\nsix\nseven\neight\nthree\n";
 
 describe("a change", verifies("CHAT-1#diff"), () => {
-  const text = (lines: readonly Line[]) => lines.map(plainText);
+  const text = (lines: readonly Line[]) => lines.map(toPlainText);
 
   test("of a part of a line is shown as whole lines with their numbers, and what is around them", () => {
-    const changes = changesInFile(file, { before: "four", after: "4", all: false });
+    const changes = diffInFile(file, { before: "four", after: "4", all: false });
     expect(text(changes?.lines ?? [])).toEqual([
       "    1   one",
       "    2   two",
@@ -88,14 +88,14 @@ describe("a change", verifies("CHAT-1#diff"), () => {
   });
 
   test("says where else the old text stands", () => {
-    const changes = changesInFile(file, { before: "three", after: "3", all: false });
+    const changes = diffInFile(file, { before: "three", after: "3", all: false });
     expect(text(changes?.lines ?? []).at(-1)).toBe("    The old text also stands in line 9");
   });
 
   test("of every occurrence is shown as the lines that are written", () => {
     const input = { path: "f", oldText: "l", newText: "L", replaceAll: true };
     const others = Array.from({ length: 20 }, (_, at) => `${at}\n`).join("");
-    expect(text(inputLines(input, `hello\nworld\n${others}all\n`))).toEqual([
+    expect(text(renderInput(input, `hello\nworld\n${others}all\n`))).toEqual([
       ...["    path: f", "    replaceAll: true", "    1 - hello", "    2 - world", "    1 + heLLo", "    2 + worLd"],
       ...["    3   0", "    4   1", "    5   2", "    …", "    20   17", "    21   18", "    22   19"],
       ...["    23 - all", "    23 + aLL"],
@@ -107,34 +107,34 @@ describe("a change", verifies("CHAT-1#diff"), () => {
       Array.from({ length: count }, (_, at) => `${word}${at % 97}`).join("\n");
     const [before, after] = [lines("old", 4_000), lines("new", 4_000)];
     const all = Array.from({ length: 40 }, () => before).join(`\n${lines("same", 20)}\n`);
-    const { added = 0, removed = 0 } = changesInFile(all, { before, after, all: true }) ?? {};
+    const { added = 0, removed = 0 } = diffInFile(all, { before, after, all: true }) ?? {};
     expect(added).toBeGreaterThanOrEqual(160_000);
     expect(removed).toBe(added);
   });
 
   test("at both ends of a file, with \\r\\n, and not in the file", () => {
-    expect(text(changesInFile("a\nb", { before: "a\nb", after: "c", all: false })?.lines ?? [])).toEqual([
+    expect(text(diffInFile("a\nb", { before: "a\nb", after: "c", all: false })?.lines ?? [])).toEqual([
       "    1 - a",
       "    2 - b",
       "    1 + c",
     ]);
-    expect(changesInFile("a\r\nb\r\n", { before: "a\nb", after: "c", all: false })?.added).toBe(1);
-    expect(text(changesInFile("\na", { before: "\na", after: "\nb", all: false })?.lines ?? [])[0]).toBe("    1   ");
-    expect(changesInFile(file, { before: "none", after: "x", all: false })).toBeNull();
+    expect(diffInFile("a\r\nb\r\n", { before: "a\nb", after: "c", all: false })?.added).toBe(1);
+    expect(text(diffInFile("\na", { before: "\na", after: "\nb", all: false })?.lines ?? [])[0]).toBe("    1   ");
+    expect(diffInFile(file, { before: "none", after: "x", all: false })).toBeNull();
   });
 
   test("marks the words that differ, unless most of the line does", () => {
-    expect(changesBetween("if (a) return b;", "if (c) return b;").lines.map(marked)).toEqual([
+    expect(diffTexts("if (a) return b;", "if (c) return b;").lines.map(marked)).toEqual([
       "[     dim][-  red][if ( red][a red-strong][) return b; red]",
       "[     dim][+  green][if ( green][c green-strong][) return b; green]",
     ]);
-    expect(changesBetween("abc def", "xyz").lines.map(marked).join("")).not.toContain("strong");
+    expect(diffTexts("abc def", "xyz").lines.map(marked).join("")).not.toContain("strong");
   });
 
   test("keeps every line of both texts, however it is compared", () => {
     const before = Array.from({ length: 60 }, (_, at) => `line ${at % 7}`);
     const after = before.filter((_, at) => at % 5 !== 0).flatMap((line, at) => (at % 9 === 0 ? [line, "new"] : [line]));
-    const lines = text(changesBetween(before.join("\n"), after.join("\n"), 1).lines).map((line) => line.slice(7));
+    const lines = text(diffTexts(before.join("\n"), after.join("\n"), 1).lines).map((line) => line.slice(7));
     expect(lines.filter((line) => !line.startsWith("+")).map((line) => line.slice(2))).toEqual(before);
     expect(lines.filter((line) => !line.startsWith("-")).map((line) => line.slice(2))).toEqual(after);
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createKeyReader, escapeMs, type Key, mostPasted } from "../../src/cli/screen/keys.js";
+import { createKeyReader, escapeMs, type Key, maxPasted } from "../../src/cli/screen/keys.js";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -77,7 +77,7 @@ describe("keys", () => {
   test("a paste is kept up to the length of an input, and says that it was cut", () => {
     const keys = keysIn(`\x1b[200~${"x".repeat(600_000)}`, `${"y".repeat(600_000)}\x1b[201~`);
     expect(keys).toMatchObject([{ type: "paste", isCut: true }]);
-    expect(keys[0]?.type === "paste" ? keys[0].text.length : 0).toBe(mostPasted);
+    expect(keys[0]?.type === "paste" ? keys[0].text.length : 0).toBe(maxPasted);
   });
 
   test("a sequence without an end is dropped, and the next key is read", () => {

@@ -8,18 +8,18 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import {
-  checkEffects,
-  checkLog,
-  eventsOf,
+  expectValidEffects,
+  expectValidLog,
+  filterEvents,
   killAtCommit,
-  linesOf,
-  logOf,
-  sideBySide,
-  startModel,
+  mapConcurrently,
+  readLines,
+  readLog,
+  startModelServer,
   workFiles,
   workSteps,
 } from "../cli/killed.js";
-import { createWorld, program, type World } from "../cli/pawl.js";
+import { createWorld, pawlProgram, type World } from "../cli/pawl.js";
 import { verifies } from "../verifies.js";
 import { openPawl, openProgram } from "./pseudo-terminal.js";
 
@@ -27,7 +27,7 @@ const args = ["--model", "openai-compatible/test", "--yes", "--allow-shell"];
 
 /** Opens a conversation with a module that kills it. */
 function openMortal(world: World, module: string, more: readonly string[], env: Readonly<Record<string, string>>) {
-  return openProgram(world, process.execPath, ["--no-warnings", "--import", module, program, ...args, ...more], {
+  return openProgram(world, process.execPath, ["--no-warnings", "--import", module, pawlProgram, ...args, ...more], {
     env,
     rows: 40,
   });
@@ -48,7 +48,7 @@ test("the conversation killed at each commit goes on, and nothing runs twice", {
   ...verifies("CHAT-1#kill", "REC-3"),
   timeout: 180_000,
 }, async () => {
-  const server = await startModel(workSteps);
+  const server = await startModelServer(workSteps);
   const env = { OPENAI_BASE_URL: server.baseURL };
   const counted = openMortal(createWorld(workFiles), killAtCommit, [], { ...env, PAWL_KILL_AT: "count" });
   await counted.sees("ready");
@@ -67,9 +67,9 @@ test("the conversation killed at each commit goes on, and nothing runs twice", {
     if (typeof end === "string") killed.type("/quit\r");
     await killed.ended;
     const sessionId = await sessionOf(world);
-    const before = sessionId === undefined ? [] : await logOf(world, sessionId);
-    if (sessionId === undefined || eventsOf(before, "run_started").length === 0) {
-      expect(linesOf(world, "effects"), point).toEqual([]);
+    const before = sessionId === undefined ? [] : await readLog(world, sessionId);
+    if (sessionId === undefined || filterEvents(before, "run_started").length === 0) {
+      expect(readLines(world, "effects"), point).toEqual([]);
       return "nothing had begun";
     }
     const next = openPawl(world, [...args, "--continue"], { env, rows: 40 });
@@ -80,16 +80,16 @@ test("the conversation killed at each commit goes on, and nothing runs twice", {
     expect(lines.split("All done.").length, point).toBe(2);
     next.type("/quit\r");
     expect(await next.ended, point).toMatchObject({ code: 0 });
-    const log = await logOf(world, sessionId);
-    checkLog(log);
+    const log = await readLog(world, sessionId);
+    expectValidLog(log);
     expect(log.slice(0, before.length), point).toEqual(before);
-    checkEffects(world, log, point);
-    return eventsOf(before, "run_finished").length > 0 ? "had ended" : `went on from ${before.at(-1)?.event.type}`;
+    expectValidEffects(world, log, point);
+    return filterEvents(before, "run_finished").length > 0 ? "had ended" : `went on from ${before.at(-1)?.event.type}`;
   }
 
   // A process that is killed after a commit has done the same as one killed before the next one; but for effects.
   const points = Array.from({ length: commits }, (_, at) => [`before ${at + 1}`, `after ${at + 1}`]).flat();
-  const outcomes = new Set(await sideBySide(points, 3, killAndGoOn));
+  const outcomes = new Set(await mapConcurrently(points, 3, killAndGoOn));
   for (const expected of ["nothing had begun", "went on from tool_decided", "went on from tool_finished", "had ended"])
     expect(outcomes).toContain(expected);
 });
@@ -103,7 +103,7 @@ test("/undo killed at each change of a file leaves files as before or as after, 
   const old = { "a.txt": "one\n".repeat(2_000), "b.txt": "bee\n", "mine.txt": "mine\n" };
   const written = { "a.txt": "1\n".repeat(1_000), "b.txt": "B\n", "new.txt": "created\n" };
   const calls = Object.entries(written).map(([path, content]) => ({ name: "write_file", input: { path, content } }));
-  const server = await startModel([
+  const server = await startModelServer([
     { type: "answer", calls },
     { type: "answer", text: "All changed." },
   ]);
@@ -183,7 +183,7 @@ test("/undo killed at each change of a file leaves files as before or as after, 
   expect(writes).toBeGreaterThanOrEqual(10);
   const settings = Array.from({ length: writes }, (_, at) => String(at + 1));
   const busy = new Set<Lane>();
-  await sideBySide(settings, lanes.length, async (setting) => {
+  await mapConcurrently(settings, lanes.length, async (setting) => {
     const lane = lanes.find((one) => !busy.has(one));
     if (lane === undefined) throw new Error("every lane is taken");
     busy.add(lane);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
-import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
+import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
+import { createMarkdownLines } from "../../src/cli/conversation/lines/markdown-lines.js";
 import { verifies } from "../verifies.js";
 
 await loadHighlighting();

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
-import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
-import { plainText, widthOfLine } from "../../src/cli/screen/line.js";
-import { sampled } from "../support/sampled.js";
+import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
+import { createMarkdownLines } from "../../src/cli/conversation/lines/markdown-lines.js";
+import { measureLine, toPlainText } from "../../src/cli/screen/line.js";
+import { pickSampleCount } from "../support/sample-count.js";
 import { verifies } from "../verifies.js";
 
 await loadHighlighting();
@@ -14,7 +14,7 @@ function linesOf(pieces: readonly string[], columns = 80) {
 }
 
 function shown(text: string, columns = 80): readonly string[] {
-  return linesOf([text], columns).map((line) => plainText(line).trimEnd());
+  return linesOf([text], columns).map((line) => toPlainText(line).trimEnd());
 }
 
 describe("Markdown as lines", () => {
@@ -52,7 +52,7 @@ describe("Markdown as lines", () => {
   test("prose is wrapped between words at 100 columns at most, and code is not", () => {
     const words = Array.from({ length: 60 }, (_, at) => `word${at}`).join(" ");
     for (const columns of [40, 80, 200]) {
-      const widths = linesOf([words], columns).map(widthOfLine);
+      const widths = linesOf([words], columns).map(measureLine);
       expect(Math.max(...widths)).toBeLessThanOrEqual(Math.min(100, columns - 1));
       expect(shown(words, columns).join(" ")).toBe(words);
     }
@@ -66,11 +66,11 @@ describe("Markdown as lines", () => {
 
   test("what cannot change is given out at once: code by line, lists by item", () => {
     const markdown = createMarkdownLines();
-    const texts = (text: string) => markdown.add(text, 80).map(plainText);
+    const texts = (text: string) => markdown.add(text, 80).map(toPlainText);
     expect(texts("- a\n- b")).toEqual([]);
     expect(texts("\n- c\n")).toEqual(["- a", "- b"]);
     expect(texts("\n```\nx\ny")).toEqual(["- c", "", "  x"]);
-    expect(markdown.open(80).map(plainText)).toEqual(["  y"]);
+    expect(markdown.open(80).map(toPlainText)).toEqual(["  y"]);
   });
 });
 
@@ -84,7 +84,7 @@ const mixed = [
   "Last words.",
 ].join("\n\n");
 
-test.each(Array.from({ length: sampled({ quick: 20, long: 500 }) }, (_, at) => at + 1))(
+test.each(Array.from({ length: pickSampleCount({ quick: 20, long: 500 }) }, (_, at) => at + 1))(
   "pieces of any size give the same lines (seed %i)",
   (seed) => {
     const pieces: string[] = [];

@@ -6,8 +6,8 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { createWorld } from "../cli/pawl.js";
 import { verifies } from "../verifies.js";
+import { startConversation, usePager } from "./conversation.js";
 import { openPawl } from "./pseudo-terminal.js";
-import { talking, throughPager } from "./talking.js";
 
 const working = resolve(import.meta.dirname, "../fixtures/mcp-server.mjs");
 const secret = "hunter2hunter2";
@@ -38,13 +38,13 @@ test("a server that could not be started is started again, and the same session 
     { type: "answer", calls: [look] },
     { type: "answer", text: "Looked." },
   ] as const;
-  const { person, server } = await talking(world, script, ["--yes"], { PAGER: "cat" });
+  const { person, server } = await startConversation(world, script, ["--yes"], { PAGER: "cat" });
   await person.sees(/MCP server notes:[\s\S]*cannot be reached/);
   person.type("first\r");
   await person.sees(/Nothing to look at\.[\s\S]*ready/);
   person.type("/mcp restart notes\r");
   await person.sees(/Starting notes again…[\s\S]*cannot be reached/);
-  await throughPager(person, "/mcp log\r");
+  await usePager(person, "/mcp log\r");
   await person.sees(/start 2, the token is \[redacted\]\s+settings: no such file/);
   writeFileSync(join(world.root, "settings"), "");
   person.type("/mcp restart\r");
@@ -74,7 +74,7 @@ test("a long log begins with a whole line: no half of a secret is left in it", v
   const paged = join(world.root, "paged");
   const pager = join(world.root, "pager.sh");
   writeFileSync(pager, `#!/bin/sh\ncat > "${paged}"\n`, { mode: 0o755 });
-  const { person } = await talking(world, [], [], { PAGER: pager });
+  const { person } = await startConversation(world, [], [], { PAGER: pager });
   person.type("/mcp log\r");
   await expect.poll(() => existsSync(paged) && readFileSync(paged, "utf8")).toContain("the last line");
   expect(readFileSync(paged, "utf8")).toMatch(/^x{1023}\n/);
@@ -82,7 +82,7 @@ test("a long log begins with a whole line: no half of a secret is left in it", v
 
 test("a name and a word that are wrong are told", verifies("CHAT-3#look"), async () => {
   const world = await worldWithServer();
-  const { person } = await talking(world, []);
+  const { person } = await startConversation(world, []);
   person.type("/mcp restart nots\r");
   await person.sees('There is no MCP server "nots" here. There are: notes.');
   person.type("/mcp stop notes\r");

@@ -8,8 +8,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createWorld } from "../cli/pawl.js";
 import type { ScriptedReply } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
+import { startConversation } from "./conversation.js";
 import { openPawl } from "./pseudo-terminal.js";
-import { talking } from "./talking.js";
 
 const silent: ScriptedReply = {
   type: "raw",
@@ -20,7 +20,7 @@ const silent: ScriptedReply = {
 };
 
 test("one's own Esc is told as stopped, and not as a failed model call", verifies("CHAT-1#keys"), async () => {
-  const { person } = await talking(createWorld(), () => silent);
+  const { person } = await startConversation(createWorld(), () => silent);
   person.type("work\r");
   await person.sees("esc stops");
   person.type("\x1b");
@@ -36,7 +36,7 @@ const limited: ScriptedReply = {
 };
 
 test("a provider that asks to wait an hour is quoted, and the person is told how to go on", async () => {
-  const { person, env } = await talking(createWorld(), () => limited);
+  const { person, env } = await startConversation(createWorld(), () => limited);
   person.type("work\r");
   const screen = await person.sees("To continue: send a message");
   expect(screen.replace(/\s+/g, " ")).toContain("The provider asks to wait 1 h. No further attempt.");

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createWorld } from "../cli/pawl.js";
 import { verifies } from "../verifies.js";
+import { startConversation } from "./conversation.js";
 import type { Person } from "./pseudo-terminal.js";
-import { talking } from "./talking.js";
 
 const answer = (text: string) => ({ type: "answer", text }) as const;
 const write = (path: string, content: string) =>
@@ -22,7 +22,7 @@ async function readsTheQuestion(person: Person) {
 
 test("Ctrl-R searches earlier messages, and Ctrl-T shows the plan", verifies("CHAT-1#keys"), async () => {
   const plan = { items: [{ text: "Mend the door", status: "in_progress" }] };
-  const { person } = await talking(createWorld(), [
+  const { person } = await startConversation(createWorld(), [
     { type: "answer", calls: [{ name: "todo", input: plan }] },
     answer("One."),
     answer("Two."),
@@ -45,7 +45,12 @@ test("Ctrl-R searches earlier messages, and Ctrl-T shows the plan", verifies("CH
 
 test("Shift+Tab lets edits run without a question, also after a resume", verifies("CHAT-2#keys"), async () => {
   const world = createWorld();
-  const { person } = await talking(world, [write("a", "A"), answer("Asked."), write("b", "B"), answer("Not asked.")]);
+  const { person } = await startConversation(world, [
+    write("a", "A"),
+    answer("Asked."),
+    write("b", "B"),
+    answer("Not asked."),
+  ]);
   person.type("first\r");
   await readsTheQuestion(person);
   person.type("y");
@@ -59,7 +64,7 @@ test("Shift+Tab lets edits run without a question, also after a resume", verifie
   await person.ended;
 
   const script = [write("c", "C"), answer("Not asked again."), write("d", "D"), answer("Done.")];
-  const { person: again } = await talking(world, script, ["--continue"]);
+  const { person: again } = await startConversation(world, script, ["--continue"]);
   await again.sees("edits allowed");
   again.type("third\r");
   await again.sees(/Not asked again\.[\s\S]*ready/);
@@ -79,7 +84,9 @@ test("Ctrl-G at a question edits the call, which is asked about again", verifies
     `#!/bin/sh\ncp "$1" "${world.root}/seen"\necho "$1" > "${world.root}/name"\nprintf 'new\\n' > "$1"\n`,
   );
   chmodSync(editor, 0o755);
-  const { person } = await talking(world, [write("made.txt", "old"), answer("Written.")], [], { VISUAL: editor });
+  const { person } = await startConversation(world, [write("made.txt", "old"), answer("Written.")], [], {
+    VISUAL: editor,
+  });
   person.type("write it\r");
   await readsTheQuestion(person);
   person.type("\x07");

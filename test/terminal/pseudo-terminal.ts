@@ -5,7 +5,7 @@
 import { spawn } from "@lydell/node-pty";
 import headless from "@xterm/headless";
 import { onTestFinished } from "vitest";
-import { program, type World } from "../cli/pawl.js";
+import { pawlProgram, type World } from "../cli/pawl.js";
 import { readTerminal } from "./terminal-model.js";
 
 export type Person = {
@@ -34,10 +34,10 @@ export type PersonOptions = {
 };
 
 /** The command line that a shell needs to start `pawl` as the tests do. */
-export const pawlCommand = `'${process.execPath}' --no-warnings '${program}'`;
+export const pawlCommand = `'${process.execPath}' --no-warnings '${pawlProgram}'`;
 
 export function openPawl(world: World, args: readonly string[], options: PersonOptions = {}): Person {
-  return openProgram(world, process.execPath, ["--no-warnings", program, ...args], options);
+  return openProgram(world, process.execPath, ["--no-warnings", pawlProgram, ...args], options);
 }
 
 export function openProgram(world: World, file: string, args: readonly string[], options: PersonOptions = {}): Person {
@@ -53,17 +53,17 @@ export function openProgram(world: World, file: string, args: readonly string[],
   let bytes = "";
   let hasEnded = false;
   const listeners = new Set<() => void>();
-  const look = () => {
+  const notifyListeners = () => {
     for (const listener of listeners) listener();
   };
   child.onData((data) => {
     bytes += data;
-    terminal.write(data, look);
+    terminal.write(data, notifyListeners);
   });
   const ended = new Promise<{ code: number; signal: number | undefined }>((resolve) => {
     child.onExit(({ exitCode, signal }) => {
       hasEnded = true;
-      terminal.write("", look);
+      terminal.write("", notifyListeners);
       resolve({ code: exitCode, signal });
     });
   });
@@ -71,14 +71,14 @@ export function openProgram(world: World, file: string, args: readonly string[],
     if (!hasEnded) child.kill("SIGKILL");
     // A test that is out of time says nothing of what it waited for.
     if (!hasEnded && task.result?.state === "fail")
-      console.error(`This was still running, ${[file, ...args].join(" ")}, and its screen was:\n${visible()}`);
+      console.error(`This was still running, ${[file, ...args].join(" ")}, and its screen was:\n${readScreen()}`);
     terminal.dispose();
   });
 
   /** The screen when everything that has come is on it. */
-  const settled = () => new Promise<void>((done) => terminal.write("", done));
+  const flushTerminal = () => new Promise<void>((done) => terminal.write("", done));
 
-  function visible(): string {
+  function readScreen(): string {
     const buffer = terminal.buffer.active;
     const lines = Array.from({ length: terminal.rows }, (_, at) =>
       (buffer.getLine(buffer.baseY + at)?.translateToString(true) ?? "").trimEnd(),
@@ -86,17 +86,17 @@ export function openProgram(world: World, file: string, args: readonly string[],
     return lines.join("\n").trimEnd();
   }
 
-  function until(holds: (screen: string) => boolean, what: string): Promise<string> {
+  function waitForScreen(isExpected: (screen: string) => boolean, what: string): Promise<string> {
     return new Promise((resolve, reject) => {
       const check = () => {
-        const screen = visible();
-        if (holds(screen)) resolve(screen);
+        const screen = readScreen();
+        if (isExpected(screen)) resolve(screen);
         else if (hasEnded) reject(new Error(`pawl ended, and the screen is not as expected (${what}):\n${screen}`));
         else return;
         listeners.delete(check);
         clearTimeout(limit);
       };
-      const limit = setTimeout(() => reject(new Error(`Waited in vain for ${what}:\n${visible()}`)), 30_000);
+      const limit = setTimeout(() => reject(new Error(`Waited in vain for ${what}:\n${readScreen()}`)), 30_000);
       listeners.add(check);
       check();
     });
@@ -106,14 +106,14 @@ export function openProgram(world: World, file: string, args: readonly string[],
     pid: child.pid,
     type: (keys) => child.write(keys),
     sees: (what) =>
-      until((screen) => (typeof what === "string" ? screen.includes(what) : what.test(screen)), String(what)),
-    seesNoMore: (what) => until((screen) => !screen.includes(what), `no ${what}`),
+      waitForScreen((screen) => (typeof what === "string" ? screen.includes(what) : what.test(screen)), String(what)),
+    seesNoMore: (what) => waitForScreen((screen) => !screen.includes(what), `no ${what}`),
     screen: async () => {
-      await settled();
-      return visible();
+      await flushTerminal();
+      return readScreen();
     },
     history: async () => {
-      await settled();
+      await flushTerminal();
       return readTerminal(terminal).lines;
     },
     bytes: () => bytes,

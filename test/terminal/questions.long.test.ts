@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, defineTool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { createWorld, jsonLines, type World } from "../cli/pawl.js";
+import { createWorld, parseJsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type Person, type PersonOptions } from "./pseudo-terminal.js";
@@ -125,7 +125,7 @@ async function interrupted(world: World): Promise<void> {
 }
 
 async function resultOf(world: World): Promise<unknown> {
-  const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
+  const log = parseJsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
   return log.find(({ type }) => type === "answered")?.answer;
 }
 

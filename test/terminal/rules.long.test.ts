@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createWorld, jsonLines, type World } from "../cli/pawl.js";
+import { createWorld, parseJsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type Person, type PersonOptions } from "./pseudo-terminal.js";
@@ -29,8 +29,8 @@ async function answers(person: Person, key: string, question: string | RegExp) {
 }
 
 async function decisions(world: World) {
-  const [session] = jsonLines((await world.pawl(["sessions", "--json"])).stdout);
-  return jsonLines((await world.pawl(["sessions", "export", session.sessionId])).stdout).flatMap(({ event }) =>
+  const [session] = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout);
+  return parseJsonLines((await world.pawl(["sessions", "export", session.sessionId])).stdout).flatMap(({ event }) =>
     event.type === "tool_decided" ? [[event.decision.verdict, event.decision.rule?.pattern]] : [],
   );
 }
@@ -65,7 +65,7 @@ describe("always", () => {
         ["allow", "shell(mkdir *)"],
       ]);
       const { stdout } = await world.pawl(["permissions", "--json"]);
-      expect(jsonLines(stdout)).toMatchObject([
+      expect(parseJsonLines(stdout)).toMatchObject([
         {
           rule: "shell(mkdir *)",
           verdict: "allow",
@@ -131,7 +131,7 @@ describe("a rule of a session", () => {
     person.type("\x04");
     await person.ended;
     expect(existsSync(join(world.root, "two"))).toBe(false);
-    const forked = jsonLines((await world.pawl(["sessions", "--json"])).stdout)[0].sessionId;
+    const forked = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout)[0].sessionId;
     await world.pawl(["fork", forked]);
     expect((await world.pawl(["permissions"])).stdout).toContain("No rule has been kept");
   });
@@ -230,8 +230,8 @@ describe("a rule for a tool of an MCP server", () => {
 
       const listed = await world.pawl(["permissions"]);
       expect(listed.stdout).toMatch(/^allow {2}mcp__odd__echo@[0-9a-f]{8}… {2}\(yours, for this folder; .*\)\n$/);
-      const [kept] = jsonLines((await world.pawl(["permissions", "--json"])).stdout);
-      const [tested] = jsonLines((await world.pawl(["mcp", "test", "odd", "--json"])).stdout);
+      const [kept] = parseJsonLines((await world.pawl(["permissions", "--json"])).stdout);
+      const [tested] = parseJsonLines((await world.pawl(["mcp", "test", "odd", "--json"])).stdout);
       expect(tested.tools).toContainEqual(expect.objectContaining({ name: "echo", rule: kept.rule }));
       expect((await world.pawl(["permissions", "remove", "mcp__odd__echo"])).stdout).toContain("Removed: allow");
       expect((await world.pawl(["permissions"])).stdout).toContain("No rule has been kept.");
@@ -252,7 +252,7 @@ describe("a rule for a tool of an MCP server", () => {
     await person.sees("esc back");
     person.type("p");
     await leave(person);
-    const rules = jsonLines((await world.pawl(["permissions", "--json"])).stdout);
+    const rules = parseJsonLines((await world.pawl(["permissions", "--json"])).stdout);
     expect(rules).toMatchObject([{ rule: expect.stringMatching(/^mcp__odd__echo@[0-9a-f]{64}$/), scope: "project" }]);
     expect((await runOnce(world, [])).stderr).not.toContain("denied");
   });

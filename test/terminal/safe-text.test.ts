@@ -3,16 +3,16 @@
  * colours, what joined a message, and lists to choose from. The view's own places are in view.test.ts.
  */
 import { describe, expect, test } from "vitest";
-import { composeMessage, dataPart } from "../../src/cli/attachments.js";
-import { changesInFile } from "../../src/cli/conversation/change-lines.js";
-import { createCompletion } from "../../src/cli/conversation/completion.js";
-import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
-import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
-import { createView } from "../../src/cli/conversation/view.js";
-import { clipboardSequence } from "../../src/cli/pager.js";
+import { composeMessage, createDataPart } from "../../src/cli/agent/attachments.js";
+import { createCompletion } from "../../src/cli/conversation/fronts/completion.js";
+import { diffInFile } from "../../src/cli/conversation/lines/change-lines.js";
+import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
+import { createMarkdownLines } from "../../src/cli/conversation/lines/markdown-lines.js";
+import { createView } from "../../src/cli/conversation/view/view.js";
 import * as edit from "../../src/cli/screen/draft.js";
 import { type Line, paint } from "../../src/cli/screen/line.js";
-import { createPicker, pickerRows } from "../../src/cli/screen/picker.js";
+import { createPicker, renderPicker } from "../../src/cli/screen/picker.js";
+import { createClipboardSequence } from "../../src/cli/terminal/pager.js";
 import type { StreamItem } from "../../src/index.js";
 import { verifies } from "../verifies.js";
 import { escapes } from "./escapes.js";
@@ -39,7 +39,7 @@ describe.each(corpus)("%j does nothing", verifies("SEC-18#terminal"), (hostile) 
     const found = completion.complete(draft);
     const next = found?.type === "draft" ? found.draft : found?.draft(names[0] ?? "");
     harmless((next ?? draft).text);
-    if (found?.type === "choose") harmless(painted(pickerRows(createPicker("@", found.choices), 40, 9).rows));
+    if (found?.type === "choose") harmless(painted(renderPicker(createPicker("@", found.choices), 40, 9).rows));
   });
 
   test.each(["ts", "html", "sh", "markdown", hostile])("in code of %j", (language) => {
@@ -53,13 +53,13 @@ describe.each(corpus)("%j does nothing", verifies("SEC-18#terminal"), (hostile) 
 
   test("in a change of a file", () => {
     const file = `above ${hostile}\nold ${hostile} text\nbelow ${hostile}\n`;
-    harmless(painted(changesInFile(file, { before: "old", after: hostile, all: false })?.lines ?? []));
+    harmless(painted(diffInFile(file, { before: "old", after: hostile, all: false })?.lines ?? []));
   });
 
   test("in what joins a message, and in the clipboard", () => {
     const { input, problems } = composeMessage(`${hostile} @${hostile}`, {
       root: "/nowhere",
-      before: [dataPart(hostile, hostile)],
+      before: [createDataPart(hostile, hostile)],
     });
     const view = createView();
     const started = {
@@ -71,7 +71,7 @@ describe.each(corpus)("%j does nothing", verifies("SEC-18#terminal"), (hostile) 
       at: 1,
     };
     view.show(started as unknown as StreamItem, 40, 1);
-    harmless(painted([...view.taken(), ...problems.map((text): Line => [{ text }])]));
-    expect(clipboardSequence(hostile)).toMatch(/^\x1b\]52;c;[A-Za-z0-9+/=]*\x07$/);
+    harmless(painted([...view.takeHistory(), ...problems.map((text): Line => [{ text }])]));
+    expect(createClipboardSequence(hostile)).toMatch(/^\x1b\]52;c;[A-Za-z0-9+/=]*\x07$/);
   });
 });

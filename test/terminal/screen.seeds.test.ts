@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { lineOf } from "../../src/cli/screen/line.js";
-import { betweenFrames, createScreen, restAfterResize } from "../../src/cli/screen/screen.js";
-import { plainText } from "../../src/cli/text-style.js";
-import { sampled } from "../support/sampled.js";
+import { createScreen, frameIntervalMs, resizeDelayMs } from "../../src/cli/screen/screen.js";
+import { plainText } from "../../src/cli/terminal/text-style.js";
+import { pickSampleCount } from "../support/sample-count.js";
 import { verifies } from "../verifies.js";
-import { createRecordedOutput, playedBack } from "./terminal-model.js";
+import { createRecordedOutput, playBack } from "./terminal-model.js";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
@@ -16,7 +16,7 @@ afterEach(() => {
 /** Plays what was drawn to a real emulator. */
 function seen(recorded: ReturnType<typeof createRecordedOutput>) {
   vi.useRealTimers();
-  return playedBack(recorded.operations);
+  return playBack(recorded.operations);
 }
 
 const rows = (...texts: readonly string[]) => ({ rows: texts.map((text) => lineOf(text)), cursor: null });
@@ -26,9 +26,9 @@ describe("the screen", () => {
     const recorded = createRecordedOutput(20, 6);
     const screen = createScreen(recorded.output, plainText);
     screen.show({ rows: [lineOf("> draft"), lineOf("ready")], cursor: { row: 0, before: lineOf("> dra") } });
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     screen.commit([lineOf("first"), lineOf("a line that is longer than the terminal is wide")]);
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     const { lines, cursor } = await seen(recorded);
     expect(lines).toEqual(["first", "a line that is longer than the terminal is wide", "> draft", "ready"]);
     expect(cursor).toEqual({ row: 4, column: 5 });
@@ -38,16 +38,16 @@ describe("the screen", () => {
     const recorded = createRecordedOutput(80, 24);
     const screen = createScreen(recorded.output, plainText);
     screen.show(rows("one", "two", "three"));
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     const before = recorded.operations.length;
     screen.show(rows("one", "TWO", "three"));
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     const written = recorded.operations.slice(before);
     expect(written).toHaveLength(1);
     expect(JSON.stringify(written)).toContain("TWO");
     expect(JSON.stringify(written)).not.toMatch(/one|three/);
     screen.show(rows("one", "TWO", "three"));
-    vi.advanceTimersByTime(10 * betweenFrames);
+    vi.advanceTimersByTime(10 * frameIntervalMs);
     expect(recorded.operations).toHaveLength(before + 1);
   });
 
@@ -61,7 +61,7 @@ describe("the screen", () => {
     expect(recorded.operations.length).toBeLessThanOrEqual(32);
     recorded.setBusy(true);
     screen.show(rows("last before"));
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     const behind = recorded.operations.length;
     for (let at = 0; at < 500; at++) {
       screen.show(rows(`unseen ${at}`));
@@ -69,7 +69,7 @@ describe("the screen", () => {
     }
     expect(recorded.operations).toHaveLength(behind);
     recorded.setBusy(false);
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     expect(recorded.operations).toHaveLength(behind + 1);
     expect(recorded.text()).toContain("unseen 499");
   });
@@ -78,7 +78,7 @@ describe("the screen", () => {
     const recorded = createRecordedOutput(80, 24);
     const screen = createScreen(recorded.output, plainText);
     screen.show(rows("> "));
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     const before = recorded.operations.length;
     for (const draft of ["> a", "> ab", "> abc"]) {
       screen.show(rows(draft));
@@ -87,7 +87,7 @@ describe("the screen", () => {
     await Promise.resolve();
     expect(recorded.operations).toHaveLength(before + 1);
     expect(recorded.text()).toContain("> abc");
-    vi.advanceTimersByTime(10 * betweenFrames);
+    vi.advanceTimersByTime(10 * frameIntervalMs);
     expect(recorded.operations).toHaveLength(before + 1);
   });
 
@@ -102,9 +102,9 @@ describe("the screen", () => {
     }
     expect(recorded.operations.length).toBeLessThanOrEqual(95);
     recorded.setBusy(true);
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     screen.show(rows("last before"));
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     const behind = recorded.operations.length;
     screen.show(rows("unseen"));
     screen.answerKey();
@@ -122,7 +122,7 @@ describe("the screen", () => {
       return rows("> ");
     };
     for (let at = 0; at < 100; at++) screen.show(region);
-    vi.advanceTimersByTime(10 * betweenFrames);
+    vi.advanceTimersByTime(10 * frameIntervalMs);
     expect(asked).toBe(1);
     expect((await seen(recorded)).lines).toEqual(["line 1", "> "]);
   });
@@ -133,7 +133,7 @@ describe("the screen", () => {
     const hostile = "\x1b]0;title\x07\x1b[2J\x9b3J\r\n\x00x";
     screen.commit([lineOf(hostile)]);
     screen.show({ rows: [lineOf(hostile)], cursor: { row: 0, before: lineOf(hostile) } });
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     const own = recorded.text().replace(/\x1b\[(?:\?(?:2026|25|7)[hl]|\d*[ABK]|2K|J)|\x1b[78]|\r\n|\r/g, "");
     expect(own).not.toMatch(/[\x00-\x1f\x7f-\x9f]/);
   });
@@ -142,7 +142,7 @@ describe("the screen", () => {
     const recorded = createRecordedOutput(40, 10);
     const screen = createScreen(recorded.output, plainText);
     screen.show(rows("> ", "ready"));
-    vi.advanceTimersByTime(betweenFrames);
+    vi.advanceTimersByTime(frameIntervalMs);
     screen.commit([lineOf("kept")]);
     screen.close();
     screen.show(rows("late"));
@@ -163,7 +163,7 @@ function randomOf(seed: number) {
 const texts = ["a", "short", "漢字 wide ".repeat(4), "x".repeat(130), "👩‍👧 é", "plain words ".repeat(9), ""];
 
 describe("random histories, regions and sizes", () => {
-  test.each(Array.from({ length: sampled({ quick: 6, long: 200 }) }, (_, at) => at + 1))(
+  test.each(Array.from({ length: pickSampleCount({ quick: 6, long: 200 }) }, (_, at) => at + 1))(
     "seed %i: no line is lost, doubled or out of order, and nothing is stale",
     async (seed) => {
       const random = randomOf(seed);
@@ -185,11 +185,11 @@ describe("random histories, regions and sizes", () => {
           rows: region.map((text) => lineOf(text)),
           cursor: { row, before: lineOf((region[row] ?? "").slice(0, random(9))) },
         });
-        vi.advanceTimersByTime(random(2) * betweenFrames + random(20));
+        vi.advanceTimersByTime(random(2) * frameIntervalMs + random(20));
         if (random(5) > 0 || step < 12) continue;
         recorded.resize(30 + random(120), 20 + random(20));
         screen.resize();
-        vi.advanceTimersByTime(random(2) * restAfterResize);
+        vi.advanceTimersByTime(random(2) * resizeDelayMs);
       }
       vi.advanceTimersByTime(1_000);
       const { lines } = await seen(recorded);

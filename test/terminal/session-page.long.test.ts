@@ -5,11 +5,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { sessionPage } from "../../src/cli/conversation/session-page.js";
+import { renderSessionPage } from "../../src/cli/conversation/commands/session-page.js";
 import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { createWorld } from "../cli/pawl.js";
-import { look, openBrowser } from "../inspector/browser.js";
+import { expectReadable, openBrowser } from "../inspector/browser.js";
 import { startProviderServer } from "../models/provider-server.js";
 import { hostileText } from "../support/hostile-text.js";
 import { verifies } from "../verifies.js";
@@ -71,7 +71,7 @@ test("/export writes a page that shows the session, light and dark, at three siz
     await page.locator(".answer").getByText(part, { exact: true }).first().waitFor();
   await page.locator("summary", { hasText: "list_files" }).click();
   await page.locator("details pre").nth(1).waitFor();
-  await look(page, "exported-session");
+  await expectReadable(page, "exported-session");
   expect(asked).toHaveLength(1);
 });
 
@@ -91,7 +91,7 @@ test("text of strangers is text of the exported page", verifies("SEC-18#page"), 
   const items = agent.session(sessionId).events({ follow: false, live: false });
   const facts = { title: hostileText, sessionId, folder: hostileText, model: hostileText };
   const file = join(createWorld().root, "hostile.html");
-  writeFileSync(file, await sessionPage(facts, items, (text) => text));
+  writeFileSync(file, await renderSessionPage(facts, items, (text) => text));
   const { page, asked } = await openFile(file);
   await page.evaluate('document.querySelectorAll("details").forEach((one) => { one.open = true; })');
   expect(await page.evaluate("typeof pwned")).toBe("undefined");

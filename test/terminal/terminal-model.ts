@@ -13,7 +13,7 @@ export function createRecordedOutput(columns: number, rows: number) {
   const operations: Operation[] = [{ type: "size", columns, rows }];
   let size = { columns, rows };
   let isBusy = false;
-  let drained: (() => void)[] = [];
+  let drainListeners: (() => void)[] = [];
   const output: ScreenOutput = {
     get columns() {
       return size.columns;
@@ -25,7 +25,7 @@ export function createRecordedOutput(columns: number, rows: number) {
       operations.push({ type: "write", text });
       return !isBusy;
     },
-    onDrain: (listener) => drained.push(listener),
+    onDrain: (listener) => drainListeners.push(listener),
   };
   return {
     output,
@@ -38,32 +38,32 @@ export function createRecordedOutput(columns: number, rows: number) {
     setBusy(busy: boolean) {
       isBusy = busy;
       if (busy) return;
-      const listeners = drained;
-      drained = [];
+      const listeners = drainListeners;
+      drainListeners = [];
       for (const listener of listeners) listener();
     },
-    text: () => operations.map((one) => (one.type === "write" ? one.text : "")).join(""),
+    text: () => operations.map((operation) => (operation.type === "write" ? operation.text : "")).join(""),
   };
 }
 
-export type Seen = {
+export type ScreenContent = {
   /** All lines, from the beginning of the history on. A line that the terminal wrapped is one. */
   readonly lines: readonly string[];
   readonly cursor: { readonly row: number; readonly column: number };
 };
 
-export async function playedBack(operations: readonly Operation[]): Promise<Seen> {
+export async function playBack(operations: readonly Operation[]): Promise<ScreenContent> {
   const terminal = new headless.Terminal({ allowProposedApi: true, scrollback: 100_000 });
-  for (const one of operations) {
-    if (one.type === "size") terminal.resize(one.columns, one.rows);
-    else await new Promise<void>((done) => terminal.write(one.text, done));
+  for (const operation of operations) {
+    if (operation.type === "size") terminal.resize(operation.columns, operation.rows);
+    else await new Promise<void>((done) => terminal.write(operation.text, done));
   }
-  const seen = readTerminal(terminal);
+  const content = readTerminal(terminal);
   terminal.dispose();
-  return seen;
+  return content;
 }
 
-export function readTerminal(terminal: headless.Terminal): Seen {
+export function readTerminal(terminal: headless.Terminal): ScreenContent {
   const buffer = terminal.buffer.active;
   const lines: string[] = [];
   for (let at = 0; at < buffer.length; at++) {

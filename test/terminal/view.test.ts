@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
-import { statusLine } from "../../src/cli/conversation/status-line.js";
-import { createStreamedText } from "../../src/cli/conversation/streamed-text.js";
-import { createView, type View } from "../../src/cli/conversation/view.js";
-import { paint, plainText } from "../../src/cli/screen/line.js";
+import { renderStatusLine } from "../../src/cli/conversation/fronts/status-line.js";
+import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
+import { createTextDeduplicator } from "../../src/cli/conversation/view/text-deduplicator.js";
+import { createView, type View } from "../../src/cli/conversation/view/view.js";
+import { paint, toPlainText } from "../../src/cli/screen/line.js";
 import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/index.js";
 import { createShellTool } from "../../src/tools/index.js";
@@ -40,7 +40,7 @@ async function itemsOf(script: Script, text = "go"): Promise<readonly StreamItem
 
 function shown(items: readonly StreamItem[], view: View = createView(), columns = 60): readonly string[] {
   for (const item of items) view.show(item, columns, 1_000);
-  return view.taken().map((line) => plainText(line).trimEnd());
+  return view.takeHistory().map((line) => toPlainText(line).trimEnd());
 }
 
 test(
@@ -143,7 +143,7 @@ describe("the view of a session", () => {
       ),
       view,
     );
-    const at = (columns: number) => plainText(statusLine(view.state(), { columns, now: 5_100, questions: 0 }));
+    const at = (columns: number) => toPlainText(renderStatusLine(view.state(), { columns, now: 5_100, questions: 0 }));
     expect(at(80)).toMatch(/^\S model 4\.1 s · esc stops$/);
     shown(items.slice(items.findIndex(({ type }) => type === "step_finished")), view);
     expect(at(80)).toBe("ready · 3,112 tokens · $0.0200");
@@ -154,7 +154,7 @@ describe("the view of a session", () => {
 
 describe("streamed text", () => {
   test("is shown once, whether it comes as deltas, as an event, or half as both", () => {
-    const text = createStreamedText();
+    const text = createTextDeduplicator();
     text.begin("r/1", 1);
     expect([text.add("Hello "), text.add("world"), text.confirm("r/1", "Hello world")]).toEqual([
       "Hello ",
@@ -179,7 +179,7 @@ describe("streamed text", () => {
     ["something else was given", ["Hello ", "there"], "Hello world", "Hello world"],
     ["nothing was given", [], " Hello", " Hello"],
   ])("is compared without white space: %s", (_, deltas, whole, rest) => {
-    const text = createStreamedText();
+    const text = createTextDeduplicator();
     text.begin("r/1", 1);
     for (const delta of deltas) text.add(delta);
     expect(text.confirm("r/1", whole)).toBe(rest);
@@ -199,9 +199,9 @@ describe("a long answer", () => {
     const view = createView();
     const steps: (readonly string[])[] = [];
     for (const item of committed)
-      for (const _ of view.showInSteps(item, 60, 1_000)) steps.push(view.taken().map(plainText));
+      for (const _ of view.showInSteps(item, 60, 1_000)) steps.push(view.takeHistory().map(toPlainText));
     view.say([], 60);
-    const lines = [...steps.flat(), ...view.taken().map(plainText)];
+    const lines = [...steps.flat(), ...view.takeHistory().map(toPlainText)];
     expect(Math.max(...steps.map(({ length }) => length)) / lines.length).toBeLessThan(0.25);
     const atOnce = createView();
     const [first] = items.flatMap((item) =>
@@ -212,7 +212,7 @@ describe("a long answer", () => {
     const asOne = shown([...items.filter(({ type }) => type === "run_started"), whole], atOnce);
     atOnce.say([], 60);
     expect(lines.join("\n").replace(/\s+/g, "")).toBe(
-      [...asOne, ...atOnce.taken().map(plainText)].join("\n").replace(/\s+/g, ""),
+      [...asOne, ...atOnce.takeHistory().map(toPlainText)].join("\n").replace(/\s+/g, ""),
     );
     expect(lines.join("")).not.toMatch(/\\ud83d|\\ude00|\p{Cs}/u);
   });
@@ -240,8 +240,9 @@ describe("hostile text does nothing, wherever it is shown", () => {
     const seen: string[] = [];
     for (const item of [...items, ...items.slice(-3)]) {
       view.show(item, 40, 1_000);
-      for (const line of [...view.taken(), ...view.open(40, 12, 2_000)]) seen.push(paint(line, (_, text) => text));
-      seen.push(paint(statusLine(view.state(), { columns: 40, now: 2_000, questions: 0 }), (_, text) => text));
+      for (const line of [...view.takeHistory(), ...view.open(40, 12, 2_000)])
+        seen.push(paint(line, (_, text) => text));
+      seen.push(paint(renderStatusLine(view.state(), { columns: 40, now: 2_000, questions: 0 }), (_, text) => text));
     }
     expect(seen.join("")).not.toMatch(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}/u);
     expect(seen.some((line) => line.includes("\\"))).toBe(true);

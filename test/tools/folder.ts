@@ -8,7 +8,7 @@ import { compileTool } from "../../src/runtime/tools/compile-tools.js";
 import { noToolData } from "../support/tool-data.js";
 
 /** A folder with these files, removed when the test has finished. */
-export function createFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
+export function createTempFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "pawl-tools-")));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   for (const [path, content] of Object.entries(files)) {
@@ -27,18 +27,18 @@ export async function runTool(
 ): Promise<string> {
   const tool = tools.find((candidate) => candidate.name === name);
   if (tool?.execute === undefined) throw new Error(`There is no tool ${name}.`);
-  const checked = await compileTool(tool).validate(input as never);
-  if (!checked.ok) return `Error: ${checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")}`;
+  const validated = await compileTool(tool).validate(input as never);
+  if (!validated.ok) return `Error: ${validated.issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")}`;
   try {
-    return String(await resultOf(tool.execute(checked.value, createContext(signal))));
+    return String(await awaitToolOutput(tool.execute(validated.value, createToolContext(signal))));
   } catch (error) {
     return String(error);
   }
 }
 
 /** The result of a tool, also if it shows something while it runs. */
-export async function resultOf(given: unknown): Promise<unknown> {
-  const output = await given;
+export async function awaitToolOutput(returned: unknown): Promise<unknown> {
+  const output = await returned;
   if (typeof output !== "object" || output === null || !(Symbol.asyncIterator in output)) return output;
   const iterator = (output as AsyncIterable<unknown>)[Symbol.asyncIterator]();
   for (;;) {
@@ -47,7 +47,7 @@ export async function resultOf(given: unknown): Promise<unknown> {
   }
 }
 
-export function createContext(signal = new AbortController().signal): ToolContext {
+export function createToolContext(signal = new AbortController().signal): ToolContext {
   return {
     signal,
     toolCallId: "call",

@@ -4,13 +4,15 @@ import { expect, test } from "vitest";
 import { compileTool } from "../../src/runtime/tools/compile-tools.js";
 import { expectShortBlocks } from "../bounds/plain-pass.js";
 import { verifies } from "../verifies.js";
-import { resultOf } from "./folder.js";
+import { awaitToolOutput } from "./folder.js";
 import { factories, toolsUnderTest } from "./worst-inputs.js";
 
 const folder = join(import.meta.dirname, "../../src/tools");
 
 test("every function that gives built-in tools is walked", async () => {
-  const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    /(?<![.]d)[.]ts$/.test(name),
+  );
   const modules: object[] = await Promise.all(files.map((name) => import(join(folder, name))));
   const exported = modules.flatMap((module) => Object.keys(module)).filter((name) => /^create\w*Tools?$/.test(name));
   expect(Object.keys(factories).sort()).toEqual([...new Set(exported)].sort());
@@ -31,7 +33,7 @@ test("no tool keeps the event loop for long, whatever its input", {
       const name = `${tool.name}: ${what}`;
       const work = async () => {
         const checked = await validate(input as never);
-        if (checked.ok) await resultOf(tool.execute?.(checked.value, await arrange()));
+        if (checked.ok) await awaitToolOutput(tool.execute?.(checked.value, await arrange()));
       };
       try {
         const block = await expectShortBlocks(name, JSON.stringify(input), work);

@@ -7,12 +7,12 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { ToolOutput } from "../../src/core/data/message.js";
-import { bytesOfText } from "../../src/core/data/text-bytes.js";
+import { encodeText } from "../../src/core/data/text-bytes.js";
 import type { AnyTool, ToolContext } from "../../src/ports/tool.js";
 import { createFetchTool, createFileTools, createShellTool } from "../../src/tools/index.js";
-import { createOutputTools } from "../../src/tools/output-tools.js";
-import { createContext, createFolder } from "./folder.js";
-import { createHostileServer, type HostileServer } from "./hostile-server.js";
+import { createOutputTools } from "../../src/tools/outputs/output-tools.js";
+import { createTempFolder, createToolContext } from "./folder.js";
+import { createHostileServer, type HostileServer } from "./web/hostile-server.js";
 
 const million = 1024 * 1024;
 
@@ -35,7 +35,7 @@ const texts = {
 const damaged = Buffer.alloc(million, 0xff);
 
 /** The texts as outputs of tools: the first is output 1. */
-const outputs = Object.values(texts).map(bytesOfText);
+const outputs = Object.values(texts).map(encodeText);
 
 const paths = {
   "a long path": "a/".repeat(million / 2),
@@ -193,7 +193,7 @@ async function arrange(root: string, { name }: AnyTool): Promise<ToolContext> {
   if (name === "edit_file")
     for (const file of ["one letter.txt", "line ends of two.txt"])
       await copyFile(join(root, file), join(root, "edited", file));
-  const context = createContext();
+  const context = createToolContext();
   const read = async (_session: string, output: number) => ({
     bytes: outputs[output - 1] ?? damaged,
     mediaType: null,
@@ -204,7 +204,7 @@ async function arrange(root: string, { name }: AnyTool): Promise<ToolContext> {
 
 /** Files of these texts, a file that is as large as files may be, a deep tree, a folder of many long names, and one with slow ignore rules. */
 function createHostileFolder(): string {
-  const root = createFolder({
+  const root = createTempFolder({
     "damaged.txt": damaged,
     "node_modules/large.txt": "a\n".repeat(8 * million),
     "edited/x": "",

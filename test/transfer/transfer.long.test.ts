@@ -6,15 +6,15 @@ import { openPostgresStore } from "../../src/stores/postgres/index.js";
 import { carryOn } from "../golden/play.js";
 import { loadInto } from "../golden/recording.js";
 import { scenarios } from "../golden/sessions.js";
-import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { createSource, exported, farFuture, golden, imported } from "./transfer.js";
+import { createSourceStore, exportToText, farFuture, goldenRecordings, importText } from "./transfer.js";
 
-test.each(bothStores)(
+test.each(localStores)(
   "an import into $name that is cut short at any place goes on, and nobody has seen half of it",
   async ({ name, open }) => {
-    const text = await exported(await createSource());
+    const text = await exportToText(await createSourceStore());
     const writes = ["claim", "commit", "putBlob", "post", "release"] as const;
     for (let place = 1, isOver = false; !isOver; place += name === "memory" ? 1 : 5)
       await withStore(open, async (target) => {
@@ -28,7 +28,7 @@ test.each(bothStores)(
             if (left <= 0) throw new Error("the process was killed");
             return Reflect.apply(target[name], target, values) as never;
           };
-        isOver = await imported(cut, text).then(
+        isOver = await importText(cut, text).then(
           () => true,
           () => false,
         );
@@ -39,17 +39,17 @@ test.each(bothStores)(
         const { sessionId } = JSON.parse(last ?? "") as { readonly sessionId: string };
         const found = await target.describe(sessionId);
         const isThere = found !== null && found.holder === null;
-        if (!isThere) await imported(target, text);
-        expect(await exported(target)).toBe(text);
+        if (!isThere) await importText(target, text);
+        expect(await exportToText(target)).toBe(text);
       });
   },
 );
 
 describe.runIf(hasPostgres)("between stores", () => {
-  const server = serverForTests(["fsync=off"]);
+  const server = usePostgres(["fsync=off"]);
   let url = "";
   beforeAll(async () => {
-    url = await newDatabase(server());
+    url = await createDatabase(server());
   });
   /** With empty tables. */
   const openPostgres = async () => {
@@ -59,38 +59,42 @@ describe.runIf(hasPostgres)("between stores", () => {
   };
   const postgres = { name: "PostgreSQL", open: openPostgres };
   const routes = [
-    ...bothStores.flatMap((from) => bothStores.map((to) => ({ from, to }))),
-    ...bothStores.flatMap((other) => [
+    ...localStores.flatMap((from) => localStores.map((to) => ({ from, to }))),
+    ...localStores.flatMap((other) => [
       { from: other, to: postgres },
       { from: postgres, to: other },
     ]),
   ].map((route) => ({ ...route, name: `${route.from.name} to ${route.to.name}` }));
 
   describe.each(routes)("from $name", ({ from, to }) => {
-    test.each(golden)("$name arrives as it was, and is carried on", verifies("STOR-5"), async ({ name, recording }) => {
-      const scenario = scenarios.find((one) => one.name === name);
-      if (scenario === undefined) throw new Error(`There is no agent for ${name}.`);
-      await withStore(from.open, async (source) => {
-        await loadInto(source, recording);
-        const text = await exported(source);
-        const [sessions, asking] = [await source.list(), await source.asking()];
-        await withStore(to.open, async (target) => {
-          await imported(target, text);
-          expect(await exported(target)).toBe(text);
-          expect(await target.list()).toEqual(sessions);
-          expect(await target.asking()).toEqual(asking);
-          expect(await target.verify()).toEqual([]);
-          // The recorded agents live in virtual time, in which a server gives no answer.
-          if (to === postgres) return;
-          for (const [sessionId, state] of await carryOn(target, scenario, recording.sessions))
-            expect(state.status, sessionId).toMatch(/completed|failed|aborted/);
+    test.each(goldenRecordings)(
+      "$name arrives as it was, and is carried on",
+      verifies("STOR-5"),
+      async ({ name, recording }) => {
+        const scenario = scenarios.find((one) => one.name === name);
+        if (scenario === undefined) throw new Error(`There is no agent for ${name}.`);
+        await withStore(from.open, async (source) => {
+          await loadInto(source, recording);
+          const text = await exportToText(source);
+          const [sessions, asking] = [await source.list(), await source.asking()];
+          await withStore(to.open, async (target) => {
+            await importText(target, text);
+            expect(await exportToText(target)).toBe(text);
+            expect(await target.list()).toEqual(sessions);
+            expect(await target.asking()).toEqual(asking);
+            expect(await target.verify()).toEqual([]);
+            // The recorded agents live in virtual time, in which a server gives no answer.
+            if (to === postgres) return;
+            for (const [sessionId, state] of await carryOn(target, scenario, recording.sessions))
+              expect(state.status, sessionId).toMatch(/completed|failed|aborted/);
+          });
         });
-      });
-    });
+      },
+    );
   });
 
   test("an import into PostgreSQL that is cut short goes on", async () => {
-    const text = await exported(await createSource());
+    const text = await exportToText(await createSourceStore());
     await withStore(openPostgres, async (target) => {
       let left = 5;
       const cut = {
@@ -100,10 +104,10 @@ describe.runIf(hasPostgres)("between stores", () => {
           return left > 0 ? target.commit(...values) : Promise.reject(new Error("the process was killed"));
         },
       };
-      await expect(imported(cut, text)).rejects.toThrow("killed");
+      await expect(importText(cut, text)).rejects.toThrow("killed");
       expect(await target.due(farFuture, 100)).toEqual([]);
-      await imported(target, text);
-      expect(await exported(target)).toBe(text);
+      await importText(target, text);
+      expect(await exportToText(target)).toBe(text);
     });
   });
 });

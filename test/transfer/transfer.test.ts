@@ -3,53 +3,53 @@
  */
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, exportSessions, importSessions, type Store } from "../../src/index.js";
-import { message, t0 } from "../../src/testing/conformance/bench.js";
+import { createMessage, t0 } from "../../src/testing/conformance/bench.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { loadInto } from "../golden/recording.js";
-import { bothStores, withStore } from "../support/stores.js";
+import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { createSource, exported, farFuture, imported, pieces, recordingOf } from "./transfer.js";
+import { createSourceStore, exportToText, farFuture, getRecording, importText, splitBytes } from "./transfer.js";
 
-describe.each(bothStores)("an import into $name", ({ open }) => {
+describe.each(localStores)("an import into $name", ({ open }) => {
   test("gives what was exported: sessions, blobs, inboxes, and ids that are taken", verifies("STOR-2", "STOR-5"), () =>
     withStore(open, async (target) => {
-      const source = await createSource();
-      const text = await exported(source);
+      const source = await createSourceStore();
+      const text = await exportToText(source);
       const sessions = await source.list();
       const entries = sessions.reduce((sum, { seq }) => sum + seq, 0);
-      expect(await imported(target, text)).toEqual({ sessions: sessions.length, entries });
-      expect(await exported(target)).toBe(text);
+      expect(await importText(target, text)).toEqual({ sessions: sessions.length, entries });
+      expect(await exportToText(target)).toBe(text);
       expect(await target.list()).toEqual(await source.list());
       expect(await target.asking()).toEqual(await source.asking());
       expect([...(await target.due(farFuture, 100))].sort()).toEqual([...(await source.due(farFuture, 100))].sort());
       expect(await target.verify()).toEqual([]);
       for (const { sessionId } of sessions)
         for (const id of await source.messageIds(sessionId, { limit: 1_000 }))
-          expect(await target.post(sessionId, message(id))).toEqual({ type: "duplicate" });
+          expect(await target.post(sessionId, createMessage(id))).toEqual({ type: "duplicate" });
     }),
   );
 
   test("is refused if a session exists, or belongs to another import", () =>
     withStore(open, async (target) => {
-      const text = await exported(await createSource());
+      const text = await exportToText(await createSourceStore());
       const ids = async () => (await target.list()).map(({ sessionId }) => sessionId);
-      await target.post("only-posted", message("mine"));
+      await target.post("only-posted", createMessage("mine"));
       const refusal = { code: "session_busy", message: expect.stringContaining("only-posted") };
-      await expect(imported(target, text)).rejects.toMatchObject(refusal);
+      await expect(importText(target, text)).rejects.toMatchObject(refusal);
       expect(await ids()).toEqual(["only-posted"]);
       await target.delete("only-posted", { now: t0 });
       const cut: Store = { ...target, release: () => Promise.reject(new Error("the process was killed")) };
-      await expect(imported(cut, text)).rejects.toThrow("killed");
-      const other = await exported(await createOther());
-      await expect(imported(target, other)).rejects.toMatchObject(refusal);
-      await imported(target, text);
-      await expect(imported(target, text)).rejects.toMatchObject({ code: "session_busy" });
+      await expect(importText(cut, text)).rejects.toThrow("killed");
+      const other = await exportToText(await createOther());
+      await expect(importText(target, other)).rejects.toMatchObject(refusal);
+      await importText(target, text);
+      await expect(importText(target, text)).rejects.toMatchObject({ code: "session_busy" });
     }));
 });
 
 async function createOther(): Promise<Store> {
   const store = createMemoryStore();
-  await store.post("only-posted", message("another"));
+  await store.post("only-posted", createMessage("another"));
   return store;
 }
 
@@ -98,10 +98,10 @@ describe("an export that is not as it was written", () => {
   };
 
   test.each(Object.entries(changes))("%s: it is refused, and nothing is written", async (_, [change, problem]) => {
-    const lines = (await exported(await createSource())).trimEnd().split("\n");
+    const lines = (await exportToText(await createSourceStore())).trimEnd().split("\n");
     change(lines);
     const target = createMemoryStore();
-    const error: unknown = await imported(target, lines.map((line) => `${line}\n`).join("")).then(
+    const error: unknown = await importText(target, lines.map((line) => `${line}\n`).join("")).then(
       () => null,
       (thrown: unknown) => thrown,
     );
@@ -110,16 +110,16 @@ describe("an export that is not as it was written", () => {
   });
 
   test("is of a later version: it is refused as such", async () => {
-    const text = await exported(await createSource());
+    const text = await exportToText(await createSourceStore());
     const changes = { '"version":1': '"version":2', '"format":2': '"format":3', '"type":"prepared"': '"type":"new"' };
     for (const later of Object.entries(changes).map(([from, to]) => text.replace(from, to)))
-      await expect(imported(createMemoryStore(), later)).rejects.toMatchObject({ code: "newer_format" });
+      await expect(importText(createMemoryStore(), later)).rejects.toMatchObject({ code: "newer_format" });
   });
 
   test("changes while it is imported: nobody is given what was written", async () => {
-    const texts = [await exported(await createSource()), await exported(await createOther())];
+    const texts = [await exportToText(await createSourceStore()), await exportToText(await createOther())];
     const target = createMemoryStore();
-    const importing = importSessions(target, { read: () => pieces(texts.shift() ?? "") });
+    const importing = importSessions(target, { read: () => splitBytes(texts.shift() ?? "") });
     await expect(importing).rejects.toMatchObject({ code: "bad_input" });
     expect(await target.due(farFuture, 100)).toEqual([]);
   });
@@ -127,19 +127,19 @@ describe("an export that is not as it was written", () => {
 
 describe("an export", () => {
   test("takes the sessions along that a session has started, and refuses one of these alone", async () => {
-    const source = await createSource();
+    const source = await createSourceStore();
     const parent = (await source.list()).find(({ info }) => info?.parent !== undefined)?.info?.parent?.sessionId ?? "";
     const children = (await source.list({ parent })).map(({ sessionId }) => sessionId);
     const target = createMemoryStore();
-    await imported(target, await exported(source, [parent]));
+    await importText(target, await exportToText(source, [parent]));
     expect((await target.list()).map(({ sessionId }) => sessionId).sort()).toEqual([parent, ...children].sort());
-    await expect(exported(source, children)).rejects.toMatchObject({
+    await expect(exportToText(source, children)).rejects.toMatchObject({
       code: "bad_input",
       message: expect.stringContaining(`Export ${parent}`),
     });
-    await expect(exported(source, ["nobody"])).rejects.toMatchObject({ code: "no_session" });
+    await expect(exportToText(source, ["nobody"])).rejects.toMatchObject({ code: "no_session" });
     await source.delete(parent, { now: farFuture, force: true });
-    expect(await exported(source, children)).toContain('"type":"end","sessions":1');
+    expect(await exportToText(source, children)).toContain('"type":"end","sessions":1');
   });
 
   test("fails if a session runs, or changes on the way", async () => {
@@ -157,13 +157,13 @@ describe("an export", () => {
       void createAgent({ model, store, hooks: [{ name: "hold", beforeLLMCall }] }).run("Go", { sessionId: "s" });
     });
     await begun;
-    await expect(exported(store)).rejects.toMatchObject({
+    await expect(exportToText(store)).rejects.toMatchObject({
       code: "session_busy",
       message: expect.stringContaining("running"),
     });
     go();
 
-    const source = await createSource();
+    const source = await createSourceStore();
     const changing: Store = {
       ...source,
       async inbox(sessionId) {
@@ -190,7 +190,7 @@ describe("an export", () => {
         return source.inbox(sessionId);
       },
     };
-    await expect(exported(changing)).rejects.toMatchObject({
+    await expect(exportToText(changing)).rejects.toMatchObject({
       code: "session_busy",
       message: expect.stringContaining("changed"),
     });
@@ -198,8 +198,8 @@ describe("an export", () => {
 
   test("is text that a terminal takes, in lines of a bounded length, with large blobs in parts", async () => {
     const source = createMemoryStore();
-    await loadInto(source, recordingOf("steering"));
-    await source.post("s2", message("m", t0, "\u009b31m \u202e \u2028"));
+    await loadInto(source, getRecording("steering"));
+    await source.post("s2", createMessage("m", t0, "\u009b31m \u202e \u2028"));
     const history = JSON.stringify([{ role: "user", parts: [{ type: "text", text: "a".repeat(900_000) }] }]);
     const hash = await source.putBlob("s2", Buffer.from(history));
     const session = { agent: "a", model: "m" };
@@ -208,26 +208,26 @@ describe("an export", () => {
       at: t0,
       body: { type: "history", session, history: { source: "pawl", parts: [hash] } },
     });
-    const text = await exported(source);
+    const text = await exportToText(source);
     expect(text).not.toMatch(/[^\P{Cc}\n]|\p{Cf}|\p{Zl}/u);
     const lines = text.split("\n");
     expect(lines.filter((line) => line.includes(hash) && line.startsWith('{"type":"blob"'))).toHaveLength(3);
     const target = createMemoryStore();
-    await imported(target, text);
+    await importText(target, text);
     expect(Buffer.from((await target.getBlob("s2", hash)) ?? []).toString()).toBe(history);
-    expect(await exported(target)).toBe(text);
+    expect(await exportToText(target)).toBe(text);
   });
 
   test("and an import end when their signal says so", async () => {
-    const source = await createSource();
+    const source = await createSourceStore();
     const over = AbortSignal.abort();
     const all = async () => {
       for await (const _ of exportSessions(source, { signal: over }));
     };
     await expect(all()).rejects.toMatchObject({ name: "AbortError" });
     const target = createMemoryStore();
-    const text = await exported(source);
-    const importing = importSessions(target, { read: () => pieces(text), signal: over });
+    const text = await exportToText(source);
+    const importing = importSessions(target, { read: () => splitBytes(text), signal: over });
     await expect(importing).rejects.toMatchObject({ name: "AbortError" });
     expect(await target.list()).toEqual([]);
   });

@@ -4,50 +4,50 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { createMemoryStore, exportSessions, importSessions, type Store } from "../../src/index.js";
-import { message, t0 } from "../../src/testing/conformance/bench.js";
+import { createMessage, t0 } from "../../src/testing/conformance/bench.js";
 import { loadInto, type Recording } from "../golden/recording.js";
 
 const folder = fileURLToPath(new URL("../golden/v2", import.meta.url));
 
 /** The recorded sessions of the present format. */
-export const golden: readonly { readonly name: string; readonly recording: Recording }[] = readdirSync(folder).map(
-  (file) => ({
-    name: file.replace(".json", ""),
-    recording: JSON.parse(readFileSync(`${folder}/${file}`, "utf8")) as Recording,
-  }),
-);
+export const goldenRecordings: readonly { readonly name: string; readonly recording: Recording }[] = readdirSync(
+  folder,
+).map((file) => ({
+  name: file.replace(".json", ""),
+  recording: JSON.parse(readFileSync(`${folder}/${file}`, "utf8")) as Recording,
+}));
 
 /** The whole export, as text. */
-export async function exported(store: Store, sessionIds?: readonly string[]): Promise<string> {
+export async function exportToText(store: Store, sessionIds?: readonly string[]): Promise<string> {
   let text = "";
   for await (const line of exportSessions(store, sessionIds === undefined ? {} : { sessionIds })) text += line;
   return text;
 }
 
-export function imported(store: Store, text: string): ReturnType<typeof importSessions> {
-  return importSessions(store, { read: () => pieces(text) });
+export function importText(store: Store, text: string): ReturnType<typeof importSessions> {
+  return importSessions(store, { read: () => splitBytes(text) });
 }
 
 /** In pieces that end anywhere: within lines, and within characters. */
-export async function* pieces(text: string, length = 1_000): AsyncGenerator<Uint8Array> {
+export async function* splitBytes(text: string, length = 1_000): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
   for (let start = 0; start < bytes.length; start += length) yield bytes.subarray(start, start + length);
 }
 
-export const recordingOf = (name: string) => {
-  const found = golden.find((one) => one.name === name);
-  if (found === undefined) throw new Error(`there is no golden log ${name}`);
-  return found.recording;
+export const getRecording = (name: string) => {
+  const entry = goldenRecordings.find((candidate) => candidate.name === name);
+  if (entry === undefined) throw new Error(`there is no golden log ${name}`);
+  return entry.recording;
 };
 
 /** A store with a parent that waits for its child, a blob, and messages that were and were not consumed. */
-export async function createSource(): Promise<Store> {
+export async function createSourceStore(): Promise<Store> {
   const source = createMemoryStore();
-  await loadInto(source, recordingOf("child-waiting"));
-  const steering = recordingOf("steering");
+  await loadInto(source, getRecording("child-waiting"));
+  const steering = getRecording("steering");
   const sessions = steering.sessions.map((session) => ({ ...session, sessionId: `steered ${session.sessionId}` }));
   await loadInto(source, { ...steering, sessions });
-  await source.post("only-posted", message("m", t0, "with \u0085 and \ud800"));
+  await source.post("only-posted", createMessage("m", t0, "with \u0085 and \ud800"));
   return source;
 }
 

@@ -5,12 +5,12 @@ import { expect } from "vitest";
 import type { ViewChange } from "../../src/view/view-change.js";
 
 /** The text of each part, by its name. Steps, parts and questions open and close in turn. */
-export function partsOf(changes: readonly ViewChange[]): ReadonlyMap<string, string> {
+export function collectPartTexts(changes: readonly ViewChange[]): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
   const open = new Set<string>();
   const questions = new Set<string>();
   let runId = "";
-  let steps = 0;
+  let openSteps = 0;
   for (const change of changes) {
     expect(Object.isFrozen(change)).toBe(true);
     switch (change.type) {
@@ -18,19 +18,19 @@ export function partsOf(changes: readonly ViewChange[]): ReadonlyMap<string, str
         runId = change.by.runId;
         break;
       case "step_started":
-        steps += 1;
-        expect(steps).toBe(1);
+        openSteps += 1;
+        expect(openSteps).toBe(1);
         runId = change.runId;
         break;
       case "step_ended":
-        steps -= 1;
-        expect(steps).toBe(0);
+        openSteps -= 1;
+        expect(openSteps).toBe(0);
         expect(open.size).toBe(0);
         break;
       case "part_started": {
         const part = `${runId}/${change.part}`;
         expect(texts.has(part), part).toBe(false);
-        expect(steps).toBe(1);
+        expect(openSteps).toBe(1);
         texts.set(part, "");
         open.add(part);
         break;
@@ -52,7 +52,7 @@ export function partsOf(changes: readonly ViewChange[]): ReadonlyMap<string, str
         questions.delete(`${change.callKey}/${change.questionId}`);
         break;
       case "run_ended":
-        expect(steps).toBe(0);
+        expect(openSteps).toBe(0);
         expect(questions.size).toBe(0);
         break;
       default:

@@ -5,13 +5,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type PublicEvent, type StreamItem } from "../../src/index.js";
-import { beginning, isAfter } from "../../src/stream/cursor.js";
+import { isAfter, startCursor } from "../../src/stream/cursor.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createSessionView, type SessionView } from "../../src/view/session-view.js";
 import type { ViewChange } from "../../src/view/view-change.js";
 import { loadInto, type Recording } from "../golden/recording.js";
-import { partsOf } from "./parts.js";
-import { cuts, logs, watched } from "./streamed.js";
+import { collectPartTexts } from "./parts.js";
+import { cuts, logs, toStreamedItems } from "./streamed.js";
 
 const folder = new URL("../golden/released/0.1.0/", import.meta.url);
 const recordings = readdirSync(folder).filter((file) => file.endsWith(".json"));
@@ -45,14 +45,14 @@ function snapshotAfter(items: readonly StreamItem[]) {
 
 /** Parts of the log are those of the watcher, who also saw attempts that failed. */
 function expectSameParts(changes: readonly ViewChange[], log: readonly PublicEvent[]): void {
-  const shown = partsOf(changes);
-  for (const [part, text] of partsOf(fold(log))) expect(shown.get(part), part).toBe(text);
+  const shown = collectPartTexts(changes);
+  for (const [part, text] of collectPartTexts(fold(log))) expect(shown.get(part), part).toBe(text);
 }
 
 test("a stream that is lost at any item and carried on from the log ends like the log", () => {
   fc.assert(
     fc.property(anyLog, cuts, fc.nat(), (log, how, at) => {
-      const live = watched(log, how);
+      const live = toStreamedItems(log, how);
       const view = createSessionView();
       const changes = [...fold(live.slice(0, at % (live.length + 1)), view)];
       const { cursor } = view.snapshot();
@@ -72,7 +72,7 @@ test("a stream that is lost at any item and carried on from the log ends like th
 test("a stream that loses any items and is joined again, live, ends like the log", () => {
   fc.assert(
     fc.property(anyLog, cuts, fc.nat(), fc.nat(), (log, how, from, lost) => {
-      const live = watched(log, how);
+      const live = toStreamedItems(log, how);
       const lostAt = from % (live.length + 1);
       const joinedAt = Math.min(live.length, lostAt + (lost % 12));
       const view = createSessionView();
@@ -95,7 +95,9 @@ test("a stream that loses any items and is joined again, live, ends like the log
 test("missing deltas are reported, never shown as text, and mended by the message", () => {
   fc.assert(
     fc.property(anyLog, cuts, fc.array(fc.boolean(), { minLength: 1, maxLength: 30 }), (log, how, keeps) => {
-      const live = watched(log, how).filter((item, at) => item.type !== "delta" || keeps[at % keeps.length] === true);
+      const live = toStreamedItems(log, how).filter(
+        (item, at) => item.type !== "delta" || keeps[at % keeps.length] === true,
+      );
       const view = createSessionView();
       const changes = fold(live, view);
       expect(view.snapshot()).toEqual(snapshotAfter(log));
@@ -109,7 +111,7 @@ test("an item that comes again changes nothing", () => {
   fc.assert(
     fc.property(anyLog, cuts, (log, how) => {
       const view = createSessionView();
-      for (const item of watched(log, how)) {
+      for (const item of toStreamedItems(log, how)) {
         expect(view.apply(item), JSON.stringify(item)).not.toEqual([]);
         const before = view.snapshot();
         expect(view.apply(item)).toEqual([]);
@@ -150,9 +152,9 @@ describe("what a view hands out", () => {
     const log = goldenLogs[0] ?? [];
     const view = createSessionView();
     const first = view.snapshot();
-    expect(first).toEqual({ cursor: beginning, run: null, streamed: null, calls: [], questions: [] });
+    expect(first).toEqual({ cursor: startCursor, run: null, streamed: null, calls: [], questions: [] });
     const copy = structuredClone(first);
-    for (const item of watched(log, { lengths: [3], joins: [1] })) {
+    for (const item of toStreamedItems(log, { lengths: [3], joins: [1] })) {
       const changes = view.apply(item);
       expect(Object.isFrozen(changes)).toBe(true);
       const snapshot = view.snapshot();

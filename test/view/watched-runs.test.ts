@@ -7,8 +7,8 @@ import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { createSessionView } from "../../src/view/session-view.js";
 import type { ViewChange } from "../../src/view/view-change.js";
-import { createEcho, deferred } from "../support/agents.js";
-import { partsOf } from "./parts.js";
+import { createDeferred, createEchoTool } from "../support/agents.js";
+import { collectPartTexts } from "./parts.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
 
@@ -31,7 +31,7 @@ test("a run that is watched and one that is read from its log have the same part
     { text: "This attempt will fail", error: failure },
     { text: "It is done.", chunk: 2 },
   ]);
-  const agent = createAgent({ model, tools: [createEcho().tool], store, clock });
+  const agent = createAgent({ model, tools: [createEchoTool().tool], store, clock });
   const stream = agent.runStream("Go", ids);
   const items: StreamItem[] = [];
   for await (const item of stream) {
@@ -42,8 +42,8 @@ test("a run that is watched and one that is read from its log have the same part
   const logged: StreamItem[] = [];
   for await (const item of agent.session("s").events({ follow: false })) logged.push(item);
 
-  const watched = partsOf(live);
-  const read = partsOf(fold(logged));
+  const watched = collectPartTexts(live);
+  const read = collectPartTexts(fold(logged));
   expect([...read.values()]).toEqual(["Think first.", "I look it up.", "It is done."]);
   // The failed attempt was seen by whoever watched it.
   expect([...watched.values()]).toEqual(["Think first.", "I look it up.", "This attempt will fail", "It is done."]);
@@ -74,8 +74,8 @@ test("who joins at any delta gets the parts whole, under the same names", async 
     { kind: "done", finishReason: { unified: "stop" }, usage: {} },
   ] as const;
   for (let joinsAt = 0; joinsAt < deltas.length; joinsAt += 1) {
-    const joined = deferred();
-    const reached = deferred();
+    const joined = createDeferred();
+    const reached = createDeferred();
     async function* paused() {
       for (const [index, delta] of deltas.entries()) {
         if (index === joinsAt) {
@@ -99,15 +99,15 @@ test("who joins at any delta gets the parts whole, under the same names", async 
       if (item.type === "final") break;
     }
     await watching;
-    const first = partsOf(fold(whole));
-    const second = partsOf(fold(late));
+    const first = collectPartTexts(fold(whole));
+    const second = collectPartTexts(fold(late));
     for (const [part, text] of first) if (text !== "") expect(second.get(part)).toBe(text);
     expect([...second.values()].join("")).toBe("HmOne two. Three.");
   }
 });
 
 test("an answer that an abort cuts off is one part with one text, live and in the log", async () => {
-  const stuck = deferred();
+  const stuck = createDeferred();
   async function* cut() {
     yield { kind: "text-start", id: "1" } as const;
     yield { kind: "text-delta", id: "1", text: "I will look at" } as const;
@@ -120,8 +120,8 @@ test("an answer that an abort cuts off is one part with one text, live and in th
     if (item.type === "delta" && item.delta.kind === "text-delta") await agent.session("s").abort();
   }
   stuck.resolve();
-  expect([...partsOf(fold(items))]).toEqual([["r/1.1.1", "I will look at"]]);
+  expect([...collectPartTexts(fold(items))]).toEqual([["r/1.1.1", "I will look at"]]);
   const logged: StreamItem[] = [];
   for await (const item of agent.session("s").events({ follow: false })) logged.push(item);
-  expect([...partsOf(fold(logged))]).toEqual([["r/1.1.1", "I will look at"]]);
+  expect([...collectPartTexts(fold(logged))]).toEqual([["r/1.1.1", "I will look at"]]);
 });

@@ -2,31 +2,31 @@
  * `pawl abort`: ends a run, even of another process, and waits until it has ended.
  */
 import type { RunResult } from "../../index.js";
+import { createPassiveAgent } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
-import { createKeeperAgent } from "../folder-agent.js";
-import { getSession, homeOf, openStore, shortId } from "../home.js";
-import { outcomeOf } from "../run-on-terminal.js";
-import type { Terminal } from "../terminal.js";
+import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { awaitOutcome } from "../run/run-on-terminal.js";
+import type { Terminal } from "../terminal/terminal.js";
 
 export type AbortOptions = { readonly json?: true };
 
 export async function abort(id: string, options: AbortOptions, terminal: Terminal): Promise<number> {
-  const store = await openStore(homeOf(process.env));
+  const store = await openStore(resolveHome(process.env));
   try {
     const { sessionId, info, activity, inbox } = await getSession(store, id);
-    const session = createKeeperAgent(store, info?.agent).session(sessionId);
+    const session = createPassiveAgent(store, info?.agent).session(sessionId);
     const wasUnderWay = activity !== "resting" || inbox > 0;
     if (wasUnderWay) await session.abort({ by: "pawl abort" });
-    const result = wasUnderWay ? await outcomeOf(session) : await session.result();
+    const result = wasUnderWay ? await awaitOutcome(session) : await session.result();
     if (options.json === true) terminal.json({ sessionId, result });
-    else terminal.out(messageFor(sessionId, result, wasUnderWay));
+    else terminal.out(formatMessage(sessionId, result, wasUnderWay));
     return exitCodes.done;
   } finally {
     await store.close();
   }
 }
 
-function messageFor(sessionId: string, result: RunResult | null, wasUnderWay: boolean): string {
+function formatMessage(sessionId: string, result: RunResult | null, wasUnderWay: boolean): string {
   const id = shortId(sessionId);
   const status = result?.status ?? "nothing ran";
   if (!wasUnderWay) return `Session ${id} has no run under way (${status}).\n`;

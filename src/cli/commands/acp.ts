@@ -7,21 +7,21 @@ import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import type { Agent } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
-import { chooseForCommand } from "../choose-model.js";
-import { configurationInForce, type InForce } from "../configuration/in-force.js";
-import { type DriveOptions, realFolder } from "../drive-session.js";
-import { describeError, exitCodes } from "../exit.js";
-import { agentName, createFolderAgent, folderChoices, missingTools } from "../folder-agent.js";
-import { homeOf, openStore } from "../home.js";
+import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
+import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { resolveUserName } from "../decisions/user-name.js";
+import { exitCodes, formatError } from "../exit.js";
+import { openStore, resolveHome } from "../files/session-store.js";
 import { installCommand } from "../installation.js";
-import { listenForInterruptions } from "../interruptions.js";
-import { serversInForce } from "../mcp/servers-in-force.js";
-import { type StartedServers, serverNotes, startServers } from "../mcp/start-servers.js";
-import { dataOf } from "../permissions/keep.js";
-import { picksFor } from "../permissions/rule-choices.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
-import { userName } from "../user-name.js";
+import { resolveServers } from "../mcp/resolve-servers.js";
+import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
+import { createRuleChoices } from "../permissions/rule-choices.js";
+import { loadSessionData } from "../permissions/save-rule.js";
+import { type DriveOptions, resolveFolder } from "../run/drive-session.js";
+import { listenForInterruptions } from "../terminal/interruptions.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type AcpCommandOptions = Omit<DriveOptions, "json">;
 
@@ -30,11 +30,11 @@ const graceMs = 5_000;
 
 export async function acp(options: AcpCommandOptions, version: string, terminal: Terminal): Promise<number> {
   const sdk = await importAcpSdk(installCommand(acpPackage));
-  const { stop, leave } = listenForInterruptions(terminal);
-  const home = homeOf(process.env);
+  const { stop, shutdown } = listenForInterruptions(terminal);
+  const home = resolveHome(process.env);
   const store = await openStore(home, { creates: true });
-  const say = (text: string) => terminal.err(`${visible(terminal.redaction.text(text))}\n`);
-  const agents = createAgents({ store, home, options, say });
+  const printMessage = (text: string) => terminal.err(`${sanitize(terminal.redaction.text(text))}\n`);
+  const agents = createAgents({ store, home, options, printMessage });
   try {
     const connection = serveAcp(
       sdk,
@@ -43,16 +43,16 @@ export async function acp(options: AcpCommandOptions, version: string, terminal:
         info: { name: agentName, title: "Pawl", version },
         agentFor: agents.of,
         makeId: randomUUID,
-        by: userName(),
+        by: resolveUserName(),
         redaction: terminal.redaction,
-        report: (what) => say(typeof what === "string" ? what : describeError(what, false)),
+        report: (what) => printMessage(typeof what === "string" ? what : formatError(what, false)),
       },
       sdk.ndJsonStream(
         Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
         Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>,
       ),
     );
-    for (const signal of [stop, leave]) {
+    for (const signal of [stop, shutdown]) {
       signal.addEventListener("abort", () => connection.close(), { once: true });
       if (signal.aborted) connection.close();
     }
@@ -66,65 +66,68 @@ export async function acp(options: AcpCommandOptions, version: string, terminal:
 
 type AgentsOptions = Pick<Parameters<typeof createFolderAgent>[0], "store" | "home"> & {
   readonly options: AcpCommandOptions;
-  readonly say: (text: string) => void;
+  readonly printMessage: (text: string) => void;
 };
 
 /** One agent for each folder and model. What a person allows for good holds for it, until the process ends. */
-function createAgents({ store, home, options, say }: AgentsOptions) {
-  const made = new Map<string, Promise<AcpAgent>>();
+function createAgents({ store, home, options, printMessage }: AgentsOptions) {
+  const agentsByKey = new Map<string, Promise<AcpAgent>>();
   const running = new Set<Agent>();
   const servers = new Map<string, Promise<StartedServers>>();
 
   /** The servers of a folder are started once, whatever the model. */
-  function serversOf(root: string, { trust }: InForce = configurationInForce({ root, home })): Promise<StartedServers> {
-    const known = servers.get(root) ?? startServers(serversInForce({ root, home }, trust), root).then(tell);
-    servers.set(root, known);
-    return known;
+  function getServers(
+    root: string,
+    { trust }: ResolvedConfiguration = resolveConfiguration({ root, home }),
+  ): Promise<StartedServers> {
+    const starting = servers.get(root) ?? startServers(resolveServers({ root, home }, trust), root).then(reportServers);
+    servers.set(root, starting);
+    return starting;
   }
 
-  function tell(started: StartedServers): StartedServers {
-    for (const line of serverNotes(started)) say(line);
+  function reportServers(started: StartedServers): StartedServers {
+    for (const line of formatServerNotes(started)) printMessage(line);
     return started;
   }
 
-  async function make(root: string, name: string | undefined): Promise<AcpAgent> {
-    const configured = configurationInForce({ root, home });
-    const { model, timeouts, why } = await chooseForCommand(name ?? configured.model, options, configured);
-    say(why);
-    if (configured.notice !== null) say(configured.notice);
-    const choices = folderChoices(options, { root, home }, configured);
-    const started = await serversOf(root, configured);
+  async function createAcpAgent(root: string, name: string | undefined): Promise<AcpAgent> {
+    const configured = resolveConfiguration({ root, home });
+    const { model, timeouts, why } = await chooseConfiguredModel(name ?? configured.model, options, configured);
+    printMessage(why);
+    if (configured.notice !== null) printMessage(configured.notice);
+    const choices = toAgentChoices(options, { root, home }, configured);
+    const started = await getServers(root, configured);
     const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started });
     running.add(agent);
     const { contextWindow = model.contextWindow } = options;
     const { permissions } = choices;
-    const by = userName();
+    const by = resolveUserName();
     return {
       agent,
       async isAllowed({ name, input, sessionId }) {
-        const data = (await dataOf(agent.session(sessionId))) ?? {};
+        const data = (await loadSessionData(agent.session(sessionId))) ?? {};
         return await permissions.isAllowed({ name, input }, { sessionId, data });
       },
       rulesFor: (call, sessionId) =>
-        picksFor(call, { permissions, session: agent.session(sessionId), by, scopes: ["session", "project"] }),
+        createRuleChoices(call, { permissions, session: agent.session(sessionId), by, scopes: ["session", "project"] }),
       ...(contextWindow === undefined ? {} : { contextWindow }),
     };
   }
 
   return {
     async of(folder: string, session: { readonly id: string; readonly model: string } | null): Promise<AcpAgent> {
-      const root = realFolder(folder);
+      const root = resolveFolder(folder);
       if (session !== null) {
-        const { allowShell } = folderChoices(options, { root, home });
-        const started = await serversOf(root);
-        await missingTools({ store, home, root, allowShell, sessionId: session.id, servers: started });
+        const { allowShell } = toAgentChoices(options, { root, home });
+        const started = await getServers(root);
+        await findMissingTools({ store, home, root, allowShell, sessionId: session.id, servers: started });
       }
       const name = options.model ?? session?.model;
       const key = JSON.stringify([root, name ?? ""]);
-      const agent = made.get(key) ?? make(root, name);
-      made.set(key, agent);
+      const agent = agentsByKey.get(key) ?? createAcpAgent(root, name);
+      agentsByKey.set(key, agent);
       // The failure may pass, for example a missing key. The next session tries again.
-      agent.catch(() => made.delete(key));
+      agent.catch(() => agentsByKey.delete(key));
       return agent;
     },
     shutdown: async () => {

@@ -1,34 +1,41 @@
 /**
  * `pawl approvals`: lists the calls that wait for a person, in all sessions.
  */
+
+import {
+  findMatchingCalls,
+  formatCall,
+  listPendingCalls,
+  type PendingCall,
+  parseCallId,
+} from "../decisions/pending-calls.js";
 import { exitCodes } from "../exit.js";
-import { getSession, homeOf, openStore } from "../home.js";
-import { describe, listPending, matching, type PendingCall, splitId } from "../pending-calls.js";
-import type { Terminal } from "../terminal.js";
-import { counted, jsonLine } from "../text.js";
+import { getSession, openStore, resolveHome } from "../files/session-store.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount, formatJsonLine } from "../terminal/text.js";
 
 export async function approvals(id: string | undefined, options: { readonly json?: true }, terminal: Terminal) {
-  const store = await openStore(homeOf(process.env));
+  const store = await openStore(resolveHome(process.env));
   try {
-    const all = await listPending(store, terminal.redaction);
-    const shown = id === undefined ? all : matching(all, id);
+    const all = await listPendingCalls(store, terminal.redaction);
+    const calls = id === undefined ? all : findMatchingCalls(all, id);
     // An id that names nothing is a slip, not a session in which nothing waits.
-    if (id !== undefined && shown.length === 0) await getSession(store, splitId(id).head);
-    if (options.json === true) for (const call of shown) terminal.out(jsonLine(call));
-    else show(shown, terminal);
+    if (id !== undefined && calls.length === 0) await getSession(store, parseCallId(id).head);
+    if (options.json === true) for (const call of calls) terminal.out(formatJsonLine(call));
+    else printCalls(calls, terminal);
     return exitCodes.done;
   } finally {
     await store.close();
   }
 }
 
-function show(shown: readonly PendingCall[], terminal: Terminal): void {
+function printCalls(calls: readonly PendingCall[], terminal: Terminal): void {
   const now = Date.now();
-  for (const call of shown) terminal.out(`${describe(call, now, terminal.styleOut)}\n`);
-  const [first] = shown;
+  for (const call of calls) terminal.out(`${formatCall(call, now, terminal.styleOut)}\n`);
+  const [first] = calls;
   terminal.err(
     first === undefined
       ? "No call waits for an answer.\n"
-      : `${counted(shown.length, "call")} ${shown.length === 1 ? "waits" : "wait"}. To answer:\n  pawl approve ${first.id}\n  pawl deny ${first.id} --note "why"\n`,
+      : `${formatCount(calls.length, "call")} ${calls.length === 1 ? "waits" : "wait"}. To answer:\n  pawl approve ${first.id}\n  pawl deny ${first.id} --note "why"\n`,
   );
 }

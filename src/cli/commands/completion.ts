@@ -4,25 +4,25 @@
  */
 import type { Command, Option } from "commander";
 import { exitCodes } from "../exit.js";
-import type { Terminal } from "../terminal.js";
+import type { Terminal } from "../terminal/terminal.js";
 
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
 /** @param program the program that has all commands */
 export function completion(shell: Shell, program: Command, terminal: Terminal): number {
-  terminal.out(writers[shell](placesOf(program, "pawl")));
+  terminal.out(scriptWriters[shell](listContexts(program, "pawl")));
   return exitCodes.done;
 }
 
-type Word = { readonly word: string; readonly about: string };
+type CompletionWord = { readonly word: string; readonly about: string };
 
 /** What may follow a command. */
-type Place = {
+type CompletionContext = {
   /** The words so far: `pawl sessions show`. */
   readonly path: string;
-  readonly commands: readonly Word[];
-  readonly options: readonly Word[];
+  readonly commands: readonly CompletionWord[];
+  readonly options: readonly CompletionWord[];
   /** What the command itself takes: the words that an argument may be. */
   readonly choices: readonly string[];
   /** Options that a file or folder follows. */
@@ -31,66 +31,70 @@ type Place = {
   readonly takesValue: readonly string[];
 };
 
-function placesOf(command: Command, path: string): readonly Place[] {
+function listContexts(command: Command, path: string): readonly CompletionContext[] {
   const isShown = (option: Option) => !option.hidden;
   const options = [...command.createHelp().visibleOptions(command)].filter(isShown);
   const withValue = options.filter(({ required, optional }) => required || optional);
   const isPath = ({ flags }: Option) => /<(folder|path|file)>/.test(flags);
   const names = (all: readonly Option[]) => all.flatMap(({ short, long }) => [short, long].filter(isName));
   const inner = command.createHelp().visibleCommands(command);
-  const own: Place = {
+  const context: CompletionContext = {
     path,
-    commands: inner.map((one) => ({ word: one.name(), about: firstLine(one.description()) })),
+    commands: inner.map((one) => ({ word: one.name(), about: takeFirstLine(one.description()) })),
     options: options.flatMap((option) =>
-      names([option]).map((word) => ({ word, about: firstLine(option.description) })),
+      names([option]).map((word) => ({ word, about: takeFirstLine(option.description) })),
     ),
     choices: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
     takesPath: names(withValue.filter(isPath)),
     takesValue: names(withValue.filter((option) => !isPath(option))),
   };
-  return [own, ...inner.flatMap((one) => placesOf(one, `${path} ${one.name()}`))];
+  return [context, ...inner.flatMap((one) => listContexts(one, `${path} ${one.name()}`))];
 }
 
 function isName(name: string | undefined): name is string {
   return name !== undefined;
 }
 
-function firstLine(text: string): string {
+function takeFirstLine(text: string): string {
   return text.split("\n")[0] ?? "";
 }
 
-const writers: { readonly [Name in Shell]: (places: readonly Place[]) => string } = { bash, zsh, fish };
+const scriptWriters: { readonly [Name in Shell]: (contexts: readonly CompletionContext[]) => string } = {
+  bash,
+  zsh,
+  fish,
+};
 
-const head = (shell: Shell) => `# Completion of pawl for ${shell}. Written by: pawl completion ${shell}\n`;
+const formatHeader = (shell: Shell) => `# Completion of pawl for ${shell}. Written by: pawl completion ${shell}\n`;
 
 /** The way from the words of the line to the command that is meant, for bash and zsh. */
-function walk(places: readonly Place[]): string {
-  const inner = places.filter(({ path }) => path.includes(" ")).map(({ path }) => quoted(path));
+function formatWordLoop(contexts: readonly CompletionContext[]): string {
+  const inner = contexts.filter(({ path }) => path.includes(" ")).map(({ path }) => quoteWord(path));
   return `    case "$at $word" in\n      ${inner.join("|")}) at="$at $word" ;;\n    esac`;
 }
 
 /** What is completed behind an option that a value follows, for bash and zsh: files, or nothing. */
-function valuesOf({ takesPath, takesValue }: Place, completeFiles: string): readonly string[] {
-  const behind = (options: readonly string[], act: string) =>
+function formatValueCases({ takesPath, takesValue }: CompletionContext, completeFiles: string): readonly string[] {
+  const formatCase = (options: readonly string[], act: string) =>
     options.length === 0 ? [] : [`      case "$before" in ${options.join("|")}) ${act} ;; esac`];
-  return [...behind(takesPath, completeFiles), ...behind(takesValue, "return")];
+  return [...formatCase(takesPath, completeFiles), ...formatCase(takesValue, "return")];
 }
 
-function bash(places: readonly Place[]): string {
-  const cases = places.map((place) => {
-    const { path, commands, options, choices } = place;
+function bash(contexts: readonly CompletionContext[]): string {
+  const cases = contexts.map((context) => {
+    const { path, commands, options, choices } = context;
     const words = [...commands.map(({ word }) => word), ...choices, ...options.map(({ word }) => word)].join(" ");
     return [
-      `    ${quoted(path)})`,
-      ...valuesOf(place, "compopt -o default; return"),
-      `      words=${quoted(words)} ;;`,
+      `    ${quoteWord(path)})`,
+      ...formatValueCases(context, "compopt -o default; return"),
+      `      words=${quoteWord(words)} ;;`,
     ].join("\n");
   });
-  return `${head("bash")}_pawl() {
+  return `${formatHeader("bash")}_pawl() {
   local at=pawl word words= before="\${COMP_WORDS[COMP_CWORD-1]}" now="\${COMP_WORDS[COMP_CWORD]}"
   COMPREPLY=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-${walk(places)}
+${formatWordLoop(contexts)}
   done
   case "$at" in
 ${cases.join("\n")}
@@ -101,23 +105,24 @@ complete -F _pawl pawl
 `;
 }
 
-function zsh(places: readonly Place[]): string {
-  const described = ({ word, about }: Word) => quoted(`${word.replaceAll(":", "\\:")}:${about.replaceAll(":", "\\:")}`);
-  const cases = places.map((place) => {
-    const { path, commands, options, choices } = place;
+function zsh(contexts: readonly CompletionContext[]): string {
+  const formatDescribed = ({ word, about }: CompletionWord) =>
+    quoteWord(`${word.replaceAll(":", "\\:")}:${about.replaceAll(":", "\\:")}`);
+  const cases = contexts.map((context) => {
+    const { path, commands, options, choices } = context;
     return [
-      `    ${quoted(path)})`,
-      ...valuesOf(place, "_files; return"),
-      `      commands=(${[...commands.map(described), ...choices.map(quoted)].join(" ")})`,
-      `      options=(${options.map(described).join(" ")}) ;;`,
+      `    ${quoteWord(path)})`,
+      ...formatValueCases(context, "_files; return"),
+      `      commands=(${[...commands.map(formatDescribed), ...choices.map(quoteWord)].join(" ")})`,
+      `      options=(${options.map(formatDescribed).join(" ")}) ;;`,
     ].join("\n");
   });
   return `#compdef pawl
-${head("zsh")}_pawl() {
+${formatHeader("zsh")}_pawl() {
   local at=pawl word before="\${words[CURRENT-1]}"
   local -a commands options
   for word in "\${(@)words[2,CURRENT-1]}"; do
-${walk(places)}
+${formatWordLoop(contexts)}
   done
   case "$at" in
 ${cases.join("\n")}
@@ -131,19 +136,19 @@ if [ "\${funcstack[1]}" = _pawl ]; then _pawl "$@"; else compdef _pawl pawl; fi
 `;
 }
 
-function fish(places: readonly Place[]): string {
-  const inner = places.filter(({ path }) => path.includes(" ")).map(({ path }) => quoted(path));
-  const lines = places.flatMap(({ path, commands, options, choices, takesPath, takesValue }) => {
+function fish(contexts: readonly CompletionContext[]): string {
+  const inner = contexts.filter(({ path }) => path.includes(" ")).map(({ path }) => quoteWord(path));
+  const lines = contexts.flatMap(({ path, commands, options, choices, takesPath, takesValue }) => {
     const here = `complete -c pawl -n "__pawl_at '${path}'"`;
     const flag = (word: string) => (word.startsWith("--") ? `-l ${word.slice(2)}` : `-s ${word.slice(1)}`);
     const value = (word: string) => (takesPath.includes(word) ? " -r -F" : takesValue.includes(word) ? " -x" : "");
     return [
-      ...commands.map(({ word, about }) => `${here} -f -a ${word} -d ${quoted(about)}`),
+      ...commands.map(({ word, about }) => `${here} -f -a ${word} -d ${quoteWord(about)}`),
       ...choices.map((word) => `${here} -f -a ${word}`),
-      ...options.map(({ word, about }) => `${here} ${flag(word)}${value(word)} -d ${quoted(about)}`),
+      ...options.map(({ word, about }) => `${here} ${flag(word)}${value(word)} -d ${quoteWord(about)}`),
     ];
   });
-  return `${head("fish")}function __pawl_at
+  return `${formatHeader("fish")}function __pawl_at
     set -l at pawl
     for word in (commandline -opc)[2..]
         switch "$at $word"
@@ -159,6 +164,6 @@ ${lines.join("\n")}
 }
 
 /** A text between single quotes, as sh, zsh and fish read it alike. */
-function quoted(text: string): string {
+function quoteWord(text: string): string {
   return `'${text.replaceAll("'", "’")}'`;
 }

@@ -5,86 +5,86 @@
 import { join } from "node:path";
 import { nearestName } from "../../core/index.js";
 import { PawlError } from "../../index.js";
-import { commandRecord, commandsInForce } from "../configuration/commands-in-force.js";
 import { configurationName } from "../configuration/configuration.js";
-import { configurationInForce } from "../configuration/in-force.js";
-import { linesInForce, settingsOf, shownValue } from "../configuration/shown.js";
-import { configurationOf } from "../configuration-folder.js";
-import { realFolder } from "../drive-session.js";
+import { formatConfiguration, formatSettingValue, listChangedSettings } from "../configuration/format-configuration.js";
+import { resolveCommands, toCommandRecord } from "../configuration/resolve-commands.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
-import { homeOf } from "../home.js";
-import { packageFile } from "../installation.js";
-import { serverRecord } from "../mcp/server-line.js";
-import { serversInForce } from "../mcp/servers-in-force.js";
+import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
+import { resolveHome } from "../files/session-store.js";
+import { resolvePackageFile } from "../installation.js";
+import { toServerRecord } from "../mcp/format-server.js";
+import { resolveServers } from "../mcp/resolve-servers.js";
 import { createPermissions } from "../permissions/permissions.js";
-import { projectFolder } from "../permissions/project.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
+import { resolveProjectFolder } from "../permissions/project-folder.js";
+import { resolveFolder } from "../run/drive-session.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type ConfigOptions = { readonly root?: string; readonly json?: true };
 
-function placeOf({ root = "." }: ConfigOptions) {
-  return { root: realFolder(root), home: homeOf(process.env) };
+function resolveFolders({ root = "." }: ConfigOptions) {
+  return { root: resolveFolder(root), home: resolveHome(process.env) };
 }
 
 export function config(options: ConfigOptions, terminal: Terminal): number {
-  const place = placeOf(options);
-  const present = configurationInForce(place);
-  const rules = createPermissions({ ...place, allowAll: false }).rules();
-  const servers = serversInForce(place, present.trust);
-  const commands = commandsInForce(present.trust).all;
+  const folders = resolveFolders(options);
+  const configured = resolveConfiguration(folders);
+  const rules = createPermissions({ ...folders, allowAll: false }).rules();
+  const servers = resolveServers(folders, configured.trust);
+  const commands = resolveCommands(configured.trust).all;
   if (options.json === true)
     terminal.json({
-      settings: settingsOf(present),
+      settings: listChangedSettings(configured),
       rules: rules.map(({ verdict, rule, scope }) => ({ verdict, rule, scope })),
-      servers: servers.map(serverRecord),
-      commands: commands.map(commandRecord),
-      ...(present.notice === null ? {} : { off: present.notice }),
+      servers: servers.map(toServerRecord),
+      commands: commands.map(toCommandRecord),
+      ...(configured.notice === null ? {} : { off: configured.notice }),
     });
   else {
-    for (const line of linesInForce(present, rules, servers, commands)) terminal.out(`${line}\n`);
-    if (present.notice !== null) terminal.err(`${visible(present.notice)}\n`);
+    for (const line of formatConfiguration(configured, rules, servers, commands)) terminal.out(`${line}\n`);
+    if (configured.notice !== null) terminal.err(`${sanitize(configured.notice)}\n`);
   }
   return exitCodes.done;
 }
 
 export function get(key: string, options: ConfigOptions, terminal: Terminal): number {
-  const { settings } = configurationInForce(placeOf(options));
+  const { settings } = resolveConfiguration(resolveFolders(options));
   const found = settings.find((setting) => setting.key === key);
   if (found === undefined) {
-    const near = nearestName(
+    const suggestion = nearestName(
       key,
       settings.map((setting) => setting.key),
     );
     throw new PawlError(
       "bad_input",
-      `${visible(key)} is not set.${near === undefined ? ' "pawl config" lists what is.' : ` Did you mean ${near}?`}`,
+      `${sanitize(key)} is not set.${suggestion === undefined ? ' "pawl config" lists what is.' : ` Did you mean ${suggestion}?`}`,
     );
   }
   if (options.json === true) terminal.json(found);
-  else terminal.out(`${visible(shownValue(found.value))}\n`);
+  else terminal.out(`${sanitize(formatSettingValue(found.value))}\n`);
   return exitCodes.done;
 }
 
 export function path(options: ConfigOptions, terminal: Terminal): number {
-  const { root, home } = placeOf(options);
+  const { root, home } = resolveFolders(options);
   const files = {
-    user: join(configurationOf(process.env), configurationName),
+    user: join(resolveUserConfigurationFolder(process.env), configurationName),
     folder: join(root, configurationName),
-    project: join(projectFolder(home, root), configurationName),
+    project: join(resolveProjectFolder(home, root), configurationName),
   };
-  if (options.json === true) terminal.json({ ...files, schema: packageFile("docs/pawl.config.schema.json") });
-  else for (const file of Object.values(files)) terminal.out(`${visible(file)}\n`);
+  if (options.json === true) terminal.json({ ...files, schema: resolvePackageFile("docs/pawl.config.schema.json") });
+  else for (const file of Object.values(files)) terminal.out(`${sanitize(file)}\n`);
   return exitCodes.done;
 }
 
 /** Reads everything; what cannot be used is an error that says why. */
 export function check(options: ConfigOptions, terminal: Terminal): number {
-  const place = placeOf(options);
-  const { user, project, trust, notice } = configurationInForce(place);
-  createPermissions({ ...place, allowAll: false });
-  const servers = serversInForce(place, trust);
-  const commands = commandsInForce(trust);
+  const folders = resolveFolders(options);
+  const { user, project, trust, notice } = resolveConfiguration(folders);
+  createPermissions({ ...folders, allowAll: false });
+  const servers = resolveServers(folders, trust);
+  const commands = resolveCommands(trust);
   const paths = [
     user?.path,
     project?.path,
@@ -95,10 +95,10 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
   const { problems } = commands;
   if (options.json === true) terminal.json({ ok: true, files, problems, ...(notice === null ? {} : { off: notice }) });
   else {
-    const none = "There is no pawl.config.json, no file of MCP servers and no command in a file.";
+    const emptyNote = "There is no pawl.config.json, no file of MCP servers and no command in a file.";
     const lines = [
-      files.length === 0 ? none : `Well: ${files.map(visible).join(", ")}`,
-      ...[...problems, ...(notice === null ? [] : [notice])].map(visible),
+      files.length === 0 ? emptyNote : `Well: ${files.map(sanitize).join(", ")}`,
+      ...[...problems, ...(notice === null ? [] : [notice])].map(sanitize),
     ];
     for (const line of lines) terminal.out(`${line}\n`);
   }

@@ -2,8 +2,8 @@
  * `pawl` without a command: on a terminal, a conversation; elsewhere, help.
  */
 import type { Command } from "commander";
-import type { ConversationOptions } from "../conversation/place.js";
-import type { Terminal } from "../terminal.js";
+import type { ConversationOptions } from "../conversation/conversation-deps.js";
+import type { Terminal } from "../terminal/terminal.js";
 
 export async function conversation(
   words: readonly string[],
@@ -12,7 +12,7 @@ export async function conversation(
   program: Command,
   terminal: Terminal,
 ): Promise<number> {
-  refuseUnknownCommand(words, program);
+  rejectUnknownCommand(words, program);
   if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
     if (words.length === 0) program.help({ error: true });
     program.error('error: a conversation needs a terminal. Without one, give the task to "pawl run", or add -p', {
@@ -25,12 +25,12 @@ export async function conversation(
 }
 
 /** A message has more than one word. One word alone is a command that was mistyped. */
-function refuseUnknownCommand(words: readonly string[], program: Command): void {
+function rejectUnknownCommand(words: readonly string[], program: Command): void {
   const [word = ""] = words;
   if (words.length !== 1 || /\s/.test(word)) return;
-  const near = program.commands.map((command) => command.name()).filter((name) => isNear(name, word));
-  const meant = near.length === 0 ? "" : `\n(Did you mean ${near.join(" or ")}?)`;
-  program.error(`error: unknown command '${word}'${meant}`, { code: "commander.unknownCommand" });
+  const suggestions = program.commands.map((command) => command.name()).filter((name) => isNear(name, word));
+  const suggestionNote = suggestions.length === 0 ? "" : `\n(Did you mean ${suggestions.join(" or ")}?)`;
+  program.error(`error: unknown command '${word}'${suggestionNote}`, { code: "commander.unknownCommand" });
 }
 
 /** Whether two names differ in one place, or begin alike. */

@@ -9,14 +9,14 @@ import { defaultModels, findLocalModel } from "../../models/index.js";
 import { describePostgres, type PostgresConnection } from "../../stores/postgres/index.js";
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";
 import { detectSandbox } from "../../tools/index.js";
-import { chooseForCommand } from "../choose-model.js";
-import { configurationInForce } from "../configuration/in-force.js";
-import { realFolder } from "../drive-session.js";
-import { describeError, exitCodes } from "../exit.js";
-import { homeOf, openStore, storeLocation, withPostgres, withSqlite } from "../home.js";
-import { listPending } from "../pending-calls.js";
-import type { Terminal } from "../terminal.js";
-import { counted, visible } from "../text.js";
+import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { listPendingCalls } from "../decisions/pending-calls.js";
+import { exitCodes, formatError } from "../exit.js";
+import { openStore, parseStoreLocation, resolveHome, withPostgres, withSqlite } from "../files/session-store.js";
+import { resolveFolder } from "../run/drive-session.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount, sanitize } from "../terminal/text.js";
 
 /** `note` is not a failure, but worth knowing. */
 type Check = {
@@ -33,12 +33,12 @@ const noted = (what: string): Finding => ({ status: "note", what });
 const failed = (what: string): Finding => ({ status: "failed", what });
 
 export async function doctor(options: { readonly json?: true }, terminal: Terminal): Promise<number> {
-  const home = homeOf(process.env);
+  const home = resolveHome(process.env);
   const checkers: readonly Checker[] = [
     ["node", checkNode],
     ["sessions", () => checkSessions(home)],
     ...storeCheckers(home),
-    ["people", () => checkPeople(home)],
+    ["people", () => checkPendingCalls(home)],
     ["due", () => checkDue(home)],
     ["keys", checkKeys],
     ["server", checkServer],
@@ -48,27 +48,27 @@ export async function doctor(options: { readonly json?: true }, terminal: Termin
   const checks: Check[] = [];
   for (const [name, checker] of checkers) {
     terminal.status(`… ${name}`);
-    const finding = terminal.redaction.value(await attempt(checker));
-    const check = { name, ...withoutRepeat(finding, checks) };
+    const finding = terminal.redaction.value(await runCheck(checker));
+    const check = { name, ...collapseRepeatedFailure(finding, checks) };
     checks.push(check);
-    if (options.json !== true) terminal.out(lineOf(check, terminal));
+    if (options.json !== true) terminal.out(formatCheck(check, terminal));
   }
   terminal.status(null);
-  const isWell = checks.every(({ status }) => status !== "failed");
-  if (options.json === true) terminal.json({ ok: isWell, home, checks });
-  else terminal.out(isWell ? "No problems found.\n" : "Problems found: see the lines marked ✗.\n");
-  return isWell ? exitCodes.done : exitCodes.failed;
+  const isHealthy = checks.every(({ status }) => status !== "failed");
+  if (options.json === true) terminal.json({ ok: isHealthy, home, checks });
+  else terminal.out(isHealthy ? "No problems found.\n" : "Problems found: see the lines marked ✗.\n");
+  return isHealthy ? exitCodes.done : exitCodes.failed;
 }
 
 type Checker = readonly [string, () => Finding | Promise<Finding>];
 
 function storeCheckers(home: string): readonly Checker[] {
   try {
-    const location = storeLocation(home, process.env);
+    const location = parseStoreLocation(home, process.env);
     if (location.type === "postgres")
       return [
         ["postgres", () => checkPostgres(location.connection)],
-        ["writing", () => withStore(home, timeWrite)],
+        ["writing", () => withStore(home, measureWrite)],
       ];
     const { path, isNamed } = location;
     // The check of the sessions reports that a file is missing.
@@ -87,23 +87,23 @@ function storeCheckers(home: string): readonly Checker[] {
   }
 }
 
-async function attempt(checker: () => Finding | Promise<Finding>): Promise<Finding> {
+async function runCheck(checker: () => Finding | Promise<Finding>): Promise<Finding> {
   try {
     return await checker();
   } catch (error) {
-    return failed(describeError(error, false));
+    return failed(formatError(error, false));
   }
 }
 
 /** One fault may make several checks fail. Its message is shown once. */
-function withoutRepeat(finding: Finding, before: readonly Check[]): Finding {
-  const cause = before.find(({ status, what }) => status === "failed" && what === finding.what);
+function collapseRepeatedFailure(finding: Finding, earlierChecks: readonly Check[]): Finding {
+  const cause = earlierChecks.find(({ status, what }) => status === "failed" && what === finding.what);
   return cause === undefined ? finding : noted(`not checked because of the failure under ${cause.name}`);
 }
 
-function lineOf({ name, status, what }: Check, { styleOut }: Terminal): string {
+function formatCheck({ name, status, what }: Check, { styleOut }: Terminal): string {
   const marks = { ok: styleOut("green", "✓"), note: styleOut("yellow", "•"), failed: styleOut("red", "✗") };
-  return `${marks[status]} ${name.padEnd(9)} ${visible(what)}\n`;
+  return `${marks[status]} ${name.padEnd(9)} ${sanitize(what)}\n`;
 }
 
 /** The oldest version of Node that is supported. */
@@ -116,10 +116,10 @@ function checkNode(): Finding {
   return isOld ? failed(`${detail}; ${oldestNode.join(".")} or later is needed`) : ok(detail);
 }
 
-async function withStore(home: string, look: (store: Store) => Promise<Finding>): Promise<Finding> {
+async function withStore(home: string, inspect: (store: Store) => Promise<Finding>): Promise<Finding> {
   const store = await openStore(home);
   try {
-    return await look(store);
+    return await inspect(store);
   } finally {
     await store.close();
   }
@@ -130,12 +130,12 @@ async function checkSessions(home: string): Promise<Finding> {
     const { length } = await store.list();
     const problems = await store.verify();
     const [first] = problems;
-    const location = storeLocation(home, process.env);
+    const location = parseStoreLocation(home, process.env);
     const where = location.type === "file" ? location.path : "the database";
-    const what = `${counted(length, "session")} in ${where}`;
+    const what = `${formatCount(length, "session")} in ${where}`;
     if (first === undefined) return ok(what);
     const session = first.sessionId === null ? "" : `session ${first.sessionId}: `;
-    return failed(`${what}; ${counted(problems.length, "fault")}, the first: ${session}${first.what}`);
+    return failed(`${what}; ${formatCount(problems.length, "fault")}, the first: ${session}${first.what}`);
   });
 }
 
@@ -148,15 +148,15 @@ async function checkSqlite(path: string): Promise<Finding> {
   };
 }
 
-/** @param closing the command that closes the files to others */
-function checkModes(paths: readonly string[], closing: string): Finding {
+/** @param fixCommand the command that closes the files to others */
+function checkModes(paths: readonly string[], fixCommand: string): Finding {
   const modes = paths.map((path) => ({ path, mode: statSync(path).mode & 0o777 }));
   const what = modes.map(({ path, mode }) => `${path} is ${mode.toString(8).padStart(4, "0")}`).join(", ");
   const isOpen = process.platform !== "win32" && modes.some(({ mode }) => (mode & 0o077) !== 0);
-  return isOpen ? noted(`${what}; other users of this machine can read it. To prevent that: ${closing}`) : ok(what);
+  return isOpen ? noted(`${what}; other users of this machine can read it. To prevent that: ${fixCommand}`) : ok(what);
 }
 
-const mostClockDifferenceMs = 5_000;
+const maxClockDifferenceMs = 5_000;
 
 async function checkPostgres(connection: PostgresConnection): Promise<Finding> {
   const { version, tables, format, isEncrypted, clockAheadMs } = await withPostgres(() => describePostgres(connection));
@@ -164,14 +164,14 @@ async function checkPostgres(connection: PostgresConnection): Promise<Finding> {
   const safety = isEncrypted === null ? "" : isEncrypted ? ", encrypted" : ", not encrypted";
   const what = `PostgreSQL ${version}, tables ${tables ?? "none"}, ${log}${safety}`;
   const details = { tables, format, clockAheadMs };
-  if (Math.abs(clockAheadMs) < mostClockDifferenceMs) return { ...ok(what), details };
+  if (Math.abs(clockAheadMs) < maxClockDifferenceMs) return { ...ok(what), details };
   const seconds = (Math.abs(clockAheadMs) / 1_000).toFixed(0);
   const differs = `its clock is ${seconds} s ${clockAheadMs > 0 ? "ahead of" : "behind"} this machine's`;
   return { ...noted(`${what}; ${differs}. Waits end early or late by that much`), details };
 }
 
 /** Writes, syncs and reads a message in a session of its own, and removes that session. */
-async function timeWrite(store: Store): Promise<Finding> {
+async function measureWrite(store: Store): Promise<Finding> {
   const sessionId = `doctor-${randomUUID()}`;
   // Held, so that no worker takes it for a session with work.
   const holder = { id: sessionId, host: "doctor", pid: process.pid, startedAt: 0 };
@@ -195,7 +195,7 @@ async function checkWriting(folder: string): Promise<Finding> {
   try {
     const store = await withSqlite(() => openSqliteStore({ path }));
     try {
-      return await timeWrite(store);
+      return await measureWrite(store);
     } finally {
       await store.close();
     }
@@ -205,13 +205,13 @@ async function checkWriting(folder: string): Promise<Finding> {
 }
 
 /** Calls that wait for an answer. */
-async function checkPeople(home: string): Promise<Finding> {
+async function checkPendingCalls(home: string): Promise<Finding> {
   return withStore(home, async (store) => {
-    const { length } = await listPending(store);
+    const { length } = await listPendingCalls(store);
     const waits = length === 1 ? "waits" : "wait";
     return length === 0
       ? ok("no call waits for an answer")
-      : noted(`${counted(length, "call")} ${waits}: pawl approvals`);
+      : noted(`${formatCount(length, "call")} ${waits}: pawl approvals`);
   });
 }
 
@@ -221,7 +221,7 @@ async function checkDue(home: string): Promise<Finding> {
     const { length } = await store.due(Date.now(), Number.POSITIVE_INFINITY, isHolderDead);
     return length === 0
       ? ok("no session is due")
-      : noted(`${counted(length, "session")} ${length === 1 ? "is" : "are"} due: pawl worker`);
+      : noted(`${formatCount(length, "session")} ${length === 1 ? "is" : "are"} due: pawl worker`);
   });
 }
 
@@ -241,8 +241,8 @@ async function checkServer(): Promise<Finding> {
 }
 
 async function checkModel(home: string): Promise<Finding> {
-  const configured = configurationInForce({ root: realFolder("."), home });
-  const { model, why } = await chooseForCommand(configured.model, {}, configured);
+  const configured = resolveConfiguration({ root: resolveFolder("."), home });
+  const { model, why } = await chooseConfiguredModel(configured.model, {}, configured);
   return model.id === "demo" ? noted(why) : ok(why);
 }
 

@@ -3,12 +3,12 @@
  */
 import { randomUUID } from "node:crypto";
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
-import { type DriveOptions, type NewRunOptions, startOptions, withSessionDriver } from "../drive-session.js";
+import { agentName, createPassiveAgent } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
-import { agentName, createKeeperAgent } from "../folder-agent.js";
-import { getSession, homeOf, openStore, shortId } from "../home.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
+import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { type DriveOptions, type NewRunOptions, toStartOptions, withSessionDriver } from "../run/drive-session.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type ForkOptions = DriveOptions &
   NewRunOptions & {
@@ -23,43 +23,43 @@ export async function fork(id: string, options: ForkOptions, terminal: Terminal)
     return withSessionDriver(options, terminal, async ({ store, drive }) => {
       const source = await getSession(store, id);
       const { info } = source;
-      if (info?.agent !== agentName || info.root === undefined) throw foreignSession(source);
-      const { sessionId, at } = await makeFork(store, source, options, terminal);
+      if (info?.agent !== agentName || info.root === undefined) throw createForeignSessionError(source);
+      const { sessionId, at } = await createFork(store, source, options, terminal);
       return drive({ sessionId, root: info.root, after: at, lastModel: info.model }, (agent, canAsk) =>
-        agent.run(input, { sessionId, ...startOptions(options, canAsk) }),
+        agent.run(input, { sessionId, ...toStartOptions(options, canAsk) }),
       );
     });
-  const store = await openStore(homeOf(process.env));
+  const store = await openStore(resolveHome(process.env));
   try {
-    await makeFork(store, await getSession(store, id), options, terminal);
+    await createFork(store, await getSession(store, id), options, terminal);
     return exitCodes.done;
   } finally {
     await store.close();
   }
 }
 
-type Forked = { readonly sessionId: string; readonly at: number };
+type ForkResult = { readonly sessionId: string; readonly at: number };
 
 /** The fork keeps the agent, the model and the folder of its source. */
-async function makeFork(
+async function createFork(
   store: Store,
   source: SessionSummary,
   options: ForkOptions,
   terminal: Terminal,
-): Promise<Forked> {
+): Promise<ForkResult> {
   const { at = source.seq, id: sessionId = randomUUID() } = options;
-  const keeper = createKeeperAgent(store, source.info?.agent);
-  await keeper.session(source.sessionId).fork({ at, sessionId });
-  const { seq } = await keeper.session(sessionId).state();
+  const passiveAgent = createPassiveAgent(store, source.info?.agent);
+  await passiveAgent.session(source.sessionId).fork({ at, sessionId });
+  const { seq } = await passiveAgent.session(sessionId).state();
   if (options.json === true) terminal.json({ type: "forked", sessionId, source: source.sessionId, at });
-  else if (options.input === undefined) terminal.out(`${visible(sessionId)}\n`);
-  const id = visible(shortId(sessionId));
-  terminal.err(`Forked ${visible(shortId(source.sessionId))} at entry ${at}: ${id}.\n`);
+  else if (options.input === undefined) terminal.out(`${sanitize(sessionId)}\n`);
+  const id = sanitize(shortId(sessionId));
+  terminal.err(`Forked ${sanitize(shortId(source.sessionId))} at entry ${at}: ${id}.\n`);
   if (options.input === undefined) terminal.err(`To continue it: pawl run --session ${id} "…"\n`);
   return { sessionId, at: seq };
 }
 
-function foreignSession({ sessionId, info }: SessionSummary): PawlError {
+function createForeignSessionError({ sessionId, info }: SessionSummary): PawlError {
   return new PawlError(
     "agent_mismatch",
     `Session ${shortId(sessionId)} belongs to the agent "${info?.agent ?? "unknown"}", so pawl cannot continue a fork of it. Leave out --input to create the fork only.`,

@@ -5,17 +5,23 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Json, parseJson } from "../../core/index.js";
 import { PawlError } from "../../index.js";
-import { plainJson } from "../configuration/json-with-comments.js";
-import { configurationOf } from "../configuration-folder.js";
-import { realFolder } from "../drive-session.js";
+import { stripComments } from "../configuration/strip-comments.js";
 import { exitCodes } from "../exit.js";
-import { homeOf } from "../home.js";
-import { serverLine, serverRecord } from "../mcp/server-line.js";
-import { folderServersName, isServerName, readServersFile, shownServer, userServersName } from "../mcp/servers-file.js";
-import { findServer, type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
-import { connect, reasonOf, ruleFor } from "../mcp/start-servers.js";
-import type { Terminal } from "../terminal.js";
-import { counted, oneLine, visible } from "../text.js";
+import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
+import { resolveHome } from "../files/session-store.js";
+import { formatServer, toServerRecord } from "../mcp/format-server.js";
+import { findServer, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
+import {
+  folderServersName,
+  formatServerTarget,
+  isServerName,
+  readServersFile,
+  userServersName,
+} from "../mcp/servers-file.js";
+import { connectServer, explainFailure, formatVersionRule } from "../mcp/start-servers.js";
+import { resolveFolder } from "../run/drive-session.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount, sanitize, toOneLine } from "../terminal/text.js";
 
 export type McpServersOptions = { readonly root?: string; readonly json?: true };
 export type McpFileOptions = McpServersOptions & { readonly folder?: true };
@@ -25,14 +31,14 @@ export type McpAddOptions = McpFileOptions & {
   readonly header?: readonly string[];
 };
 
-function placeOf({ root = "." }: McpServersOptions) {
-  return { root: realFolder(root), home: homeOf(process.env) };
+function resolveFolders({ root = "." }: McpServersOptions) {
+  return { root: resolveFolder(root), home: resolveHome(process.env) };
 }
 
-function fileOf({ folder, root = "." }: McpFileOptions): string {
+function resolveFile({ folder, root = "." }: McpFileOptions): string {
   return folder === true
-    ? join(realFolder(root), folderServersName)
-    : join(configurationOf(process.env), userServersName);
+    ? join(resolveFolder(root), folderServersName)
+    : join(resolveUserConfigurationFolder(process.env), userServersName);
 }
 
 /** @param words the command with its arguments, or an address */
@@ -42,9 +48,9 @@ export function add(name: string, words: readonly string[], options: McpAddOptio
       "bad_input",
       `An MCP server cannot be named ${JSON.stringify(name)}. Use 1 to 32 letters, digits, "-" and single "_".`,
     );
-  const path = fileOf(options);
-  const entry = entryOf(words, options);
-  change(path, name, (servers) => {
+  const path = resolveFile(options);
+  const entry = toServerEntry(words, options);
+  updateServersFile(path, name, (servers) => {
     if (!Object.hasOwn(servers, name)) return { ...servers, [name]: entry };
     throw new PawlError("bad_input", `${path} has a server ${name} already. Remove it first: pawl mcp remove ${name}`);
   });
@@ -53,23 +59,26 @@ export function add(name: string, words: readonly string[], options: McpAddOptio
       ? `Everybody who works on this folder is asked about it. Look at it and trust it: pawl trust`
       : `Try it: pawl mcp test ${name}`;
   if (options.json === true) terminal.json({ name, path });
-  else terminal.out(`${visible(`Added ${name} to ${path}.`)}\n${next}\n`);
+  else terminal.out(`${sanitize(`Added ${name} to ${path}.`)}\n${next}\n`);
   return exitCodes.done;
 }
 
-function entryOf(words: readonly string[], { env = [], header = [] }: McpAddOptions): { readonly [key: string]: Json } {
+function toServerEntry(
+  words: readonly string[],
+  { env = [], header = [] }: McpAddOptions,
+): { readonly [key: string]: Json } {
   const [first = "", ...args] = words;
   if (/^https?:\/\//i.test(first)) {
     if (args.length > 0) throw new PawlError("bad_input", "An address takes no arguments. Leave them out.");
     if (env.length > 0)
       throw new PawlError("bad_input", "--env is for programs. A server at an address takes --header.");
-    return { type: "http", url: first, ...(header.length === 0 ? {} : { headers: pairsOf(header, "--header") }) };
+    return { type: "http", url: first, ...(header.length === 0 ? {} : { headers: parsePairs(header, "--header") }) };
   }
   if (header.length > 0) throw new PawlError("bad_input", "--header is for addresses. A program takes --env.");
-  return { command: first, args, ...(env.length === 0 ? {} : { env: pairsOf(env, "--env") }) };
+  return { command: first, args, ...(env.length === 0 ? {} : { env: parsePairs(env, "--env") }) };
 }
 
-function pairsOf(pairs: readonly string[], option: string): { readonly [name: string]: string } {
+function parsePairs(pairs: readonly string[], option: string): { readonly [name: string]: string } {
   return Object.fromEntries(
     pairs.map((pair) => {
       const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
@@ -80,26 +89,26 @@ function pairsOf(pairs: readonly string[], option: string): { readonly [name: st
 }
 
 export function remove(name: string, options: McpFileOptions, terminal: Terminal): number {
-  const path = fileOf(options);
-  change(path, name, (servers) => {
-    const { [name]: gone, ...others } = servers;
-    if (gone !== undefined) return others;
+  const path = resolveFile(options);
+  updateServersFile(path, name, (servers) => {
+    const { [name]: removed, ...others } = servers;
+    if (removed !== undefined) return others;
     const where = options.folder === true ? "" : ` For one of the folder's file: pawl mcp remove --folder ${name}`;
     throw new PawlError("bad_input", `${path} has no server ${name}.${where}`);
   });
   if (options.json === true) terminal.json({ name, path });
-  else terminal.out(`${visible(`Removed ${name} from ${path}.`)}\n`);
+  else terminal.out(`${sanitize(`Removed ${name} from ${path}.`)}\n`);
   return exitCodes.done;
 }
 
 type Servers = { readonly [name: string]: Json };
 
 /** Writes the file whole. All else in it stays, except its comments. */
-function change(path: string, name: string, act: (servers: Servers) => Servers): void {
+function updateServersFile(path: string, name: string, update: (servers: Servers) => Servers): void {
   const file = readServersFile(path);
-  const parsed = parseJson(plainJson(file?.text ?? "{}"));
+  const parsed = parseJson(stripComments(file?.text ?? "{}"));
   const members = (parsed.ok ? parsed.value : {}) as { readonly [key: string]: Json };
-  const text = JSON.stringify({ ...members, mcpServers: act((members.mcpServers ?? {}) as Servers) }, null, 2);
+  const text = JSON.stringify({ ...members, mcpServers: update((members.mcpServers ?? {}) as Servers) }, null, 2);
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.new`;
   // Variables may be secrets.
@@ -113,49 +122,51 @@ function change(path: string, name: string, act: (servers: Servers) => Servers):
 }
 
 export function list(options: McpServersOptions, terminal: Terminal): number {
-  const servers = serversInForce(placeOf(options));
-  if (options.json === true) for (const one of servers) terminal.json(serverRecord(one));
+  const servers = resolveServers(resolveFolders(options));
+  if (options.json === true) for (const one of servers) terminal.json(toServerRecord(one));
   else if (servers.length === 0) terminal.out("There is no MCP server. Add one: pawl mcp add NAME -- COMMAND\n");
-  else for (const one of servers) terminal.out(`${visible(serverLine(one).replace(/^mcp {2}/, ""))}\n`);
+  else for (const one of servers) terminal.out(`${sanitize(formatServer(one).replace(/^mcp {2}/, ""))}\n`);
   return exitCodes.done;
 }
 
 /** Starts the server, lists its tools, and stops it. */
 export async function test(name: string, options: McpServersOptions, terminal: Terminal): Promise<number> {
-  const place = placeOf(options);
-  const found = serverNamed(name, serversInForce(place));
+  const folders = resolveFolders(options);
+  const found = requireServer(name, resolveServers(folders));
   const { transport, off } = found;
   if (transport === null || off !== null)
     throw new PawlError("bad_configuration", `The MCP server ${name} is not started: ${off}. It is in ${found.path}.`);
-  terminal.status(`… ${visible(shownServer(transport))}`);
+  terminal.status(`… ${sanitize(formatServerTarget(transport))}`);
   try {
-    const server = await connect(name, transport, place.root);
+    const server = await connectServer(name, transport, folders.root);
     terminal.status(null);
     const tools = server.tools.map((tool) => ({
       name: tool.name.slice(name.length + 1),
       description: tool.description ?? "",
-      rule: ruleFor(server, tool.name),
+      rule: formatVersionRule(server, tool.name),
     }));
     if (options.json === true) terminal.json({ name, ok: true, tools, problems: server.problems });
     else {
-      terminal.out(`${visible(`${name} works: ${counted(tools.length, "tool")}.`)}\n`);
+      terminal.out(`${sanitize(`${name} works: ${formatCount(tools.length, "tool")}.`)}\n`);
       for (const tool of tools)
-        terminal.out(`  ${visible(`${tool.name}  ${oneLine(tool.description).slice(0, 100)}`)}\n`);
-      for (const problem of server.problems) terminal.out(`✗ ${visible(problem)}\n`);
+        terminal.out(`  ${sanitize(`${tool.name}  ${toOneLine(tool.description).slice(0, 100)}`)}\n`);
+      for (const problem of server.problems) terminal.out(`✗ ${sanitize(problem)}\n`);
     }
     await server.close();
     return exitCodes.done;
   } catch (error) {
     terminal.status(null);
-    const why = terminal.redaction.text(reasonOf(error, name, transport));
-    if (options.json === true) terminal.json({ name, ok: false, error: why });
+    const reason = terminal.redaction.text(explainFailure(error, name, transport));
+    if (options.json === true) terminal.json({ name, ok: false, error: reason });
     else
-      terminal.err(`✗ ${visible(why)}\n  It runs: ${visible(shownServer(transport))}\n  From ${visible(found.path)}\n`);
+      terminal.err(
+        `✗ ${sanitize(reason)}\n  It runs: ${sanitize(formatServerTarget(transport))}\n  From ${sanitize(found.path)}\n`,
+      );
     return exitCodes.failed;
   }
 }
 
-function serverNamed(name: string, servers: readonly ServerInForce[]): ServerInForce {
+function requireServer(name: string, servers: readonly ResolvedServer[]): ResolvedServer {
   const found = findServer(name, servers);
   if (found !== undefined) return found;
   const names = servers.map((server) => server.name).join(", ");

@@ -3,17 +3,17 @@
  */
 import { randomUUID } from "node:crypto";
 import { carryOn, importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
-import { chooseForCommand } from "../choose-model.js";
-import { configurationInForce } from "../configuration/in-force.js";
-import { type DriveOptions, realFolder } from "../drive-session.js";
-import { describeError, exitCodes } from "../exit.js";
-import { agentName, createFolderAgent, folderChoices } from "../folder-agent.js";
-import { homeOf, openStore, shortId } from "../home.js";
+import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { resolveUserName } from "../decisions/user-name.js";
+import { exitCodes, formatError } from "../exit.js";
+import { openStore, resolveHome, shortId } from "../files/session-store.js";
 import { installCommand } from "../installation.js";
-import { listenForInterruptions } from "../interruptions.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
-import { userName } from "../user-name.js";
+import { type DriveOptions, resolveFolder } from "../run/drive-session.js";
+import { listenForInterruptions } from "../terminal/interruptions.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type McpCommandOptions = Omit<DriveOptions, "json"> & { readonly root?: string };
 
@@ -22,17 +22,17 @@ const graceMs = 5_000;
 
 export async function mcp(options: McpCommandOptions, version: string, terminal: Terminal): Promise<number> {
   const sdk = await importMcpSdk(installCommand(mcpPackage));
-  const { stop, leave } = listenForInterruptions(terminal);
-  const home = homeOf(process.env);
-  const root = realFolder(options.root ?? ".");
-  const configured = configurationInForce({ root, home });
-  const { model, timeouts, why } = await chooseForCommand(options.model ?? configured.model, options, configured);
-  const say = (text: string) => terminal.err(`${visible(terminal.redaction.text(text))}\n`);
-  if (configured.notice !== null) say(configured.notice);
-  say(why);
+  const { stop, shutdown } = listenForInterruptions(terminal);
+  const home = resolveHome(process.env);
+  const root = resolveFolder(options.root ?? ".");
+  const configured = resolveConfiguration({ root, home });
+  const { model, timeouts, why } = await chooseConfiguredModel(options.model ?? configured.model, options, configured);
+  const printMessage = (text: string) => terminal.err(`${sanitize(terminal.redaction.text(text))}\n`);
+  if (configured.notice !== null) printMessage(configured.notice);
+  printMessage(why);
   const store = await openStore(home, { creates: true });
   try {
-    const choices = folderChoices(options, { root, home }, configured);
+    const choices = toAgentChoices(options, { root, home }, configured);
     const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices });
     const description = `Runs an agent on the files of the folder ${root}. It reads, searches and edits them, and answers with what it found or changed.`;
     const host = {
@@ -41,12 +41,12 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
       openSession: async (_: string, id: string = randomUUID()) => agent.session(id),
       carryOn: ({ id }: { readonly id: string }) => carryOn(agent.session(id)),
       makeId: randomUUID,
-      by: userName(),
+      by: resolveUserName(),
       whereToAnswer: (id: string) => `Answer with: pawl resume ${shortId(id)}`,
       redaction: terminal.redaction,
-      report: (error: unknown) => say(describeError(error, false)),
+      report: (error: unknown) => printMessage(formatError(error, false)),
     };
-    await serveMcp(sdk, host, AbortSignal.any([stop, leave]));
+    await serveMcp(sdk, host, AbortSignal.any([stop, shutdown]));
     await agent.shutdown({ graceMs });
     return exitCodes.done;
   } finally {

@@ -2,48 +2,48 @@
  * `pawl permissions`: the rules that a person keeps for a folder and for everywhere.
  */
 import { PawlError } from "../../index.js";
-import { agentSettings } from "../configuration/agent-settings.js";
-import { configurationInForce } from "../configuration/in-force.js";
-import { realFolder } from "../drive-session.js";
+import { toAgentSettings } from "../configuration/agent-settings.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";
-import { homeOf } from "../home.js";
-import { dropRule, keepRule } from "../permissions/keep.js";
-import { ruleText, testedLine } from "../permissions/list.js";
+import { resolveHome } from "../files/session-store.js";
+import { formatRule, formatTestedLine } from "../permissions/format-rule.js";
 import { createPermissions } from "../permissions/permissions.js";
-import { type Rule, recordOf } from "../permissions/rule.js";
-import { noteOfRule } from "../permissions/rule-note.js";
-import { verdicts } from "../permissions/rule-text.js";
-import { shortRule } from "../permissions/tool-version.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
-import { userName } from "../user-name.js";
+import { type Rule, toPermissionRule } from "../permissions/rule.js";
+import { findRuleNote } from "../permissions/rule-note.js";
+import { verdicts } from "../permissions/rule-types.js";
+import { removeRule, saveRule } from "../permissions/save-rule.js";
+import { shortenRule } from "../permissions/tool-version.js";
+import { resolveFolder } from "../run/drive-session.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type PermissionsOptions = { readonly root?: string; readonly json?: true; readonly user?: true };
 
-function permissionsOf({ root = "." }: PermissionsOptions) {
-  const place = { root: realFolder(root), home: homeOf(process.env) };
-  const { unasked } = agentSettings(configurationInForce(place));
+function createFolderPermissions({ root = "." }: PermissionsOptions) {
+  const place = { root: resolveFolder(root), home: resolveHome(process.env) };
+  const { unasked } = toAgentSettings(resolveConfiguration(place));
   return createPermissions({ allowAll: false, ...place, reading: unasked });
 }
 
 export function list(options: PermissionsOptions, terminal: Terminal): number {
-  const rules = permissionsOf(options).rules();
-  if (options.json === true) for (const rule of rules) terminal.json(plainRule(rule));
+  const rules = createFolderPermissions(options).rules();
+  if (options.json === true) for (const rule of rules) terminal.json(toPlainRule(rule));
   else if (rules.length === 0)
     terminal.out("No rule has been kept. Tools and commands that only read run; everything else asks.\n");
-  else for (const rule of rules) terminal.out(`${visible(ruleText(rule))}\n${noteLine(rule)}`);
+  else for (const rule of rules) terminal.out(`${sanitize(formatRule(rule))}\n${formatNoteLine(rule)}`);
   return exitCodes.done;
 }
 
-function noteLine(rule: Rule): string {
-  const note = noteOfRule(rule);
-  return note === null ? "" : `       ${visible(note)}\n`;
+function formatNoteLine(rule: Rule): string {
+  const note = findRuleNote(rule);
+  return note === null ? "" : `       ${sanitize(note)}\n`;
 }
 
-function plainRule(rule: Rule) {
+function toPlainRule(rule: Rule) {
   const { by, at, call } = rule;
-  const note = noteOfRule(rule);
-  const { pattern, ...record } = recordOf(rule);
+  const note = findRuleNote(rule);
+  const { pattern, ...record } = toPermissionRule(rule);
   return {
     rule: pattern,
     ...record,
@@ -60,41 +60,41 @@ export async function add(
   options: PermissionsOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const known = verdicts.find((one) => one === verdict);
-  if (known === undefined)
+  const parsedVerdict = verdicts.find((one) => one === verdict);
+  if (parsedVerdict === undefined)
     throw new PawlError("bad_input", `A rule does not ${JSON.stringify(verdict)}. Say allow, ask or deny.`);
-  const place = { permissions: permissionsOf(options), session: null, by: userName() };
-  const kept = await keepRule(place, options.user === true ? "user" : "project", known, { rule });
-  if (options.json === true) terminal.json(plainRule(kept));
-  else terminal.out(`${visible(ruleText(kept))}\n${noteLine(kept)}`);
+  const place = { permissions: createFolderPermissions(options), session: null, by: resolveUserName() };
+  const storedRule = await saveRule(place, options.user === true ? "user" : "project", parsedVerdict, { rule });
+  if (options.json === true) terminal.json(toPlainRule(storedRule));
+  else terminal.out(`${sanitize(formatRule(storedRule))}\n${formatNoteLine(storedRule)}`);
   return exitCodes.done;
 }
 
 export async function remove(text: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {
-  const permissions = permissionsOf(options);
-  const found = permissions.rules().filter((rule) => isCalled(rule, text.trim()));
-  if (found.length === 0)
+  const permissions = createFolderPermissions(options);
+  const matchingRules = permissions.rules().filter((rule) => isRuleNamed(rule, text.trim()));
+  if (matchingRules.length === 0)
     throw new PawlError(
       "bad_input",
       `No rule ${JSON.stringify(text)} has been kept. "pawl permissions" lists the rules.`,
     );
-  for (const rule of found) {
-    if (!(await dropRule({ permissions, session: null, by: userName() }, rule)))
-      throw new PawlError("bad_input", `${visible(rule.rule)} is a rule of the folder. Change its pawl.config.json.`);
-    if (options.json === true) terminal.json(plainRule(rule));
-    else terminal.out(`Removed: ${visible(ruleText(rule))}\n`);
+  for (const rule of matchingRules) {
+    if (!(await removeRule({ permissions, session: null, by: resolveUserName() }, rule)))
+      throw new PawlError("bad_input", `${sanitize(rule.rule)} is a rule of the folder. Change its pawl.config.json.`);
+    if (options.json === true) terminal.json(toPlainRule(rule));
+    else terminal.out(`Removed: ${sanitize(formatRule(rule))}\n`);
   }
   return exitCodes.done;
 }
 
 /** As it is listed, as it is kept, or by its tool if it is for a version. */
-function isCalled({ rule, tool, version }: Rule, text: string): boolean {
-  return rule === text || shortRule(rule) === text || (version !== undefined && tool === text);
+function isRuleNamed({ rule, tool, version }: Rule, text: string): boolean {
+  return rule === text || shortenRule(rule) === text || (version !== undefined && tool === text);
 }
 
 export async function test(line: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {
-  const permissions = permissionsOf(options);
-  if (options.json !== true) terminal.out(`${visible(await testedLine(permissions, line))}\n`);
+  const permissions = createFolderPermissions(options);
+  if (options.json !== true) terminal.out(`${sanitize(await formatTestedLine(permissions, line))}\n`);
   else {
     const { verdict, rule, why } = await permissions.decide({
       tool: "shell",
@@ -103,7 +103,7 @@ export async function test(line: string, options: PermissionsOptions, terminal: 
     });
     terminal.json({
       verdict,
-      ...(rule === undefined ? {} : { rule: plainRule(rule) }),
+      ...(rule === undefined ? {} : { rule: toPlainRule(rule) }),
       ...(why === undefined ? {} : { why }),
     });
   }

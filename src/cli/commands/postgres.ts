@@ -4,13 +4,13 @@
 import { PawlError } from "../../index.js";
 import { grantsFor, migrate as migrateTables, type PostgresConnection } from "../../stores/postgres/index.js";
 import { exitCodes } from "../exit.js";
-import { homeOf, storeLocation, withPostgres } from "../home.js";
-import type { Terminal } from "../terminal.js";
+import { parseStoreLocation, resolveHome, withPostgres } from "../files/session-store.js";
+import type { Terminal } from "../terminal/terminal.js";
 
 export type MigrateOptions = { readonly json?: true };
 
 export async function migrate(options: MigrateOptions, terminal: Terminal): Promise<number> {
-  const { from, to } = await withPostgres(() => migrateTables(named()));
+  const { from, to } = await withPostgres(() => migrateTables(requireDatabase()));
   if (options.json === true) terminal.json({ from, to });
   else if (from === to) terminal.out(`The tables are up to date: version ${to}.\n`);
   else if (from === null) terminal.out(`Made the tables: version ${to}.\n`);
@@ -19,18 +19,18 @@ export async function migrate(options: MigrateOptions, terminal: Terminal): Prom
 }
 
 export function grants(role: string, terminal: Terminal): number {
-  const { schema } = databaseInUse() ?? {};
+  const { schema } = findDatabase() ?? {};
   terminal.out(`${grantsFor({ role, ...(schema === undefined ? {} : { schema }) }).join("\n")}\n`);
   return exitCodes.done;
 }
 
-function databaseInUse(): PostgresConnection | null {
-  const location = storeLocation(homeOf(process.env), process.env);
+function findDatabase(): PostgresConnection | null {
+  const location = parseStoreLocation(resolveHome(process.env), process.env);
   return location.type === "postgres" ? location.connection : null;
 }
 
-function named(): PostgresConnection {
-  const connection = databaseInUse();
+function requireDatabase(): PostgresConnection {
+  const connection = findDatabase();
   if (connection !== null) return connection;
   throw new PawlError(
     "bad_configuration",

@@ -6,11 +6,11 @@
  */
 import { text as textOf } from "node:stream/consumers";
 import { createClient, PawlError, type RedactionResult } from "../../index.js";
-import { getSession, shortId } from "../home.js";
-import { promptSecret } from "../prompt-secret.js";
-import type { Terminal } from "../terminal.js";
-import { counted, visible } from "../text.js";
-import { userName } from "../user-name.js";
+import { resolveUserName } from "../decisions/user-name.js";
+import { getSession, shortId } from "../files/session-store.js";
+import { promptSecret } from "../terminal/prompt-secret.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount, sanitize } from "../terminal/text.js";
 import { type JsonOption, withStore } from "./sessions.js";
 
 export type RedactCommandOptions = JsonOption & {
@@ -20,26 +20,26 @@ export type RedactCommandOptions = JsonOption & {
 };
 
 /** The most entries whose numbers are printed. */
-const mostNamed = 10;
+const maxNamed = 10;
 
 export function redact(id: string, options: RedactCommandOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const { sessionId } = await getSession(store, id);
     const { seq, call, note } = options;
     const named = {
-      ...(seq === undefined ? {} : { seq: seq.map(numberOf) }),
+      ...(seq === undefined ? {} : { seq: seq.map(parseEntryNumber) }),
       ...(call === undefined ? {} : { callKey: call }),
     };
-    const wanted = Object.keys(named).length > 0 ? named : { text: await leakedText() };
+    const target = Object.keys(named).length > 0 ? named : { text: await readLeakedText() };
     const result = await createClient({ store })
       .session(sessionId)
-      .redact({ ...wanted, by: userName(), ...(note === undefined ? {} : { note }) });
+      .redact({ ...target, by: resolveUserName(), ...(note === undefined ? {} : { note }) });
     if (options.json === true) terminal.json(result);
-    else terminal.out(reportOf(result));
+    else terminal.out(formatReport(result));
   });
 }
 
-function numberOf(word: string): number {
+function parseEntryNumber(word: string): number {
   if (/^[1-9]\d{0,14}$/.test(word)) return Number(word);
   throw new PawlError(
     "bad_input",
@@ -47,10 +47,10 @@ function numberOf(word: string): number {
   );
 }
 
-async function leakedText(): Promise<string> {
-  const given =
+async function readLeakedText(): Promise<string> {
+  const typed =
     process.stdin.isTTY === true ? await promptSecret("Text to remove (not shown): ") : await textOf(process.stdin);
-  const text = given.replace(/\r?\n$/, "");
+  const text = typed.replace(/\r?\n$/, "");
   if (text === "")
     throw new PawlError(
       "bad_input",
@@ -59,22 +59,24 @@ async function leakedText(): Promise<string> {
   return text;
 }
 
-function reportOf(result: RedactionResult): string {
-  const all = familyOf(result).filter(({ seq, blobs }) => seq !== null || blobs > 0);
-  if (all.length === 0) return `Nothing to remove was found in ${visible(shortId(result.sessionId))}.\n`;
-  const lines = all.map((one) => `Removed from ${placesOf(one)} of ${visible(shortId(one.sessionId))}.`);
+function formatReport(result: RedactionResult): string {
+  const results = listFamily(result).filter(({ seq, blobs }) => seq !== null || blobs > 0);
+  if (results.length === 0) return `Nothing to remove was found in ${sanitize(shortId(result.sessionId))}.\n`;
+  const lines = results.map((one) => `Removed from ${formatRemoved(one)} of ${sanitize(shortId(one.sessionId))}.`);
   const reminder =
     "Copies elsewhere keep it: exports, backups, and what the model's provider was sent. If it was a key or a password, change it.";
   return `${lines.join("\n")}\n${reminder}\n`;
 }
 
-function placesOf({ entries, blobs }: RedactionResult): string {
-  const named = entries.length > 0 && entries.length <= mostNamed ? ` (${entries.join(", ")})` : "";
-  const changed = entries.length === 1 ? `1 entry${named}` : `${entries.length} entries${named}`;
-  if (blobs === 0) return changed;
-  return entries.length === 0 ? counted(blobs, "stored file") : `${changed} and ${counted(blobs, "stored file")}`;
+function formatRemoved({ entries, blobs }: RedactionResult): string {
+  const named = entries.length > 0 && entries.length <= maxNamed ? ` (${entries.join(", ")})` : "";
+  const entryText = entries.length === 1 ? `1 entry${named}` : `${entries.length} entries${named}`;
+  if (blobs === 0) return entryText;
+  return entries.length === 0
+    ? formatCount(blobs, "stored file")
+    : `${entryText} and ${formatCount(blobs, "stored file")}`;
 }
 
-function familyOf(result: RedactionResult): readonly RedactionResult[] {
-  return [result, ...result.children.flatMap(familyOf)];
+function listFamily(result: RedactionResult): readonly RedactionResult[] {
+  return [result, ...result.children.flatMap(listFamily)];
 }

@@ -5,11 +5,11 @@
  * carry that run on, so without such a process the title waits in the session's inbox.
  */
 import { createClient, isHolderDead } from "../../index.js";
-import { createKeeperAgent } from "../folder-agent.js";
-import { getSession, shortId } from "../home.js";
-import type { Terminal } from "../terminal.js";
-import { oneLine, visible } from "../text.js";
-import { userName } from "../user-name.js";
+import { createPassiveAgent } from "../agent/folder-agent.js";
+import { resolveUserName } from "../decisions/user-name.js";
+import { getSession, shortId } from "../files/session-store.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize, toOneLine } from "../terminal/text.js";
 import { type JsonOption, withStore } from "./sessions.js";
 
 export function rename(id: string, words: readonly string[], options: JsonOption, terminal: Terminal): Promise<number> {
@@ -17,13 +17,14 @@ export function rename(id: string, words: readonly string[], options: JsonOption
   return withStore(async (store) => {
     const { sessionId, info, activity, holder } = await getSession(store, id);
     const isAtRest = activity === "resting";
-    const sessions = isAtRest ? createKeeperAgent(store, info?.agent) : createClient({ store });
-    await sessions.session(sessionId).rename(title, { by: userName() });
+    const sessions = isAtRest ? createPassiveAgent(store, info?.agent) : createClient({ store });
+    await sessions.session(sessionId).rename(title, { by: resolveUserName() });
     const waits = !isAtRest && (holder === null || isHolderDead(holder));
-    const given = (isAtRest ? (await store.describe(sessionId))?.info?.title : undefined) ?? title;
-    if (options.json === true) return terminal.json({ renamed: sessionId, title: given, ...(waits ? { waits } : {}) });
-    const short = visible(shortId(sessionId));
-    terminal.out(`${short} is called from now on: ${oneLine(terminal.redaction.text(given))}\n`);
+    const storedTitle = (isAtRest ? (await store.describe(sessionId))?.info?.title : undefined) ?? title;
+    if (options.json === true)
+      return terminal.json({ renamed: sessionId, title: storedTitle, ...(waits ? { waits } : {}) });
+    const short = sanitize(shortId(sessionId));
+    terminal.out(`${short} is called from now on: ${toOneLine(terminal.redaction.text(storedTitle))}\n`);
     if (waits)
       terminal.err(`No process drives its run, so lists have the title when it goes on: pawl resume ${short}\n`);
   });

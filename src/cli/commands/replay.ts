@@ -3,12 +3,12 @@
  */
 import { excerpts } from "../../core/index.js";
 import { PawlError, type Replay, type ReplayDifference, type SessionSummary } from "../../index.js";
+import { agentName, createFolderAgent, silentModel } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
-import { agentName, createFolderAgent, silentModel } from "../folder-agent.js";
-import { getSession, homeOf, openStore, shortId } from "../home.js";
+import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
 import { createPermissions } from "../permissions/permissions.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type ReplayCommandOptions = {
   readonly allowShell?: true;
@@ -18,12 +18,12 @@ export type ReplayCommandOptions = {
 
 /** Permissions are taken from the log, because a person gave them. */
 export async function replay(id: string, options: ReplayCommandOptions, terminal: Terminal): Promise<number> {
-  const home = homeOf(process.env);
+  const home = resolveHome(process.env);
   const store = await openStore(home);
   try {
     const summary = await getSession(store, id);
     const { sessionId, info } = summary;
-    if (info?.agent !== agentName || info.root === undefined) throw foreignSession(summary);
+    if (info?.agent !== agentName || info.root === undefined) throw createForeignSessionError(summary);
     const permissions = createPermissions({ allowAll: false, root: info.root, home });
     const allowShell = options.allowShell === true;
     const agent = createFolderAgent({ store, home, model: silentModel, root: info.root, allowShell, permissions });
@@ -32,27 +32,27 @@ export async function replay(id: string, options: ReplayCommandOptions, terminal
       prompt: options.ignorePrompt === true ? "recorded" : "present",
     });
     if (options.json === true) terminal.json(replayed);
-    else terminal.out(reportOf(terminal.redaction.value(replayed)));
+    else terminal.out(formatReport(terminal.redaction.value(replayed)));
     return replayed.difference === null ? exitCodes.done : exitCodes.failed;
   } finally {
     await store.close();
   }
 }
 
-function reportOf({ sessionId, entries, difference, redactedFrom }: Replay): string {
-  const id = visible(shortId(sessionId));
-  const limit =
+function formatReport({ sessionId, entries, difference, redactedFrom }: Replay): string {
+  const id = sanitize(shortId(sessionId));
+  const redactionNote =
     redactedFrom === undefined
       ? ""
       : `From entry ${redactedFrom} on, content was redacted: the entries there can only be checked to be possible.\n`;
   if (difference === null)
-    return `Replayed ${id}: ${entries} ${entries === 1 ? "entry" : "entries"}, no difference.\n${limit}`;
+    return `Replayed ${id}: ${entries} ${entries === 1 ? "entry" : "entries"}, no difference.\n${redactionNote}`;
   const [recorded, present] = excerpts(difference.recorded, difference.present);
   const lines = [
-    `Replayed ${id} up to ${placeOf(difference)}: the current code behaves differently.`,
-    ...(difference.path === "" ? [] : [`  at        ${visible(difference.path)}`]),
-    `  recorded  ${visible(recorded)}`,
-    `  now       ${visible(present)}`,
+    `Replayed ${id} up to ${formatPosition(difference)}: the current code behaves differently.`,
+    ...(difference.path === "" ? [] : [`  at        ${sanitize(difference.path)}`]),
+    `  recorded  ${sanitize(recorded)}`,
+    `  now       ${sanitize(present)}`,
     ...(difference.path === "promptHash" ? promptHints : []),
   ];
   return lines.map((line) => `${line}\n`).join("");
@@ -63,11 +63,11 @@ const promptHints = [
   "--allow-shell. To ignore such changes, add --ignore-prompt.",
 ];
 
-function placeOf({ seq, event }: ReplayDifference): string {
+function formatPosition({ seq, event }: ReplayDifference): string {
   return event === null ? `its end at entry ${seq}` : `entry ${seq} (${event})`;
 }
 
-function foreignSession({ sessionId, info }: SessionSummary): PawlError {
+function createForeignSessionError({ sessionId, info }: SessionSummary): PawlError {
   return new PawlError(
     "agent_mismatch",
     `Session ${shortId(sessionId)} was not started by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Replay it in the program of that agent: agent.session(id).replay().`,

@@ -2,50 +2,52 @@
  * `pawl resume`: continues an interrupted run, asks about calls that wait, or follows a run of another process.
  */
 import { isHolderDead, PawlError, type SessionSummary, type Store } from "../../index.js";
-import { type DriveOptions, realFolder, withSessionDriver } from "../drive-session.js";
-import { adviceFor, agentName, folderChoices, missingTools } from "../folder-agent.js";
-import { getSession, homeOf, shortId } from "../home.js";
-import { serversInForce } from "../mcp/servers-in-force.js";
-import { outcomeOf } from "../run-on-terminal.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
+import { agentName, findMissingTools, formatMissingToolAdvice, toAgentChoices } from "../agent/folder-agent.js";
+import { getSession, resolveHome, shortId } from "../files/session-store.js";
+import { resolveServers } from "../mcp/resolve-servers.js";
+import { type DriveOptions, resolveFolder, withSessionDriver } from "../run/drive-session.js";
+import { awaitOutcome } from "../run/run-on-terminal.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 /** The run's earlier permissions do not apply: the person who resumes gives them again. */
 export async function resume(id: string, options: DriveOptions, terminal: Terminal): Promise<number> {
   return withSessionDriver(options, terminal, async ({ store, drive }) => {
     const summary = await getSession(store, id);
     const { sessionId, info, seq, holder } = summary;
-    await checkUnfinished(store, summary);
-    if (info?.agent !== agentName || info.root === undefined) throw foreignSession(summary);
-    const home = homeOf(process.env);
-    const root = realFolder(info.root);
-    const { allowShell } = folderChoices(options, { root, home });
-    const servers = serversInForce({ root, home }).filter(({ off }) => off === null);
+    await assertUnfinished(store, summary);
+    if (info?.agent !== agentName || info.root === undefined) throw createForeignSessionError(summary);
+    const home = resolveHome(process.env);
+    const root = resolveFolder(info.root);
+    const { allowShell } = toAgentChoices(options, { root, home });
+    const servers = resolveServers({ root, home }).filter(({ off }) => off === null);
     const startable = servers.map(({ name }) => name);
-    const missing = await missingTools({ store, home, root, allowShell, sessionId, startable });
-    const short = visible(shortId(sessionId));
-    const title = info.title === undefined ? "" : `: ${visible(terminal.redaction.text(info.title))}`;
+    const missing = await findMissingTools({ store, home, root, allowShell, sessionId, startable });
+    const short = sanitize(shortId(sessionId));
+    const title = info.title === undefined ? "" : `: ${sanitize(terminal.redaction.text(info.title))}`;
     terminal.err(`${terminal.style("dim", `Resuming ${short}${title}`)}\n`);
     for (const tool of missing)
-      terminal.err(`This session had the tool ${visible(tool)}, which is missing now. ${adviceFor(tool)}.\n`);
+      terminal.err(
+        `This session had the tool ${sanitize(tool)}, which is missing now. ${formatMissingToolAdvice(tool)}.\n`,
+      );
     return drive({ sessionId, root: info.root, after: seq, lastModel: info.model }, (_agent, _canAsk, session) => {
       if (holder !== null && !isHolderDead(holder))
         terminal.err(
           `Following the run in process ${holder.pid}. Ctrl-C leaves it running; pawl abort ${short} ends it.\n`,
         );
-      return outcomeOf(session);
+      return awaitOutcome(session);
     });
   });
 }
 
-function foreignSession({ sessionId, info }: SessionSummary): PawlError {
+function createForeignSessionError({ sessionId, info }: SessionSummary): PawlError {
   return new PawlError(
     "agent_mismatch",
     `Session ${shortId(sessionId)} was not started by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Resume it in the program of that agent.`,
   );
 }
 
-async function checkUnfinished(store: Store, { sessionId, activity, inbox, status }: SessionSummary): Promise<void> {
+async function assertUnfinished(store: Store, { sessionId, activity, inbox, status }: SessionSummary): Promise<void> {
   if (activity !== "resting" || inbox > 0) return;
   const queued = (await store.load(sessionId))?.state.queue.some(({ kind }) => kind === "run") ?? false;
   if (queued) return;

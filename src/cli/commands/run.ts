@@ -4,20 +4,20 @@
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
 import { PawlError, type SessionSummary, type Store, type UserPart } from "../../index.js";
-import { composeMessage, dataPart } from "../attachments.js";
+import { composeMessage, createDataPart } from "../agent/attachments.js";
+import { agentName } from "../agent/folder-agent.js";
+import { findSession, shortId } from "../files/session-store.js";
 import {
   type DriveOptions,
   type NewRunOptions,
-  realFolder,
+  resolveFolder,
   type SessionDriver,
-  startOptions,
+  toStartOptions,
   withSessionDriver,
-} from "../drive-session.js";
-import { agentName } from "../folder-agent.js";
-import { findSession, shortId } from "../home.js";
-import { pipedInput } from "../piped-input.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
+} from "../run/drive-session.js";
+import { readPipedInput } from "../run/piped-input.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type RunCommandOptions = DriveOptions &
   NewRunOptions & {
@@ -29,23 +29,23 @@ export type RunCommandOptions = DriveOptions &
 export async function run(words: readonly string[], options: RunCommandOptions, terminal: Terminal): Promise<number> {
   const { task, named, piped } = await readTask(words, terminal);
   // Who names a session, or lets calls wait, needs it after this process.
-  const needsKept = options.session !== undefined || options.continue === true || options.park === true;
-  const work = async ({ store, drive }: SessionDriver) => {
-    const folder = realFolder(options.root ?? ".");
-    const known = await knownSession(store, options, folder);
-    const root = options.root === undefined ? (known?.info?.root ?? folder) : folder;
-    const sessionId = known?.sessionId ?? options.session ?? randomUUID();
-    const lastModel = known?.info?.model;
+  const needsDurableStore = options.session !== undefined || options.continue === true || options.park === true;
+  const runTask = async ({ store, drive }: SessionDriver) => {
+    const folder = resolveFolder(options.root ?? ".");
+    const existing = await findSessionToContinue(store, options, folder);
+    const root = options.root === undefined ? (existing?.info?.root ?? folder) : folder;
+    const sessionId = existing?.sessionId ?? options.session ?? randomUUID();
+    const lastModel = existing?.info?.model;
     return drive(
-      { sessionId, root, after: known?.seq ?? 0, ...(lastModel === undefined ? {} : { lastModel }) },
+      { sessionId, root, after: existing?.seq ?? 0, ...(lastModel === undefined ? {} : { lastModel }) },
       (agent, canAsk, _, files) => {
         const { input, problems } = composeMessage(task, { root, ...files, before: piped, named });
-        for (const problem of problems) terminal.err(`${terminal.style("yellow", visible(problem))}\n`);
-        return agent.run(input, { sessionId, ...startOptions(options, canAsk) });
+        for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+        return agent.run(input, { sessionId, ...toStartOptions(options, canAsk) });
       },
     );
   };
-  return withSessionDriver(options, terminal, work, { needsKept, creates: true });
+  return withSessionDriver(options, terminal, runTask, { needsDurableStore, creates: true });
 }
 
 type Task = {
@@ -61,7 +61,7 @@ type Task = {
  */
 async function readTask(words: readonly string[], terminal: Terminal): Promise<Task> {
   const task = words.join(" ");
-  if (task !== "" && task !== "-") return { task, named: task, piped: await pipedParts(terminal) };
+  if (task !== "" && task !== "-") return { task, named: task, piped: await readPipedParts(terminal) };
   if (process.stdin.isTTY === true)
     throw new PawlError(
       "bad_input",
@@ -76,38 +76,38 @@ async function readTask(words: readonly string[], terminal: Terminal): Promise<T
   return { task: read, named: "", piped: [] };
 }
 
-async function pipedParts({ err, style }: Terminal): Promise<readonly UserPart[]> {
-  const piped = await pipedInput();
+async function readPipedParts({ err, style }: Terminal): Promise<readonly UserPart[]> {
+  const piped = await readPipedInput();
   if (piped.type === "refused") err(`${style("yellow", `Standard input does not join the task: ${piped.why}.`)}\n`);
   if (piped.type !== "text") return [];
   if (piped.isCut) err(`${style("yellow", "Standard input is too long: only its beginning joins the task.")}\n`);
-  return [dataPart(`From standard input${piped.isCut ? ", its beginning" : ""}:`, piped.text)];
+  return [createDataPart(`From standard input${piped.isCut ? ", its beginning" : ""}:`, piped.text)];
 }
 
 /** The session to continue; undefined if the run needs a new one. */
-async function knownSession(
+async function findSessionToContinue(
   store: Store,
   options: RunCommandOptions,
   folder: string,
 ): Promise<SessionSummary | undefined> {
-  const known =
+  const existing =
     options.continue === true
-      ? await latestOf(store, folder)
+      ? await findLatestSession(store, folder)
       : options.session === undefined
         ? undefined
         : await findSession(store, options.session);
-  if (known !== undefined && known.activity !== "resting") throw busy(known);
-  return known;
+  if (existing !== undefined && existing.activity !== "resting") throw createBusyError(existing);
+  return existing;
 }
 
-async function latestOf(store: Store, folder: string): Promise<SessionSummary> {
+async function findLatestSession(store: Store, folder: string): Promise<SessionSummary> {
   const sessions = await store.list();
   const latest = sessions.find(({ info }) => info?.agent === agentName && info.root === folder);
   if (latest !== undefined) return latest;
   throw new PawlError("no_session", `No session has worked in ${folder} yet. Leave out --continue to start one.`);
 }
 
-function busy({ sessionId, status }: SessionSummary): PawlError {
+function createBusyError({ sessionId, status }: SessionSummary): PawlError {
   const id = shortId(sessionId);
   const obstacle =
     status === "awaiting_human" ? "waits for an answer" : "has a run that is under way or was interrupted";

@@ -16,22 +16,30 @@ import {
   type Server,
   type ServerOptions,
 } from "../../server/index.js";
-import { chooseForCommand } from "../choose-model.js";
-import { configurationInForce } from "../configuration/in-force.js";
-import type { DriveOptions } from "../drive-session.js";
-import { realFolder } from "../drive-session.js";
+import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
-import { createFolderAgent, folderChoices } from "../folder-agent.js";
-import { homeOf, openStore } from "../home.js";
-import { listenForInterruptions } from "../interruptions.js";
-import { hostsFor, type Listening, listen, logText, secretOf, tokenFor, urlOf } from "../listening.js";
-import { agentsOf, type ServedAgents } from "../module-agents.js";
-import { noteServer, proofKeyOf } from "../running-server.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
+import { openStore, resolveHome } from "../files/session-store.js";
+import type { DriveOptions } from "../run/drive-session.js";
+import { resolveFolder } from "../run/drive-session.js";
+import {
+  formatLogLine,
+  formatUrl,
+  type ListenOptions,
+  listen,
+  readSecret,
+  resolveToken,
+  toHostOptions,
+} from "../server/listen.js";
+import { deriveProofKey, recordServer } from "../server/running-server.js";
+import { listenForInterruptions } from "../terminal/interruptions.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type ServeOptions = DriveOptions &
-  Listening & {
+  ListenOptions & {
     /** Set to false by `--no-work`. */
     readonly work?: boolean;
     /** Set to false by `--no-ui`. */
@@ -46,7 +54,7 @@ export type ServeOptions = DriveOptions &
 const graceMs = 5_000;
 
 /** Sockets at a time: all streams that a server has by default, and as many requests beside them. */
-const mostConnections = 4_000;
+const maxConnections = 4_000;
 
 /** @param onPage is told the link of the inspector, in the place of the token */
 export async function serve(
@@ -56,15 +64,15 @@ export async function serve(
   onPage?: (link: string) => void,
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
-  const { token, isGiven } = tokenFor(options);
+  const { token, isProvided } = resolveToken(options);
   const metrics = createMetrics();
-  const served = await servedAgents(module, options, terminal, metrics.observer);
-  const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
+  const served = await loadServedAgents(module, options, terminal, metrics.observer);
+  const log = (line: LogLine) => terminal.err(`${formatLogLine(line)}\n`);
   // Processes on other machines have the secret of the peers in common, and not this home folder.
-  const peers = peersFor(options);
-  const secret = peers.peers?.secret ?? secretIn(homeOf(process.env));
+  const peers = toPeerOptions(options);
+  const secret = peers.peers?.secret ?? loadServerSecret(resolveHome(process.env));
   const ui = options.ui !== false && options.socket === undefined;
-  const common = {
+  const serverOptions = {
     work: options.work !== false,
     token,
     log,
@@ -75,25 +83,30 @@ export async function serve(
     secret,
     // Alone on this machine, a page is let in by this start only: anybody here may listen on the port when the server has ended.
     ...(peers.peers === undefined ? { pageAccess: "start" as const } : {}),
-    ...hostsFor(options),
+    ...toHostOptions(options),
     ...peers,
   };
-  const server = createServer({ store: served.store, agents: served.agents, ...common });
+  const server = createServer({ store: served.store, agents: served.agents, ...serverOptions });
   const http = createHttpServer(server.httpOptions, server.listener);
-  http.maxConnections = mostConnections;
-  let forget = () => {};
+  http.maxConnections = maxConnections;
+  let removeServerFile = () => {};
   try {
     await listen(http, options);
-    const url = urlOf(http, options);
+    const url = formatUrl(http, options);
     const link = ui ? `${url}/#start=${server.createStartCode()}` : null;
     // A server of other agents is not one of the sessions of this machine.
-    if (ui && module === undefined && !isGiven)
-      forget = noteServer(homeOf(process.env), process.env.PAWL_STORE, { url, token, proofKey: proofKeyOf(secret) });
+    if (ui && module === undefined && !isProvided)
+      removeServerFile = recordServer(resolveHome(process.env), process.env.PAWL_STORE, {
+        url,
+        token,
+        proofKey: deriveProofKey(secret),
+      });
     // Whoever reads the link or the address may start `pawl ui` at once.
-    if (onPage === undefined || link === null) terminal.err(greeting(url, server, link, isGiven ? null : token));
+    if (onPage === undefined || link === null)
+      terminal.err(formatGreeting(url, server, link, isProvided ? null : token));
     else onPage(link);
-    await departure(interruptions.stop, interruptions.leave);
-    forget();
+    await waitForSignal(interruptions.stop, interruptions.shutdown);
+    removeServerFile();
     // Whoever asks a second time does not want to wait. No run is lost by it: it is due for another process.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
       process.once(signal, () => process.exit(exitCodes.interrupted));
@@ -101,7 +114,7 @@ export async function serve(
     await server.close({ graceMs });
     return exitCodes.done;
   } finally {
-    forget();
+    removeServerFile();
     http.closeAllConnections();
     http.close();
     if (options.socket !== undefined) rmSync(options.socket, { force: true });
@@ -110,7 +123,7 @@ export async function serve(
 }
 
 /** What the server signs is known to the next one, too: the secret stays in the home folder, for its owner alone. */
-function secretIn(home: string): string {
+function loadServerSecret(home: string): string {
   const file = join(home, "server-secret");
   mkdirSync(home, { recursive: true, mode: 0o700 });
   try {
@@ -122,7 +135,7 @@ function secretIn(home: string): string {
 }
 
 /** @throws PawlError `bad_configuration` */
-function peersFor({ peers, peerAddress, peerSecretFile }: ServeOptions): Pick<ServerOptions, "peers"> {
+function toPeerOptions({ peers, peerAddress, peerSecretFile }: ServeOptions): Pick<ServerOptions, "peers"> {
   if (peerSecretFile === undefined) {
     if (peers === undefined && peerAddress === undefined) return {};
     throw new PawlError(
@@ -130,27 +143,37 @@ function peersFor({ peers, peerAddress, peerSecretFile }: ServeOptions): Pick<Se
       "--peers and --peer-address need the secret that all processes share: --peer-secret-file.",
     );
   }
-  const secret = secretOf("--peer-secret-file", peerSecretFile);
+  const secret = readSecret("--peer-secret-file", peerSecretFile);
   return { peers: { secret, allow: peers ?? [], ...(peerAddress === undefined ? {} : { address: peerAddress }) } };
 }
 
-async function servedAgents(
+async function loadServedAgents(
   module: string | undefined,
   options: ServeOptions,
   terminal: Terminal,
   observer: Observer,
 ): Promise<ServedAgents> {
-  return module === undefined ? folderAgent(options, terminal, observer) : agentsOf(module, options, observer);
+  return module === undefined
+    ? createServedFolderAgent(options, terminal, observer)
+    : loadAgents(module, options, observer);
 }
 
-async function folderAgent(options: ServeOptions, terminal: Terminal, observer: Observer): Promise<ServedAgents> {
-  const home = homeOf(process.env);
+async function createServedFolderAgent(
+  options: ServeOptions,
+  terminal: Terminal,
+  observer: Observer,
+): Promise<ServedAgents> {
+  const home = resolveHome(process.env);
   const store = await openStore(home, { creates: true });
   try {
-    const root = realFolder(options.root ?? ".");
-    const configured = configurationInForce({ root, home });
-    if (configured.notice !== null) terminal.err(`${terminal.style("yellow", visible(configured.notice))}\n`);
-    const { model, timeouts, why } = await chooseForCommand(options.model ?? configured.model, options, configured);
+    const root = resolveFolder(options.root ?? ".");
+    const configured = resolveConfiguration({ root, home });
+    if (configured.notice !== null) terminal.err(`${terminal.style("yellow", sanitize(configured.notice))}\n`);
+    const { model, timeouts, why } = await chooseConfiguredModel(
+      options.model ?? configured.model,
+      options,
+      configured,
+    );
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
     const agent = createFolderAgent({
       store,
@@ -159,7 +182,7 @@ async function folderAgent(options: ServeOptions, terminal: Terminal, observer: 
       timeouts,
       root,
       observers: [observer],
-      ...folderChoices(options, { root, home }, configured),
+      ...toAgentChoices(options, { root, home }, configured),
     });
     return { store, agents: [agent], close: () => store.close() };
   } catch (error) {
@@ -168,15 +191,15 @@ async function folderAgent(options: ServeOptions, terminal: Terminal, observer: 
   }
 }
 
-function greeting(url: string, { agents }: Server, link: string | null, token: string | null): string {
-  const carried =
+function formatGreeting(url: string, { agents }: Server, link: string | null, token: string | null): string {
+  const runsNote =
     agents.length === 0 ? "Runs are carried out elsewhere." : `Runs of ${agents.join(", ")} are carried out here.`;
-  const made = token === null ? "" : `Token, for this start only: ${token}\n`;
-  const page = link === null ? "" : `Inspector, a link for one browser within 10 minutes: ${link}\n`;
-  return `Pawl listens on ${url}\n${made}${page}${carried}\n`;
+  const tokenNote = token === null ? "" : `Token, for this start only: ${token}\n`;
+  const pageNote = link === null ? "" : `Inspector, a link for one browser within 10 minutes: ${link}\n`;
+  return `Pawl listens on ${url}\n${tokenNote}${pageNote}${runsNote}\n`;
 }
 
-function departure(...signals: readonly AbortSignal[]): Promise<void> {
+function waitForSignal(...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((done) => {
     for (const signal of signals) {
       signal.addEventListener("abort", () => done(), { once: true });

@@ -3,24 +3,24 @@
  */
 import type { Agent, SessionSummary, Store } from "../../index.js";
 import { isHolderDead } from "../../index.js";
+import { createPassiveAgent } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
-import { createKeeperAgent } from "../folder-agent.js";
-import { getSession, homeOf, openStore, shortId } from "../home.js";
-import { modelLabel } from "../model-label.js";
-import { createRenderer, type Renderer } from "../render.js";
-import type { Terminal } from "../terminal.js";
-import { age, counted, cut, oneLine, visible, widthOf } from "../text.js";
+import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { formatModel } from "../render/format-model.js";
+import { createRenderer, type Renderer } from "../render/renderer.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatAge, formatCount, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
 
 export type JsonOption = { readonly json?: true };
 export type ShowOptions = JsonOption & { readonly numbers?: true };
 
 export async function withStore(
-  work: (store: Store) => Promise<void>,
+  action: (store: Store) => Promise<void>,
   options: { readonly creates?: boolean } = {},
 ): Promise<number> {
-  const store = await openStore(homeOf(process.env), options);
+  const store = await openStore(resolveHome(process.env), options);
   try {
-    await work(store);
+    await action(store);
     return exitCodes.done;
   } finally {
     await store.close();
@@ -36,9 +36,9 @@ export function list(options: JsonOption & { readonly limit: number }, terminal:
       return;
     }
     if (all.length === 0) terminal.err('There are no sessions yet. Start one: pawl run "List the files"\n');
-    else terminal.out(table(shown, all, terminal));
+    else terminal.out(formatTable(shown, all, terminal));
     if (all.length > shown.length)
-      terminal.err(`${counted(all.length - shown.length, "older session")}: pawl sessions --limit ${all.length}\n`);
+      terminal.err(`${formatCount(all.length - shown.length, "older session")}: pawl sessions --limit ${all.length}\n`);
   });
 }
 
@@ -50,19 +50,19 @@ export function progressOf({ status, activity, holder, inbox }: SessionSummary):
   return holder !== null && !isHolderDead(holder) ? "running" : "interrupted";
 }
 
-function table(shown: readonly SessionSummary[], all: readonly SessionSummary[], terminal: Terminal): string {
+function formatTable(shown: readonly SessionSummary[], all: readonly SessionSummary[], terminal: Terminal): string {
   const ids = all.map(({ sessionId }) => sessionId);
   const now = Date.now();
   const rows = shown.map((summary) => [
-    visible(shortId(summary.sessionId, ids)),
+    sanitize(shortId(summary.sessionId, ids)),
     progressOf(summary),
-    age(now - summary.updatedAt),
-    oneLine(summary.info?.title ?? ""),
+    formatAge(now - summary.updatedAt),
+    toOneLine(summary.info?.title ?? ""),
   ]);
   const columns = process.stdout.columns || Number.POSITIVE_INFINITY;
   const widths = [0, 1, 2].map((at) => Math.max(...[headers, ...rows].map((row) => widthOf(row[at] ?? ""))));
   const line = (row: readonly string[]) =>
-    cut(
+    truncate(
       row.map((cell, at) => cell + " ".repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell)))).join("  "),
       columns,
     ).trimEnd();
@@ -74,42 +74,47 @@ const headers = ["ID", "STATUS", "AGE", "TITLE"];
 export function show(id: string, options: ShowOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const summary = await getSession(store, id);
-    const agent = createKeeperAgent(store);
+    const agent = createPassiveAgent(store);
     if (options.json === true) {
       for await (const event of agent.session(summary.sessionId).events({ follow: false })) terminal.json(event);
       return;
     }
-    terminal.out(heading(terminal.redaction.value(summary), terminal));
-    await transcript(agent, summary.sessionId, options.numbers === true, terminal);
+    terminal.out(formatHeading(terminal.redaction.value(summary), terminal));
+    await printTranscript(agent, summary.sessionId, options.numbers === true, terminal);
     const { sessionId } = summary;
     const progress = progressOf(summary);
-    const short = visible(shortId(sessionId));
+    const short = sanitize(shortId(sessionId));
     if (progress === "interrupted") terminal.err(`The run was interrupted. To continue: pawl resume ${short}\n`);
     if (progress === "waiting")
       terminal.err(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
   });
 }
 
-function heading(summary: SessionSummary, { styleOut }: Terminal): string {
+function formatHeading(summary: SessionSummary, { styleOut }: Terminal): string {
   const { info } = summary;
   const facts = [
-    `session ${visible(summary.sessionId)}`,
+    `session ${sanitize(summary.sessionId)}`,
     progressOf(summary),
     `started ${new Date(summary.createdAt).toISOString()}`,
-    ...(info === null ? [] : [`model ${visible(modelLabel(info.model))}`]),
-    ...(info?.root === undefined ? [] : [`in ${visible(info.root)}`]),
+    ...(info === null ? [] : [`model ${sanitize(formatModel(info.model))}`]),
+    ...(info?.root === undefined ? [] : [`in ${sanitize(info.root)}`]),
   ];
   return `${styleOut("dim", facts.join(" · "))}\n`;
 }
 
-async function transcript(agent: Agent, sessionId: string, isNumbered: boolean, terminal: Terminal): Promise<void> {
+async function printTranscript(
+  agent: Agent,
+  sessionId: string,
+  isNumbered: boolean,
+  terminal: Terminal,
+): Promise<void> {
   const renderers = new Map<string, Renderer>();
   for await (const item of agent.session(sessionId).events({ follow: false, children: true })) {
     if (item.type === "children_omitted") {
-      terminal.err(`Session ${visible(item.sessionId)} is left out (${item.why}).\n`);
+      terminal.err(`Session ${sanitize(item.sessionId)} is left out (${item.why}).\n`);
       continue;
     }
-    const indent = "  ".repeat(Math.min(item.depth, mostIndents));
+    const indent = "  ".repeat(Math.min(item.depth, maxIndents));
     const columns = terminal.columns() - indent.length;
     const renderer =
       renderers.get(item.sessionId) ?? createRenderer({ style: terminal.styleOut, columns, showInput: true });
@@ -118,19 +123,19 @@ async function transcript(agent: Agent, sessionId: string, isNumbered: boolean, 
       .show(terminal.redaction.value(item))
       .map(({ text }) => text)
       .join("");
-    const lines = isNumbered && "seq" in item ? numbered(shown, item.seq, terminal) : shown;
+    const lines = isNumbered && "seq" in item ? numberLines(shown, item.seq, terminal) : shown;
     terminal.out(lines.replace(/^(?=.)/gm, indent));
     if (item.type === "final") renderers.delete(item.sessionId);
   }
 }
 
 /** Deeper children stand below each other. */
-const mostIndents = 8;
+const maxIndents = 8;
 
 const numberWidth = 5;
 
 /** Puts the entry's number in front of the first line, and indents the other lines as far. */
-function numbered(text: string, seq: number, { styleOut }: Terminal): string {
+function numberLines(text: string, seq: number, { styleOut }: Terminal): string {
   const [first = "", ...others] = text.replace(/\n$/, "").split("\n");
   if (text === "") return "";
   const lines = [
@@ -147,6 +152,6 @@ export function remove(id: string, options: RemoveOptions, terminal: Terminal): 
     const { sessionId } = await getSession(store, id);
     await store.delete(sessionId, { now: Date.now(), force: options.force === true });
     if (options.json === true) terminal.json({ deleted: sessionId });
-    else terminal.out(`Deleted ${visible(shortId(sessionId))}.\n`);
+    else terminal.out(`Deleted ${sanitize(shortId(sessionId))}.\n`);
   });
 }

@@ -4,15 +4,15 @@
 import { text } from "node:stream/consumers";
 import { createClient, isHolderDead, PawlError, type SessionSummary } from "../../index.js";
 import { exitCodes } from "../exit.js";
-import { getSession, homeOf, openStore, shortId } from "../home.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
+import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type SteerCommandOptions = { readonly skipUnstarted?: true; readonly json?: true };
 
 export async function steer(id: string, words: readonly string[], options: SteerCommandOptions, terminal: Terminal) {
   const message = await readMessage(words);
-  const store = await openStore(homeOf(process.env));
+  const store = await openStore(resolveHome(process.env));
   try {
     const summary = await getSession(store, id);
     const skips = options.skipUnstarted === true;
@@ -20,7 +20,7 @@ export async function steer(id: string, words: readonly string[], options: Steer
       .session(summary.sessionId)
       .steer(message, skips ? { skip: "unstarted" } : {});
     if (options.json === true) terminal.json({ sessionId: summary.sessionId, steered: message });
-    else terminal.out(confirmationFor(summary, skips));
+    else terminal.out(formatConfirmation(summary, skips));
     return exitCodes.done;
   } finally {
     await store.close();
@@ -35,8 +35,8 @@ async function readMessage(words: readonly string[]): Promise<string> {
   throw new PawlError("bad_input", 'There is no message. Give one, as in pawl steer ID "Leave the tests alone"');
 }
 
-function confirmationFor({ sessionId, status, holder }: SessionSummary, skips: boolean): string {
-  const id = visible(shortId(sessionId));
+function formatConfirmation({ sessionId, status, holder }: SessionSummary, skips: boolean): string {
+  const id = sanitize(shortId(sessionId));
   if (holder !== null && !isHolderDead(holder)) return `Sent to ${id}. The model gets it with its next call.\n`;
   if (status === "awaiting_human" && !skips)
     return `Sent to ${id}. The model gets it after the waiting calls are answered: pawl approvals ${id}\n`;

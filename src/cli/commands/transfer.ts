@@ -8,16 +8,16 @@ import { join } from "node:path";
 import { stdin } from "node:process";
 import { pipeline } from "node:stream/promises";
 import { exportSessions, importSessions, PawlError, type Store } from "../../index.js";
-import { getSession } from "../home.js";
-import type { Terminal } from "../terminal.js";
-import { counted } from "../text.js";
+import { getSession } from "../files/session-store.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount } from "../terminal/text.js";
 import { type JsonOption, withStore } from "./sessions.js";
 
 export type ExportOptions = { readonly raw?: true; readonly all?: true };
 
-const page = 1_000;
+const pageSize = 1_000;
 /** So many lines are given to the terminal before it is waited for. */
-const linesAtOnce = 50;
+const linesBetweenFlushes = 50;
 
 /** Prints the log of a session, entry by entry; with `--raw` a complete copy of sessions. */
 export function exportLogs(ids: readonly string[], options: ExportOptions, terminal: Terminal): Promise<number> {
@@ -39,7 +39,7 @@ export function exportLogs(ids: readonly string[], options: ExportOptions, termi
 
 async function printLog(store: Store, sessionId: string, terminal: Terminal): Promise<void> {
   for (let after = 0; ; ) {
-    const entries = await store.read(sessionId, after, page);
+    const entries = await store.read(sessionId, after, pageSize);
     for (const entry of entries) terminal.json(entry);
     await terminal.flush();
     const last = entries.at(-1);
@@ -53,7 +53,7 @@ async function printCopy(store: Store, sessionIds: readonly string[] | undefined
   for await (const line of exportSessions(store, sessionIds === undefined ? {} : { sessionIds })) {
     terminal.out(line);
     lines += 1;
-    if (lines % linesAtOnce === 0) await terminal.flush();
+    if (lines % linesBetweenFlushes === 0) await terminal.flush();
   }
 }
 
@@ -61,16 +61,16 @@ export async function importFile(file: string | undefined, options: JsonOption, 
   return withStore(
     async (store) => {
       const imported = await (file === undefined || file === "-"
-        ? withInput((path) => importSessions(store, { read: () => createReadStream(path) }))
+        ? withStandardInputFile((path) => importSessions(store, { read: () => createReadStream(path) }))
         : importSessions(store, { read: () => createReadStream(file) })
       ).catch((error: unknown) => {
-        throw isOfFile(error)
+        throw isFileError(error)
           ? new PawlError("bad_input", `The file cannot be read: ${error.message}.`, { cause: error })
           : error;
       });
       if (options.json === true) terminal.json(imported);
       else
-        terminal.out(`Imported ${counted(imported.sessions, "session")} (entries of their logs: ${imported.entries}).
+        terminal.out(`Imported ${formatCount(imported.sessions, "session")} (entries of their logs: ${imported.entries}).
 `);
     },
     { creates: true },
@@ -78,17 +78,17 @@ export async function importFile(file: string | undefined, options: JsonOption, 
 }
 
 /** An import reads its text twice, and standard input can be read once: it waits in a file, which nobody else can read. */
-async function withInput<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
+async function withStandardInputFile<Result>(use: (path: string) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), "pawl-import-"));
   try {
     const path = join(folder, "sessions.jsonl");
     await pipeline(stdin, createWriteStream(path, { mode: 0o600 }));
-    return await work(path);
+    return await use(path);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function isOfFile(error: unknown): error is Error {
+function isFileError(error: unknown): error is Error {
   return error instanceof Error && "syscall" in error && !(error instanceof PawlError);
 }

@@ -2,23 +2,23 @@
  * `pawl trust`: shows what the folder brings, whole, and lets the person trust exactly that.
  */
 import { PawlError } from "../../index.js";
-import { realFolder } from "../drive-session.js";
+import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";
-import { homeOf } from "../home.js";
-import { listenForInterruptions } from "../interruptions.js";
-import { promptLine } from "../prompt-line.js";
-import type { Terminal } from "../terminal.js";
-import { exact } from "../text.js";
-import { describedFile, verdictOf } from "../trust/described.js";
+import { resolveHome } from "../files/session-store.js";
+import { resolveFolder } from "../run/drive-session.js";
+import { listenForInterruptions } from "../terminal/interruptions.js";
+import { promptLine } from "../terminal/prompt-line.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitizeStrictly } from "../terminal/text.js";
+import { describeFile, formatTrust } from "../trust/describe-file.js";
 import {
-  type BroughtFile,
   type FolderTrust,
-  folderTrust,
-  noneOfThese,
+  nothingToTrustText,
+  readFolderTrust,
   revokeTrust,
+  type SuppliedFile,
   trustFiles,
 } from "../trust/trust.js";
-import { userName } from "../user-name.js";
 
 export type TrustOptions = {
   readonly root?: string;
@@ -29,60 +29,61 @@ export type TrustOptions = {
 };
 
 export async function trust(options: TrustOptions, terminal: Terminal): Promise<number> {
-  const root = realFolder(options.root ?? ".");
-  const home = homeOf(process.env);
+  const root = resolveFolder(options.root ?? ".");
+  const home = resolveHome(process.env);
   if (options.revoke === true) {
     revokeTrust(root, home);
-    return tell(root, home, options, terminal);
+    return reportTrust(root, home, options, terminal);
   }
-  const found = folderTrust(root, home);
-  const open = found.files.filter(({ isTrusted }) => !isTrusted);
-  if (options.show === true || open.length === 0) return tell(root, home, options, terminal);
+  const folderTrustNow = readFolderTrust(root, home);
+  const untrusted = folderTrustNow.files.filter(({ isTrusted }) => !isTrusted);
+  if (options.show === true || untrusted.length === 0) return reportTrust(root, home, options, terminal);
   if (options.hash !== undefined) {
-    if (options.hash !== found.hash)
+    if (options.hash !== folderTrustNow.hash)
       throw new PawlError(
         "bad_configuration",
-        `What ${root} brings has the hash ${found.hash}, not the given one. Look at it with "pawl trust --show".`,
+        `What ${root} brings has the hash ${folderTrustNow.hash}, not the given one. Look at it with "pawl trust --show".`,
       );
-    trustFiles(root, home, open, userName());
-    return tell(root, home, options, terminal);
+    trustFiles(root, home, untrusted, resolveUserName());
+    return reportTrust(root, home, options, terminal);
   }
-  const chosen = await chosenOf(open, found, root, terminal);
-  if (chosen.length > 0) trustFiles(root, home, chosen, userName());
-  tell(root, home, options, terminal);
-  return chosen.length === open.length ? exitCodes.done : exitCodes.usage;
+  const chosen = await askWhichToTrust(untrusted, folderTrustNow, root, terminal);
+  if (chosen.length > 0) trustFiles(root, home, chosen, resolveUserName());
+  reportTrust(root, home, options, terminal);
+  return chosen.length === untrusted.length ? exitCodes.done : exitCodes.usage;
 }
 
-function tell(root: string, home: string, { json }: TrustOptions, terminal: Terminal): number {
-  const { files, hash } = folderTrust(root, home);
+function reportTrust(root: string, home: string, { json }: TrustOptions, terminal: Terminal): number {
+  const { files, hash } = readFolderTrust(root, home);
   if (json === true) {
     const shown = files.map(({ path, hash: own, isTrusted, effects }) => ({ path, hash: own, isTrusted, effects }));
     const all = files.length > 0 && files.every(({ isTrusted }) => isTrusted);
     terminal.json({ folder: root, isTrusted: all, ...(files.length === 0 ? {} : { hash, files: shown }) });
-  } else if (files.length === 0) terminal.out(`${exact(root)} brings ${noneOfThese}: there is nothing to trust.\n`);
+  } else if (files.length === 0)
+    terminal.out(`${sanitizeStrictly(root)} brings ${nothingToTrustText}: there is nothing to trust.\n`);
   else {
-    for (const file of files) terminal.out(`${describedFile(file).join("\n")}\n${verdictOf(file)}\n`);
+    for (const file of files) terminal.out(`${describeFile(file).join("\n")}\n${formatTrust(file)}\n`);
     terminal.out(`hash ${hash}\n`);
   }
   return exitCodes.done;
 }
 
 /** The files that the person trusts; each is asked about. */
-async function chosenOf(
-  open: readonly BroughtFile[],
+async function askWhichToTrust(
+  untrusted: readonly SuppliedFile[],
   { hash }: FolderTrust,
   root: string,
   terminal: Terminal,
-): Promise<readonly BroughtFile[]> {
+): Promise<readonly SuppliedFile[]> {
   if (!terminal.isInteractive)
     throw new PawlError(
       "bad_configuration",
       `Nobody can be asked here whether to trust ${root}. Without a terminal: pawl trust --hash ${hash}`,
     );
-  const chosen: BroughtFile[] = [];
+  const chosen: SuppliedFile[] = [];
   const interruptions = listenForInterruptions(terminal);
-  for (const file of open) {
-    terminal.err(`${describedFile(file).join("\n")}\n`);
+  for (const file of untrusted) {
+    terminal.err(`${describeFile(file).join("\n")}\n`);
     const line = await promptLine("Trust this file, as it is now? [y]es  [n]o > ", interruptions);
     if (line === null || line === undefined) break;
     if (/^\s*y(es)?\s*$/i.test(line)) chosen.push(file);

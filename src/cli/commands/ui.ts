@@ -4,39 +4,39 @@
  */
 import { spawn } from "node:child_process";
 import { exitCodes } from "../exit.js";
-import { homeOf } from "../home.js";
-import { linkOfRunning } from "../running-server.js";
-import type { Terminal } from "../terminal.js";
+import { resolveHome } from "../files/session-store.js";
+import { fetchRunningServerLink } from "../server/running-server.js";
+import type { Terminal } from "../terminal/terminal.js";
 import { type ServeOptions, serve } from "./serve.js";
 
 export type UiOptions = Omit<ServeOptions, "host"> & { readonly open?: true };
 
 export async function ui(options: UiOptions, terminal: Terminal): Promise<number> {
-  const show = (link: string) => {
+  const printLink = (link: string) => {
     if (options.open === true) openInBrowser(link);
     // The link alone is on the standard output, so that another program can take it.
     terminal.err("The inspector. The link lets in one browser, within 10 minutes:\n");
     terminal.out(`${link}\n`);
   };
-  const link = await linkOfRunning(homeOf(process.env), process.env.PAWL_STORE);
+  const link = await fetchRunningServerLink(resolveHome(process.env), process.env.PAWL_STORE);
   if (link !== null) {
-    show(link);
+    printLink(link);
     return exitCodes.done;
   }
   return serve(undefined, { ...options, host: "127.0.0.1" }, terminal, (started) => {
-    show(started);
+    printLink(started);
     terminal.err("Ctrl-C ends it.\n");
   });
 }
 
-const openers: { readonly [platform: string]: readonly [command: string, ...args: readonly string[]] } = {
+const browserCommands: { readonly [platform: string]: readonly [command: string, ...args: readonly string[]] } = {
   darwin: ["open"],
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
 /** If there is no browser, the link is still on the terminal. */
 function openInBrowser(link: string): void {
-  const [command, ...args] = openers[process.platform] ?? ["xdg-open"];
+  const [command, ...args] = browserCommands[process.platform] ?? ["xdg-open"];
   const child = spawn(command, [...args, link], { stdio: "ignore", detached: true });
   child.on("error", () => {});
   child.unref();

@@ -16,18 +16,18 @@ import {
   type WorkerReport,
 } from "../../index.js";
 import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOptions } from "../../server/index.js";
-import { type ChosenModel, chooseForCommand } from "../choose-model.js";
-import { configurationInForce } from "../configuration/in-force.js";
-import { aliasFor } from "../configuration/model-aliases.js";
-import type { DriveOptions } from "../drive-session.js";
-import { describeError, exitCodes } from "../exit.js";
-import { agentName, createFolderAgent, folderChoices, missingTools } from "../folder-agent.js";
-import { homeOf, openStore } from "../home.js";
-import { type Interruptions, listenForInterruptions } from "../interruptions.js";
-import { hostsFor, listen, logText, tokenFor, urlOf } from "../listening.js";
-import { agentsOf } from "../module-agents.js";
-import type { Terminal } from "../terminal.js";
-import { createJsonWorkerView, createTextWorkerView } from "../worker-view.js";
+import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
+import { loadAgents } from "../agent/module-agents.js";
+import { findAlias } from "../configuration/model-aliases.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { exitCodes, formatError } from "../exit.js";
+import { openStore, resolveHome } from "../files/session-store.js";
+import { createJsonWorkerView, createTextWorkerView } from "../render/worker-view.js";
+import type { DriveOptions } from "../run/drive-session.js";
+import { formatLogLine, formatUrl, listen, resolveToken, toHostOptions } from "../server/listen.js";
+import { type Interruptions, listenForInterruptions } from "../terminal/interruptions.js";
+import type { Terminal } from "../terminal/terminal.js";
 
 export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
   readonly once?: true;
@@ -52,25 +52,25 @@ export async function worker(
   const metrics = createMetrics();
   const observers = [view.observer, metrics.observer];
   const { store, agents, close } =
-    module === undefined ? await folderAgents(options, observers) : await agentsOf(module, options, ...observers);
+    module === undefined ? await loadFolderAgents(options, observers) : await loadAgents(module, options, ...observers);
   const { concurrency } = options;
-  const onReport = (report: WorkerReport) => view.report(report, textOf(report));
-  const working = createWorker({ store, agents, concurrency, onReport });
-  const departure = onDeparture(interruptions, () => {
+  const onReport = (report: WorkerReport) => view.report(report, formatReportError(report));
+  const runner = createWorker({ store, agents, concurrency, onReport });
+  const shutdownWatch = stopOnSignal(interruptions, () => {
     terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
-    return working.stop({ graceMs });
+    return runner.stop({ graceMs });
   });
   let closeServer = () => {};
   try {
     if (options.metricsPort !== undefined)
       closeServer = await serveMetrics(
-        { store, worker: working, metrics },
+        { store, worker: runner, metrics },
         { ...options, port: options.metricsPort },
         terminal,
       );
-    terminal.err(`${terminal.style("dim", greeting(module, agents, options))}\n`);
-    await (options.once === true ? working.runUntilIdle() : working.run());
-    await departure.done();
+    terminal.err(`${terminal.style("dim", formatGreeting(module, agents, options))}\n`);
+    await (options.once === true ? runner.runUntilIdle() : runner.run());
+    await shutdownWatch.done();
     return exitCodes.done;
   } finally {
     closeServer();
@@ -81,8 +81,8 @@ export async function worker(
 /** @throws PawlError `bad_input` for options that would do nothing */
 function checkMetricsOptions({ metricsPort, metricsHost, tokenFile }: WorkerCommandOptions): void {
   if (metricsPort !== undefined || (metricsHost === undefined && tokenFile === undefined)) return;
-  const given = metricsHost === undefined ? "--token-file" : "--metrics-host";
-  throw new PawlError("bad_input", `${given} is for the figures of the worker. Add --metrics-port, or leave it out.`);
+  const option = metricsHost === undefined ? "--token-file" : "--metrics-host";
+  throw new PawlError("bad_input", `${option} is for the figures of the worker. Add --metrics-port, or leave it out.`);
 }
 
 /**
@@ -90,66 +90,66 @@ function checkMetricsOptions({ metricsPort, metricsHost, tokenFile }: WorkerComm
  * @returns closes the server
  */
 async function serveMetrics(
-  shown: Pick<MetricsServerOptions, "store" | "worker" | "metrics">,
+  metricsOptions: Pick<MetricsServerOptions, "store" | "worker" | "metrics">,
   { port, metricsHost = "127.0.0.1", tokenFile }: WorkerCommandOptions & { readonly port: number },
   terminal: Terminal,
 ): Promise<() => void> {
-  const listening = { port, host: metricsHost, ...(tokenFile === undefined ? {} : { tokenFile }) };
-  const { token, isGiven } = tokenFor(listening);
-  const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
-  const server = createMetricsServer({ ...shown, token, log, ...hostsFor(listening) });
+  const listenOptions = { port, host: metricsHost, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  const { token, isProvided } = resolveToken(listenOptions);
+  const log = (line: LogLine) => terminal.err(`${formatLogLine(line)}\n`);
+  const server = createMetricsServer({ ...metricsOptions, token, log, ...toHostOptions(listenOptions) });
   const http = createHttpServer(server.httpOptions, server.listener);
-  await listen(http, listening);
-  const made = isGiven ? "" : ` Token, for this start only: ${token}`;
-  terminal.err(`Metrics: ${urlOf(http, listening)}/metrics.${made}\n`);
+  await listen(http, listenOptions);
+  const made = isProvided ? "" : ` Token, for this start only: ${token}`;
+  terminal.err(`Metrics: ${formatUrl(http, listenOptions)}/metrics.${made}\n`);
   return () => {
     http.closeAllConnections();
     http.close();
   };
 }
 
-type WorkersAgents = Pick<WorkerOptions, "store" | "agents"> & { readonly close: () => Promise<void> };
+type WorkerAgents = Pick<WorkerOptions, "store" | "agents"> & { readonly close: () => Promise<void> };
 
-async function folderAgents(options: WorkerCommandOptions, observers: readonly Observer[]): Promise<WorkersAgents> {
-  const home = homeOf(process.env);
+async function loadFolderAgents(options: WorkerCommandOptions, observers: readonly Observer[]): Promise<WorkerAgents> {
+  const home = resolveHome(process.env);
   const store = await openStore(home);
   return { store, agents: createAgents({ store, home, observers, options }), close: () => store.close() };
 }
 
-function greeting(
+function formatGreeting(
   module: string | undefined,
   agents: WorkerOptions["agents"],
   { once, yes, allowShell }: WorkerCommandOptions,
 ): string {
-  const what = once === true ? "Continuing sessions that are due" : "Waiting for sessions that are due";
+  const activity = once === true ? "Continuing sessions that are due" : "Waiting for sessions that are due";
   if (module !== undefined && typeof agents !== "function")
-    return `${what}, of ${agents.map(({ options }) => options.name ?? "agent").join(", ")}.`;
+    return `${activity}, of ${agents.map(({ options }) => options.name ?? "agent").join(", ")}.`;
   const allowed = [
     yes === true ? "every tool is allowed" : "calls that need approval wait for it",
     ...(allowShell === true ? ["with a shell"] : []),
   ];
-  return `${what}; ${allowed.join(", ")}.`;
+  return `${activity}; ${allowed.join(", ")}.`;
 }
 
-function textOf(report: WorkerReport): string {
-  return report.type === "refused" || report.type === "store_failed" ? describeError(report.error, false) : "";
+function formatReportError(report: WorkerReport): string {
+  return report.type === "refused" || report.type === "store_failed" ? formatError(report.error, false) : "";
 }
 
 /** On Ctrl-C and on SIGTERM: takes no more sessions, lets tools that run finish, and exits. */
-function onDeparture({ stop, leave }: Interruptions, depart: () => Promise<void>) {
-  let departing: Promise<void> | null = null;
+function stopOnSignal({ stop, shutdown }: Interruptions, shutDown: () => Promise<void>) {
+  let shuttingDown: Promise<void> | null = null;
   const begin = () => {
-    departing ??= depart();
-    departing.catch(() => {});
+    shuttingDown ??= shutDown();
+    shuttingDown.catch(() => {});
   };
-  for (const signal of [stop, leave]) {
+  for (const signal of [stop, shutdown]) {
     signal.addEventListener("abort", begin, { once: true });
     if (signal.aborted) begin();
   }
-  return { done: async () => void (await departing) };
+  return { done: async () => void (await shuttingDown) };
 }
 
-type WorkerDependencies = {
+type WorkerDeps = {
   readonly store: Store;
   readonly home: string;
   readonly observers: readonly Observer[];
@@ -157,16 +157,16 @@ type WorkerDependencies = {
 };
 
 /** One agent for each folder and model. */
-function createAgents({ store, home, observers, options }: WorkerDependencies) {
+function createAgents({ store, home, observers, options }: WorkerDeps) {
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
 
-  async function make(name: string, root: string): Promise<Agent> {
-    const configured = configurationInForce({ root, home });
-    const named = name === "" ? configured.model : name;
+  async function createAgentFor(name: string, root: string): Promise<Agent> {
+    const configured = resolveConfiguration({ root, home });
+    const modelName = name === "" ? configured.model : name;
     // The names of a folder count there alone.
-    const key = JSON.stringify([named, named === undefined ? null : aliasFor(named, configured.models)]);
-    const chosen = models.get(key) ?? chooseForCommand(named, options, configured);
+    const key = JSON.stringify([modelName, modelName === undefined ? null : findAlias(modelName, configured.models)]);
+    const chosen = models.get(key) ?? chooseConfiguredModel(modelName, options, configured);
     models.set(key, chosen);
     // The failure may pass, for example a missing key. The next session tries again.
     chosen.catch(() => models.delete(key));
@@ -177,17 +177,17 @@ function createAgents({ store, home, observers, options }: WorkerDependencies) {
       model,
       timeouts,
       root,
-      ...folderChoices(options, { root, home }),
+      ...toAgentChoices(options, { root, home }),
       observers,
     });
   }
 
   return async ({ agent, model = "", root }: SessionBinding, sessionId: string): Promise<Agent | null> => {
     if (agent !== agentName || root === undefined) return null;
-    const { allowShell } = folderChoices(options, { root, home });
-    await missingTools({ store, home, root, allowShell, sessionId });
+    const { allowShell } = toAgentChoices(options, { root, home });
+    await findMissingTools({ store, home, root, allowShell, sessionId });
     const key = JSON.stringify([model, root]);
-    const made = agents.get(key) ?? make(model, root);
+    const made = agents.get(key) ?? createAgentFor(model, root);
     agents.set(key, made);
     made.catch(() => agents.delete(key));
     return made;

@@ -2,7 +2,7 @@
  * What the settings say of an agent, as the agent takes it.
  */
 import type { PromptCache } from "../../index.js";
-import { type InForce, settingValue } from "./in-force.js";
+import { findSettingValue, type ResolvedConfiguration } from "./resolve-configuration.js";
 
 export type AgentSettings = {
   readonly systemPromptEnd: string | undefined;
@@ -22,15 +22,15 @@ export type AgentSettings = {
   readonly contextFiles: { readonly names: readonly string[]; readonly maxBytes: number };
 };
 
-export function agentSettings(
-  { settings }: Pick<InForce, "settings">,
+export function toAgentSettings(
+  { settings }: Pick<ResolvedConfiguration, "settings">,
   environment: { readonly [name: string]: string | undefined } = process.env,
 ): AgentSettings {
   // The table of the settings has checked each value.
-  const value = <T>(key: string) => settingValue(settings, key) as T;
+  const value = <T>(key: string) => findSettingValue(settings, key) as T;
   const env = value<readonly string[]>("shell.env").flatMap((name) => {
-    const present = environment[name];
-    return present === undefined ? [] : [[name, present] as const];
+    const currentValue = environment[name];
+    return currentValue === undefined ? [] : [[name, currentValue] as const];
   });
   return {
     systemPromptEnd: value("systemPrompt.append"),

@@ -9,17 +9,17 @@ import { mkdirSync, realpathSync, renameSync, statSync, writeFileSync } from "no
 import { dirname } from "node:path";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
-import { mostConfigurationBytes } from "../configuration-folder.js";
-import { readSmallText } from "../small-file.js";
+import { maxConfigurationBytes } from "../files/configuration-folder.js";
+import { readSmallText } from "../files/small-file.js";
 import { parseConfiguration, settingNames } from "./configuration.js";
-import { plainJson } from "./json-with-comments.js";
 import { type SettingKind, settingTable } from "./setting-table.js";
+import { stripComments } from "./strip-comments.js";
 
 /** The file as it is, whether or not it can be used; null if there is none. @throws PawlError `bad_configuration` */
-export function configurationText(path: string): string | null {
+export function readConfigurationText(path: string): string | null {
   return readSmallText(
     path,
-    mostConfigurationBytes,
+    maxConfigurationBytes,
     (why) => new PawlError("bad_configuration", `${path} cannot be changed: ${why}. Mend the file.`),
   );
 }
@@ -28,19 +28,19 @@ export function configurationText(path: string): string | null {
 export function writeConfiguration(path: string, text: string): void {
   parseConfiguration(path, text);
   const size = Buffer.byteLength(text);
-  if (size > mostConfigurationBytes)
+  if (size > maxConfigurationBytes)
     throw new PawlError(
       "bad_configuration",
-      `${path} would be larger than ${mostConfigurationBytes.toLocaleString("en-US")} bytes.`,
+      `${path} would be larger than ${maxConfigurationBytes.toLocaleString("en-US")} bytes.`,
     );
   mkdirSync(dirname(path), { recursive: true });
-  const target = realPath(path);
+  const target = resolveLink(path);
   const draft = `${target}.${process.pid}.new`;
   writeFileSync(draft, text, { mode: statSync(target, { throwIfNoEntry: false })?.mode ?? 0o644 });
   renameSync(draft, target);
 }
 
-function realPath(path: string): string {
+function resolveLink(path: string): string {
   try {
     return realpathSync(path);
   } catch {
@@ -55,29 +55,29 @@ function realPath(path: string): string {
  */
 export function setValue(path: string, key: string, value: string): Json {
   const rule = Object.hasOwn(settingTable, key) ? settingTable[key] : undefined;
-  if (rule === undefined) throw unknownKey(key);
-  const text = configurationText(path) ?? "{}";
+  if (rule === undefined) throw createUnknownKeyError(key);
+  const text = readConfigurationText(path) ?? "{}";
   // The present file must be well, or a change would hide what is wrong with it.
   parseConfiguration(path, text);
-  const plain = parseJson(text);
-  if (!plain.ok && parseJson(plainJson(text)).ok)
+  const parsedText = parseJson(text);
+  if (!parsedText.ok && parseJson(stripComments(text)).ok)
     throw new PawlError(
       "bad_configuration",
       `${path} has comments, which would be lost. Write the setting yourself: pawl config edit`,
     );
-  const written = valueFrom(rule.kind, key, value);
-  const changed = withValue(plain.ok ? plain.value : {}, key.split("."), written);
+  const written = parseSettingValue(rule.kind, key, value);
+  const changed = setIn(parsedText.ok ? parsedText.value : {}, key.split("."), written);
   writeConfiguration(path, `${JSON.stringify(changed, null, 2)}\n`);
   return written;
 }
 
-function withValue(within: Json | undefined, [name = "", ...inner]: readonly string[], value: Json): Json {
-  const members = (within ?? {}) as { readonly [key: string]: Json };
-  return { ...members, [name]: inner.length === 0 ? value : withValue(members[name], inner, value) };
+function setIn(container: Json | undefined, [name = "", ...inner]: readonly string[], value: Json): Json {
+  const members = (container ?? {}) as { readonly [key: string]: Json };
+  return { ...members, [name]: inner.length === 0 ? value : setIn(members[name], inner, value) };
 }
 
 /** The value that a person means. A list is written with commas. */
-function valueFrom({ type }: SettingKind, key: string, value: string): Json {
+function parseSettingValue({ type }: SettingKind, key: string, value: string): Json {
   switch (type) {
     case "whole number":
     case "number":
@@ -106,10 +106,11 @@ function valueFrom({ type }: SettingKind, key: string, value: string): Json {
   }
 }
 
-function unknownKey(key: string): PawlError {
+function createUnknownKeyError(key: string): PawlError {
   if (/^permissions\b/.test(key))
     return new PawlError("bad_input", "Rules have commands of their own, for example: pawl permissions add allow RULE");
-  const near = nearestName(key, settingNames);
-  const meant = near === undefined ? `There are: ${settingNames.join(", ")}.` : `Did you mean ${near}?`;
-  return new PawlError("bad_input", `${JSON.stringify(key)} is no setting. ${meant}`);
+  const suggestion = nearestName(key, settingNames);
+  const suggestionNote =
+    suggestion === undefined ? `There are: ${settingNames.join(", ")}.` : `Did you mean ${suggestion}?`;
+  return new PawlError("bad_input", `${JSON.stringify(key)} is no setting. ${suggestionNote}`);
 }

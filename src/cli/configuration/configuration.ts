@@ -7,12 +7,12 @@
 import { join } from "node:path";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError, type RunLimits } from "../../index.js";
-import { mostConfigurationBytes } from "../configuration-folder.js";
-import { readLists } from "../permissions/rule-file.js";
-import type { RuleLists } from "../permissions/rule-text.js";
-import { readSmallText } from "../small-file.js";
-import { plainJson } from "./json-with-comments.js";
-import { problemWith, settingTable } from "./setting-table.js";
+import { maxConfigurationBytes } from "../files/configuration-folder.js";
+import { readSmallText } from "../files/small-file.js";
+import { parseRuleLists } from "../permissions/rule-file.js";
+import type { RuleLists } from "../permissions/rule-types.js";
+import { findSettingProblem, settingTable } from "./setting-table.js";
+import { stripComments } from "./strip-comments.js";
 
 export const configurationName = "pawl.config.json";
 
@@ -39,77 +39,82 @@ export const settingNames: readonly string[] = Object.keys(settingTable);
 /** The file of a folder; null if there is none. @throws PawlError `bad_configuration` */
 export function readConfiguration(folder: string): ConfigurationFile | null {
   const path = join(folder, configurationName);
-  const text = readSmallText(path, mostConfigurationBytes, (why) => refused(path, why));
+  const text = readSmallText(path, maxConfigurationBytes, (why) => createConfigurationError(path, why));
   if (text === null) return null;
-  const before = known.get(path);
-  if (before?.text === text) return before;
+  const cached = known.get(path);
+  if (cached?.text === text) return cached;
   const file: ConfigurationFile = { path, text, value: parseConfiguration(path, text) };
-  if (known.size >= mostKnown) known.clear();
+  if (known.size >= maxKnown) known.clear();
   known.set(path, file);
   return file;
 }
 
 /** Files that were read before, so that the same text is parsed once. */
 const known = new Map<string, ConfigurationFile>();
-const mostKnown = 100;
+const maxKnown = 100;
 
 /** What a text says that is, or is to be, in this file. @throws PawlError `bad_configuration` */
 export function parseConfiguration(path: string, text: string): Configuration {
-  const refuse = (why: string) => refused(path, why);
-  const parsed = parseJson(plainJson(text));
-  if (!parsed.ok) throw refuse(`it is not valid JSON (${parsed.error})`);
-  const { $schema, permissions, ...members } = objectIn(parsed.value, "it", refuse);
-  if ($schema !== undefined && typeof $schema !== "string") throw refuse("$schema must be an address");
+  const createError = (why: string) => createConfigurationError(path, why);
+  const parsed = parseJson(stripComments(text));
+  if (!parsed.ok) throw createError(`it is not valid JSON (${parsed.error})`);
+  const { $schema, permissions, ...members } = requireObject(parsed.value, "it", createError);
+  if ($schema !== undefined && typeof $schema !== "string") throw createError("$schema must be an address");
   const settings: { [key: string]: Json } = Object.create(null);
-  readMembers(members, [], settings, refuse);
-  return { settings, ...(permissions === undefined ? {} : { permissions: readLists(permissions, refuse) }) };
+  readMembers(members, [], settings, createError);
+  return { settings, ...(permissions === undefined ? {} : { permissions: parseRuleLists(permissions, createError) }) };
 }
 
-type Refuse = (why: string) => PawlError;
+type CreateError = (why: string) => PawlError;
 
-function objectIn(value: Json, what: string, refuse: Refuse): { readonly [key: string]: Json } {
+function requireObject(value: Json, what: string, createError: CreateError): { readonly [key: string]: Json } {
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return value as { readonly [key: string]: Json };
-  throw refuse(`${what} must be an object`);
+  throw createError(`${what} must be an object`);
 }
 
-const tablePlaces = Object.keys(settingTable).map((place) => place.split("."));
+const settingPaths = Object.keys(settingTable).map((names) => names.split("."));
 
 /** Reads the members of an object of the file, and of those within it, by the table. */
 function readMembers(
   members: { readonly [key: string]: Json },
-  within: readonly string[],
+  parentPath: readonly string[],
   settings: { [key: string]: Json },
-  refuse: Refuse,
+  createError: CreateError,
 ): void {
-  const inside = tablePlaces.filter((place) => within.every((name, at) => place[at] === name));
-  const known = [...new Set(inside.map((place) => place[within.length] ?? ""))];
+  const matchingPaths = settingPaths.filter((names) => parentPath.every((name, at) => names[at] === name));
+  const known = [...new Set(matchingPaths.map((names) => names[parentPath.length] ?? ""))];
   for (const [name, value] of Object.entries(members)) {
-    const path = [...within, name];
+    const path = [...parentPath, name];
     const key = path.join(".");
-    if (!known.includes(name)) throw unknownSetting(name, within, known, refuse);
+    if (!known.includes(name)) throw createUnknownSettingError(name, parentPath, known, createError);
     const rule = settingTable[key];
     if (rule === undefined) {
-      readMembers(objectIn(value, key, refuse), path, settings, refuse);
+      readMembers(requireObject(value, key, createError), path, settings, createError);
       continue;
     }
-    const problem = problemWith(rule.kind, value);
+    const problem = findSettingProblem(rule.kind, value);
     if (problem !== null)
-      throw refuse(`${key} ${problem}${key === "model" ? " such as anthropic/claude-sonnet-5-5" : ""}`);
+      throw createError(`${key} ${problem}${key === "model" ? " such as anthropic/claude-sonnet-5-5" : ""}`);
     settings[key] = value;
   }
 }
 
-function unknownSetting(name: string, within: readonly string[], known: readonly string[], refuse: Refuse): PawlError {
-  const all = within.length === 0 ? [...known, "permissions"] : known;
-  const path = within.map((one) => `${one}.`).join("");
-  const near = nearestName(name, all);
-  return refuse(
-    `${path}${name} is no setting. ${near === undefined ? `It knows ${all.join(", ")}` : `Did you mean ${path}${near}`}`,
+function createUnknownSettingError(
+  name: string,
+  parentPath: readonly string[],
+  known: readonly string[],
+  createError: CreateError,
+): PawlError {
+  const all = parentPath.length === 0 ? [...known, "permissions"] : known;
+  const path = parentPath.map((one) => `${one}.`).join("");
+  const suggestion = nearestName(name, all);
+  return createError(
+    `${path}${name} is no setting. ${suggestion === undefined ? `It knows ${all.join(", ")}` : `Did you mean ${path}${suggestion}`}`,
   );
 }
 
-function refused(path: string, why: string): PawlError {
+function createConfigurationError(path: string, why: string): PawlError {
   return new PawlError(
     "bad_configuration",
     `${path} cannot be used: ${why}. Mend the file; "pawl config check" looks at it again.`,

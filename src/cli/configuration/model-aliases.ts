@@ -10,10 +10,10 @@ import type { Json } from "../../index.js";
 import { type ProviderEnvironment, variablesOf } from "../../models/index.js";
 
 /** What the name of an environment variable may be. */
-export const variableName = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
+export const variablePattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
 
-export function isVariable(value: Json): boolean {
-  return typeof value === "string" && new RegExp(variableName).test(value);
+export function isVariableName(value: Json): boolean {
+  return typeof value === "string" && new RegExp(variablePattern).test(value);
 }
 
 export type ModelAlias = {
@@ -31,42 +31,42 @@ export type ModelAlias = {
 export type ModelAliases = { readonly [name: string]: ModelAlias };
 
 /** What a name may be. It has no slash, so it is never the name of a provider's model. */
-export const aliasName = "^(?!demo$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$";
-export const mostAliases = 200;
+export const aliasPattern = "^(?!demo$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$";
+export const maxAliases = 200;
 /** `provider/model`. */
-export const modelName = "^[^/\\s]+/\\S+$";
+export const modelPattern = "^[^/\\s]+/\\S+$";
 
-const members: { readonly [name in keyof ModelAlias]-?: readonly [(value: Json) => boolean, string] } = {
-  use: [(value) => typeof value === "string" && new RegExp(modelName).test(value), "must be provider/model"],
+const memberRules: { readonly [name in keyof ModelAlias]-?: readonly [(value: Json) => boolean, string] } = {
+  use: [(value) => typeof value === "string" && new RegExp(modelPattern).test(value), "must be provider/model"],
   contextWindow: [(value) => Number.isSafeInteger(value) && Number(value) > 0, "must be a number of tokens above 0"],
   baseUrl: [
     (value) => typeof value === "string" && /^https?:\/\//.test(value) && URL.canParse(value),
     "must be an address that begins with http:// or https://",
   ],
-  apiKeyEnv: [isVariable, "must be the name of an environment variable"],
+  apiKeyEnv: [isVariableName, "must be the name of an environment variable"],
 };
 
 /** Says what is wrong with a value of `models`; null if nothing is. */
-export function problemWithAliases(value: Json): string | null {
+export function findAliasesProblem(value: Json): string | null {
   if (!isObject(value)) return 'must be an object, such as { "fast": { "use": "ollama/qwen3" } }';
   const names = Object.keys(value);
-  if (names.length > mostAliases) return `may name ${mostAliases} models`;
+  if (names.length > maxAliases) return `may name ${maxAliases} models`;
   for (const name of names) {
-    if (!new RegExp(aliasName).test(name))
+    if (!new RegExp(aliasPattern).test(name))
       return `may not name a model ${JSON.stringify(name)}: letters, digits, _ . -`;
-    const problem = problemWithAlias(value[name] ?? null);
+    const problem = findAliasProblem(value[name] ?? null);
     if (problem !== null) return `has a fault in ${name}: ${problem}`;
   }
   return null;
 }
 
-function problemWithAlias(alias: Json): string | null {
+function findAliasProblem(alias: Json): string | null {
   if (!isObject(alias)) return "it must be an object";
   for (const [name, value] of Object.entries(alias)) {
-    const member = Object.hasOwn(members, name) ? members[name as keyof ModelAlias] : undefined;
-    if (member === undefined) return `it knows ${Object.keys(members).join(", ")}, and not ${JSON.stringify(name)}`;
-    const [isWell, must] = member;
-    if (!isWell(value)) return `${name} ${must}`;
+    const member = Object.hasOwn(memberRules, name) ? memberRules[name as keyof ModelAlias] : undefined;
+    if (member === undefined) return `it knows ${Object.keys(memberRules).join(", ")}, and not ${JSON.stringify(name)}`;
+    const [isValid, requirement] = member;
+    if (!isValid(value)) return `${name} ${requirement}`;
   }
   if (!("use" in alias)) return "use is missing: provider/model";
   const takesAddress = variablesOf(String(alias.use))?.address !== undefined;
@@ -78,13 +78,13 @@ function isObject(value: Json): value is { readonly [key: string]: Json } {
 }
 
 /** The settings of a model: by its own name, or those of the first name for this `provider/model`. */
-export function aliasFor(name: string, aliases: ModelAliases): ModelAlias | undefined {
+export function findAlias(name: string, aliases: ModelAliases): ModelAlias | undefined {
   if (Object.hasOwn(aliases, name)) return aliases[name];
   return Object.values(aliases).find(({ use }) => use === name);
 }
 
 /** The environment with the address and the key of a model in the places where its provider looks for them. */
-export function environmentOf(
+export function toProviderEnvironment(
   { use, baseUrl, apiKeyEnv }: ModelAlias,
   environment: ProviderEnvironment,
 ): ProviderEnvironment {

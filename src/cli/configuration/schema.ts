@@ -2,18 +2,18 @@
  * The JSON Schema of `pawl.config.json`, for editors, made from the table of the settings.
  */
 import type { Json } from "../../index.js";
-import { aliasName, modelName, mostAliases, variableName } from "./model-aliases.js";
+import { aliasPattern, maxAliases, modelPattern, variablePattern } from "./model-aliases.js";
 import { type SettingKind, settingDefaults, settingTable } from "./setting-table.js";
 
 type JsonObject = { readonly [name: string]: Json };
 
-export function configurationSchema(): JsonObject {
+export function createConfigurationSchema(): JsonObject {
   const entries = Object.entries(settingTable).map(([place, { kind, about }]) => {
     const value = settingDefaults[place];
-    const described = { description: about, ...schemaOf(kind), ...(value === undefined ? {} : { default: value }) };
+    const described = { description: about, ...toSchema(kind), ...(value === undefined ? {} : { default: value }) };
     return [place.split("."), described] as const;
   });
-  const { properties = {} } = objectOf(entries);
+  const { properties = {} } = createObjectSchema(entries);
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "The configuration of Pawl: pawl.config.json",
@@ -21,7 +21,7 @@ export function configurationSchema(): JsonObject {
     properties: {
       $schema: { type: "string", description: "Where an editor finds this schema." },
       ...(properties as JsonObject),
-      permissions,
+      permissions: permissionsSchema,
     },
     additionalProperties: false,
   };
@@ -30,21 +30,21 @@ export function configurationSchema(): JsonObject {
 type Entry = readonly [names: readonly string[], schema: JsonObject];
 
 /** An object whose members are at these places. */
-function objectOf(entries: readonly Entry[]): JsonObject {
+function createObjectSchema(entries: readonly Entry[]): JsonObject {
   const names = [...new Set(entries.map(([[name = ""]]) => name))];
-  const member = (name: string): Json => {
+  const createMemberSchema = (name: string): Json => {
     const own = entries.filter(([[first]]) => first === name);
     const whole = own.find(([places]) => places.length === 1);
-    return whole?.[1] ?? objectOf(own.map(([places, schema]) => [places.slice(1), schema]));
+    return whole?.[1] ?? createObjectSchema(own.map(([places, schema]) => [places.slice(1), schema]));
   };
   return {
     type: "object",
-    properties: Object.fromEntries(names.map((name) => [name, member(name)])),
+    properties: Object.fromEntries(names.map((name) => [name, createMemberSchema(name)])),
     additionalProperties: false,
   };
 }
 
-const rules: JsonObject = {
+const rulesSchema: JsonObject = {
   type: "array",
   items: {
     anyOf: [
@@ -64,31 +64,31 @@ const rules: JsonObject = {
   },
 };
 
-const permissions: JsonObject = {
+const permissionsSchema: JsonObject = {
   type: "object",
   description: "Rules for the calls of tools.",
-  properties: { allow: rules, ask: rules, deny: rules },
+  properties: { allow: rulesSchema, ask: rulesSchema, deny: rulesSchema },
   additionalProperties: false,
 };
 
-const alias: JsonObject = {
+const aliasSchema: JsonObject = {
   type: "object",
   properties: {
-    use: { type: "string", description: "provider/model.", pattern: modelName },
+    use: { type: "string", description: "provider/model.", pattern: modelPattern },
     contextWindow: { type: "integer", description: "The tokens that the model takes.", minimum: 1 },
     baseUrl: { type: "string", description: "The address of the model's server.", pattern: "^https?://" },
     apiKeyEnv: {
       type: "string",
       description: "The variable with the key for the model. Without it, a model with a baseUrl gets no key.",
-      pattern: variableName,
+      pattern: variablePattern,
     },
   },
   required: ["use"],
   additionalProperties: false,
 };
 
-function schemaOf(kind: SettingKind): JsonObject {
-  const list = (items: JsonObject) => ({ type: "array", items, maxItems: 200 });
+function toSchema(kind: SettingKind): JsonObject {
+  const createListSchema = (items: JsonObject) => ({ type: "array", items, maxItems: 200 });
   switch (kind.type) {
     case "text":
       return { type: "string", pattern: "\\S" };
@@ -101,19 +101,19 @@ function schemaOf(kind: SettingKind): JsonObject {
     case "one of":
       return { enum: kind.choices };
     case "some of":
-      return list({ enum: kind.choices });
+      return createListSchema({ enum: kind.choices });
     case "texts":
-      return list({ type: "string", minLength: 1 });
+      return createListSchema({ type: "string", minLength: 1 });
     case "names of files":
-      return { ...list({ type: "string", pattern: "^[^/\\\\\\u0000]{1,255}$" }), minItems: 1 };
+      return { ...createListSchema({ type: "string", pattern: "^[^/\\\\\\u0000]{1,255}$" }), minItems: 1 };
     case "names of variables":
-      return list({ type: "string", pattern: variableName });
+      return createListSchema({ type: "string", pattern: variablePattern });
     case "models":
       return {
         type: "object",
-        propertyNames: { pattern: aliasName },
-        maxProperties: mostAliases,
-        additionalProperties: alias,
+        propertyNames: { pattern: aliasPattern },
+        maxProperties: maxAliases,
+        additionalProperties: aliasSchema,
       };
   }
 }

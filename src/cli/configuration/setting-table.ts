@@ -3,9 +3,9 @@
  * all go by this table.
  */
 import type { Json, PromptCache } from "../../index.js";
-import { readingNames } from "../permissions/programs.js";
-import { themes } from "../text-style.js";
-import { isVariable, problemWithAliases } from "./model-aliases.js";
+import { readingNames } from "../permissions/known-commands.js";
+import { themes } from "../terminal/text-style.js";
+import { findAliasesProblem, isVariableName } from "./model-aliases.js";
 
 /** What a value may be. */
 export type SettingKind =
@@ -29,8 +29,8 @@ export type SettingRule = {
 
 const promptCaches: readonly PromptCache[] = ["auto", "5m", "1h", "off"];
 
-const wholeNumber = { type: "whole number" } as const;
-const texts = { type: "texts" } as const;
+const wholeNumberKind = { type: "whole number" } as const;
+const stringList = { type: "texts" } as const;
 
 /** By the place in the file. */
 export const settingTable: { readonly [place: string]: SettingRule } = {
@@ -49,9 +49,13 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     about: "How long providers are asked to cache prompts. Default: 1h in conversations, auto elsewhere.",
     effect: "sets how providers cache prompts, which changes what runs cost",
   },
-  "limits.maxSteps": { kind: wholeNumber, about: "The most model calls of a run.", effect: "sets the limit maxSteps" },
+  "limits.maxSteps": {
+    kind: wholeNumberKind,
+    about: "The most model calls of a run.",
+    effect: "sets the limit maxSteps",
+  },
   "limits.maxTokens": {
-    kind: wholeNumber,
+    kind: wholeNumberKind,
     about: "The most tokens of a run, input and output together.",
     effect: "sets the limit maxTokens",
   },
@@ -61,7 +65,7 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     effect: "sets the limit maxCostUsd",
   },
   "limits.maxWallClockMs": {
-    kind: wholeNumber,
+    kind: wholeNumberKind,
     about: "The most milliseconds of a run.",
     effect: "sets the limit maxWallClockMs",
   },
@@ -80,7 +84,7 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     about: "auto: bubblewrap if it works, else no sandbox. off: no sandbox.",
     effect: "sets the sandbox of commands",
   },
-  "shell.timeoutMs": { kind: wholeNumber, about: "The most milliseconds of a command." },
+  "shell.timeoutMs": { kind: wholeNumberKind, about: "The most milliseconds of a command." },
   "shell.env": {
     kind: { type: "names of variables" },
     about: "Variables of yours that commands get beside basic ones such as PATH.",
@@ -91,15 +95,19 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     about: "Commands that run without a question because they only read, by their names. []: none.",
     effect: "decides which reading commands run without a question",
   },
-  "tools.off": { kind: texts, about: "Tools that the agent does not have, by their names.", effect: "turns tools off" },
+  "tools.off": {
+    kind: stringList,
+    about: "Tools that the agent does not have, by their names.",
+    effect: "turns tools off",
+  },
   "context.files": {
     kind: { type: "names of files" },
     about: "Names of the files for agents; of each folder, the first that exists counts.",
     effect: "gives the model the files named",
   },
-  "context.maxBytes": { kind: wholeNumber, about: "The most bytes of all these files together." },
+  "context.maxBytes": { kind: wholeNumberKind, about: "The most bytes of all these files together." },
   "skills.off": {
-    kind: texts,
+    kind: stringList,
     about: "Skills that the model is not told of, by their names.",
     effect: "turns skills off",
   },
@@ -135,7 +143,7 @@ export const settingDefaults: { readonly [key: string]: Json } = {
 };
 
 /** Says what is wrong with a value; null if nothing is. */
-export function problemWith(kind: SettingKind, value: Json): string | null {
+export function findSettingProblem(kind: SettingKind, value: Json): string | null {
   switch (kind.type) {
     case "text":
       return typeof value === "string" && value.trim() !== "" ? null : "must be a text";
@@ -158,14 +166,14 @@ export function problemWith(kind: SettingKind, value: Json): string | null {
         ? null
         : "must be a list of names of files, without folders";
     case "names of variables":
-      return isList(value, isVariable) ? null : "must be a list of names of environment variables";
+      return isList(value, isVariableName) ? null : "must be a list of names of environment variables";
     case "models":
-      return problemWithAliases(value);
+      return findAliasesProblem(value);
   }
 }
 
-const mostInList = 200;
+const maxInList = 200;
 
-function isList(value: Json, isWell: (one: Json) => boolean): value is readonly Json[] {
-  return Array.isArray(value) && value.length <= mostInList && value.every(isWell);
+function isList(value: Json, isValid: (one: Json) => boolean): value is readonly Json[] {
+  return Array.isArray(value) && value.length <= maxInList && value.every(isValid);
 }

@@ -4,32 +4,37 @@
 import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
-import { type ChosenModel, chooseForCommand } from "../choose-model.js";
-import { agentSettings } from "../configuration/agent-settings.js";
-import { configurationInForce, type InForce, type SettingInForce, settingValue } from "../configuration/in-force.js";
-import { realFolder } from "../drive-session.js";
+import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { toAgentSettings } from "../configuration/agent-settings.js";
+import {
+  findSettingValue,
+  type ResolvedConfiguration,
+  type ResolvedSetting,
+  resolveConfiguration,
+} from "../configuration/resolve-configuration.js";
+import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";
-import { agentName, createFolderAgent, folderChoices } from "../folder-agent.js";
-import { getSession, homeOf, openStoreOrMemory, shortId } from "../home.js";
-import { serverNotes } from "../mcp/start-servers.js";
-import { hasLiveScreen } from "../opens-conversation.js";
+import { getSession, openStoreOrMemory, resolveHome, shortId } from "../files/session-store.js";
+import { formatServerNotes } from "../mcp/start-servers.js";
+import { resolveFolder } from "../run/drive-session.js";
+import { openPrompt } from "../screen/early-prompt.js";
 import { type Line, lineOf } from "../screen/line.js";
-import { openPrompt } from "../screen/prompt.js";
-import type { Terminal } from "../terminal.js";
-import { visible } from "../text.js";
-import { createStyleText, type Theme } from "../text-style.js";
-import { untrustedFiles } from "../trust/trust.js";
-import { userName } from "../user-name.js";
-import { openBackground } from "./background-processes.js";
-import type { Front, Leaving } from "./front.js";
-import { createLiveFront } from "./live-front.js";
-import { retry } from "./mcp-command.js";
-import type { ConversationOptions, Place } from "./place.js";
-import { createPlainFront } from "./plain-front.js";
-import { createPresentServers } from "./present-servers.js";
+import { hasLiveScreen } from "../terminal/should-open-conversation.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
+import { createStyleText, type Theme } from "../terminal/text-style.js";
+import { listUntrustedFiles } from "../trust/trust.js";
+import { createBackgroundNotifier } from "./background-notifier.js";
+import { restartCommand } from "./commands/mcp.js";
+import type { ConversationDeps, ConversationOptions } from "./conversation-deps.js";
+import type { Front, LeaveMode } from "./fronts/front.js";
+import { createLiveFront } from "./fronts/live-front.js";
+import { createPlainFront } from "./fronts/plain-front.js";
+import { wrapNote } from "./lines/view-lines.js";
+import { runTalk, type TalkSetup } from "./run-talk.js";
+import { createServerManager } from "./server-manager.js";
 import { createSessionControl, type SessionControl } from "./session-control.js";
-import { type Talking, talkWith } from "./talk-with.js";
-import { wrappedNote } from "./view-lines.js";
 
 /** Milliseconds that tools have to finish when a run is left, and that a stopped run has to end. */
 const graceMs = 5_000;
@@ -41,19 +46,30 @@ export async function converse(
   version: string,
   terminal: Terminal,
 ): Promise<number> {
-  const root = realFolder(options.root ?? ".");
-  const home = homeOf(process.env);
-  const front = createFront(options, configurationInForce({ root, home }).settings, terminal);
+  const root = resolveFolder(options.root ?? ".");
+  const home = resolveHome(process.env);
+  const front = createFront(options, resolveConfiguration({ root, home }).settings, terminal);
   front.wait("starting…");
   process.prependOnceListener("uncaughtException", front.close);
   try {
     const { store, loss } = await openStoreOrMemory(home);
     try {
-      const background = openBackground(terminal.redaction.text);
-      const servers = createPresentServers(home, (names, skip) => front.wait(`starting ${names}…`, skip));
-      const place: Place = { front, store, loss, home, root, version, terminal, options, background, servers };
+      const background = createBackgroundNotifier(terminal.redaction.text);
+      const servers = createServerManager(home, (names, skip) => front.wait(`starting ${names}…`, skip));
+      const conversation: ConversationDeps = {
+        front,
+        store,
+        loss,
+        home,
+        root,
+        version,
+        terminal,
+        options,
+        background,
+        servers,
+      };
       try {
-        return await talkOn(place, await firstSession(place), task);
+        return await runTalks(conversation, await findFirstSession(conversation), task);
       } finally {
         await servers.close();
       }
@@ -69,24 +85,24 @@ export async function converse(
 /** The prompt on the screen goes by the person's own file alone. What is in force in the folder may have it otherwise. */
 function createFront(
   { screenReader }: ConversationOptions,
-  settings: readonly SettingInForce[],
+  settings: readonly ResolvedSetting[],
   terminal: Terminal,
 ): Front {
   const streams = { input: stdin, output: stdout };
-  const isPlain = screenReader ?? settingValue(settings, "ui.screenReader") === true;
+  const isPlain = screenReader ?? findSettingValue(settings, "ui.screenReader") === true;
   const prompt = terminal.takePrompt();
   if (isPlain || !hasLiveScreen(streams, process.env)) {
     const typed = prompt?.handOver(() => {});
     prompt?.close();
     return createPlainFront(streams, typed);
   }
-  const theme = settingValue(settings, "ui.theme") as Theme;
+  const theme = findSettingValue(settings, "ui.theme") as Theme;
   prompt?.screen.restyle(createStyleText(stdout, process.env, theme));
   return createLiveFront(prompt ?? openPrompt(streams, process.env, theme));
 }
 
 /** The session that the options name; null: a new one. @throws PawlError `no_session`, `agent_mismatch` */
-async function firstSession({ store, root, options }: Place): Promise<SessionSummary | null> {
+async function findFirstSession({ store, root, options }: ConversationDeps): Promise<SessionSummary | null> {
   if (options.session !== undefined) {
     const found = await getSession(store, options.session);
     if (found.info?.agent === agentName) return found;
@@ -98,57 +114,71 @@ async function firstSession({ store, root, options }: Place): Promise<SessionSum
   throw new PawlError("no_session", `No session has worked in ${root} yet. Leave out --continue to start one.`);
 }
 
-async function talkOn(place: Place, first: SessionSummary | null, task: string): Promise<number> {
-  const { front, store, options } = place;
+async function runTalks(conversation: ConversationDeps, first: SessionSummary | null, task: string): Promise<number> {
+  const { front, store, options } = conversation;
   let summary = first;
-  let named = options.model;
+  let modelName = options.model;
   let text = task;
   let draft: string | undefined;
-  let mayAsk = true;
+  let canAsk = true;
   for (let isFirst = true; ; isFirst = false) {
-    const root = realFolder(summary?.info?.root ?? place.root);
-    const configured = configurationInForce({ root, home: place.home });
-    await place.servers.start(root, configured.trust);
-    const chosen = await chooseForCommand(named ?? summary?.info?.model ?? configured.model, options, configured);
+    const root = resolveFolder(summary?.info?.root ?? conversation.root);
+    const configured = resolveConfiguration({ root, home: conversation.home });
+    await conversation.servers.start(root, configured.trust);
+    const chosen = await chooseConfiguredModel(
+      modelName ?? summary?.info?.model ?? configured.model,
+      options,
+      configured,
+    );
     const sessionId = summary?.sessionId ?? randomUUID();
-    const at = { root, configured, hasShell: hasShell(options, configured) };
-    const made = agentFor(place, chosen, at, (lines) => control.say(lines));
+    const folder = { root, configured, hasShell: hasShell(options, configured) };
+    const talkAgent = createTalkAgent(conversation, chosen, folder, (lines) => control.say(lines));
     const control: SessionControl = createSessionControl({
-      agent: made.agent,
+      agent: talkAgent.agent,
       store,
       sessionId,
       root,
-      mayReach: made.permissions.mayReach,
+      mayReach: talkAgent.permissions.mayReach,
       ...(chosen.model.whyRefused === undefined ? {} : { whyRefused: chosen.model.whyRefused }),
-      redaction: place.terminal.redaction,
-      by: userName(),
+      redaction: conversation.terminal.redaction,
+      by: resolveUserName(),
       columns: front.columns,
       onChange: front.changed,
     });
-    const open = mayAsk ? untrustedFiles(configured.trust) : [];
-    mayAsk = false;
-    if (configured.notice !== null && open.length === 0)
-      control.say(wrappedNote(visible(configured.notice), front.columns(), "yellow"));
-    for (const note of serverNotes(place.servers.present(), retry))
-      control.say(wrappedNote(visible(place.terminal.redaction.text(note)), front.columns(), "yellow"));
-    const end = await talkWith(place, { ...made, ...at, control, chosen, summary, text, draft, isFirst, open });
-    if (end.type === "left") return leave(place, control, end.how);
+    const untrusted = canAsk ? listUntrustedFiles(configured.trust) : [];
+    canAsk = false;
+    if (configured.notice !== null && untrusted.length === 0)
+      control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
+    for (const note of formatServerNotes(conversation.servers.current(), restartCommand))
+      control.say(wrapNote(sanitize(conversation.terminal.redaction.text(note)), front.columns(), "yellow"));
+    const end = await runTalk(conversation, {
+      ...talkAgent,
+      ...folder,
+      control,
+      chosen,
+      summary,
+      text,
+      draft,
+      isFirst,
+      open: untrusted,
+    });
+    if (end.type === "left") return leaveConversation(conversation, control, end.how);
     front.wait("opening…");
     await control.close(0);
     summary = end.next.sessionId === null ? null : await store.describe(end.next.sessionId);
-    named = end.next.model ?? named;
+    modelName = end.next.model ?? modelName;
     // What was trusted counts from the beginning, so the talk begins anew, with the same first message.
     [text, draft] = [end.next.isTrusted === true ? text : "", end.next.draft];
   }
 }
 
-function agentFor(
-  { store, home, options, background, servers }: Place,
+function createTalkAgent(
+  { store, home, options, background, servers }: ConversationDeps,
   { model, timeouts }: ChosenModel,
-  { root, configured, hasShell }: Pick<Talking, "root" | "configured" | "hasShell">,
+  { root, configured, hasShell }: Pick<TalkSetup, "root" | "configured" | "hasShell">,
   say: (lines: readonly Line[]) => void,
-): Pick<Talking, "agent" | "permissions"> {
-  const choices = folderChoices(options, { root, home }, configured);
+): Pick<TalkSetup, "agent" | "permissions"> {
+  const choices = toAgentChoices(options, { root, home }, configured);
   const agent = createFolderAgent({
     store,
     home,
@@ -158,7 +188,7 @@ function agentFor(
     ...choices,
     allowShell: hasShell,
     background: background.processes,
-    servers: servers.present(),
+    servers: servers.current(),
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
     onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
@@ -167,15 +197,15 @@ function agentFor(
 }
 
 /** A person is there and asked about each command. With `--yes` nobody is asked, so the shell has to be allowed. */
-function hasShell({ yes, allowShell }: ConversationOptions, configured: InForce): boolean {
-  return allowShell ?? agentSettings(configured).shellIsOn ?? yes !== true;
+function hasShell({ yes, allowShell }: ConversationOptions, configured: ResolvedConfiguration): boolean {
+  return allowShell ?? toAgentSettings(configured).shellIsOn ?? yes !== true;
 }
 
 /** Ends the run or lets it go, and says how to go on. */
-async function leave(
-  { front, store, loss, background }: Place,
+async function leaveConversation(
+  { front, store, loss, background }: ConversationDeps,
   control: SessionControl,
-  how: Leaving,
+  how: LeaveMode,
 ): Promise<number> {
   const { runId, isWaiting } = control.view.state();
   const isAtWork = runId !== null;
@@ -184,7 +214,7 @@ async function leave(
   await control.close(how === "rest" ? 0 : graceMs);
   if (loss === null && (await store.describe(control.sessionId)) !== null) {
     const id = shortId(control.sessionId);
-    control.say(wrappedNote(`To go on: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
+    control.say(wrapNote(`To go on: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
   }
   front.changed();
   if (!isAtWork || how === "stop") return exitCodes.done;

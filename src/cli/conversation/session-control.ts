@@ -17,24 +17,24 @@ import {
   type StreamItem,
   type UserPart,
 } from "../../index.js";
-import { composeMessage } from "../attachments.js";
-import { dollars } from "../closing-line.js";
-import { describeError } from "../exit.js";
-import { textOfFolderFile } from "../folder-file.js";
+import { composeMessage } from "../agent/attachments.js";
+import { formatError } from "../exit.js";
+import { readFolderText } from "../files/folder-file.js";
 import { modeKey } from "../permissions/mode.js";
 import type { Permissions } from "../permissions/permissions.js";
-import type { Redaction } from "../redaction.js";
-import { outcomeOf } from "../run-on-terminal.js";
+import { formatDollars } from "../render/format-closing-line.js";
+import { awaitOutcome } from "../run/run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
-import type { Activity } from "./fold.js";
-import { loadHighlighting } from "./highlight.js";
-import type { OpenQuestion } from "./questions.js";
-import { createRunChoices, type RunChoices } from "./run-choices.js";
+import type { Redaction } from "../terminal/redaction.js";
+import { loadHighlighting } from "./lines/highlight.js";
+import { wrapNote } from "./lines/view-lines.js";
+import { createRunSettingsStore, type RunSettingsStore } from "./run-settings.js";
 import { createSessionMode, type SessionMode } from "./session-mode.js";
-import { createView, type View } from "./view.js";
-import { wrappedNote } from "./view-lines.js";
+import type { Activity } from "./view/fold.js";
+import type { OpenQuestion } from "./view/questions.js";
+import { createView, type View } from "./view/view.js";
 
-export type SessionParts = {
+export type SessionControlDeps = {
   readonly agent: Agent;
   readonly store: Store;
   readonly sessionId: string;
@@ -56,7 +56,7 @@ export type SessionControl = {
   readonly sessionId: string;
   readonly view: View;
   /** What holds for the next runs. */
-  readonly choices: RunChoices;
+  readonly choices: RunSettingsStore;
   /** Which calls run without a question. */
   readonly mode: SessionMode;
   /** Shows what the session has, and carries its run on if one was interrupted. */
@@ -78,7 +78,7 @@ export type SessionControl = {
   readonly fileOf: (question: OpenQuestion) => string | null;
   readonly stop: () => void;
   /** Stops, and waits for the end of the run, but no longer than this. */
-  readonly stopAndWait: (mostMs: number) => Promise<void>;
+  readonly stopAndWait: (maxMs: number) => Promise<void>;
   readonly answer: (question: OpenQuestion, decision: ApprovalDecision) => void;
   readonly say: (lines: readonly Line[]) => void;
   /** Shows what the person has under way beside the session; null: nothing. */
@@ -89,20 +89,20 @@ export type SessionControl = {
 };
 
 /** Entries of the log that are shown when a session is opened. */
-const mostShown = 600;
+const maxShown = 600;
 /** Milliseconds of work after which keys are looked at. */
 const sliceMs = 8;
 
-export function createSessionControl(parts: SessionParts): SessionControl {
-  const { agent, store, sessionId, root, mayReach, whyRefused = () => null, redaction, by, columns, onChange } = parts;
+export function createSessionControl(deps: SessionControlDeps): SessionControl {
+  const { agent, store, sessionId, root, mayReach, whyRefused = () => null, redaction, by, columns, onChange } = deps;
   const session = agent.session(sessionId);
   const view = createView({ fileOf });
-  const choices = createRunChoices(session, by);
+  const choices = createRunSettingsStore(session, by);
   const mode = createSessionMode(session, by);
   /** While events from before are shown: the calls that still ask. Null after that. */
-  let stillAsking: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
-  const over = new AbortController();
-  let showing: Promise<void> | null = null;
+  let replayedQuestions: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
+  const closing = new AbortController();
+  let display: Promise<void> | null = null;
 
   function say(lines: readonly Line[]): void {
     view.say(lines, columns());
@@ -110,113 +110,118 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   }
 
   function fail(error: unknown): void {
-    if (over.signal.aborted) return;
-    say(wrappedNote(`✗ ${redaction.text(describeError(error, false))}`, columns(), "red"));
+    if (closing.signal.aborted) return;
+    say(wrapNote(`✗ ${redaction.text(formatError(error, false))}`, columns(), "red"));
   }
 
   /** The file that a call would change now. What an earlier call has changed is another file by now. */
   function fileOf({ callKey, childId, input }: OpenQuestion): string | null {
-    if (childId !== undefined || (stillAsking !== null && !stillAsking.callKeys.has(callKey))) return null;
+    if (childId !== undefined || (replayedQuestions !== null && !replayedQuestions.callKeys.has(callKey))) return null;
     const path = typeof input === "object" && input !== null && "path" in input ? input.path : undefined;
-    return typeof path === "string" ? textOfFolderFile(root, path) : null;
+    return typeof path === "string" ? readFolderText(root, path) : null;
   }
 
-  async function showAll(after: number): Promise<void> {
+  async function showFrom(after: number): Promise<void> {
     // Lines of the history never change, so the colours are there before the first one.
     await loadHighlighting();
     const redact = redaction.stream();
-    let isWhole = after === 0;
+    let isAtStepStart = after === 0;
     let sliceEnd = performance.now() + sliceMs;
     /** Shows what there is, and lets keys in. */
-    const rest = async () => {
+    const yieldToKeys = async () => {
       onChange();
       await setImmediate();
       sliceEnd = performance.now() + sliceMs;
     };
-    for await (const item of session.events({ after, signal: over.signal })) {
-      if ("seq" in item && stillAsking !== null && item.seq > stillAsking.until) stillAsking = null;
-      for (const safe of redact(item)) {
+    for await (const item of session.events({ after, signal: closing.signal })) {
+      if ("seq" in item && replayedQuestions !== null && item.seq > replayedQuestions.until) replayedQuestions = null;
+      for (const redactedItem of redact(item)) {
         // The first events of a log that is shown in part belong to a step whose beginning is not shown.
-        isWhole ||= item.type === "run_started" || item.type === "step_finished";
-        if (!isWhole) continue;
-        for (const _ of view.showInSteps(asked(item) ? item : safe, columns(), Date.now()))
-          if (performance.now() >= sliceEnd) await rest();
+        isAtStepStart ||= item.type === "run_started" || item.type === "step_finished";
+        if (!isAtStepStart) continue;
+        for (const _ of view.showInSteps(isQuestion(item) ? item : redactedItem, columns(), Date.now()))
+          if (performance.now() >= sliceEnd) await yieldToKeys();
       }
-      if (stillAsking === null) goByChoices(item);
+      if (replayedQuestions === null) applyChoices(item);
       onChange();
-      if (performance.now() >= sliceEnd) await rest();
+      if (performance.now() >= sliceEnd) await yieldToKeys();
     }
   }
 
-  function goByChoices(item: StreamItem): void {
-    if (item.type === "run_started") act(Promise.all([choices.keep(), mode.keep()]));
-    if (item.type === "data_changed" && item.keys.includes(modeKey)) act(mode.load().then(onChange));
-    if (item.type === "step_finished") act(stopIfSpent(item.runId));
+  function applyChoices(item: StreamItem): void {
+    if (item.type === "run_started") runInBackground(Promise.all([choices.storePending(), mode.storePending()]));
+    if (item.type === "data_changed" && item.keys.includes(modeKey)) runInBackground(mode.load().then(onChange));
+    if (item.type === "step_finished") runInBackground(stopIfSpent(item.runId));
   }
 
   async function stopIfSpent(runId: string): Promise<void> {
     const state = await session.state();
     if (isResting(state) || !("usage" in state) || state.runId !== runId) return;
     const { costUsd } = state.usage;
-    const budget = choices.spent(runId, costUsd);
+    const budget = choices.findSpentBudget(runId, costUsd);
     if (budget === null) return;
-    say([lineOf(`✗ This run has cost ${dollars(costUsd ?? budget)}, and its budget is ${dollars(budget)}.`, "yellow")]);
-    await session.abort({ runId, note: `the budget of ${dollars(budget)} is spent`, by });
+    say([
+      lineOf(
+        `✗ This run has cost ${formatDollars(costUsd ?? budget)}, and its budget is ${formatDollars(budget)}.`,
+        "yellow",
+      ),
+    ]);
+    await session.abort({ runId, note: `the budget of ${formatDollars(budget)} is spent`, by });
   }
 
   /** The person must see exactly what would run (SEC-6), so questions are not redacted. */
-  function asked(item: StreamItem): boolean {
+  function isQuestion(item: StreamItem): boolean {
     return item.type === "approval_requested" || item.type === "suspended";
   }
 
   function startShowing(after: number): void {
-    showing ??= showAll(after).catch(fail);
+    display ??= showFrom(after).catch(fail);
   }
 
   /** The runs whose results this process waits for. */
   const tracked = new Set<Promise<void>>();
 
   function track(outcome: Promise<RunResult>): void {
-    const told = outcome.then(tellInterrupted, fail).finally(() => tracked.delete(told));
-    tracked.add(told);
+    const tracking = outcome.then(reportInterruption, fail).finally(() => tracked.delete(tracking));
+    tracked.add(tracking);
   }
 
-  function tellInterrupted(result: RunResult): void {
-    if (result.status !== "interrupted" || over.signal.aborted) return;
-    const why = result.error === undefined ? interruptions[result.reason] : result.error.message;
-    if (why !== "") say(wrappedNote(`✗ ${redaction.text(why)}`, columns(), "red"));
+  function reportInterruption(result: RunResult): void {
+    if (result.status !== "interrupted" || closing.signal.aborted) return;
+    const why = result.error === undefined ? interruptionTexts[result.reason] : result.error.message;
+    if (why !== "") say(wrapNote(`✗ ${redaction.text(why)}`, columns(), "red"));
   }
 
-  const carryOn = () => track(outcomeOf(session));
-  const act = (work: Promise<unknown>) => void work.catch(fail);
+  const resumeRun = () => track(awaitOutcome(session));
+  const runInBackground = (work: Promise<unknown>) => void work.catch(fail);
   const abort = () => session.abort({ note: "stopped on the terminal", by });
   const startWith = (input: readonly UserPart[]) => {
     track(agent.run(input, { sessionId, ...choices.options() }));
     startShowing(0);
   };
-  const start = (text: string, named = text) => startWith(composed(text, named));
+  const start = (text: string, named = text) => startWith(compose(text, named));
 
   /** The screen may be behind the log: a run that it shows as under way may be over. Then the text starts the next one, by the
    * choices of the person. */
   async function steer(text: string, named: string): Promise<void> {
-    const input = composed(text, named);
+    const input = compose(text, named);
     if (isResting(await session.state())) startWith(input);
     else await session.steer(input, { by });
   }
 
   /** One message, so that nothing queued comes first and no run waits for another Enter. */
   async function replace(text: string, named: string): Promise<void> {
-    await session.send(composed(text, named), { ...choices.options(), mode: "interrupt" });
-    carryOn();
+    await session.send(compose(text, named), { ...choices.options(), mode: "interrupt" });
+    resumeRun();
   }
 
   /** What joins the next message beside the files that it names. */
-  let joining: readonly UserPart[] = [];
+  let pendingParts: readonly UserPart[] = [];
 
-  function composed(text: string, named: string): readonly UserPart[] {
-    const { input, problems } = composeMessage(text, { root, mayReach, whyRefused, before: joining, named });
-    joining = [];
-    for (const problem of problems) say(wrappedNote(problem, columns(), "yellow"));
+  function compose(text: string, named: string): readonly UserPart[] {
+    const { input, problems } = composeMessage(text, { root, mayReach, whyRefused, before: pendingParts, named });
+    pendingParts = [];
+    for (const problem of problems) say(wrapNote(problem, columns(), "yellow"));
     return input;
   }
 
@@ -224,9 +229,9 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   const unwatch = store.watch((change) => {
     const mayBeInInbox = change.gap === true || (change.sessionId === sessionId && change.in !== "log");
     if (!mayBeInInbox || !view.state().isWaiting) return;
-    act(
+    runInBackground(
       store.describe(sessionId).then((summary) => {
-        if (summary !== null && summary.inbox > 0 && summary.holder === null) carryOn();
+        if (summary !== null && summary.inbox > 0 && summary.holder === null) resumeRun();
       }),
     );
   });
@@ -243,42 +248,38 @@ export function createSessionControl(parts: SessionParts): SessionControl {
       const state = await session.state();
       if ("runId" in state) choices.watch(state.runId);
       const asking = hasCalls(state) ? state.calls.filter(({ status }) => status === "asking") : [];
-      stillAsking = { until: state.seq, callKeys: new Set(asking.map(({ callKey }) => callKey)) };
-      const after = Math.max(0, summary.seq - mostShown);
+      replayedQuestions = { until: state.seq, callKeys: new Set(asking.map(({ callKey }) => callKey)) };
+      const after = Math.max(0, summary.seq - maxShown);
       if (after > 0) say([lineOf(`${after.toLocaleString("en-US")} earlier entries of the log are not shown.`, "dim")]);
       startShowing(after);
       const { holder } = summary;
       if (holder !== null && !isHeldHere(holder) && !isHolderDead(holder))
         say(
-          wrappedNote(
-            `Process ${holder.pid} drives this session. You can steer it and answer here.`,
-            columns(),
-            "yellow",
-          ),
+          wrapNote(`Process ${holder.pid} drives this session. You can steer it and answer here.`, columns(), "yellow"),
         );
-      else if (summary.activity !== "resting" || summary.inbox > 0 || state.compactionAsked !== undefined) carryOn();
+      else if (summary.activity !== "resting" || summary.inbox > 0 || state.compactionAsked !== undefined) resumeRun();
     },
     join(part) {
-      joining = [...joining, part];
+      pendingParts = [...pendingParts, part];
     },
     send(text, named = text) {
       if (view.state().runId === null) start(text, named);
-      else if (view.state().isStopping) act(replace(text, named));
-      else act(steer(text, named));
+      else if (view.state().isStopping) runInBackground(replace(text, named));
+      else runInBackground(steer(text, named));
     },
     queue: (text) => start(text),
-    startQueued: carryOn,
+    startQueued: resumeRun,
     takeBack() {
       const last = view.state().queued.at(-1);
       if (last === undefined) return null;
-      act(session.abort({ runId: last.runId, by }));
+      runInBackground(session.abort({ runId: last.runId, by }));
       return last.text;
     },
     fileOf,
-    stop: () => act(abort()),
-    async stopAndWait(mostMs) {
+    stop: () => runInBackground(abort()),
+    async stopAndWait(maxMs) {
       await abort().catch(fail);
-      await Promise.race([Promise.all(tracked), setTimeout(mostMs, undefined, { ref: false })]);
+      await Promise.race([Promise.all(tracked), setTimeout(maxMs, undefined, { ref: false })]);
     },
     answer({ callKey, inputHash, questionId }, decision) {
       const options = {
@@ -286,7 +287,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
         ...(inputHash === undefined ? {} : { inputHash }),
         ...(questionId === undefined ? {} : { questionId }),
       };
-      act(session.answer(callKey, decision, options).then(carryOn));
+      runInBackground(session.answer(callKey, decision, options).then(resumeRun));
     },
     say,
     setOwn(activity) {
@@ -297,15 +298,15 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     async close(graceMs) {
       unwatch();
       await agent.shutdown({ graceMs });
-      over.abort();
-      await showing;
+      closing.abort();
+      await display;
     },
   };
 }
 
 type Interrupted = Extract<RunResult, { readonly status: "interrupted" }>;
 
-const interruptions: { readonly [Reason in Interrupted["reason"]]: string } = {
+const interruptionTexts: { readonly [Reason in Interrupted["reason"]]: string } = {
   store_failed: "The store failed, so the run stopped here. Carry it on with /resume.",
   shutdown: "",
   left: "",

@@ -3,12 +3,12 @@
  * calls ask, whatever was chosen, until it is kept.
  */
 import { type Mode, modeKey, modeOf } from "../permissions/mode.js";
-import { createKeptValue, type KeptSession, type KeptValue } from "./kept-value.js";
+import { createStoredValue, type StoredValue, type ValueSession } from "./stored-value.js";
 
-export type SessionMode = KeptValue<Mode>;
+export type SessionMode = StoredValue<Mode>;
 
-export function createSessionMode(session: KeptSession, by: string): SessionMode {
-  return createKeptValue<Mode>(session, by, {
+export function createSessionMode(session: ValueSession, by: string): SessionMode {
+  return createStoredValue<Mode>(session, by, {
     read: (data) => modeOf({ sessionId: session.id, data }),
     patch: (mode) =>
       mode === "ask" ? { unset: [modeKey] } : { set: { [modeKey]: { session: session.id, is: mode } } },

@@ -2,17 +2,17 @@
  * What a conversation says first.
  */
 import type { SessionSummary, Store } from "../../index.js";
-import type { ChosenModel } from "../choose-model.js";
-import { agentName } from "../folder-agent.js";
-import { shortId } from "../home.js";
-import { modelLabel } from "../model-label.js";
+import type { ChosenModel } from "../agent/choose-model.js";
+import { agentName } from "../agent/folder-agent.js";
+import { shortId } from "../files/session-store.js";
+import { formatModel } from "../render/format-model.js";
 import { type Line, spanOf, wrapLine } from "../screen/line.js";
-import type { Terminal } from "../terminal.js";
-import { counted, visible } from "../text.js";
-import type { Front } from "./front.js";
-import { wrappedNote } from "./view-lines.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount, sanitize } from "../terminal/text.js";
+import type { Front } from "./fronts/front.js";
+import { wrapNote } from "./lines/view-lines.js";
 
-type Greeted = {
+type WelcomeDeps = {
   readonly store: Store;
   readonly root: string;
   /** What cannot be kept, and why; null if everything is. */
@@ -24,8 +24,8 @@ type Greeted = {
 };
 
 /** The first lines: what this is, and what there is to go on with. */
-export async function welcome(
-  { store, root, loss, version, options, front, terminal }: Greeted,
+export async function renderWelcome(
+  { store, root, loss, version, options, front, terminal }: WelcomeDeps,
   { model, why }: ChosenModel,
   summary: SessionSummary | null,
   isFirst: boolean,
@@ -33,20 +33,20 @@ export async function welcome(
   const session = summary === null ? "new session" : `session ${shortId(summary.sessionId)}`;
   const head: Line = [
     spanOf(`Pawl ${version}`, "bold"),
-    spanOf(` · ${modelLabel(model.id)} · ${root} · ${session}`, "dim"),
+    spanOf(` · ${formatModel(model.id)} · ${root} · ${session}`, "dim"),
   ];
   const wrappedHead = wrapLine(head, Math.max(8, front.columns() - 1));
   if (!isFirst) return wrappedHead;
   const notes: Line[] = [...wrappedHead];
   if (options.model === undefined && model.id === "demo")
-    notes.push(...wrappedNote(terminal.redaction.text(why), front.columns(), "yellow"));
-  if (loss !== null) notes.push(...wrappedNote(visible(loss), front.columns(), "yellow"));
+    notes.push(...wrapNote(terminal.redaction.text(why), front.columns(), "yellow"));
+  if (loss !== null) notes.push(...wrapNote(sanitize(loss), front.columns(), "yellow"));
   if (summary !== null) return notes;
-  const others = await store.list({ agent: agentName, root, parent: null, limit: 100 });
+  const otherSessions = await store.list({ agent: agentName, root, parent: null, limit: 100 });
   const hint =
-    others.length === 0
+    otherSessions.length === 0
       ? "Ask for something, or type / for commands. Esc stops. Nothing is lost by a kill."
-      : `${counted(others.length, "session")} here: /resume`;
-  notes.push(...wrappedNote(hint, front.columns(), "dim"));
+      : `${formatCount(otherSessions.length, "session")} here: /resume`;
+  notes.push(...wrapNote(hint, front.columns(), "dim"));
   return notes;
 }

@@ -9,13 +9,13 @@
 import { type Json, parseJson } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import type { McpTransport } from "../../tools/mcp/index.js";
-import { plainJson } from "../configuration/json-with-comments.js";
-import { readSmallText } from "../small-file.js";
+import { stripComments } from "../configuration/strip-comments.js";
+import { readSmallText } from "../files/small-file.js";
 
 export const folderServersName = ".mcp.json";
 export const userServersName = "mcp.json";
 
-export type NamedServer = {
+export type ConfiguredServer = {
   readonly name: string;
   /** As it is written: variables are named. Null if it cannot be used. */
   readonly transport: McpTransport | null;
@@ -26,45 +26,49 @@ export type NamedServer = {
 export type ServersFile = {
   readonly path: string;
   readonly text: string;
-  readonly servers: readonly NamedServer[];
+  readonly servers: readonly ConfiguredServer[];
 };
 
-const mostBytes = 256 * 1024;
-const mostServers = 64;
+const maxBytes = 256 * 1024;
+const maxServers = 64;
 
 /** The file at a path; null if there is none. @throws PawlError `bad_configuration` if it names no servers */
 export function readServersFile(path: string): ServersFile | null {
-  const text = readSmallText(path, mostBytes, (why) => refused(path, why));
+  const text = readSmallText(path, maxBytes, (why) => createFileError(path, why));
   if (text === null) return null;
   return { path, text, servers: parseServers(path, text) };
 }
 
-function parseServers(path: string, text: string): readonly NamedServer[] {
-  const parsed = parseJson(plainJson(text));
-  if (!parsed.ok) throw refused(path, `it is not valid JSON (${parsed.error})`);
-  const servers = membersOf(membersOf(parsed.value)?.mcpServers);
+function parseServers(path: string, text: string): readonly ConfiguredServer[] {
+  const parsed = parseJson(stripComments(text));
+  if (!parsed.ok) throw createFileError(path, `it is not valid JSON (${parsed.error})`);
+  const servers = toMembers(toMembers(parsed.value)?.mcpServers);
   if (servers === null)
-    throw refused(path, 'it has no object "mcpServers", as in { "mcpServers": { "docs": { "command": "…" } } }');
+    throw createFileError(
+      path,
+      'it has no object "mcpServers", as in { "mcpServers": { "docs": { "command": "…" } } }',
+    );
   const all = Object.entries(servers);
-  if (all.length > mostServers) throw refused(path, `it names ${all.length} servers; ${mostServers} are the most`);
-  return all.map(([name, value]) => readServer(name, value));
+  if (all.length > maxServers)
+    throw createFileError(path, `it names ${all.length} servers; ${maxServers} are the most`);
+  return all.map(([name, value]) => parseServer(name, value));
 }
 
 type Members = { readonly [key: string]: Json };
 
-function membersOf(value: Json | undefined): Members | null {
+function toMembers(value: Json | undefined): Members | null {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : null;
 }
 
 export const isServerName = (name: string) => /^[a-zA-Z0-9_-]{1,32}$/.test(name) && !name.includes("__");
 
-function readServer(name: string, value: Json): NamedServer {
-  const unusable = (problem: string): NamedServer => ({ name, transport: null, problem });
-  if (!isServerName(name)) return unusable('its name must have 1 to 32 letters, digits, "-" and single "_"');
-  const members = membersOf(value);
-  if (members === null) return unusable("it must be an object with command, or with url");
-  const transport = readTransport(members);
-  if (typeof transport === "string") return unusable(transport);
+function parseServer(name: string, value: Json): ConfiguredServer {
+  const toUnusable = (problem: string): ConfiguredServer => ({ name, transport: null, problem });
+  if (!isServerName(name)) return toUnusable('its name must have 1 to 32 letters, digits, "-" and single "_"');
+  const members = toMembers(value);
+  if (members === null) return toUnusable("it must be an object with command, or with url");
+  const transport = parseTransport(members);
+  if (typeof transport === "string") return toUnusable(transport);
   return members.disabled === true ? { name, transport, problem: "it is disabled in the file" } : { name, transport };
 }
 
@@ -72,7 +76,7 @@ function readServer(name: string, value: Json): NamedServer {
 const httpTypes: ReadonlySet<Json> = new Set(["http", "streamable-http", "streamableHttp"]);
 
 /** A text says why there is none. */
-function readTransport(members: Members): McpTransport | string {
+function parseTransport(members: Members): McpTransport | string {
   const { type, command, args = [], env = {}, url, headers = {}, cwd } = members;
   if (type === "sse")
     return 'its type is "sse", which MCP has replaced; use "http" with the address of the new endpoint';
@@ -81,61 +85,62 @@ function readTransport(members: Members): McpTransport | string {
   if (url !== undefined) {
     if (type !== undefined && !httpTypes.has(type)) return 'the type of a server with a url is "http"';
     if (typeof url !== "string") return "url must be a text";
-    return isTexts(headers) ? { type: "http", url, headers } : "headers must be an object of texts";
+    return isStringRecord(headers) ? { type: "http", url, headers } : "headers must be an object of texts";
   }
   if (type !== undefined && type !== "stdio") return 'the type of a server with a command is "stdio"';
   if (typeof command !== "string" || command.trim() === "") return "command must be a text";
   if (!Array.isArray(args) || !args.every((arg) => typeof arg === "string")) return "args must be a list of texts";
-  if (!isTexts(env)) return "env must be an object of texts";
+  if (!isStringRecord(env)) return "env must be an object of texts";
   if (cwd !== undefined && typeof cwd !== "string") return "cwd must be a text";
   return { type: "stdio", command, args: args as readonly string[], env, ...(cwd === undefined ? {} : { cwd }) };
 }
 
-function isTexts(value: Json): value is { readonly [key: string]: string } {
-  return Object.values(membersOf(value) ?? { no: 0 }).every((one) => typeof one === "string");
+function isStringRecord(value: Json): value is { readonly [key: string]: string } {
+  return Object.values(toMembers(value) ?? { no: 0 }).every((one) => typeof one === "string");
 }
 
-function refused(path: string, why: string): PawlError {
+function createFileError(path: string, why: string): PawlError {
   return new PawlError("bad_configuration", `${path} cannot be used: ${why}. Mend the file, or remove it.`);
 }
 
 /** The command or address, with the names of its variables and headers. It may have control characters. */
-export function shownServer(transport: McpTransport): string {
+export function formatServerTarget(transport: McpTransport): string {
   const names = Object.keys((transport.type === "http" ? transport.headers : transport.env) ?? {});
-  const beside = names.length === 0 ? "" : ` (with ${names.join(", ")})`;
-  if (transport.type === "http") return `${transport.url}${beside}`;
+  const variablesNote = names.length === 0 ? "" : ` (with ${names.join(", ")})`;
+  if (transport.type === "http") return `${transport.url}${variablesNote}`;
   const { command, args = [], cwd } = transport;
   const words = [command, ...args].map((word) => (/^[\w@%+=:,./${}-]+$/.test(word) ? word : JSON.stringify(word)));
-  return `${words.join(" ")}${cwd === undefined ? "" : ` in ${cwd}`}${beside}`;
+  return `${words.join(" ")}${cwd === undefined ? "" : ` in ${cwd}`}${variablesNote}`;
 }
 
 /**
  * The server with the values of its variables, `${NAME}` or `${NAME:-otherwise}`.
  * @throws PawlError `bad_configuration` if one is not set
  */
-export function withVariables(
+export function expandVariables(
   name: string,
   transport: McpTransport,
   environment: { readonly [variable: string]: string | undefined },
 ): McpTransport {
-  const fill = (text: string) =>
-    text.replace(/\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g, (_, variable: string, otherwise: string | undefined) => {
-      const value = environment[variable] ?? otherwise;
+  const expand = (text: string) =>
+    text.replace(/\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g, (_, variable: string, fallback: string | undefined) => {
+      const value = environment[variable] ?? fallback;
       if (value !== undefined) return value;
       throw new PawlError(
         "bad_configuration",
         `The MCP server ${name} needs the variable ${variable}, which is not set. Set it: export ${variable}=…`,
       );
     });
-  const fillAll = (texts: { readonly [key: string]: string } = {}) =>
-    Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, fill(text)]));
-  if (transport.type === "http") return { type: "http", url: fill(transport.url), headers: fillAll(transport.headers) };
+  const expandAll = (texts: { readonly [key: string]: string } = {}) =>
+    Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, expand(text)]));
+  if (transport.type === "http")
+    return { type: "http", url: expand(transport.url), headers: expandAll(transport.headers) };
   const { command, args = [], env, cwd } = transport;
   return {
     type: "stdio",
-    command: fill(command),
-    args: args.map(fill),
-    env: fillAll(env),
-    ...(cwd === undefined ? {} : { cwd: fill(cwd) }),
+    command: expand(command),
+    args: args.map(expand),
+    env: expandAll(env),
+    ...(cwd === undefined ? {} : { cwd: expand(cwd) }),
   };
 }

@@ -8,14 +8,14 @@ import { resolve } from "node:path";
 import { type AnyTool, createRedaction, estimateTokens, PawlError } from "../../index.js";
 import { connectMcpServer, type McpServer, type McpServerOptions, type McpTransport } from "../../tools/mcp/index.js";
 import { installCommand } from "../installation.js";
-import type { ToolVersion } from "../permissions/call-test.js";
+import type { ToolVersion } from "../permissions/rule-test.js";
 import type { FindVersion } from "../permissions/tool-version.js";
-import { secretsOf } from "../redaction.js";
-import { counted } from "../text.js";
-import { withVariables } from "./servers-file.js";
-import type { ServerInForce } from "./servers-in-force.js";
+import { listSecrets } from "../terminal/redaction.js";
+import { formatCount } from "../terminal/text.js";
+import type { ResolvedServer } from "./resolve-servers.js";
+import { expandVariables } from "./servers-file.js";
 
-export type StartedServer = ServerInForce & {
+export type StartedServer = ResolvedServer & {
   /** Null if it is off or could not be started. */
   readonly server: McpServer | null;
   readonly tools: readonly AnyTool[];
@@ -40,11 +40,11 @@ export const noServers: StartedServers = { all: [], tools: [], versionOf: () => 
  * @param signal ends the wait for those that have not answered yet
  */
 export async function startServers(
-  servers: readonly ServerInForce[],
+  servers: readonly ResolvedServer[],
   root: string,
   signal?: AbortSignal,
 ): Promise<StartedServers> {
-  return together(await Promise.all(servers.map((one) => startServer(one, root, signal))));
+  return combineServers(await Promise.all(servers.map((one) => startServer(one, root, signal))));
 }
 
 /** The same servers; the one of this name is ended and started again. */
@@ -59,10 +59,10 @@ export async function restartServer(
     await one.server?.close().catch(() => {});
     return await startServer(one, root, signal);
   };
-  return together(await Promise.all(started.all.map(restart)));
+  return combineServers(await Promise.all(started.all.map(restart)));
 }
 
-function together(all: readonly StartedServer[]): StartedServers {
+function combineServers(all: readonly StartedServer[]): StartedServers {
   return {
     all,
     tools: all.flatMap(({ tools }) => tools),
@@ -76,11 +76,11 @@ function together(all: readonly StartedServer[]): StartedServers {
  *
  * @param retry the command that starts one again
  */
-export function serverNotes({ all }: StartedServers, retry = "pawl mcp test"): readonly string[] {
+export function formatServerNotes({ all }: StartedServers, retry = "pawl mcp test"): readonly string[] {
   return all.flatMap(({ name, path, server, off, problems, tools }) => [
     ...problems.map((problem) => `MCP server ${name}: ${problem}`),
     ...(server === null && off === null ? [`  It is in ${path}; to try it again: ${retry} ${name}`] : []),
-    ...costNotes(name, path, tools),
+    ...formatCostNotes(name, path, tools),
   ]);
 }
 
@@ -88,98 +88,99 @@ export function serverNotes({ all }: StartedServers, retry = "pawl mcp test"): r
 const noteworthyTokens = 4_000;
 
 /** Requests have the descriptions and the schemas of all tools that are not deferred. */
-function costNotes(name: string, path: string, tools: readonly AnyTool[]): readonly string[] {
-  const sent = tools.map((tool) => ({ name: tool.name, description: tool.description, input: tool.input }));
-  const tokens = estimateTokens(JSON.stringify(sent));
+function formatCostNotes(name: string, path: string, tools: readonly AnyTool[]): readonly string[] {
+  const specifications = tools.map((tool) => ({ name: tool.name, description: tool.description, input: tool.input }));
+  const tokens = estimateTokens(JSON.stringify(specifications));
   if (tokens < noteworthyTokens) return [];
   const figure = tokens.toLocaleString("en-US");
   return [
-    `MCP server ${name}: its ${counted(tools.length, "tool")} take about ${figure} tokens.`,
+    `MCP server ${name}: its ${formatCount(tools.length, "tool")} take about ${figure} tokens.`,
     `  It is in ${path}. Every request has them, unless all servers take more than a tenth of the model's context window: then the model finds them.`,
   ];
 }
 
 /** Characters of a server's standard error that are kept. */
-const mostLog = 64 * 1024;
+const maxLog = 64 * 1024;
 
-async function startServer(one: ServerInForce, root: string, signal?: AbortSignal): Promise<StartedServer> {
+async function startServer(one: ResolvedServer, root: string, signal?: AbortSignal): Promise<StartedServer> {
   const { name, transport, off } = one;
-  let written = "";
-  const log = () => (transport === null ? "" : withoutSecrets(lastLines(written), name, transport));
+  let stderrText = "";
+  const log = () => (transport === null ? "" : redactServerText(trimToWholeLines(stderrText), name, transport));
   const stopped = { ...one, server: null, tools: [], log };
   if (off !== null || transport === null) return { ...stopped, problems: [] };
   try {
-    const server = await connect(name, transport, root, {
+    const server = await connectServer(name, transport, root, {
       ...(signal === undefined ? {} : { signal }),
       onStderr(text) {
         // One character more shows that something was cut.
-        written = `${written}${text}`.slice(-mostLog - 1);
+        stderrText = `${stderrText}${text}`.slice(-maxLog - 1);
       },
     });
-    const { tools, problems } = named(server);
+    const { tools, problems } = renameTools(server);
     return { ...one, server, tools, log, problems: [...server.problems, ...problems] };
   } catch (error) {
-    return { ...stopped, problems: [reasonOf(error, name, transport)] };
+    return { ...stopped, problems: [explainFailure(error, name, transport)] };
   }
 }
 
 /** Cut between two lines: a secret that is cut in two could no longer be told and masked. */
-function lastLines(written: string): string {
-  return written.length > mostLog ? written.slice(written.indexOf("\n") + 1) : written;
+function trimToWholeLines(stderrText: string): string {
+  return stderrText.length > maxLog ? stderrText.slice(stderrText.indexOf("\n") + 1) : stderrText;
 }
 
 /** Why a server cannot be used, and what to look at. */
-export function reasonOf(error: unknown, name: string, transport: McpTransport): string {
-  const message = withoutSecrets(error instanceof Error ? error.message : String(error), name, transport);
+export function explainFailure(error: unknown, name: string, transport: McpTransport): string {
+  const message = redactServerText(error instanceof Error ? error.message : String(error), name, transport);
   const isMissing = transport.type === "stdio" && /\bENOENT\b/.test(message);
   return isMissing ? `${message} Is ${transport.command} installed, and on your PATH?` : message;
 }
 
 /** What a server says, without the values of its own variables that are named as secrets. */
-function withoutSecrets(text: string, name: string, transport: McpTransport): string {
+function redactServerText(text: string, name: string, transport: McpTransport): string {
   if (transport.type === "http") return text;
   try {
-    const { env } = withVariables(name, transport, process.env) as typeof transport;
-    return createRedaction({ values: secretsOf(env ?? {}) })(text);
+    const { env } = expandVariables(name, transport, process.env) as typeof transport;
+    return createRedaction({ values: listSecrets(env ?? {}) })(text);
   } catch {
     // A variable that it needs is not set: it was not started.
     return text;
   }
 }
 
-const package_ = "@modelcontextprotocol/client";
+const packageName = "@modelcontextprotocol/client";
 
 /** @throws PawlError, or Error with what the server said, if it cannot be started or reached */
-export async function connect(
+export async function connectServer(
   name: string,
   transport: McpTransport,
   root: string,
   more: Pick<McpServerOptions, "onStderr" | "signal"> = {},
 ): Promise<McpServer> {
-  const filled = withVariables(name, transport, process.env);
-  const placed = filled.type === "stdio" ? { ...filled, cwd: resolve(root, filled.cwd ?? ".") } : filled;
+  const expanded = expandVariables(name, transport, process.env);
+  const transportInRoot =
+    expanded.type === "stdio" ? { ...expanded, cwd: resolve(root, expanded.cwd ?? ".") } : expanded;
   try {
     // The permission rules alone decide which calls ask.
-    return await connectMcpServer({ name, transport: placed, trust: "all", defer: "auto", ...more });
+    return await connectMcpServer({ name, transport: transportInRoot, trust: "all", defer: "auto", ...more });
   } catch (error) {
     if (!(error instanceof PawlError) || error.code !== "missing_package") throw error;
-    const message = `MCP servers need the package ${package_}. Install it: ${installCommand(package_)}`;
+    const message = `MCP servers need the package ${packageName}. Install it: ${installCommand(packageName)}`;
     throw new PawlError("missing_package", message, { cause: error });
   }
 }
 
 /** The name that rules have for a server's tool. */
-const ruleName = (server: string, tool: string) => `mcp__${server}__${tool.slice(server.length + 1)}`;
+const toRuleName = (server: string, tool: string) => `mcp__${server}__${tool.slice(server.length + 1)}`;
 
 /** The rule that allows the present version of a tool. */
-export function ruleFor(server: McpServer, tool: string): string {
-  const name = ruleName(server.name, tool);
+export function formatVersionRule(server: McpServer, tool: string): string {
+  const name = toRuleName(server.name, tool);
   return `${name}@${findVersion(server, name)?.hash}`;
 }
 
 function findVersion(server: McpServer | null, tool: string): ToolVersion | undefined {
   if (server === null) return undefined;
-  const [, ownName] = Object.entries(server.ownNames).find(([name]) => ruleName(server.name, name) === tool) ?? [];
+  const [, ownName] = Object.entries(server.ownNames).find(([name]) => toRuleName(server.name, name) === tool) ?? [];
   const hashes = server.pins().tools;
   const hash = ownName !== undefined && Object.hasOwn(hashes, ownName) ? hashes[ownName] : undefined;
   if (ownName === undefined || hash === undefined) return undefined;
@@ -187,16 +188,16 @@ function findVersion(server: McpServer | null, tool: string): ToolVersion | unde
 }
 
 /** What providers take as the name of a tool. */
-const longestName = 64;
+const maxName = 64;
 
 /** The tools under the names that rules have for them: `mcp__docs__search`. */
-function named({ name, tools }: McpServer): {
+function renameTools({ name, tools }: McpServer): {
   readonly tools: readonly AnyTool[];
   readonly problems: readonly string[];
 } {
-  const all = tools.map((tool) => ({ ...tool, name: ruleName(name, tool.name) }));
+  const all = tools.map((tool) => ({ ...tool, name: toRuleName(name, tool.name) }));
   const problems = all
-    .filter((tool) => tool.name.length > longestName)
-    .map((tool) => `${tool.name}: its name is longer than ${longestName} characters`);
-  return { tools: all.filter((tool) => tool.name.length <= longestName), problems };
+    .filter((tool) => tool.name.length > maxName)
+    .map((tool) => `${tool.name}: its name is longer than ${maxName} characters`);
+  return { tools: all.filter((tool) => tool.name.length <= maxName), problems };
 }

@@ -5,8 +5,8 @@
  * 2. A pattern that denies is looked for more widely than one that allows: it guards against accidents.
  */
 import { basename } from "node:path";
-import { isGitReading, isOption, knownCommand, takesOperands } from "./programs.js";
-import type { Refuse } from "./rule-text.js";
+import { acceptsOperands, findKnownCommand, isOption, isReadOnlyGit } from "./known-commands.js";
+import type { CreateRuleError } from "./rule-types.js";
 import type { PlainCommand } from "./shell-line.js";
 
 export type CommandPattern = {
@@ -17,50 +17,54 @@ export type CommandPattern = {
 };
 
 /** Reads the words of a rule. They may be quoted as on a shell's line. */
-export function readCommandPattern(text: string, verdict: "allow" | "ask" | "deny", refuse: Refuse): CommandPattern {
+export function parseCommandPattern(
+  text: string,
+  verdict: "allow" | "ask" | "deny",
+  createError: CreateRuleError,
+): CommandPattern {
   const [, beginning = text] = /^(.*?)\s\*$/s.exec(text.trim()) ?? [];
   const anyFurther = beginning !== text;
-  const { folder, words } = splitFolder(wordsIn(beginning) ?? [], verdict, refuse);
+  const { folder, words } = splitFolder(splitWords(beginning) ?? [], verdict, createError);
   const program = programOf(words);
-  if (program === "" || program === "*") throw refuse("write the words of one command");
+  if (program === "" || program === "*") throw createError("write the words of one command");
   if (words.some((word) => word.includes("*")))
-    throw refuse("a * stands alone, after the last word; anywhere else it would be part of a word");
-  if (verdict === "allow" && anyFurther && choosesWhatRuns(program))
-    throw refuse(
+    throw createError("a * stands alone, after the last word; anywhere else it would be part of a word");
+  if (verdict === "allow" && anyFurther && runsItsArguments(program))
+    throw createError(
       `the arguments of ${program} choose what runs, so it cannot be allowed with any arguments. Give all words of the command`,
     );
   if (verdict !== "allow" && program !== words[0])
-    throw refuse("variables before a command count only in rules that allow");
+    throw createError("variables before a command count only in rules that allow");
   return { words, anyFurther, folder };
 }
 
 /** Takes `cd FOLDER &&` off the words. */
-function splitFolder(words: readonly string[], verdict: "allow" | "ask" | "deny", refuse: Refuse) {
-  const [first, folder = "", joint] = words;
-  if (first !== "cd" || joint !== "&&") return { folder: null, words };
-  if (verdict !== "allow") throw refuse("a rule that asks or denies holds in every folder, so leave out the cd");
-  if (/^\/|(^|\/)\.{1,2}(\/|$)/.test(folder)) throw refuse("cd takes a folder below this one, without . and ..");
+function splitFolder(words: readonly string[], verdict: "allow" | "ask" | "deny", createError: CreateRuleError) {
+  const [first, folder = "", separator] = words;
+  if (first !== "cd" || separator !== "&&") return { folder: null, words };
+  if (verdict !== "allow") throw createError("a rule that asks or denies holds in every folder, so leave out the cd");
+  if (/^\/|(^|\/)\.{1,2}(\/|$)/.test(folder)) throw createError("cd takes a folder below this one, without . and ..");
   return { folder: folder.replace(/\/$/, ""), words: words.slice(3) };
 }
 
 /** The name of the program, after variables. */
 export function programOf(words: readonly string[]): string {
-  return words[firstWord(words)] ?? "";
+  return words[findProgramIndex(words)] ?? "";
 }
 
-function firstWord(words: readonly string[]): number {
+function findProgramIndex(words: readonly string[]): number {
   const at = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
   return at === -1 ? words.length : at;
 }
 
 /** The words of a command without the variables before it, and without `--no-pager` of Git, which has no pager here. */
 export function commandOf(words: readonly string[]): readonly string[] {
-  const own = words.slice(firstWord(words));
+  const own = words.slice(findProgramIndex(words));
   return own[0] === "git" && own[1] === "--no-pager" ? ["git", ...own.slice(2)] : own;
 }
 
 /** The words of a text without a shell's marks. Null if a quote is not closed. */
-function wordsIn(text: string): readonly string[] | null {
+function splitWords(text: string): readonly string[] | null {
   const words: string[] = [];
   const rest = text.replace(/\s*((?:[^\s'"]|'[^']*'|"[^"]*")+)/gsy, (_, word: string) => {
     words.push(word.replace(/'([^']*)'|"([^"]*)"/gs, (__, single?: string, double?: string) => single ?? double ?? ""));
@@ -70,39 +74,39 @@ function wordsIn(text: string): readonly string[] | null {
 }
 
 /** How a rule for exactly these words is written. */
-export function writtenWords(words: readonly string[]): string {
+export function quoteWords(words: readonly string[]): string {
   return words
     .map((word) => (/^[^\s'"*()]+$/.test(word) ? word : word.includes("'") ? `"${word}"` : `'${word}'`))
     .join(" ");
 }
 
 /** Whether one command, word by word, is what an allowing rule says. */
-export function allows(pattern: CommandPattern, command: PlainCommand): boolean {
-  const variables = command.words.slice(0, firstWord(command.words));
+export function allowsCommand(pattern: CommandPattern, command: PlainCommand): boolean {
+  const variables = command.words.slice(0, findProgramIndex(command.words));
   const words = [...variables, ...commandOf(command.words)];
   const shift = words.length - command.words.length;
   if (!pattern.words.every((word, at) => word === words[at] && !command.patterns.has(at - shift))) return false;
   if (!isInFolder(pattern, command)) return false;
-  if (command.isFed && obeysInput(words)) return false;
+  if (command.isFed && executesInput(words)) return false;
   const further = words.slice(pattern.words.length);
   if (further.length === 0) return true;
   const isPattern = (at: number) => command.patterns.has(at + pattern.words.length - shift);
-  return pattern.anyFurther && coversFurther(commandOf(words), further, isPattern);
+  return pattern.anyFurther && coversArguments(commandOf(words), further, isPattern);
 }
 
 /** A rule without a folder holds in each folder for commands that do the same in each. */
 function isInFolder({ folder }: CommandPattern, { folder: own, words }: PlainCommand): boolean {
-  return folder === null ? own === "" || definerOf(commandOf(words)) === null : folder === own;
+  return folder === null ? own === "" || explainFolderControl(commandOf(words)) === null : folder === own;
 }
 
 /** Whether `*` covers these arguments of a command. */
-export function coversFurther(
+export function coversArguments(
   command: readonly string[],
   further: readonly string[],
   isPattern: (at: number) => boolean,
 ): boolean {
-  const known = knownCommand(command);
-  if (known !== null && !takesOperands(known, command.slice(known.words.length))) return false;
+  const known = findKnownCommand(command);
+  if (known !== null && !acceptsOperands(known, command.slice(known.words.length))) return false;
   if (known?.maxOperands !== undefined && further.some((_, at) => isPattern(at))) return false;
   const end = further.indexOf("--");
   const isEnough = known !== null && known.words.length === 1;
@@ -111,7 +115,7 @@ export function coversFurther(
     // A file's name may look like an option, so a pattern begins with other characters, unless no option matters.
     if (isPattern(at) && /^[*?[-]/.test(word) && hasOptions && (end === -1 || at < end)) return false;
     if (known !== null && isOption(known.never, word)) return false;
-    return isEnough || !choosesMore(word);
+    return isEnough || !isDangerousArgument(word);
   });
 }
 
@@ -119,30 +123,30 @@ export function coversFurther(
  * Whether a command that stands somewhere in a line is what a rule denies, or asks about. Options before and between
  * the words do not hide it, and neither does the folder of the program.
  */
-export function catches(
+export function matchesCommand(
   { words: [program = "", ...others], anyFurther }: CommandPattern,
   command: readonly string[],
 ): boolean {
-  const [name = "", ...given] = command;
+  const [name = "", ...args] = command;
   if (basename(name) !== basename(program)) return false;
-  if (!anyFurther) return others.length === given.length && others.every((word, at) => word === given[at]);
+  if (!anyFurther) return others.length === args.length && others.every((word, at) => word === args[at]);
   let at = 0;
   for (const word of others) {
-    while (at < given.length && given[at] !== word && (given[at] ?? "").startsWith("-"))
-      at += mayTakeValue(given[at] ?? "", given[at + 1] ?? "") && given[at + 1] !== word ? 2 : 1;
-    if (given[at] !== word) return false;
+    while (at < args.length && args[at] !== word && (args[at] ?? "").startsWith("-"))
+      at += canTakeValue(args[at] ?? "", args[at + 1] ?? "") && args[at + 1] !== word ? 2 : 1;
+    if (args[at] !== word) return false;
     at += 1;
   }
   return true;
 }
 
 /** Any option before a subcommand may have the next word as its value: `git -C folder push`, `npm --loglevel silent publish`. */
-function mayTakeValue(option: string, next: string): boolean {
+function canTakeValue(option: string, next: string): boolean {
   return option !== "--" && !option.includes("=") && !next.startsWith("-");
 }
 
 /** Programs whose arguments, or whose own commands, choose what runs. */
-const runners: ReadonlySet<string> = new Set(
+const runnerPrograms: ReadonlySet<string> = new Set(
   `sh bash dash zsh ksh mksh fish ash csh tcsh pwsh powershell cmd busybox toybox rbash
    eval source . exec command builtin env xargs parallel sudo doas su runuser ssh scp sftp rsync sshpass
    nohup time timeout nice ionice setsid stdbuf watch entr flock script unshare nsenter chroot chrt taskset strace ltrace gdb
@@ -157,26 +161,28 @@ const runners: ReadonlySet<string> = new Set(
 );
 
 /** Programs among them that take their input as data. */
-const filters: ReadonlySet<string> = new Set(
+const dataFilters: ReadonlySet<string> = new Set(
   "sed awk gawk mawk nawk less more most test [ printf curl wget".split(" "),
 );
 
 /** Whether a command does what its input says: `… | sh`, `… | xargs rm`. No rule for its words can say what that is. */
-export function obeysInput(words: readonly string[]): boolean {
+export function executesInput(words: readonly string[]): boolean {
   const [program = "", subcommand = ""] = commandOf(words);
   const name = basename(program);
   if (name === "git") return /^(apply|am|fast-import|hash-object|update-index|update-ref)$/.test(subcommand);
-  return name === "patch" || (choosesWhatRuns(name) && !filters.has(name));
+  return name === "patch" || (runsItsArguments(name) && !dataFilters.has(name));
 }
 
-export function choosesWhatRuns(program: string): boolean {
+export function runsItsArguments(program: string): boolean {
   return (
-    program.includes("/") || runners.has(program) || /^(?:python|pypy|ruby|perl|lua|php|node)[\d.]+$/.test(program)
+    program.includes("/") ||
+    runnerPrograms.has(program) ||
+    /^(?:python|pypy|ruby|perl|lua|php|node)[\d.]+$/.test(program)
   );
 }
 
 /** Long options that choose what runs, what is read as configuration, or what is written. */
-const powerful =
+const dangerousOptions =
   `exec exec-path exec-batch execute config config-env config-file output output-file output-directory outfile
   upload-pack receive-pack ext-diff textconv script-shell shell pager open-files-in-pager editor program command cmd
   eval require import loader preload plugin plugins pre preprocessor hook hooks rsh rcfile init-file
@@ -186,21 +192,21 @@ const powerful =
 /**
  * Whether an argument can choose what runs. Programs take the beginnings of long options, too: `--outp` is `--output`.
  */
-export function choosesMore(word: string): boolean {
+export function isDangerousArgument(word: string): boolean {
   const [, long] = /^--([^=]+)/.exec(word) ?? [];
-  if (long !== undefined) return powerful.some((name) => name.startsWith(long) || long.startsWith(`${name}-`));
+  if (long !== undefined) return dangerousOptions.some((name) => name.startsWith(long) || long.startsWith(`${name}-`));
   return /^-(?:[cC](?:$|[=/.~])|[oO]|exec|ok|toolexec|vettool|overlay|modfile)/.test(word);
 }
 
 /** What a file of the folder defines, so that an agent who may write that file chooses what runs. */
-export function definerOf(words: readonly string[]): string | null {
+export function explainFolderControl(words: readonly string[]): string | null {
   const [program = "", subcommand = ""] = words;
-  const said = words.slice(0, 2).join(" ");
-  if (program === "git" && !isGitReading(words) && !/^--?(version|help)$/.test(subcommand))
-    return `${said} may run programs that the repository's configuration names, such as hooks and filters.`;
+  const commandText = words.slice(0, 2).join(" ");
+  if (program === "git" && !isReadOnlyGit(words) && !/^--?(version|help)$/.test(subcommand))
+    return `${commandText} may run programs that the repository's configuration names, such as hooks and filters.`;
   // For a dependency from Git, npm view and npm outdated run the program that .npmrc names.
   if (/^(pnpm|yarn|bun)$/.test(program) || (program === "npm" && !/^(ls|list|why|-v|--version)$/.test(subcommand)))
-    return `${said} runs what package.json and the settings of the folder say.`;
+    return `${commandText} runs what package.json and the settings of the folder say.`;
   if (/^(make|gmake|ninja|just|rake|cmake|task)$/.test(program))
     return `${program} runs what the folder's own files say.`;
   if (
@@ -208,9 +214,9 @@ export function definerOf(words: readonly string[]): string | null {
       program,
     )
   )
-    return `${said} runs code of the folder.`;
+    return `${commandText} runs code of the folder.`;
   if (program.includes("/")) return `${program} is a program that the agent can write.`;
-  if (choosesWhatRuns(program) && words.length > 1)
+  if (runsItsArguments(program) && words.length > 1)
     return `${program} runs what its arguments say, which may be a file that the agent can write.`;
   return null;
 }

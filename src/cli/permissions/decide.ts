@@ -6,16 +6,16 @@
  */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { Json } from "../../index.js";
-import type { AllowedBy, CallTest, CallToDecide } from "./call-test.js";
-import { shellTest } from "./decide-shell.js";
+import { createShellTest } from "./decide-shell.js";
+import { readingNames } from "./known-commands.js";
 import { matchesPath, type PathPattern } from "./path-pattern.js";
-import { readingNames } from "./programs.js";
-import { maxPathCharacters, realAsFarAsItExists } from "./real-path.js";
-import { isOwnTool, isPathTool, namesTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
-import type { Verdict } from "./rule-text.js";
-import { coversVersion, whyOtherVersion } from "./tool-version.js";
+import { maxPathCharacters, resolveExistingPart } from "./real-path.js";
+import { isAboutTool, isBuiltInTool, isPathTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
+import type { AllowResult, CallToDecide, RuleTest } from "./rule-test.js";
+import type { Verdict } from "./rule-types.js";
+import { coversVersion, explainVersionMismatch } from "./tool-version.js";
 
-export type Decided = {
+export type RuleDecision = {
   readonly verdict: Verdict;
   readonly rule?: Rule;
   /** Why no rule allows the call, for a person who wonders. */
@@ -37,7 +37,7 @@ export async function decideByRules(
   rules: readonly Rule[],
   root: string,
   reading: ReadonlySet<string> = new Set(readingNames),
-): Promise<Decided> {
+): Promise<RuleDecision> {
   const relevant = rules.filter(
     (rule) => rule.tool === call.tool || rule.about.kind === "path" || rule.tool.endsWith("*"),
   );
@@ -49,63 +49,64 @@ export async function decideByRules(
   }
   const byRule = await test.allowedBy(relevant.filter(({ verdict }) => verdict === "allow"));
   if ("rule" in byRule) return { verdict: "allow", ...(byRule.rule === null ? {} : { rule: byRule.rule }), ...path };
-  if (call.readOnly || harmless.has(call.tool)) return { verdict: "allow", ...path };
+  if (call.readOnly || harmlessTools.has(call.tool)) return { verdict: "allow", ...path };
   const { why, question } = byRule;
-  const asked = question === undefined ? {} : { question };
-  return { verdict: "ask", why, ...asked, ...(test.mayBeDenied ? { mayBeDenied: true } : {}), ...path };
+  const questionField = question === undefined ? {} : { question };
+  return { verdict: "ask", why, ...questionField, ...(test.mayBeDenied ? { mayBeDenied: true } : {}), ...path };
 }
 
 /** It ends only what the session has started. */
-const harmless: ReadonlySet<string> = new Set(["stop_process"]);
+const harmlessTools: ReadonlySet<string> = new Set(["stop_process"]);
 
 async function createTest(
   call: CallToDecide,
   rules: readonly Rule[],
   root: string,
   reading: ReadonlySet<string>,
-): Promise<CallTest> {
-  if (call.tool === "shell") return await shellTest(call, rules, { root, names: reading, closesPath });
-  if (isPathTool(call.tool)) return pathTest(call, root);
-  if (call.tool === "fetch_url") return webTest(call);
+): Promise<RuleTest> {
+  if (call.tool === "shell") return await createShellTest(call, rules, { root, names: reading, closesPath });
+  if (isPathTool(call.tool)) return createPathTest(call, root);
+  if (call.tool === "fetch_url") return createWebTest(call);
   return {
-    catches: (rule) => namesTool(rule, call.tool) || (!isOwnTool(call.tool) && closesPathIn(rule, call.input, root)),
-    allowedBy: (all) => allowedByName(all, call),
+    catches: (rule) =>
+      isAboutTool(rule, call.tool) || (!isBuiltInTool(call.tool) && closesPathInInput(rule, call.input, root)),
+    allowedBy: (all) => findRuleByName(all, call),
     mayBeDenied: false,
   };
 }
 
-function allowedByName(rules: readonly Rule[], call: CallToDecide): AllowedBy {
-  const naming = rules.filter((rule) => namesTool(rule, call.tool));
-  const rule = naming.find((one) => coversVersion(one, call));
+function findRuleByName(rules: readonly Rule[], call: CallToDecide): AllowResult {
+  const namingRules = rules.filter((rule) => isAboutTool(rule, call.tool));
+  const rule = namingRules.find((one) => coversVersion(one, call));
   if (rule !== undefined) return { rule };
-  const [newest] = naming.toSorted((a, b) => (b.at ?? "").localeCompare(a.at ?? ""));
+  const [newest] = namingRules.toSorted((a, b) => (b.at ?? "").localeCompare(a.at ?? ""));
   if (newest === undefined) return { why: "No rule allows this tool." };
-  const why = whyOtherVersion(newest, call);
+  const why = explainVersionMismatch(newest, call);
   return { why, question: why };
 }
 
-function first(rules: readonly Rule[], fits: (rule: Rule) => boolean, why: string): AllowedBy {
-  const rule = rules.find(fits);
+function findFirst(rules: readonly Rule[], matches: (rule: Rule) => boolean, why: string): AllowResult {
+  const rule = rules.find(matches);
   return rule === undefined ? { why } : { rule };
 }
 
-function pathTest({ tool, input }: CallToDecide, root: string): CallTest {
-  const written = resolve(root, pathOfCall(tool, input));
-  const real = realAsFarAsItExists(written);
+function createPathTest({ tool, input }: CallToDecide, root: string): RuleTest {
+  const writtenPath = resolve(root, pathOfCall(tool, input));
+  const real = resolveExistingPart(writtenPath);
   return {
     mayBeDenied: false,
     path: real,
     catches(rule) {
-      if (rule.about.kind !== "path") return namesTool(rule, tool);
+      if (rule.about.kind !== "path") return isAboutTool(rule, tool);
       // A rule about reading is about every tool with a path. One about writing is about those that write.
       if (rule.tool !== tool && writesFiles(rule.tool) && !writesFiles(tool)) return false;
       if (rule.verdict === "ask" && rule.tool !== tool && writesFiles(rule.tool) !== writesFiles(tool)) return false;
-      return namesOne(rule.about.pattern, [written, real], root);
+      return matchesAnyPath(rule.about.pattern, [writtenPath, real], root);
     },
     allowedBy: (all) =>
-      first(
+      findFirst(
         all.filter((rule) => rule.tool === tool),
-        (rule) => (rule.about.kind === "path" ? isOf(rule.about.pattern, real, root) : true),
+        (rule) => (rule.about.kind === "path" ? isInPattern(rule.about.pattern, real, root) : true),
         `No rule allows ${tool} for this path.`,
       ),
   };
@@ -122,34 +123,34 @@ const maxValues = 1_000;
  * Whether a rule closes a path that the input of another tool names: a server's tool may read it, or write it. What the
  * fields of a stranger mean is not known, so each string counts.
  */
-function closesPathIn(rule: Rule, input: Json, root: string): boolean {
+function closesPathInInput(rule: Rule, input: Json, root: string): boolean {
   if (rule.verdict !== "deny" || rule.about.kind !== "path") return false;
-  const open: Json[] = [input];
-  for (let looked = 0; open.length > 0; looked += 1) {
-    const value = open.pop();
-    if (looked > maxValues) return true;
+  const pending: Json[] = [input];
+  for (let visited = 0; pending.length > 0; visited += 1) {
+    const value = pending.pop();
+    if (visited > maxValues) return true;
     if (typeof value === "string" && value.length <= maxPathCharacters) {
       if (closesPath(rule, value.replace(/^file:\/\//i, ""), root)) return true;
-    } else if (typeof value === "object" && value !== null) open.push(...Object.values(value));
+    } else if (typeof value === "object" && value !== null) pending.push(...Object.values(value));
   }
   return false;
 }
 
 /** What lies outside of the folder is of no relative pattern, also not of `**`. */
-function isOf(pattern: PathPattern, real: string, root: string): boolean {
-  const subject = subjectOf(pattern, real, root);
+function isInPattern(pattern: PathPattern, real: string, root: string): boolean {
+  const subject = toSubject(pattern, real, root);
   return subject !== null && matchesPath(pattern, subject);
 }
 
 /** Whether a path, as it is written or as it really is, is one of the pattern. */
 export function namesPath(pattern: PathPattern, path: string, root: string): boolean {
-  const written = resolve(root, path);
-  return namesOne(pattern, [written, realAsFarAsItExists(written)], root);
+  const writtenPath = resolve(root, path);
+  return matchesAnyPath(pattern, [writtenPath, resolveExistingPart(writtenPath)], root);
 }
 
-function namesOne(pattern: PathPattern, absolute: readonly string[], root: string): boolean {
+function matchesAnyPath(pattern: PathPattern, absolute: readonly string[], root: string): boolean {
   return absolute.some((path) => {
-    const subject = subjectOf(pattern, path, root);
+    const subject = toSubject(pattern, path, root);
     return subject !== null && matchesPath(pattern, subject, ignoresCase);
   });
 }
@@ -158,20 +159,20 @@ function namesOne(pattern: PathPattern, absolute: readonly string[], root: strin
 const ignoresCase = process.platform === "darwin" || process.platform === "win32";
 
 /** The path as the pattern is about it; null if it lies outside of the folder, and the pattern is relative. */
-function subjectOf({ isAbsolute: isWhole }: PathPattern, absolute: string, root: string): string | null {
-  if (isWhole) return absolute.split(sep).join("/").replace(/^\//, "");
+function toSubject({ isAbsolute: isPatternAbsolute }: PathPattern, absolute: string, root: string): string | null {
+  if (isPatternAbsolute) return absolute.split(sep).join("/").replace(/^\//, "");
   const inner = relative(root, absolute).split(sep).join("/");
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? null : inner;
 }
 
-function webTest({ input }: CallToDecide): CallTest {
-  const given = (input as { readonly url?: unknown } | null)?.url;
-  const url = typeof given === "string" && URL.canParse(given) ? new URL(given) : null;
-  const fits = (rule: Rule) =>
-    rule.about.kind === "domain" ? url !== null && rule.about.test(url) : namesTool(rule, "fetch_url");
+function createWebTest({ input }: CallToDecide): RuleTest {
+  const urlInput = (input as { readonly url?: unknown } | null)?.url;
+  const url = typeof urlInput === "string" && URL.canParse(urlInput) ? new URL(urlInput) : null;
+  const matches = (rule: Rule) =>
+    rule.about.kind === "domain" ? url !== null && rule.about.test(url) : isAboutTool(rule, "fetch_url");
   return {
     mayBeDenied: false,
-    catches: fits,
-    allowedBy: (all) => first(all, fits, `No rule allows ${url === null ? "this address" : url.host}.`),
+    catches: matches,
+    allowedBy: (all) => findFirst(all, matches, `No rule allows ${url === null ? "this address" : url.host}.`),
   };
 }

@@ -16,32 +16,32 @@ export function isPlainPattern(pattern: string): boolean {
 }
 
 /** @returns absolute paths, which may have `..` in them; null if there are too many to look at, or one that cannot be read */
-export function matchingFiles(pattern: string, folder: string): readonly string[] | null {
-  let found: readonly string[] = [isAbsolute(pattern) ? "" : folder];
-  let left = maxNames;
+export function findMatchingFiles(pattern: string, folder: string): readonly string[] | null {
+  let matches: readonly string[] = [isAbsolute(pattern) ? "" : folder];
+  let remaining = maxNames;
   for (const part of pattern.split("/").filter((name) => name !== "")) {
     if (!/[*?[]/.test(part)) {
-      found = found.map((path) => `${path}/${part}`);
+      matches = matches.map((path) => `${path}/${part}`);
       continue;
     }
     const wanted = part.replace(/\[[^\]]*\]/g, "?");
     const wider = wanted.replaceAll("?", "*");
     const next: string[] = [];
-    for (const path of found)
-      for (const name of namesIn(path)) {
-        left -= 1;
+    for (const path of matches)
+      for (const name of listNames(path)) {
+        remaining -= 1;
         // A name that is not UTF-8 cannot be looked up.
-        if (left < 0 || name.includes("\ufffd")) return null;
+        if (remaining < 0 || name.includes("\ufffd")) return null;
         if (name.startsWith(".") !== wanted.startsWith(".")) continue;
         if (matchesName(/^[ -~]*$/.test(name) ? wanted : wider, name)) next.push(`${path}/${name}`);
       }
-    found = next;
+    matches = next;
   }
-  return found;
+  return matches;
 }
 
 /** Some shells also match `.` and `..`: `.*`. */
-function namesIn(path: string): readonly string[] {
+function listNames(path: string): readonly string[] {
   try {
     return [".", "..", ...readdirSync(path === "" ? "/" : path)];
   } catch {

@@ -29,22 +29,23 @@ export type GuardedTools = {
 };
 
 /** Calls whose files are remembered. A call that was forgotten is decided about again. */
-const mostPending = 1_000;
+const maxPending = 1_000;
 
 /** @param store that of the sessions, whose logs have the outputs */
-export function guardedTools(permissions: Permissions, protect: readonly string[], store: Store): GuardedTools {
+export function createGuardedTools(permissions: Permissions, protect: readonly string[], store: Store): GuardedTools {
   const { root, mayReach, decide } = permissions;
-  const pinned = new Map<string, string>();
-  const writing = new AsyncLocalStorage<string>();
+  const decidedPaths = new Map<string, string>();
+  const writablePath = new AsyncLocalStorage<string>();
   const files = createFileTools({
     root,
     protect,
-    mayReach: (path, access) => mayReach(path, access) && (access === "read" || (writing.getStore() ?? path) === path),
+    mayReach: (path, access) =>
+      mayReach(path, access) && (access === "read" || (writablePath.getStore() ?? path) === path),
   });
-  const pathOf: PathOfCall = async (tool, input, { idempotencyKey, sessionId, data }) => {
-    const known = pinned.get(idempotencyKey);
-    pinned.delete(idempotencyKey);
-    if (known !== undefined) return known;
+  const resolvePath: ResolveCallPath = async (tool, input, { idempotencyKey, sessionId, data }) => {
+    const decidedPath = decidedPaths.get(idempotencyKey);
+    decidedPaths.delete(idempotencyKey);
+    if (decidedPath !== undefined) return decidedPath;
     const call = { tool, readOnly: false, input: input as Json };
     const { verdict, path, rule } = await decide(call, { sessionId, data: data.all() });
     if (verdict === "deny" || path === undefined)
@@ -61,41 +62,41 @@ export function guardedTools(permissions: Permissions, protect: readonly string[
   });
   return {
     tools: [
-      ...files.map((tool) => (writesFiles(tool.name) ? held(tool, pathOf, writing) : tool)),
+      ...files.map((tool) => (writesFiles(tool.name) ? restrictToPath(tool, resolvePath, writablePath) : tool)),
       { ...web, needsApproval: false },
     ],
     async canExecuteTool(call, context) {
-      const closed = await whyClosed(call, context, store, permissions);
-      if (closed !== null) return { verdict: "deny", reason: closed };
+      const closedReason = await findClosedReason(call, context, store, permissions);
+      if (closedReason !== null) return { verdict: "deny", reason: closedReason };
       return await permissions.canExecuteTool(call, context, ({ path }) => {
         // A call that is decided about again, for example after a person's answer, is still about the file that was shown.
-        if (path === undefined || !writesFiles(call.tool.name) || pinned.has(call.callKey)) return;
-        if (pinned.size >= mostPending) pinned.clear();
-        pinned.set(call.callKey, path);
+        if (path === undefined || !writesFiles(call.tool.name) || decidedPaths.has(call.callKey)) return;
+        if (decidedPaths.size >= maxPending) decidedPaths.clear();
+        decidedPaths.set(call.callKey, path);
       });
     },
   };
 }
 
 /** Why an output may not be read again; null if it may be, or if the call reads none. */
-async function whyClosed(
+async function findClosedReason(
   { tool, input }: PermissionRequest,
   { sessionId, data }: Pick<PermissionContext, "sessionId" | "data">,
   store: Store,
   permissions: Permissions,
 ): Promise<string | null> {
   const output = outputTools.has(tool.name) ? (input as { readonly output?: Json } | null)?.output : undefined;
-  if (typeof output !== "number" || !mayDeny(permissions, { sessionId, data })) return null;
-  const earlier = await callOfOutput(store, sessionId, output);
-  if (earlier === null) return null;
-  const { verdict, rule } = await permissions.decide({ ...earlier, readOnly: true }, { sessionId, data });
+  if (typeof output !== "number" || !hasDenyingRule(permissions, { sessionId, data })) return null;
+  const originalCall = await findCallOfOutput(store, sessionId, output);
+  if (originalCall === null) return null;
+  const { verdict, rule } = await permissions.decide({ ...originalCall, readOnly: true }, { sessionId, data });
   return verdict === "deny" && rule !== undefined
     ? `The rule ${rule.rule} denies the call that gave output ${output}`
     : null;
 }
 
 /** Looking for the earlier call reads the log. Without a rule that denies, there is nothing to find. */
-function mayDeny({ rules }: Permissions, session: SessionRules): boolean {
+function hasDenyingRule({ rules }: Permissions, session: SessionRules): boolean {
   try {
     return rules(session).some(({ verdict }) => verdict === "deny");
   } catch {
@@ -107,7 +108,7 @@ function mayDeny({ rules }: Permissions, session: SessionRules): boolean {
 const outputTools: ReadonlySet<string> = new Set(["read_output", "search_output"]);
 
 /** The call that gave an output, with the input with which it ran. */
-async function callOfOutput(
+async function findCallOfOutput(
   store: Store,
   sessionId: string,
   output: number,
@@ -123,17 +124,17 @@ async function callOfOutput(
   return null;
 }
 
-function held(tool: AnyTool, pathOf: PathOfCall, writing: AsyncLocalStorage<string>): AnyTool {
+function restrictToPath(tool: AnyTool, resolvePath: ResolveCallPath, writablePath: AsyncLocalStorage<string>): AnyTool {
   const { execute } = tool;
   if (execute === undefined) return tool;
   return {
     ...tool,
     async execute(input, context) {
-      const path = await pathOf(tool.name, input, context);
-      return await writing.run(path, () => execute(input, context) as unknown);
+      const path = await resolvePath(tool.name, input, context);
+      return await writablePath.run(path, () => execute(input, context) as unknown);
     },
   };
 }
 
 /** @throws Error if the decision is not known here, and a rule denies the call by now */
-type PathOfCall = (tool: string, input: unknown, context: ToolContext) => Promise<string>;
+type ResolveCallPath = (tool: string, input: unknown, context: ToolContext) => Promise<string>;

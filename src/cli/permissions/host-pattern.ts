@@ -3,54 +3,55 @@
  * written. Rules that ask or deny take addresses and ranges, too.
  */
 import { BlockList, isIP, isIPv4 } from "node:net";
-import type { Refuse, Verdict } from "./rule-text.js";
+import type { CreateRuleError, Verdict } from "./rule-types.js";
 
 export type HostTest = (url: URL) => boolean;
 
-export function createHostTest(text: string, verdict: Verdict, refuse: Refuse): HostTest {
+export function createHostTest(text: string, verdict: Verdict, createError: CreateRuleError): HostTest {
   const [, scheme, host = "", port] =
     /^(?:(https?):\/\/)?(\[[^\]]+\]|[^:/]+(?:\/\d{1,3})?|[0-9a-f:]+\/\d{1,3})(?::(\d{1,5}))?\/?$/i.exec(text.trim()) ??
     [];
-  if (host === "") throw refuse("write a host, such as api.example.org or *.example.org");
-  const fitsHost = hostTest(host.toLowerCase(), verdict, refuse);
+  if (host === "") throw createError("write a host, such as api.example.org or *.example.org");
+  const matchesHost = createHostNameTest(host.toLowerCase(), verdict, createError);
   return (url) => {
     if (scheme !== undefined && url.protocol !== `${scheme.toLowerCase()}:`) return false;
     // What allows a host allows its usual port. What denies it denies every port.
-    const fitsPort = port === undefined ? verdict !== "allow" || url.port === "" : portOf(url) === port;
-    return fitsPort && fitsHost(hostOf(url, verdict));
+    const matchesPort = port === undefined ? verdict !== "allow" || url.port === "" : portOf(url) === port;
+    return matchesPort && matchesHost(normalizeHost(url, verdict));
   };
 }
 
-function hostTest(host: string, verdict: Verdict, refuse: Refuse): (host: string) => boolean {
+function createHostNameTest(host: string, verdict: Verdict, createError: CreateRuleError): (host: string) => boolean {
   const plain = host.replace(/^\[(.*)\]$/, "$1");
   const [address = "", bits] = plain.split("/");
-  if (isIP(address) !== 0) return addressTest(address, bits, verdict, refuse);
-  if (bits !== undefined) throw refuse("a rule for the web names a host, not a path");
+  if (isIP(address) !== 0) return createAddressTest(address, bits, verdict, createError);
+  if (bits !== undefined) throw createError("a rule for the web names a host, not a path");
   if (plain === "*") return () => true;
   const [, star, name = ""] = /^(\*\.)?(.*)$/.exec(plain) ?? [];
   const canonical = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`).hostname : "";
-  if (canonical === "" || name.includes("*")) throw refuse("a * stands only at the beginning: *.example.org");
-  return star === undefined ? (given) => given === canonical : (given) => given.endsWith(`.${canonical}`);
+  if (canonical === "" || name.includes("*")) throw createError("a * stands only at the beginning: *.example.org");
+  return star === undefined ? (hostName) => hostName === canonical : (hostName) => hostName.endsWith(`.${canonical}`);
 }
 
-function addressTest(
+function createAddressTest(
   address: string,
   bits: string | undefined,
   verdict: Verdict,
-  refuse: Refuse,
+  createError: CreateRuleError,
 ): (host: string) => boolean {
   const family = isIPv4(address) ? "ipv4" : "ipv6";
-  const most = family === "ipv4" ? 32 : 128;
-  const prefix = bits === undefined ? most : Number(bits);
-  if (prefix > most) throw refuse(`a range of ${family === "ipv4" ? "IPv4" : "IPv6"} has at most /${most}`);
-  if (verdict === "allow" && prefix !== most) throw refuse("a range of addresses can be denied, not allowed");
+  const maxPrefix = family === "ipv4" ? 32 : 128;
+  const prefix = bits === undefined ? maxPrefix : Number(bits);
+  if (prefix > maxPrefix)
+    throw createError(`a range of ${family === "ipv4" ? "IPv4" : "IPv6"} has at most /${maxPrefix}`);
+  if (verdict === "allow" && prefix !== maxPrefix) throw createError("a range of addresses can be denied, not allowed");
   const list = new BlockList();
   list.addSubnet(address, prefix, family);
-  return (given) => isIP(given) !== 0 && list.check(given, isIPv4(given) ? "ipv4" : "ipv6");
+  return (hostName) => isIP(hostName) !== 0 && list.check(hostName, isIPv4(hostName) ? "ipv4" : "ipv6");
 }
 
 /** The URL has done the rest: lower case, punycode, one form for each address. */
-function hostOf({ hostname }: URL, verdict: Verdict): string {
+function normalizeHost({ hostname }: URL, verdict: Verdict): string {
   const plain = hostname.replace(/^\[(.*)\]$/, "$1");
   return verdict === "allow" ? plain : plain.replace(/\.$/, "");
 }

@@ -4,8 +4,8 @@
  * 1. It is part of the session's data, so it is in its log, and a resume has it. It names its session, so a fork does not have it.
  * 2. It is a rule of the session that allows: what another rule denies or asks about stays so, and files that are always protected do, too.
  */
-import { personalFolder } from "./path-pattern.js";
-import { type Rule, readRule } from "./rule.js";
+import { userHome } from "./path-pattern.js";
+import { parseRule, type Rule } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
 
 export const modes = ["ask", "edits"] as const;
@@ -24,10 +24,10 @@ export function modeOf({ sessionId, data }: SessionRules): Mode {
 
 /** A relative pattern is about the folder only, by the real path of the file. */
 const editRules: readonly Rule[] = ["edit_file(**)", "write_file(**)"].map((rule) =>
-  readRule("allow", { rule }, "session", personalFolder),
+  parseRule("allow", { rule }, "session", userHome),
 );
 
 /** What the mode allows. */
-export function rulesOfMode(session: SessionRules | undefined): readonly Rule[] {
+export function listModeRules(session: SessionRules | undefined): readonly Rule[] {
   return session !== undefined && modeOf(session) === "edits" ? editRules : [];
 }

@@ -5,7 +5,7 @@
  * times the length of the path.
  */
 import { homedir } from "node:os";
-import type { Refuse } from "./rule-text.js";
+import type { CreateRuleError } from "./rule-types.js";
 
 export type PathPattern = {
   /** Relative patterns are about the folder of the session. */
@@ -13,53 +13,54 @@ export type PathPattern = {
   readonly names: readonly string[];
 };
 
-export function compilePathPattern(text: string, home: string, refuse: Refuse): PathPattern {
+export function compilePathPattern(text: string, home: string, createError: CreateRuleError): PathPattern {
   const pattern = text.trim().replace(/^\.\/(?=.)/, "");
-  const whole = pattern.startsWith("~/") ? `${home}${pattern.slice(1)}` : pattern;
-  if (/^!|\{[^}]*,[^}]*\}|[?*+@!]\(/.test(whole))
-    throw refuse("only *, ? and ** have a meaning in paths. Write a rule for each alternative");
-  const names = whole.replace(/^\//, "").replace(/\/$/, "/**").split("/");
-  if (names.some((name) => name === ".." || name === ".") && whole !== ".")
-    throw refuse("a path in a rule has no . or .. in it");
-  if (names.some((name) => name.includes("**") && name !== "**")) throw refuse("** stands alone between slashes");
-  return { isAbsolute: whole.startsWith("/"), names: whole === "." ? [] : names };
+  const expanded = pattern.startsWith("~/") ? `${home}${pattern.slice(1)}` : pattern;
+  if (/^!|\{[^}]*,[^}]*\}|[?*+@!]\(/.test(expanded))
+    throw createError("only *, ? and ** have a meaning in paths. Write a rule for each alternative");
+  const names = expanded.replace(/^\//, "").replace(/\/$/, "/**").split("/");
+  if (names.some((name) => name === ".." || name === ".") && expanded !== ".")
+    throw createError("a path in a rule has no . or .. in it");
+  if (names.some((name) => name.includes("**") && name !== "**")) throw createError("** stands alone between slashes");
+  return { isAbsolute: expanded.startsWith("/"), names: expanded === "." ? [] : names };
 }
 
 /** The home folder of the person, for `~/`. */
-export const personalFolder = homedir();
+export const userHome = homedir();
 
 /** @param path names with `/` between them, without one at the beginning; empty for the folder itself */
 export function matchesPath({ names }: PathPattern, path: string, ignoreCase = false): boolean {
-  const folded = (text: string) => (ignoreCase ? text.toLowerCase() : text);
-  const parts = path === "" ? [] : folded(path).split("/");
+  const foldCase = (text: string) => (ignoreCase ? text.toLowerCase() : text);
+  const pathNames = path === "" ? [] : foldCase(path).split("/");
   // Which numbers of names, from the beginning of the pattern, can fit all parts so far.
-  let fitting = afterFolders(new Set([0]), names);
-  for (const part of parts) {
+  let positions = skipFolders(new Set([0]), names);
+  for (const part of pathNames) {
     const next = new Set<number>();
-    for (const at of fitting) {
+    for (const at of positions) {
       const name = names[at];
       if (name === "**") next.add(at);
-      else if (name !== undefined && matchesName(folded(name), part)) next.add(at + 1);
+      else if (name !== undefined && matchesName(foldCase(name), part)) next.add(at + 1);
     }
-    fitting = afterFolders(next, names);
+    positions = skipFolders(next, names);
   }
-  return fitting.has(names.length);
+  return positions.has(names.length);
 }
 
 /** `**` fits no folder, too. */
-function afterFolders(fitting: Set<number>, names: readonly string[]): Set<number> {
-  for (const at of fitting) if (names[at] === "**") fitting.add(at + 1);
-  return fitting;
+function skipFolders(positions: Set<number>, names: readonly string[]): Set<number> {
+  for (const at of positions) if (names[at] === "**") positions.add(at + 1);
+  return positions;
 }
 
 /** Goes back to the last `*` only, which is enough for patterns of one line. */
 export function matchesName(pattern: string, name: string): boolean {
-  let [at, in_, star, from] = [0, 0, -1, 0];
-  while (in_ < name.length) {
-    if (pattern[at] === "*") [star, from, at] = [at, in_, at + 1];
-    else if (at < pattern.length && (pattern[at] === "?" || pattern[at] === name[in_])) [at, in_] = [at + 1, in_ + 1];
+  let [at, nameIndex, star, from] = [0, 0, -1, 0];
+  while (nameIndex < name.length) {
+    if (pattern[at] === "*") [star, from, at] = [at, nameIndex, at + 1];
+    else if (at < pattern.length && (pattern[at] === "?" || pattern[at] === name[nameIndex]))
+      [at, nameIndex] = [at + 1, nameIndex + 1];
     else if (star === -1) return false;
-    else [at, in_, from] = [star + 1, from + 1, from + 1];
+    else [at, nameIndex, from] = [star + 1, from + 1, from + 1];
   }
   while (pattern[at] === "*") at += 1;
   return at === pattern.length;

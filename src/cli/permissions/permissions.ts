@@ -7,31 +7,31 @@
 import { join } from "node:path";
 import { type CanExecuteTool, type Json, PawlError } from "../../index.js";
 import { detectSandbox } from "../../tools/index.js";
-import { configuredRules } from "../configuration/in-force.js";
-import { configurationOf } from "../configuration-folder.js";
-import type { Environment } from "../home.js";
-import type { CallToDecide } from "./call-test.js";
-import { closesPath, type Decided, decideByRules, namesPath } from "./decide.js";
-import { readingPlace } from "./decide-shell.js";
-import { rulesOfMode } from "./mode.js";
-import { type Offers, offersFor } from "./offers.js";
-import { personalFolder } from "./path-pattern.js";
-import { readingNames } from "./programs.js";
-import { projectFolder } from "./project.js";
+import { resolveRules } from "../configuration/resolve-configuration.js";
+import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
+import type { Environment } from "../files/session-store.js";
+import { closesPath, decideByRules, namesPath, type RuleDecision } from "./decide.js";
+import { createReadingAccess } from "./decide-shell.js";
+import { readingNames } from "./known-commands.js";
+import { listModeRules } from "./mode.js";
+import { userHome } from "./path-pattern.js";
+import { resolveProjectFolder } from "./project-folder.js";
 import { onlyReads, readsInputsBelow } from "./reading-commands.js";
-import { type Rule, readRule, recordOf, sourceOf, writesFiles } from "./rule.js";
-import { openRuleFile, type RuleFile, type readLists } from "./rule-file.js";
-import { type KeptRule, type RuleScope, type Verdict, verdicts } from "./rule-text.js";
+import { formatRuleSource, parseRule, type Rule, toPermissionRule, writesFiles } from "./rule.js";
+import { openRuleFile, type parseRuleLists, type RuleFile } from "./rule-file.js";
+import { createOffers, type RuleOffers } from "./rule-offers.js";
+import type { CallToDecide } from "./rule-test.js";
+import { type RuleScope, type StoredRule, type Verdict, verdicts } from "./rule-types.js";
 import { readSessionRules, type SessionRules } from "./session-rules.js";
 import type { FindVersion } from "./tool-version.js";
 
 export type Permissions = {
   /** @param onDecided told the verdict, and which path it is about, before it is given */
   readonly canExecuteTool: (
-    ...args: [...Parameters<CanExecuteTool>, onDecided?: (decided: Decided) => void]
+    ...args: [...Parameters<CanExecuteTool>, onDecided?: (decided: RuleDecision) => void]
   ) => ReturnType<CanExecuteTool>;
   /** What the rules, and `--yes`, say of a call. */
-  readonly decide: (call: CallToDecide, session?: SessionRules) => Promise<Decided>;
+  readonly decide: (call: CallToDecide, session?: SessionRules) => Promise<RuleDecision>;
   /** Whether a call that a person is asked about runs without an answer by now. */
   readonly isAllowed: (
     call: { readonly name: string; readonly input: Json },
@@ -50,7 +50,7 @@ export type Permissions = {
   readonly offersFor: (
     call: { readonly name: string; readonly input: Json },
     session?: SessionRules,
-  ) => Promise<Offers>;
+  ) => Promise<RuleOffers>;
 };
 
 export type PermissionOptions = {
@@ -70,42 +70,43 @@ export type PermissionOptions = {
   readonly environment?: Environment;
 };
 
-const momentMs = 50;
+const cacheMs = 50;
 
 /** @throws PawlError `bad_configuration` if rules cannot be read */
 export function createPermissions(options: PermissionOptions): Permissions {
   const { allowAll, expiresInMs, root, home, environment = process.env } = options;
   const files = {
-    project: openRuleFile(join(projectFolder(home, root), "permissions.json"), { folder: root }),
-    user: openRuleFile(join(configurationOf(environment), "permissions.json")),
+    project: openRuleFile(join(resolveProjectFolder(home, root), "permissions.json"), { folder: root }),
+    user: openRuleFile(join(resolveUserConfigurationFolder(environment), "permissions.json")),
   };
   const reading: ReadonlySet<string> = new Set(options.reading ?? readingNames);
-  const own = new Map<string, Rule>();
+  const optionRules = new Map<string, Rule>();
   for (const verdict of ["allow", "deny"] as const)
-    for (const rule of options[verdict] ?? []) own.set(`${verdict} ${rule}`, compiled(verdict, { rule }, "option"));
+    for (const rule of options[verdict] ?? [])
+      optionRules.set(`${verdict} ${rule}`, compileRule(verdict, { rule }, "option"));
   const kept = createCompiler();
-  const configured = (): readonly Rule[] => {
-    const lists = configuredRules({ root, home, environment });
+  const readConfiguredRules = (): readonly Rule[] => {
+    const lists = resolveRules({ root, home, environment });
     return [...kept(lists.user, "user"), ...kept(lists.folder, "folder"), ...kept(lists.project, "project")];
   };
   const rules = (session?: SessionRules) => [
-    ...own.values(),
+    ...optionRules.values(),
     ...(session === undefined ? [] : kept(readSessionRules(session), "session")),
     ...kept(files.project.read(), "project"),
     ...kept(files.user.read(), "user"),
-    ...configured(),
+    ...readConfiguredRules(),
   ];
   let versionOf: FindVersion = () => undefined;
-  const decide = async (asked: CallToDecide, session?: SessionRules): Promise<Decided> => {
+  const decide = async (asked: CallToDecide, session?: SessionRules): Promise<RuleDecision> => {
     const call = { ...asked, version: versionOf(asked.tool) };
-    let present: readonly Rule[];
+    let effectiveRules: readonly Rule[];
     try {
-      present = [...rules(session), ...rulesOfMode(session)];
+      effectiveRules = [...rules(session), ...listModeRules(session)];
     } catch (error) {
       if (!(error instanceof PawlError)) throw error;
       return { verdict: allowAll ? "deny" : "ask", why: error.message };
     }
-    const decided = await decideByRules(call, present, root, reading);
+    const decided = await decideByRules(call, effectiveRules, root, reading);
     if (decided.verdict !== "ask" || !allowAll) return decided;
     const path = decided.path === undefined ? {} : { path: decided.path };
     if (decided.mayBeDenied === true)
@@ -116,12 +117,15 @@ export function createPermissions(options: PermissionOptions): Permissions {
     return { verdict: "allow", ...path };
   };
   /** A search asks about thousands of files, so the rules are as they were a moment ago. */
-  let closed: { readonly at: number; readonly rules: readonly Rule[] } | null = null;
-  const closedPaths = (): readonly Rule[] => {
+  let closedRulesCache: { readonly at: number; readonly rules: readonly Rule[] } | null = null;
+  const readClosedPathRules = (): readonly Rule[] => {
     const now = performance.now();
-    if (closed === null || now - closed.at > momentMs)
-      closed = { at: now, rules: rules().filter(({ verdict, about }) => verdict === "deny" && about.kind === "path") };
-    return closed.rules;
+    if (closedRulesCache === null || now - closedRulesCache.at > cacheMs)
+      closedRulesCache = {
+        at: now,
+        rules: rules().filter(({ verdict, about }) => verdict === "deny" && about.kind === "path"),
+      };
+    return closedRulesCache.rules;
   };
   const isSandboxed = () => options.sandbox !== "off" && detectSandbox() === "bubblewrap";
   // What cannot be read is told before anything runs.
@@ -130,13 +134,13 @@ export function createPermissions(options: PermissionOptions): Permissions {
     root,
     isSandboxed,
     async offersFor(call, session) {
-      const place = readingPlace(rules(session), { root, names: reading, closesPath });
-      return await offersFor(call, {
+      const readingAccess = createReadingAccess(rules(session), { root, names: reading, closesPath });
+      return await createOffers(call, {
         root,
         // Without a sandbox, rules for what the folder defines are kept for the session only.
         isSandboxed: call.name === "shell" && isSandboxed(),
-        onlyReads: (command) => onlyReads(command, place),
-        readsInputsBelow: (command) => readsInputsBelow(command, place),
+        onlyReads: (command) => onlyReads(command, readingAccess),
+        readsInputsBelow: (command) => readsInputsBelow(command, readingAccess),
         version: versionOf(call.name),
       });
     },
@@ -147,24 +151,27 @@ export function createPermissions(options: PermissionOptions): Permissions {
       const call = { tool: tool.name, readOnly: tool.readOnly, input };
       const decided = await decide(call, { sessionId, data });
       onDecided?.(decided);
-      const { verdict, rule, why, question: ofCall } = decided;
-      const byRule = rule === undefined ? {} : { rule: recordOf(rule) };
+      const { verdict, rule, why, question: callQuestion } = decided;
+      const byRule = rule === undefined ? {} : { rule: toPermissionRule(rule) };
       if (verdict === "allow") return { verdict, ...byRule };
       if (verdict === "ask") {
-        const question = rule === undefined ? ofCall : `The rule ${rule.rule} (${sourceOf(rule)}) asks about this.`;
+        const question =
+          rule === undefined ? callQuestion : `The rule ${rule.rule} (${formatRuleSource(rule)}) asks about this.`;
         const asked = question === undefined ? {} : { question };
         return { verdict, ...asked, ...(expiresInMs === undefined ? {} : { expiresInMs }), ...byRule };
       }
       // The reason becomes a part of a sentence.
       const reason =
-        rule === undefined ? (why ?? "").replace(/\.$/, "") : `The rule ${rule.rule} (${sourceOf(rule)}) denies this`;
+        rule === undefined
+          ? (why ?? "").replace(/\.$/, "")
+          : `The rule ${rule.rule} (${formatRuleSource(rule)}) denies this`;
       return { verdict, reason, ...byRule };
     },
     isAllowed: async ({ name, input }, session) =>
       (await decide({ tool: name, readOnly: false, input }, session)).verdict === "allow",
     mayReach(path, access) {
-      const denying = closedPaths();
-      return !denying.some(
+      const denyingRules = readClosedPathRules();
+      return !denyingRules.some(
         ({ tool, about }) =>
           about.kind === "path" && (access === "write" || !writesFiles(tool)) && namesPath(about.pattern, path, root),
       );
@@ -175,18 +182,18 @@ export function createPermissions(options: PermissionOptions): Permissions {
   };
 }
 
-function compiled(verdict: Verdict, kept: KeptRule, scope: RuleScope): Rule {
-  return readRule(verdict, kept, scope, personalFolder);
+function compileRule(verdict: Verdict, kept: StoredRule, scope: RuleScope): Rule {
+  return parseRule(verdict, kept, scope, userHome);
 }
 
 /** Compiles lists once, as long as they are the same. */
 function createCompiler() {
-  const made = new WeakMap<object, readonly Rule[]>();
-  return (lists: ReturnType<typeof readLists>, scope: RuleScope): readonly Rule[] => {
-    const known = made.get(lists);
-    if (known !== undefined) return known;
-    const all = verdicts.flatMap((verdict) => (lists[verdict] ?? []).map((kept) => compiled(verdict, kept, scope)));
-    made.set(lists, all);
+  const compiledLists = new WeakMap<object, readonly Rule[]>();
+  return (lists: ReturnType<typeof parseRuleLists>, scope: RuleScope): readonly Rule[] => {
+    const cached = compiledLists.get(lists);
+    if (cached !== undefined) return cached;
+    const all = verdicts.flatMap((verdict) => (lists[verdict] ?? []).map((kept) => compileRule(verdict, kept, scope)));
+    compiledLists.set(lists, all);
     return all;
   };
 }

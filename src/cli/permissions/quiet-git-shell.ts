@@ -3,23 +3,23 @@
  */
 import type { Tool } from "../../index.js";
 import { commandOf } from "./command-pattern.js";
-import { quietGit } from "./git-folder.js";
-import { isGitReading } from "./programs.js";
-import { readShellLine } from "./shell-line.js";
+import { quietGit } from "./inspect-git-folder.js";
+import { isReadOnlyGit } from "./known-commands.js";
+import { parseShellLine } from "./shell-line.js";
 
 type Shell = Tool<{ readonly command: string }, string>;
 type Variables = { readonly [name: string]: string };
 
 /** @param create makes the shell for lines that get these variables */
-export function quietGitShell(root: string, env: Variables, create: (env: Variables) => Shell): Shell {
-  const usual = create(env);
-  let quiet: Shell | null = null;
+export function createQuietGitShell(root: string, env: Variables, create: (env: Variables) => Shell): Shell {
+  const defaultShell = create(env);
+  let quietShell: Shell | null = null;
   return {
-    ...usual,
+    ...defaultShell,
     async *execute(input, context) {
       const isQuiet = await onlyReadsGit(input.command, root);
-      if (isQuiet) quiet ??= create({ ...env, ...quietGit });
-      const { execute } = isQuiet && quiet !== null ? quiet : usual;
+      if (isQuiet) quietShell ??= create({ ...env, ...quietGit });
+      const { execute } = isQuiet && quietShell !== null ? quietShell : defaultShell;
       const result = await execute?.(input, context);
       if (typeof result === "object" && result !== null && Symbol.asyncIterator in result) return yield* result;
       return result;
@@ -29,8 +29,8 @@ export function quietGitShell(root: string, env: Variables, create: (env: Variab
 
 /** Whether the line is understood, and each Git command in it only reads. */
 export async function onlyReadsGit(line: string, root: string): Promise<boolean> {
-  const read = await readShellLine(line, root);
-  if (!read.ok) return false;
-  const git = read.commands.map(({ words }) => commandOf(words)).filter(([program]) => program === "git");
-  return git.length > 0 && git.every(isGitReading);
+  const parsed = await parseShellLine(line, root);
+  if (!parsed.ok) return false;
+  const git = parsed.commands.map(({ words }) => commandOf(words)).filter(([program]) => program === "git");
+  return git.length > 0 && git.every(isReadOnlyGit);
 }

@@ -8,13 +8,13 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 export const maxPathCharacters = 4_096;
 
 /** Follows links as far as the path exists. */
-export function realAsFarAsItExists(path: string): string {
+export function resolveExistingPart(path: string): string {
   if (path.length > 2 * maxPathCharacters) return path;
   try {
     return realpathSync.native(path);
   } catch {
     const parent = dirname(path);
-    return parent === path ? path : join(realAsFarAsItExists(parent), basename(path));
+    return parent === path ? path : join(resolveExistingPart(parent), basename(path));
   }
 }
 
@@ -24,8 +24,8 @@ export function realAsFarAsItExists(path: string): string {
  */
 export function followPath(folder: string, path: string): string {
   if (!path.includes("..") || path.length > maxPathCharacters) return resolve(folder, path);
-  let reached = isAbsolute(path) ? "/" : folder;
+  let resolvedPath = isAbsolute(path) ? "/" : folder;
   for (const name of path.split("/"))
-    reached = name === ".." ? dirname(realAsFarAsItExists(reached)) : join(reached, name);
-  return reached;
+    resolvedPath = name === ".." ? dirname(resolveExistingPart(resolvedPath)) : join(resolvedPath, name);
+  return resolvedPath;
 }

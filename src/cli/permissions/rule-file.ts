@@ -9,37 +9,37 @@ import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { PawlError } from "../../index.js";
-import { readSmallText } from "../small-file.js";
-import { type KeptRule, type RuleLists, verdicts } from "./rule-text.js";
+import { readSmallText } from "../files/small-file.js";
+import { type RuleLists, type StoredRule, verdicts } from "./rule-types.js";
 
-const mostBytes = 1024 * 1024;
-const mostRules = 1_000;
+const maxBytes = 1024 * 1024;
+const maxRules = 1_000;
 
 export type RuleFile = {
   readonly path: string;
   /** The lists as they are now. @throws PawlError `bad_configuration` if the file cannot be read */
   readonly read: () => RuleLists;
   /** Changes the lists as they are by then. @throws PawlError `bad_configuration` */
-  readonly change: (make: (lists: RuleLists) => RuleLists) => Promise<void>;
+  readonly change: (update: (lists: RuleLists) => RuleLists) => Promise<void>;
 };
 
-/** @param about told in the file, so that a person who opens it knows what it is about */
-export function openRuleFile(path: string, about: { readonly folder?: string } = {}): RuleFile {
-  let known: { readonly stamp: string; readonly lists: RuleLists } | null = null;
+/** @param header told in the file, so that a person who opens it knows what it is about */
+export function openRuleFile(path: string, header: { readonly folder?: string } = {}): RuleFile {
+  let cached: { readonly stamp: string; readonly lists: RuleLists } | null = null;
   const read = (): RuleLists => {
-    const stamp = stampOf(path);
-    if (known === null || known.stamp !== stamp) known = { stamp, lists: stamp === "" ? {} : parseRules(path) };
-    return known.lists;
+    const stamp = readStamp(path);
+    if (cached === null || cached.stamp !== stamp) cached = { stamp, lists: stamp === "" ? {} : parseRules(path) };
+    return cached.lists;
   };
   return {
     path,
     read,
-    async change(make) {
+    async change(update) {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       await withLock(`${path}.lock`, () => {
-        const lists = make(read());
+        const lists = update(read());
         const draft = `${path}.${process.pid}.new`;
-        writeFileSync(draft, `${JSON.stringify({ ...about, ...lists }, null, 2)}\n`, { mode: 0o600 });
+        writeFileSync(draft, `${JSON.stringify({ ...header, ...lists }, null, 2)}\n`, { mode: 0o600 });
         renameSync(draft, path);
       });
     },
@@ -47,58 +47,59 @@ export function openRuleFile(path: string, about: { readonly folder?: string } =
 }
 
 /** Differs after each change; empty if there is no file. */
-function stampOf(path: string): string {
+function readStamp(path: string): string {
   try {
     const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
     return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
-    throw unreadable(path, error instanceof Error ? error.message : String(error));
+    throw createUnreadableError(path, error instanceof Error ? error.message : String(error));
   }
 }
 
 function parseRules(path: string): RuleLists {
-  const text = readSmallText(path, mostBytes, (why) => unreadable(path, why));
+  const text = readSmallText(path, maxBytes, (why) => createUnreadableError(path, why));
   if (text === null) return {};
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw unreadable(path, error instanceof Error ? error.message : String(error));
+    throw createUnreadableError(path, error instanceof Error ? error.message : String(error));
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw unreadable(path, "it is no JSON object");
+    throw createUnreadableError(path, "it is no JSON object");
   const { folder, ...lists } = value as { readonly [name: string]: unknown };
-  if (folder !== undefined && typeof folder !== "string") throw unreadable(path, "its folder is no text");
-  return readLists(lists, (why) => unreadable(path, why));
+  if (folder !== undefined && typeof folder !== "string") throw createUnreadableError(path, "its folder is no text");
+  return parseRuleLists(lists, (why) => createUnreadableError(path, why));
 }
 
 /** Reads `{ allow, ask, deny }`. @throws what `refuse` makes */
-export function readLists(value: unknown, refuse: (why: string) => Error): RuleLists {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw refuse("permissions is no object");
+export function parseRuleLists(value: unknown, createError: (why: string) => Error): RuleLists {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw createError("permissions is no object");
   const lists: { -readonly [Name in keyof RuleLists]: RuleLists[Name] } = {};
   for (const [name, list] of Object.entries(value)) {
     const verdict = verdicts.find((one) => one === name);
-    if (verdict === undefined) throw refuse(`it has ${JSON.stringify(name)}: only allow, ask and deny are known`);
-    if (!Array.isArray(list) || list.length > mostRules)
-      throw refuse(`${name} is no list of at most ${mostRules} rules`);
-    lists[verdict] = list.map((kept) => readKept(kept, name, refuse));
+    if (verdict === undefined) throw createError(`it has ${JSON.stringify(name)}: only allow, ask and deny are known`);
+    if (!Array.isArray(list) || list.length > maxRules)
+      throw createError(`${name} is no list of at most ${maxRules} rules`);
+    lists[verdict] = list.map((stored) => parseStoredRule(stored, name, createError));
   }
   return lists;
 }
 
-function readKept(value: unknown, list: string, refuse: (why: string) => Error): KeptRule {
+function parseStoredRule(value: unknown, list: string, createError: (why: string) => Error): StoredRule {
   if (typeof value === "string") return { rule: value };
   const { rule, by, at, call, ...others } = (typeof value === "object" && value !== null ? value : {}) as {
     readonly [name: string]: unknown;
   };
-  const isText = (member: unknown) => member === undefined || typeof member === "string";
-  if (typeof rule !== "string" || ![by, at, call].every(isText) || Object.keys(others).length > 0)
-    throw refuse(`${list} has a rule that is neither a text nor { rule, by, at, call }`);
-  return value as KeptRule;
+  const isOptionalString = (member: unknown) => member === undefined || typeof member === "string";
+  if (typeof rule !== "string" || ![by, at, call].every(isOptionalString) || Object.keys(others).length > 0)
+    throw createError(`${list} has a rule that is neither a text nor { rule, by, at, call }`);
+  return value as StoredRule;
 }
 
-function unreadable(path: string, why: string): PawlError {
+function createUnreadableError(path: string, why: string): PawlError {
   return new PawlError(
     "bad_configuration",
     `The permission rules in ${path} cannot be read: ${why}. Correct the file, or delete it to begin without its rules.`,
@@ -110,7 +111,7 @@ const staleMs = 10_000;
 const pauseMs = 20;
 
 /** A folder can be made only once, by whichever process comes first. */
-async function withLock(path: string, work: () => void): Promise<void> {
+async function withLock(path: string, task: () => void): Promise<void> {
   for (;;) {
     try {
       mkdirSync(path);
@@ -122,7 +123,7 @@ async function withLock(path: string, work: () => void): Promise<void> {
     }
   }
   try {
-    work();
+    task();
   } finally {
     rmSync(path, { recursive: true, force: true });
   }

@@ -2,15 +2,15 @@
  * What a person who adds a rule should know of it.
  */
 import { PawlError } from "../../index.js";
-import { commandOf, definerOf } from "./command-pattern.js";
-import { personalFolder } from "./path-pattern.js";
-import { knownCommand } from "./programs.js";
-import { type Rule, readRule } from "./rule.js";
-import type { KeptRule } from "./rule-text.js";
+import { commandOf, explainFolderControl } from "./command-pattern.js";
+import { findKnownCommand } from "./known-commands.js";
+import { userHome } from "./path-pattern.js";
+import { parseRule, type Rule } from "./rule.js";
+import type { StoredRule } from "./rule-types.js";
 import { isServerTool } from "./tool-version.js";
 
 /** The note to a rule; null if it allows only what it says. */
-export function noteOfRule({ verdict, tool, version, scope, about }: Rule): string | null {
+export function findRuleNote({ verdict, tool, version, scope, about }: Rule): string | null {
   if (verdict !== "allow") return null;
   if (about.kind === "tool" && isServerTool(tool) && version === undefined && scope !== "option")
     return "It is for no particular version of a tool, so each tool asks. Allow it always then, and that version is kept.";
@@ -18,15 +18,15 @@ export function noteOfRule({ verdict, tool, version, scope, about }: Rule): stri
   if (about.kind !== "command") return null;
   const { words, anyFurther } = about.pattern;
   const command = commandOf(words);
-  if (anyFurther && knownCommand(command) === null)
+  if (anyFurther && findKnownCommand(command) === null)
     return `Pawl does not know the options of ${command.slice(0, 2).join(" ")}: with this rule they may run other programs, write files, or read settings.`;
-  return definerOf(command);
+  return explainFolderControl(command);
 }
 
 /** The same for a rule of a file that allows. Null also if the rule cannot be read, which is an error elsewhere. */
-export function noteOfAllowed(kept: KeptRule): string | null {
+export function findAllowedRuleNote(stored: StoredRule): string | null {
   try {
-    return noteOfRule(readRule("allow", kept, "folder", personalFolder));
+    return findRuleNote(parseRule("allow", stored, "folder", userHome));
   } catch (error) {
     if (error instanceof PawlError) return null;
     throw error;

@@ -6,13 +6,13 @@
  */
 import { nearestName } from "../../core/index.js";
 import { PawlError, type PermissionRule } from "../../index.js";
-import { exact } from "../text.js";
-import { type CommandPattern, readCommandPattern } from "./command-pattern.js";
+import { sanitizeStrictly } from "../terminal/text.js";
+import { type CommandPattern, parseCommandPattern } from "./command-pattern.js";
 import { createHostTest, type HostTest } from "./host-pattern.js";
 import { compilePathPattern, type PathPattern } from "./path-pattern.js";
-import type { KeptRule, RuleScope, Verdict } from "./rule-text.js";
+import type { RuleScope, StoredRule, Verdict } from "./rule-types.js";
 
-export type Rule = KeptRule & {
+export type Rule = StoredRule & {
   readonly verdict: Verdict;
   readonly scope: RuleScope;
   readonly tool: string;
@@ -43,12 +43,12 @@ const knownTools = [
 ];
 
 /** Whether the rule is for every call of the tool. */
-export function namesTool({ tool, about }: Rule, name: string): boolean {
+export function isAboutTool({ tool, about }: Rule, name: string): boolean {
   return about.kind === "tool" && (tool === name || (tool.endsWith("__*") && name.startsWith(tool.slice(0, -1))));
 }
 
 /** Whether Pawl has made the tool, and knows what its input means. */
-export const isOwnTool = (tool: string) => knownTools.includes(tool);
+export const isBuiltInTool = (tool: string) => knownTools.includes(tool);
 
 /** The path that a call of a path tool names. */
 export function pathOfCall(tool: string, input: unknown): string {
@@ -57,41 +57,43 @@ export function pathOfCall(tool: string, input: unknown): string {
   return typeof path === "string" ? path : ".";
 }
 
-const longestRule = 1_000;
+const maxRule = 1_000;
 
 /** @throws PawlError `bad_configuration` that says what is wrong with the rule */
-export function readRule(verdict: Verdict, kept: KeptRule, scope: RuleScope, home: string): Rule {
-  const text = kept.rule.trim();
-  const refuse = (why: string) => refused(text, why);
-  if (text.length > longestRule) throw refuse(`it has more than ${longestRule} characters`);
-  if (exact(text) !== text) throw refuse("it has hidden characters");
+export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope, home: string): Rule {
+  const text = stored.rule.trim();
+  const createError = (why: string) => createRuleError(text, why);
+  if (text.length > maxRule) throw createError(`it has more than ${maxRule} characters`);
+  if (sanitizeStrictly(text) !== text) throw createError("it has hidden characters");
   const [, tool, version, pattern] = /^([A-Za-z_][\w-]*(?:__\*)?)(?:@([^()]*))?(?:\((.*)\))?$/s.exec(text) ?? [];
-  if (tool === undefined) throw refuse("write a tool's name, and in parentheses what it is about");
-  const wrong = version === undefined ? null : wrongVersion(tool, version, verdict);
-  if (wrong !== null) throw refuse(wrong);
-  const base = { ...kept, rule: text, verdict, scope, tool, ...(version === undefined ? {} : { version }) };
+  if (tool === undefined) throw createError("write a tool's name, and in parentheses what it is about");
+  const versionProblem = version === undefined ? null : findVersionProblem(tool, version, verdict);
+  if (versionProblem !== null) throw createError(versionProblem);
+  const base = { ...stored, rule: text, verdict, scope, tool, ...(version === undefined ? {} : { version }) };
   if (pattern === undefined) {
-    if (tool.endsWith("*") && !/^mcp__[\w-]+__\*$/.test(tool)) throw refuse("a * in a name is only for mcp__SERVER__*");
-    const meant = knownTools.includes(tool) ? undefined : nearestName(tool, knownTools);
-    if (meant !== undefined) throw refuse(`there is no tool ${tool}. Did you mean ${meant}?`);
+    if (tool.endsWith("*") && !/^mcp__[\w-]+__\*$/.test(tool))
+      throw createError("a * in a name is only for mcp__SERVER__*");
+    const suggestion = knownTools.includes(tool) ? undefined : nearestName(tool, knownTools);
+    if (suggestion !== undefined) throw createError(`there is no tool ${tool}. Did you mean ${suggestion}?`);
     return { ...base, about: { kind: "tool" } };
   }
-  if (pattern.trim() === "") throw refuse("the parentheses are empty. Leave them out for every call of the tool");
+  if (pattern.trim() === "") throw createError("the parentheses are empty. Leave them out for every call of the tool");
   if (tool === "shell")
-    return { ...base, about: { kind: "command", pattern: readCommandPattern(pattern, verdict, refuse) } };
+    return { ...base, about: { kind: "command", pattern: parseCommandPattern(pattern, verdict, createError) } };
   if (tool === "fetch_url")
-    return { ...base, about: { kind: "domain", test: createHostTest(pattern, verdict, refuse) } };
-  if (isPathTool(tool)) return { ...base, about: { kind: "path", pattern: compilePathPattern(pattern, home, refuse) } };
-  throw refuse(`only shell, fetch_url and ${[...pathFields.keys()].join(", ")} take something in parentheses`);
+    return { ...base, about: { kind: "domain", test: createHostTest(pattern, verdict, createError) } };
+  if (isPathTool(tool))
+    return { ...base, about: { kind: "path", pattern: compilePathPattern(pattern, home, createError) } };
+  throw createError(`only shell, fetch_url and ${[...pathFields.keys()].join(", ")} take something in parentheses`);
 }
 
-function wrongVersion(tool: string, version: string, verdict: Verdict): string | null {
+function findVersionProblem(tool: string, version: string, verdict: Verdict): string | null {
   if (!tool.startsWith("mcp__") || tool.endsWith("*")) return "only a tool of an MCP server has a version after @";
   if (verdict !== "allow") return "a rule that denies or asks is for every version. Leave out the @ and what follows";
   return /^[0-9a-f]{64}$/.test(version) ? null : "after @ it takes the SHA-256 of the tool, as 64 characters";
 }
 
-function refused(text: string, why: string): PawlError {
+function createRuleError(text: string, why: string): PawlError {
   return new PawlError(
     "bad_configuration",
     `The permission rule ${JSON.stringify(text.slice(0, 200))} cannot be read: ${why}.`,
@@ -99,11 +101,11 @@ function refused(text: string, why: string): PawlError {
 }
 
 /** A rule as the log keeps it. */
-export function recordOf({ verdict, about, rule, scope }: Rule): PermissionRule {
+export function toPermissionRule({ verdict, about, rule, scope }: Rule): PermissionRule {
   return { verdict, kind: about.kind, pattern: rule, scope };
 }
 
-const sources: { readonly [Scope in RuleScope]: string } = {
+const sourceTexts: { readonly [Scope in RuleScope]: string } = {
   option: "of this command",
   session: "of this session",
   project: "yours, for this folder",
@@ -111,6 +113,6 @@ const sources: { readonly [Scope in RuleScope]: string } = {
   folder: "of the folder",
 };
 
-export function sourceOf({ scope }: Pick<Rule, "scope">): string {
-  return sources[scope];
+export function formatRuleSource({ scope }: Pick<Rule, "scope">): string {
+  return sourceTexts[scope];
 }

@@ -3,8 +3,8 @@
  * fork does not have them.
  */
 import { PawlError, type SessionData } from "../../index.js";
-import { readLists } from "./rule-file.js";
-import type { RuleLists } from "./rule-text.js";
+import { parseRuleLists } from "./rule-file.js";
+import type { RuleLists } from "./rule-types.js";
 
 /** Where the rules of a session come from. */
 export type SessionRules = { readonly sessionId: string; readonly data: SessionData };
@@ -12,22 +12,22 @@ export type SessionRules = { readonly sessionId: string; readonly data: SessionD
 /** The key in the session's data. */
 export const sessionRulesKey = "permissions";
 
-const none: RuleLists = {};
-const read = new WeakMap<object, RuleLists>();
+const noRules: RuleLists = {};
+const parsedRules = new WeakMap<object, RuleLists>();
 
 /** @throws PawlError `bad_configuration` */
 export function readSessionRules({ sessionId, data }: SessionRules): RuleLists {
   const value = data[sessionRulesKey];
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return none;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return noRules;
   const { session, ...lists } = value as { readonly [name: string]: unknown };
-  if (session !== sessionId) return none;
-  const known = read.get(value);
-  if (known !== undefined) return known;
-  const present = readLists(lists, refuse);
-  read.set(value, present);
-  return present;
+  if (session !== sessionId) return noRules;
+  const cached = parsedRules.get(value);
+  if (cached !== undefined) return cached;
+  const parsed = parseRuleLists(lists, createRulesError);
+  parsedRules.set(value, parsed);
+  return parsed;
 }
 
-function refuse(why: string): PawlError {
+function createRulesError(why: string): PawlError {
   return new PawlError("bad_configuration", `The permission rules of this session cannot be read: ${why}.`);
 }

@@ -9,7 +9,7 @@ import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { posix, relative, resolve, sep } from "node:path";
 import type { Assignment, Command, ParsedScript, Redirection, Statement, Word } from "unbash";
 import { isPlainPattern } from "./file-patterns.js";
-import { changesPrograms, isPlainVariable } from "./variables.js";
+import { changesPrograms, isPlainValue } from "./variables.js";
 
 type Parser = typeof import("unbash");
 
@@ -44,32 +44,32 @@ export function loadParser(): Promise<Parser> {
 }
 
 /** @param root the real path of the folder in which the line runs */
-export async function readShellLine(line: string, root: string): Promise<StrictLine> {
-  if (Buffer.byteLength(line) > maxBytes) return unreadable(`it is longer than ${maxBytes / 1024} kB`);
-  if (/(?![ \t\n])[\p{C}\p{Z}]/u.test(line)) return unreadable("it has hidden characters or unusual blanks");
+export async function parseShellLine(line: string, root: string): Promise<StrictLine> {
+  if (Buffer.byteLength(line) > maxBytes) return toUnreadable(`it is longer than ${maxBytes / 1024} kB`);
+  if (/(?![ \t\n])[\p{C}\p{Z}]/u.test(line)) return toUnreadable("it has hidden characters or unusual blanks");
   const { parse } = await loadParser();
   const script = parse(line);
-  if ((script.errors ?? []).length > 0) return unreadable("its syntax cannot be read");
-  const found = simpleCommands(script);
-  if (found === null) return unreadable("it is more than commands joined by &&, ||, ;, | or new lines");
-  if (found.length === 0 || found.length > maxCommands)
-    return unreadable(found.length === 0 ? "it has no command" : `it has more than ${maxCommands} commands`);
+  if ((script.errors ?? []).length > 0) return toUnreadable("its syntax cannot be read");
+  const joinedCommands = listSimpleCommands(script);
+  if (joinedCommands === null) return toUnreadable("it is more than commands joined by &&, ||, ;, | or new lines");
+  if (joinedCommands.length === 0 || joinedCommands.length > maxCommands)
+    return toUnreadable(joinedCommands.length === 0 ? "it has no command" : `it has more than ${maxCommands} commands`);
   try {
-    return { ok: true, commands: inFolders(decodeCommands(line, found), root) };
+    return { ok: true, commands: assignFolders(decodeCommands(line, joinedCommands), root) };
   } catch (error) {
-    if (error instanceof Unreadable) return unreadable(error.message);
+    if (error instanceof UnreadableLineError) return toUnreadable(error.message);
     throw error;
   }
 }
 
-function unreadable(why: string): StrictLine {
+function toUnreadable(why: string): StrictLine {
   return { ok: false, why };
 }
 
-class Unreadable extends Error {}
+class UnreadableLineError extends Error {}
 
 /** A command, and how it is joined to the one before it. */
-type Joined = {
+type JoinedCommand = {
   readonly command: Command;
   readonly isPiped: boolean;
   /** Its position in a chain of `&&` and `||`, and how many commands the chain has. */
@@ -78,20 +78,21 @@ type Joined = {
 };
 
 /** The simple commands in their order; null if there is anything else. */
-function simpleCommands({ commands }: ParsedScript): readonly Joined[] | null {
-  const found: Joined[] = [];
+function listSimpleCommands({ commands }: ParsedScript): readonly JoinedCommand[] | null {
+  const joinedCommands: JoinedCommand[] = [];
   for (const [index, statement] of commands.entries()) {
-    const inner = statement.background === true ? null : commandsOf(statement, index + 1 === commands.length);
+    const inner =
+      statement.background === true ? null : listStatementCommands(statement, index + 1 === commands.length);
     if (inner === null) return null;
-    found.push(...inner);
+    joinedCommands.push(...inner);
   }
-  return found;
+  return joinedCommands;
 }
 
-function commandsOf({ command }: Statement, isLast: boolean): readonly Joined[] | null {
+function listStatementCommands({ command }: Statement, isLast: boolean): readonly JoinedCommand[] | null {
   const pipelines = command.type === "AndOr" ? command.commands : [command];
   const hasOr = command.type === "AndOr" && command.operators.includes("||");
-  const found: Joined[] = [];
+  const joinedCommands: JoinedCommand[] = [];
   for (const [at, pipeline] of pipelines.entries()) {
     const isPlain =
       pipeline.type !== "Pipeline" ||
@@ -101,88 +102,97 @@ function commandsOf({ command }: Statement, isLast: boolean): readonly Joined[] 
     for (const [position, one] of parts.entries()) {
       if (one.type !== "Command") return null;
       const chain = { at, length: pipelines.length, hasOr, isLast };
-      found.push({ command: one, isPiped: position > 0, isInPipeline: parts.length > 1, chain });
+      joinedCommands.push({ command: one, isPiped: position > 0, isInPipeline: parts.length > 1, chain });
     }
   }
-  return found;
+  return joinedCommands;
 }
 
-type Decoded = Omit<PlainCommand, "folder"> & Pick<Joined, "chain" | "isInPipeline">;
+type DecodedCommand = Omit<PlainCommand, "folder"> & Pick<JoinedCommand, "chain" | "isInPipeline">;
 
-const blank = /^[ \t]+$/;
-const maybeBlank = /^[ \t]*$/;
-const joint = /^[ \t]*(?:&&|\|\||\||;|\n)[ \t\n]*$/;
+const blankPattern = /^[ \t]+$/;
+const maybeBlankPattern = /^[ \t]*$/;
+const separatorPattern = /^[ \t]*(?:&&|\|\||\||;|\n)[ \t\n]*$/;
 
 /** Decodes each part of a command by its own characters, and checks all that is between the parts. */
-function decodeCommands(line: string, found: readonly Joined[]): readonly Decoded[] {
+function decodeCommands(line: string, joinedCommands: readonly JoinedCommand[]): readonly DecodedCommand[] {
   let end = 0;
-  const decodedCommands = found.map(({ command, isPiped, chain, isInPipeline }, index) => {
-    const words: Decoded["words"][number][] = [];
+  const decodedCommands = joinedCommands.map(({ command, isPiped, chain, isInPipeline }, index) => {
+    const words: DecodedCommand["words"][number][] = [];
     const patterns = new Set<number>();
     const inputs: string[] = [];
-    for (const [at, part] of partsOf(command).entries()) {
+    for (const [at, part] of listCommandParts(command).entries()) {
       const between = line.slice(end, part.pos);
-      const expected = at === 0 ? (index > 0 ? joint : /^[ \t\n]*$/) : part.type === "Redirect" ? maybeBlank : blank;
-      if (!expected.test(between)) throw new Unreadable(marks);
+      const expected =
+        at === 0
+          ? index > 0
+            ? separatorPattern
+            : /^[ \t\n]*$/
+          : part.type === "Redirect"
+            ? maybeBlankPattern
+            : blankPattern;
+      if (!expected.test(between)) throw new UnreadableLineError(marksProblem);
       end = part.end;
       const source = line.slice(part.pos, part.end);
       if (part.type === "Word") {
         const { text, isPattern } = decodeWord(source, part);
         if (isPattern) patterns.add(words.length);
         words.push(text);
-      } else if (part.type === "Assignment") words.push(...readVariable(source, part));
-      else inputs.push(...readRedirection(source, part));
+      } else if (part.type === "Assignment") words.push(...decodeVariable(source, part));
+      else inputs.push(...decodeRedirection(source, part));
     }
-    assertName(words, patterns, command.name);
+    assertPlainName(words, patterns, command.name);
     return { words, patterns, inputs, isFed: isPiped || inputs.length > 0, chain, isInPipeline };
   });
-  if (!/^[ \t]*;?[ \t\n]*$/.test(line.slice(end))) throw new Unreadable("something follows its last word");
+  if (!/^[ \t]*;?[ \t\n]*$/.test(line.slice(end))) throw new UnreadableLineError("something follows its last word");
   return decodedCommands;
 }
 
-const marks = "it has expansions or other marks of a shell";
+const marksProblem = "it has expansions or other marks of a shell";
 
-function partsOf({ name, prefix, suffix }: Command): readonly (Word | Assignment | Redirection)[] {
-  if (name === undefined) throw new Unreadable("it sets variables for later commands");
-  if (suffix.some(({ type }) => type === "Assignment")) throw new Unreadable(marks);
+function listCommandParts({ name, prefix, suffix }: Command): readonly (Word | Assignment | Redirection)[] {
+  if (name === undefined) throw new UnreadableLineError("it sets variables for later commands");
+  if (suffix.some(({ type }) => type === "Assignment")) throw new UnreadableLineError(marksProblem);
   return [...prefix, name, ...suffix].sort((one, other) => one.pos - other.pos);
 }
 
 function decodeWord(source: string, { value }: Word): { readonly text: string; readonly isPattern: boolean } {
-  const decoded = decode(source);
-  if (decoded === null || decoded.text !== value) throw new Unreadable(marks);
+  const decoded = decodeSource(source);
+  if (decoded === null || decoded.text !== value) throw new UnreadableLineError(marksProblem);
   return decoded;
 }
 
 /** A rule has to name a variable, unless it is plain. */
-function readVariable(source: string, { name, value, append, index }: Assignment): readonly string[] {
+function decodeVariable(source: string, { name, value, append, index }: Assignment): readonly string[] {
   if (value.type !== "Word" || append === true || index !== undefined || !source.startsWith(`${name}=`))
-    throw new Unreadable("it sets a variable in an unusual way");
-  if (changesPrograms(name)) throw new Unreadable(`the variable ${name} can change what runs`);
+    throw new UnreadableLineError("it sets a variable in an unusual way");
+  if (changesPrograms(name)) throw new UnreadableLineError(`the variable ${name} can change what runs`);
   const text = value.text === "" ? "" : decodeWord(source.slice(name.length + 1), value).text;
-  return isPlainVariable(text) ? [] : [`${name}=${text}`];
+  return isPlainValue(text) ? [] : [`${name}=${text}`];
 }
 
 /** Redirections that write no file. @returns the files that are read */
-function readRedirection(source: string, redirection: Redirection): readonly string[] {
-  if (redirection.type !== "Redirect") throw new Unreadable("it has a here-document");
+function decodeRedirection(source: string, redirection: Redirection): readonly string[] {
+  if (redirection.type !== "Redirect") throw new UnreadableLineError("it has a here-document");
   if (/^[012]?>&[12]$|^(?:[012]?>{1,2}|&>{1,2}|[0]?<)[ \t]*\/dev\/null$/.test(source)) return [];
   const [, path] = /^0?<[ \t]*([^<>&].*)$/s.exec(source) ?? [];
-  if (path === undefined || redirection.target === undefined) throw new Unreadable("a redirection writes a file");
+  if (path === undefined || redirection.target === undefined)
+    throw new UnreadableLineError("a redirection writes a file");
   const { text, isPattern } = decodeWord(path, redirection.target);
-  if (isPattern) throw new Unreadable(marks);
+  if (isPattern) throw new UnreadableLineError(marksProblem);
   // Bash opens a connection instead of a file.
-  if (/^\/+dev\/(tcp|udp)(\/|$)/.test(posix.normalize(text))) throw new Unreadable("a redirection opens a connection");
+  if (/^\/+dev\/(tcp|udp)(\/|$)/.test(posix.normalize(text)))
+    throw new UnreadableLineError("a redirection opens a connection");
   return [text];
 }
 
-function assertName(words: readonly string[], patterns: ReadonlySet<number>, name: Word | undefined): void {
+function assertPlainName(words: readonly string[], patterns: ReadonlySet<number>, name: Word | undefined): void {
   const at = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
   const program = words[at] ?? "";
   if (program === "" || program !== name?.value || program.includes("=") || program.startsWith("-") || patterns.has(at))
-    throw new Unreadable("a command has no plain name");
+    throw new UnreadableLineError("a command has no plain name");
   if (program !== "cd" && changesLaterWords.has(program))
-    throw new Unreadable(`${program} can change what later words mean`);
+    throw new UnreadableLineError(`${program} can change what later words mean`);
 }
 
 /** Commands of a shell that change what later words of its line mean, or where they run. */
@@ -194,14 +204,14 @@ const changesLaterWords: ReadonlySet<string> = new Set(
 );
 
 /** Characters that mean nothing but themselves in every shell, outside of quotes. A ~ does within a word: HEAD~1. */
-const plainText = /^(?:[\p{L}\p{N}_@%+=:,./-]|(?<=[\p{L}\p{N}_])~(?=\d|$))+$/u;
-const patternText = /^[\p{L}\p{N}_@%+=:,./*?[\]-]+$/u;
+const plainTextPattern = /^(?:[\p{L}\p{N}_@%+=:,./-]|(?<=[\p{L}\p{N}_])~(?=\d|$))+$/u;
+const globTextPattern = /^[\p{L}\p{N}_@%+=:,./*?[\]-]+$/u;
 
 /**
  * The text of a word that is plain, quoted, or a pattern for names of files; null if it is more than that. A word with quotes
  * in it is not read as a pattern, because its text does not say which of its characters were quoted.
  */
-function decode(source: string): { readonly text: string; readonly isPattern: boolean } | null {
+function decodeSource(source: string): { readonly text: string; readonly isPattern: boolean } | null {
   let text = "";
   let isPattern = false;
   for (const [part] of source.matchAll(/'[^']*'|"[^"]*"|[^'"]+|['"]/gs)) {
@@ -209,8 +219,8 @@ function decode(source: string): { readonly text: string; readonly isPattern: bo
     else if (part.length > 1 && part.startsWith('"')) {
       if (/[\\$`!]/.test(part)) return null;
       text += part.slice(1, -1);
-    } else if (plainText.test(part)) text += part;
-    else if (patternText.test(part)) {
+    } else if (plainTextPattern.test(part)) text += part;
+    else if (globTextPattern.test(part)) {
       text += part;
       isPattern = true;
     } else return null;
@@ -221,7 +231,7 @@ function decode(source: string): { readonly text: string; readonly isPattern: bo
 }
 
 /** Takes each `cd` out of the line, and gives the commands after it their folder. */
-function inFolders(decodedCommands: readonly Decoded[], root: string): readonly PlainCommand[] {
+function assignFolders(decodedCommands: readonly DecodedCommand[], root: string): readonly PlainCommand[] {
   let folder = "";
   const commands: PlainCommand[] = [];
   for (const { chain, isInPipeline, ...command } of decodedCommands) {
@@ -229,28 +239,33 @@ function inFolders(decodedCommands: readonly Decoded[], root: string): readonly 
       commands.push({ ...command, folder });
       continue;
     }
-    const isSure = !isInPipeline && !chain.hasOr && (chain.at === 0 || chain.isLast);
-    if (!isSure) throw new Unreadable("it is not sure in which folder its commands run");
-    folder = folderBelow(command, folder, root);
+    const isFolderCertain = !isInPipeline && !chain.hasOr && (chain.at === 0 || chain.isLast);
+    if (!isFolderCertain) throw new UnreadableLineError("it is not sure in which folder its commands run");
+    folder = resolveFolderBelow(command, folder, root);
   }
-  if (commands.length === 0) throw new Unreadable("it only changes the folder");
+  if (commands.length === 0) throw new UnreadableLineError("it only changes the folder");
   return commands;
 }
 
 /** A path without links in it: after a link, a shell takes the next `..` back, and a program leads it on. */
-function folderBelow({ words, patterns, inputs }: Omit<PlainCommand, "folder">, folder: string, root: string): string {
+function resolveFolderBelow(
+  { words, patterns, inputs }: Omit<PlainCommand, "folder">,
+  folder: string,
+  root: string,
+): string {
   const [, path = "", ...others] = words;
-  const outside = new Unreadable("cd leads out of the folder, or to no folder");
-  if (path === "" || path.startsWith("-") || others.length > 0 || patterns.size > 0 || inputs.length > 0) throw outside;
+  const outsideError = new UnreadableLineError("cd leads out of the folder, or to no folder");
+  if (path === "" || path.startsWith("-") || others.length > 0 || patterns.size > 0 || inputs.length > 0)
+    throw outsideError;
   try {
     const real = resolve(root, folder, path);
-    if (realpathSync(real) !== real) throw outside;
+    if (realpathSync(real) !== real) throw outsideError;
     const inner = relative(root, real).split(sep).join("/");
     if (!statSync(real).isDirectory() || inner === ".." || inner.startsWith("../") || inner.startsWith("/"))
-      throw outside;
+      throw outsideError;
     accessSync(real, constants.X_OK);
     return inner;
   } catch {
-    throw outside;
+    throw outsideError;
   }
 }

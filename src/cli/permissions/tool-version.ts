@@ -6,8 +6,9 @@
  *    Then it is about the tools as they were when the server was started.
  * 2. Rules that deny or ask are for every version.
  */
-import type { CallToDecide, ToolVersion } from "./call-test.js";
-import { type Rule, sourceOf } from "./rule.js";
+
+import { formatRuleSource, type Rule } from "./rule.js";
+import type { CallToDecide, ToolVersion } from "./rule-test.js";
 
 /** The present version of a server's tool; undefined for all other tools. */
 export type FindVersion = (tool: string) => ToolVersion | undefined;
@@ -15,15 +16,15 @@ export type FindVersion = (tool: string) => ToolVersion | undefined;
 export const isServerTool = (tool: string) => tool.startsWith("mcp__");
 
 /** Whether a rule that names the tool is for its present version. */
-export function coversVersion({ version, scope }: Rule, { tool, version: present }: CallToDecide): boolean {
+export function coversVersion({ version, scope }: Rule, { tool, version: currentVersion }: CallToDecide): boolean {
   if (!isServerTool(tool)) return true;
-  if (version !== undefined) return version === present?.hash;
-  return scope === "option" && present?.isChanged !== true;
+  if (version !== undefined) return version === currentVersion?.hash;
+  return scope === "option" && currentVersion?.isChanged !== true;
 }
 
 /** Why a rule that names the tool does not allow the call, as a person is told who is asked. */
-export function whyOtherVersion(rule: Rule, { tool, version }: CallToDecide): string {
-  const name = `${rule.tool} (${sourceOf(rule)})`;
+export function explainVersionMismatch(rule: Rule, { tool, version }: CallToDecide): string {
+  const name = `${rule.tool} (${formatRuleSource(rule)})`;
   if (version === undefined) return `The rule ${name} does not count, because no server lists ${tool} now.`;
   const [, server = ""] = /^mcp__(.+?)__/.exec(tool) ?? [];
   if (rule.version === undefined && rule.scope !== "option")
@@ -33,6 +34,6 @@ export function whyOtherVersion(rule: Rule, { tool, version }: CallToDecide): st
 }
 
 /** A rule to be read by a person: the first characters of a version are enough. */
-export function shortRule(rule: string): string {
+export function shortenRule(rule: string): string {
   return rule.replace(/^(mcp__[\w-]+@[0-9a-f]{8})[0-9a-f]{56}$/, "$1…");
 }

@@ -4,11 +4,11 @@
  */
 
 /** Whether a value can hardly be an option, a path, or a list of them. */
-export function isPlainVariable(value: string): boolean {
+export function isPlainValue(value: string): boolean {
   return /^(?!-)[\w.,@%+-]*$/.test(value);
 }
 
-const changing: ReadonlySet<string> = new Set(
+const protectedVariables: ReadonlySet<string> = new Set(
   `PATH HOME SHELL ENV IFS CDPATH PWD OLDPWD PS4 PROMPT_COMMAND SHELLOPTS BASHOPTS GLOBIGNORE EDITOR VISUAL PAGER MANPAGER
    BROWSER VIEWER LESSOPEN LESSCLOSE LESS CC CXX CPP LD AR AS LINKER MAKE MAKEFLAGS MAKEFILES MFLAGS TMPDIR TEMP TMP
    NODE_OPTIONS NODE_PATH NODE ELECTRON_RUN_AS_NODE CLASSPATH JAVA_HOME JAVA_OPTS VIRTUAL_ENV GCONV_PATH LOCPATH NLSPATH
@@ -17,10 +17,10 @@ const changing: ReadonlySet<string> = new Set(
    DISPLAY SUDO_ASKPASS`.split(/\s+/),
 );
 
-const families =
+const protectedPattern =
   /^(LD|DYLD|GIT|SSH|GPG|BASH|ZSH|NPM|npm|PNPM|YARN|BUN|DENO|COREPACK|TS_NODE|TSX|VITEST|JEST|BABEL|ESLINT|PYTHON|PYTEST|PIP|UV|POETRY|CONDA|PERL|PERL5|RUBY|GEM|BUNDLE|LUA|PHP|JDK|JAVA|MAVEN|MVN|GRADLE|SBT|KOTLIN|SCALA|CARGO|RUST|RUSTC|RUSTUP|GO|CGO|CMAKE|NINJA|DOTNET|COREHOST|COMPlus|MSBUILD|ERL|ELIXIR|MIX|R|JULIA|GHC|STACK|OCAML|NIX|DOCKER|BUILDKIT|KUBE|HELM|TF|AWS|GCLOUD|CLOUDSDK|AZURE|ANSIBLE|PG|MYSQL|SQLITE|MALLOC|GLIBC|XDG|DBUS|SYSTEMD|PKG|LC_RPATH|FZF)_|^_?JAVA_|^(PERL5|RUBY|GO|PYTHON)[A-Z0-9]+$|(OPTS|OPTIONS|FLAGS|ARGS|COMMAND|CMD|PATH|EXEC|RUNNER|WRAPPER|LOADER|PRELOAD|PLUGINS?|CONFIG|RC|PROXY|EDITOR|PAGER|SHELL|HOOKS?|ASKPASS)$/i;
 
 /** Whether a variable can change what programs run, or where they read their settings. No rule covers it. */
 export function changesPrograms(name: string): boolean {
-  return changing.has(name.toUpperCase()) || families.test(name);
+  return protectedVariables.has(name.toUpperCase()) || protectedPattern.test(name);
 }

@@ -8,19 +8,20 @@ import * as edit from "./draft.js";
 import { moveRow } from "./draft-rows.js";
 import type { Key } from "./keys.js";
 
-export type DraftPlace = { readonly prompt: string; readonly columns: number };
+export type PromptLayout = { readonly prompt: string; readonly columns: number };
 
-type Change = (draft: Draft, place: DraftPlace) => Draft;
+type DraftChange = (draft: Draft, layout: PromptLayout) => Draft;
 
-const newLine: Change = (draft) => edit.insert(draft, "\n");
-const startOfLine: Change = (draft) => edit.move(draft, "back", "line");
-const endOfLine: Change = (draft) => edit.move(draft, "on", "line");
-const up: Change = (draft, { prompt, columns }) => moveRow(draft, "up", prompt, columns) ?? edit.recall(draft, "back");
-const down: Change = (draft, { prompt, columns }) =>
+const newLine: DraftChange = (draft) => edit.insert(draft, "\n");
+const startOfLine: DraftChange = (draft) => edit.move(draft, "back", "line");
+const endOfLine: DraftChange = (draft) => edit.move(draft, "on", "line");
+const up: DraftChange = (draft, { prompt, columns }) =>
+  moveRow(draft, "up", prompt, columns) ?? edit.recall(draft, "back");
+const down: DraftChange = (draft, { prompt, columns }) =>
   moveRow(draft, "down", prompt, columns) ?? edit.recall(draft, "on");
 
 /** By modifiers and name. */
-const changes: { readonly [key: string]: Change | undefined } = {
+const changeByKey: { readonly [key: string]: DraftChange | undefined } = {
   "shift-enter": newLine,
   "alt-enter": newLine,
   "ctrl-j": newLine,
@@ -55,24 +56,24 @@ const changes: { readonly [key: string]: Change | undefined } = {
 };
 
 /** The name of a key as `/keys` writes it: `ctrl-a`, `alt-enter`, `up`. */
-export function nameOfKey(key: Extract<Key, { type: "key" }>): string {
+export function formatKey(key: Extract<Key, { type: "key" }>): string {
   return `${key.ctrl ? "ctrl-" : ""}${key.alt ? "alt-" : ""}${key.shift ? "shift-" : ""}${key.name}`;
 }
 
 /** The draft after a key; null if the key does nothing to it. */
-export function pressed(draft: Draft, key: Key, place: DraftPlace): Draft | null {
+export function applyKey(draft: Draft, key: Key, layout: PromptLayout): Draft | null {
   switch (key.type) {
     case "text":
       return edit.insert(draft, key.text);
     case "paste":
       return edit.paste(draft, key.text);
     case "key":
-      return changes[nameOfKey(key)]?.(draft, place) ?? null;
+      return changeByKey[formatKey(key)]?.(draft, layout) ?? null;
   }
 }
 
 /** The draft with a new line in the place of a `\` before the cursor; null if there is none. */
-export function continued(draft: Draft): Draft | null {
+export function continueLine(draft: Draft): Draft | null {
   if (draft.text[draft.cursor - 1] !== "\\") return null;
   return edit.insert(edit.remove(draft, "back", "character"), "\n");
 }

@@ -1,9 +1,9 @@
 /**
  * The draft as rows of the screen, and moving the cursor between rows.
  */
-import { widthOf } from "../text.js";
-import { type Draft, shownText } from "./draft.js";
-import { graphemes, type Line, spanOf } from "./line.js";
+import { widthOf } from "../terminal/text.js";
+import { type Draft, formatText } from "./draft.js";
+import { type Line, spanOf, splitGraphemes } from "./line.js";
 
 export type DraftRows = {
   readonly rows: readonly Line[];
@@ -16,17 +16,17 @@ type Row = { readonly start: number; readonly end: number };
 const indent = "  ";
 
 /** Breaks the draft into rows of at most this many columns. */
-function rowsOf({ text, pastes }: Draft, columns: number): readonly Row[] {
+function breakIntoRows({ text, pastes }: Draft, columns: number): readonly Row[] {
   const rows: Row[] = [];
   let [start, at, width] = [0, 0, 0];
-  for (const character of graphemes(text)) {
-    const own = character === "\n" ? 0 : widthOf(shownText(character, pastes));
-    if (width + own > columns && at > start) {
+  for (const character of splitGraphemes(text)) {
+    const characterWidth = character === "\n" ? 0 : widthOf(formatText(character, pastes));
+    if (width + characterWidth > columns && at > start) {
       rows.push({ start, end: at });
       [start, width] = [at, 0];
     }
     at += character.length;
-    width += own;
+    width += characterWidth;
     if (character.endsWith("\n")) {
       rows.push({ start, end: at - 1 });
       [start, width] = [at, 0];
@@ -36,38 +36,38 @@ function rowsOf({ text, pastes }: Draft, columns: number): readonly Row[] {
   return rows;
 }
 
-function rowAt(rows: readonly Row[], cursor: number): number {
-  const found = rows.findLastIndex(({ start }) => start <= cursor);
-  return Math.max(0, found);
+function findRow(rows: readonly Row[], cursor: number): number {
+  const rowIndex = rows.findLastIndex(({ start }) => start <= cursor);
+  return Math.max(0, rowIndex);
 }
 
 /** The rows around the cursor, at most `most`, with the prompt in front of the first one. */
-export function draftRows(draft: Draft, prompt: string, columns: number, most: number): DraftRows {
+export function renderDraft(draft: Draft, prompt: string, columns: number, maxRows: number): DraftRows {
   const width = Math.max(1, columns - widthOf(prompt) - 1);
-  const rows = rowsOf(draft, width);
-  const row = rowAt(rows, draft.cursor);
-  const first = Math.max(0, Math.min(row - most + 1, rows.length - most), Math.min(row, rows.length - most));
-  const shown = rows.slice(first, first + most);
-  const lead = (at: number) => spanOf(at === 0 ? prompt : indent.padEnd(prompt.length), "cyan");
-  const textOf = (from: number, to: number) => spanOf(shownText(draft.text.slice(from, to), draft.pastes));
+  const rows = breakIntoRows(draft, width);
+  const row = findRow(rows, draft.cursor);
+  const first = Math.max(0, Math.min(row - maxRows + 1, rows.length - maxRows), Math.min(row, rows.length - maxRows));
+  const visibleRows = rows.slice(first, first + maxRows);
+  const renderPrefix = (at: number) => spanOf(at === 0 ? prompt : indent.padEnd(prompt.length), "cyan");
+  const renderText = (from: number, to: number) => spanOf(formatText(draft.text.slice(from, to), draft.pastes));
   const start = rows[row]?.start ?? 0;
   return {
-    rows: shown.map(({ start, end }, at) => [lead(first + at), textOf(start, end)]),
-    cursor: { row: row - first, before: [lead(row), textOf(start, draft.cursor)] },
+    rows: visibleRows.map(({ start, end }, at) => [renderPrefix(first + at), renderText(start, end)]),
+    cursor: { row: row - first, before: [renderPrefix(row), renderText(start, draft.cursor)] },
   };
 }
 
 /** The draft with the cursor in the row above or below; null if there is none. */
-export function moveRow(draft: Draft, way: "up" | "down", prompt: string, columns: number): Draft | null {
-  const rows = rowsOf(draft, Math.max(1, columns - widthOf(prompt) - 1));
-  const at = rowAt(rows, draft.cursor);
-  const [from, to] = [rows[at], rows[at + (way === "up" ? -1 : 1)]];
+export function moveRow(draft: Draft, direction: "up" | "down", prompt: string, columns: number): Draft | null {
+  const rows = breakIntoRows(draft, Math.max(1, columns - widthOf(prompt) - 1));
+  const at = findRow(rows, draft.cursor);
+  const [from, to] = [rows[at], rows[at + (direction === "up" ? -1 : 1)]];
   if (from === undefined || to === undefined) return null;
-  const wanted = widthOf(shownText(draft.text.slice(from.start, draft.cursor), draft.pastes));
+  const targetWidth = widthOf(formatText(draft.text.slice(from.start, draft.cursor), draft.pastes));
   let [cursor, width] = [to.start, 0];
-  for (const character of graphemes(draft.text.slice(to.start, to.end))) {
-    width += widthOf(shownText(character, draft.pastes));
-    if (width > wanted) break;
+  for (const character of splitGraphemes(draft.text.slice(to.start, to.end))) {
+    width += widthOf(formatText(character, draft.pastes));
+    if (width > targetWidth) break;
     cursor += character.length;
   }
   return { ...draft, cursor };

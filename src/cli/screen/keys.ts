@@ -42,17 +42,17 @@ export type KeyReader = {
 /** Milliseconds. */
 export const escapeMs = 40;
 /** Characters. A run takes no longer input. */
-export const mostPasted = 900_000;
-const longestSequence = 64;
+export const maxPasted = 900_000;
+const maxSequence = 64;
 
 const pasteStart = "\x1b[200~";
 const pasteEnd = "\x1b[201~";
 
-type Pasting = { text: string; isCut: boolean; tail: string };
+type PasteInProgress = { text: string; isCut: boolean; tail: string };
 
 export function createKeyReader(onKey: (key: Key) => void): KeyReader {
-  let rest = "";
-  let pasting: Pasting | null = null;
+  let pendingText = "";
+  let pasting: PasteInProgress | null = null;
   let timer: NodeJS.Timeout | null = null;
 
   function stopTimer(): void {
@@ -62,12 +62,12 @@ export function createKeyReader(onKey: (key: Key) => void): KeyReader {
 
   function feed(text: string): void {
     stopTimer();
-    if (pasting === null) readKeys(rest + text);
+    if (pasting === null) readKeys(pendingText + text);
     else readPaste(pasting, text);
   }
 
   function readKeys(text: string): void {
-    rest = "";
+    pendingText = "";
     let at = 0;
     while (at < text.length) {
       if (text.startsWith(pasteStart, at)) {
@@ -75,54 +75,54 @@ export function createKeyReader(onKey: (key: Key) => void): KeyReader {
         readPaste(pasting, text.slice(at + pasteStart.length));
         return;
       }
-      const length = lengthOf(text, at);
+      const length = findKeyLength(text, at);
       if (length === 0) break;
-      emit(text.slice(at, at + length), onKey);
+      emitKey(text.slice(at, at + length), onKey);
       at += length;
     }
-    rest = text.slice(at);
-    if (rest.length > longestSequence) rest = "";
-    if (rest !== "") timer = setTimeout(giveUp, escapeMs);
+    pendingText = text.slice(at);
+    if (pendingText.length > maxSequence) pendingText = "";
+    if (pendingText !== "") timer = setTimeout(flushPending, escapeMs);
   }
 
   /** What has come of a sequence is all there is: Esc was pressed, or the sequence is none. */
-  function giveUp(): void {
-    const kept = rest;
-    rest = "";
-    if (kept === "\x1b") onKey(keyOf("escape"));
-    else if (kept === "\x1b\x1b") for (let count = 0; count < 2; count++) onKey(keyOf("escape"));
-    else if (kept.length === 2) emit(kept, onKey);
+  function flushPending(): void {
+    const kept = pendingText;
+    pendingText = "";
+    if (kept === "\x1b") onKey(createKey("escape"));
+    else if (kept === "\x1b\x1b") for (let count = 0; count < 2; count++) onKey(createKey("escape"));
+    else if (kept.length === 2) emitKey(kept, onKey);
   }
 
-  function readPaste(paste: Pasting, text: string): void {
+  function readPaste(paste: PasteInProgress, text: string): void {
     const all = paste.tail + text;
     const at = all.indexOf(pasteEnd);
-    const kept = at === -1 ? all.slice(0, keptLength(all)) : all.slice(0, at) + all.slice(at + pasteEnd.length);
+    const kept = at === -1 ? all.slice(0, findSafeLength(all)) : all.slice(0, at) + all.slice(at + pasteEnd.length);
     paste.tail = at === -1 ? all.slice(kept.length) : "";
-    const room = mostPasted - paste.text.length;
-    paste.text += kept.slice(0, Math.max(0, room));
-    paste.isCut ||= kept.length > room;
+    const remaining = maxPasted - paste.text.length;
+    paste.text += kept.slice(0, Math.max(0, remaining));
+    paste.isCut ||= kept.length > remaining;
     if (at === -1) return;
     pasting = null;
-    onKey({ type: "paste", text: normalised(paste.text), isCut: paste.isCut });
+    onKey({ type: "paste", text: normalizePaste(paste.text), isCut: paste.isCut });
   }
 
   return { feed, close: stopTimer };
 }
 
 /** How much of a pasted text cannot be the beginning of the mark of its end. */
-function keptLength(text: string): number {
+function findSafeLength(text: string): number {
   for (let length = Math.min(pasteEnd.length - 1, text.length); length > 0; length--)
     if (pasteEnd.startsWith(text.slice(-length))) return text.length - length;
   return text.length;
 }
 
-function normalised(text: string): string {
+function normalizePaste(text: string): string {
   return text.replaceAll(pasteEnd, "").replace(/\r\n?/g, "\n");
 }
 
 /** The length of the key at this place; 0 if the text may end in the middle of one. */
-function lengthOf(text: string, at: number): number {
+function findKeyLength(text: string, at: number): number {
   if (text[at] !== "\x1b") {
     if (/[\x00-\x1f\x7f]/.test(text[at] ?? "")) return 1;
     const control = /[\x00-\x1f\x7f]/g;
@@ -149,38 +149,38 @@ function lengthOf(text: string, at: number): number {
 
 type Modifiers = { readonly ctrl?: boolean; readonly alt?: boolean; readonly shift?: boolean };
 
-function keyOf(name: string, { ctrl = false, alt = false, shift = false }: Modifiers = {}): Key {
+function createKey(name: string, { ctrl = false, alt = false, shift = false }: Modifiers = {}): Key {
   return { type: "key", name, ctrl, alt, shift };
 }
 
-function emit(text: string, onKey: (key: Key) => void): void {
-  const key = readKey(text);
+function emitKey(text: string, onKey: (key: Key) => void): void {
+  const key = parseKey(text);
   if (key !== null) onKey(key);
 }
 
-function readKey(text: string): Key | null {
-  if (text.startsWith("\x1b[")) return readSequence(text);
-  if (text.startsWith("\x1bO")) return named(finals[text[2] ?? ""], {});
-  if (text === "\x1b") return keyOf("escape");
+function parseKey(text: string): Key | null {
+  if (text.startsWith("\x1b[")) return parseSequence(text);
+  if (text.startsWith("\x1bO")) return createNamedKey(keyByFinal[text[2] ?? ""], {});
+  if (text === "\x1b") return createKey("escape");
   if (text.startsWith("\x1b")) {
-    const key = readKey(text.slice(1));
+    const key = parseKey(text.slice(1));
     if (key === null || key.type === "paste") return null;
-    return key.type === "text" ? keyOf(key.text.toLowerCase(), { alt: true }) : { ...key, alt: true };
+    return key.type === "text" ? createKey(key.text.toLowerCase(), { alt: true }) : { ...key, alt: true };
   }
-  if (/[\x00-\x1f\x7f]/.test(text)) return readControl(text);
+  if (/[\x00-\x1f\x7f]/.test(text)) return parseControl(text);
   return { type: "text", text };
 }
 
-function readControl(text: string): Key | null {
-  if (text === "\r") return keyOf("enter");
-  if (text === "\t") return keyOf("tab");
-  if (text === "\x7f" || text === "\b") return keyOf("backspace");
+function parseControl(text: string): Key | null {
+  if (text === "\r") return createKey("enter");
+  if (text === "\t") return createKey("tab");
+  if (text === "\x7f" || text === "\b") return createKey("backspace");
   const code = text.charCodeAt(0);
-  if (code === 0x1f) return keyOf("_", { ctrl: true });
-  return code >= 1 && code <= 26 ? keyOf(String.fromCharCode(code + 96), { ctrl: true }) : null;
+  if (code === 0x1f) return createKey("_", { ctrl: true });
+  return code >= 1 && code <= 26 ? createKey(String.fromCharCode(code + 96), { ctrl: true }) : null;
 }
 
-const finals: { readonly [final: string]: KeyName | undefined } = {
+const keyByFinal: { readonly [final: string]: KeyName | undefined } = {
   A: "up",
   B: "down",
   C: "right",
@@ -190,7 +190,7 @@ const finals: { readonly [final: string]: KeyName | undefined } = {
   M: "enter",
 };
 
-const tildes: { readonly [number: string]: KeyName | undefined } = {
+const keyByTildeNumber: { readonly [number: string]: KeyName | undefined } = {
   1: "home",
   3: "delete",
   4: "end",
@@ -200,7 +200,7 @@ const tildes: { readonly [number: string]: KeyName | undefined } = {
   8: "end",
 };
 
-const codes: { readonly [code: string]: KeyName | undefined } = {
+const keyByCode: { readonly [code: string]: KeyName | undefined } = {
   9: "tab",
   13: "enter",
   27: "escape",
@@ -209,28 +209,28 @@ const codes: { readonly [code: string]: KeyName | undefined } = {
 };
 
 /** `ESC [ 1 ; modifiers A`, `ESC [ 3 ; modifiers ~`, and the kitty protocol's `ESC [ code ; modifiers u`. */
-function readSequence(text: string): Key | null {
+function parseSequence(text: string): Key | null {
   const [, first = "", modifier = "1", event = "1", final = ""] =
     /^\x1b\[(\d*)(?::\d*)*(?:;(\d*)(?::(\d+))?)?(?:;[\d:]*)*([A-Za-z~])$/.exec(text) ?? [];
   if (final === "" || event === "3") return null;
-  const modifiers = modifiersOf(Number(modifier || "1") - 1);
-  if (final === "Z") return keyOf("tab", { shift: true });
-  if (final === "~") return named(tildes[first], modifiers);
-  if (final !== "u") return named(finals[final], modifiers);
-  const known = codes[first];
-  if (known !== undefined) return keyOf(known, modifiers);
+  const modifiers = parseModifiers(Number(modifier || "1") - 1);
+  if (final === "Z") return createKey("tab", { shift: true });
+  if (final === "~") return createNamedKey(keyByTildeNumber[first], modifiers);
+  if (final !== "u") return createNamedKey(keyByFinal[final], modifiers);
+  const known = keyByCode[first];
+  if (known !== undefined) return createKey(known, modifiers);
   const code = Number(first);
   // The codes from 57344 on are keys without a text of their own.
   if (!(code >= 32 && code < 57_344)) return null;
   const character = String.fromCodePoint(code);
-  if (modifiers.ctrl === true || modifiers.alt === true) return keyOf(character.toLowerCase(), modifiers);
+  if (modifiers.ctrl === true || modifiers.alt === true) return createKey(character.toLowerCase(), modifiers);
   return { type: "text", text: modifiers.shift === true ? character.toUpperCase() : character };
 }
 
-function modifiersOf(bits: number): Modifiers {
+function parseModifiers(bits: number): Modifiers {
   return { shift: (bits & 1) !== 0, alt: (bits & 2) !== 0, ctrl: (bits & 4) !== 0 };
 }
 
-function named(name: KeyName | undefined, modifiers: Modifiers): Key | null {
-  return name === undefined ? null : keyOf(name, modifiers);
+function createNamedKey(name: KeyName | undefined, modifiers: Modifiers): Key | null {
+  return name === undefined ? null : createKey(name, modifiers);
 }

@@ -4,8 +4,8 @@
  * Only `paint` makes text for the terminal, and every span passes through `visible` there. So no text of a model, a tool
  * or a file can control the terminal, wherever it is shown.
  */
-import { isPlain, segmentsOf, visible, widthOf } from "../text.js";
-import type { StyleText, TextStyle } from "../text-style.js";
+import { isPlainText, sanitize, segmentText, widthOf } from "../terminal/text.js";
+import type { StyleText, TextStyle } from "../terminal/text-style.js";
 
 export type Span = { readonly text: string; readonly style?: TextStyle };
 
@@ -26,61 +26,61 @@ export function linesOf(text: string, style?: TextStyle): readonly Line[] {
 }
 
 /** Text on one line, without anything that a terminal would obey. */
-export function printable(text: string): string {
-  return isPlain(text) ? text : visible(text.replaceAll("\t", "    ").replaceAll("\n", " "));
+export function toPrintable(text: string): string {
+  return isPlainText(text) ? text : sanitize(text.replaceAll("\t", "    ").replaceAll("\n", " "));
 }
 
 export function paint(line: Line, style: StyleText): string {
   return line
-    .map(({ text, style: name }) => (name === undefined ? printable(text) : style(name, printable(text))))
+    .map(({ text, style: name }) => (name === undefined ? toPrintable(text) : style(name, toPrintable(text))))
     .join("");
 }
 
-export function plainText(line: Line): string {
-  return line.map(({ text }) => printable(text)).join("");
+export function toPlainText(line: Line): string {
+  return line.map(({ text }) => toPrintable(text)).join("");
 }
 
-export function widthOfLine(line: Line): number {
-  return line.reduce((width, { text }) => width + widthOf(printable(text)), 0);
+export function measureLine(line: Line): number {
+  return line.reduce((width, { text }) => width + widthOf(toPrintable(text)), 0);
 }
 
 /** Cuts a line to this many columns. A line that was cut ends with `…`. */
-export function cutLine(line: Line, columns: number): Line {
-  const kept: Span[] = [];
+export function truncateLine(line: Line, columns: number): Line {
+  const spans: Span[] = [];
   let width = 0;
   for (const span of line) {
-    const text = printable(span.text.slice(0, columns * mostUnitsOfColumn));
-    const own = widthOf(text);
-    if (width + own > columns) {
-      const pieces = cutAt(text, Math.max(0, columns - width - 1));
-      return [...kept, { ...span, text: `${pieces[0]}…` }];
+    const text = toPrintable(span.text.slice(0, columns * maxUnitsOfColumn));
+    const ownWidth = widthOf(text);
+    if (width + ownWidth > columns) {
+      const pieces = splitAtColumn(text, Math.max(0, columns - width - 1));
+      return [...spans, { ...span, text: `${pieces[0]}…` }];
     }
-    kept.push({ ...span, text });
-    width += own;
+    spans.push({ ...span, text });
+    width += ownWidth;
   }
-  return kept;
+  return spans;
 }
 
 /** A longer text does not fit, whatever its characters are. */
-const mostUnitsOfColumn = 40;
+const maxUnitsOfColumn = 40;
 
 /** The segmenter of Node 20 takes quadratic time, so it gets a longer text in pieces. */
-const segmentedAtOnce = 240;
+const maxSegmentedLength = 240;
 
 /** The characters of a text as a person counts them. At a seam between two pieces, one character may count as two. */
-export function* graphemes(text: string): Generator<string> {
+export function* splitGraphemes(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
-    let end = Math.min(text.length, start + segmentedAtOnce);
+    let end = Math.min(text.length, start + maxSegmentedLength);
     if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1] ?? "")) end += 1;
-    for (const { segment } of segmentsOf(text.slice(start, end))) yield segment;
+    for (const { segment } of segmentText(text.slice(start, end))) yield segment;
     start = end;
   }
 }
 
 /** Splits a text into the part that fits this many columns, and the rest. */
-export function cutAt(text: string, columns: number): readonly [string, string] {
+export function splitAtColumn(text: string, columns: number): readonly [string, string] {
   let [end, width] = [0, 0];
-  for (const character of graphemes(text)) {
+  for (const character of splitGraphemes(text)) {
     width += widthOf(character);
     if (width > columns) return [text.slice(0, end), text.slice(end)];
     end += character.length;
@@ -90,29 +90,29 @@ export function cutAt(text: string, columns: number): readonly [string, string] 
 
 /** Wraps a line between words. A word that is wider than the line is broken. */
 export function wrapLine(line: Line, columns: number): readonly Line[] {
-  const wrapping: Wrapping = { columns, rows: [], row: [], width: 0, space: "" };
+  const state: WrapState = { columns, rows: [], row: [], width: 0, space: "" };
   let word: Span[] = [];
   for (const span of line) {
-    const text = printable(span.text);
+    const text = toPrintable(span.text);
     for (let at = 0; at < text.length; ) {
       const isSpace = text[at] === " ";
-      const end = isSpace ? endOfSpaces(text, at) : endOfWord(text, at);
+      const end = isSpace ? findSpacesEnd(text, at) : findWordEnd(text, at);
       const piece = text.slice(at, end);
       if (!isSpace) word.push(spanOf(piece, span.style));
       else {
-        place(wrapping, word);
+        placeWord(state, word);
         word = [];
-        wrapping.space += piece;
+        state.space += piece;
       }
       at = end;
     }
   }
-  place(wrapping, word);
-  wrapping.rows.push(wrapping.row);
-  return wrapping.rows;
+  placeWord(state, word);
+  state.rows.push(state.row);
+  return state.rows;
 }
 
-type Wrapping = {
+type WrapState = {
   readonly columns: number;
   readonly rows: Line[];
   row: Span[];
@@ -121,63 +121,63 @@ type Wrapping = {
   space: string;
 };
 
-function endOfSpaces(text: string, from: number): number {
+function findSpacesEnd(text: string, from: number): number {
   let end = from + 1;
   while (text[end] === " ") end += 1;
   return end;
 }
 
-function endOfWord(text: string, from: number): number {
+function findWordEnd(text: string, from: number): number {
   const end = text.indexOf(" ", from);
   return end < 0 ? text.length : end;
 }
 
 /** Puts a word behind the row, or into the next one. */
-function place(wrapping: Wrapping, word: readonly Span[]): void {
+function placeWord(state: WrapState, word: readonly Span[]): void {
   if (word.length === 0) return;
-  const { columns, space } = wrapping;
+  const { columns, space } = state;
   let needed = 0;
   for (const { text } of word) needed += widthOf(text);
-  if (wrapping.width > 0 && wrapping.width + space.length + needed > columns) endRow(wrapping);
-  else if (space !== "") append(wrapping, space, space.length);
-  wrapping.space = "";
-  const isWhole = wrapping.width + needed <= columns;
+  if (state.width > 0 && state.width + space.length + needed > columns) endRow(state);
+  else if (space !== "") appendText(state, space, space.length);
+  state.space = "";
+  const isWhole = state.width + needed <= columns;
   for (const { text, style } of word) {
-    if (isWhole) append(wrapping, text, widthOf(text), style);
+    if (isWhole) appendText(state, text, widthOf(text), style);
     else
-      for (const piece of piecesOf(text, columns, columns - wrapping.width)) {
-        if (wrapping.width > 0 && wrapping.width + widthOf(piece) > columns) endRow(wrapping);
-        append(wrapping, piece, widthOf(piece), style);
+      for (const piece of breakWord(text, columns, columns - state.width)) {
+        if (state.width > 0 && state.width + widthOf(piece) > columns) endRow(state);
+        appendText(state, piece, widthOf(piece), style);
       }
   }
 }
 
-function endRow(wrapping: Wrapping): void {
-  wrapping.rows.push(wrapping.row);
-  [wrapping.row, wrapping.width, wrapping.space] = [[], 0, ""];
+function endRow(state: WrapState): void {
+  state.rows.push(state.row);
+  [state.row, state.width, state.space] = [[], 0, ""];
 }
 
 /** Words of one style are one span: a line has few of them, and each costs when it is painted. */
-function append(wrapping: Wrapping, text: string, width: number, style?: TextStyle): void {
-  const { row } = wrapping;
+function appendText(state: WrapState, text: string, width: number, style?: TextStyle): void {
+  const { row } = state;
   const last = row.at(-1);
-  wrapping.width += width;
+  state.width += width;
   if (last !== undefined && last.style === style) row[row.length - 1] = spanOf(last.text + text, style);
   else row.push(spanOf(text, style));
 }
 
 /** A word in pieces that fit: the first one into `first` columns, the others into `columns`. */
-function* piecesOf(text: string, columns: number, first: number): Generator<string> {
+function* breakWord(text: string, columns: number, first: number): Generator<string> {
   if (widthOf(text) <= first) return yield text;
-  let [piece, width, most] = ["", 0, first];
-  for (const character of graphemes(text)) {
-    const own = widthOf(character);
-    if (width + own > most && piece !== "") {
+  let [piece, width, available] = ["", 0, first];
+  for (const character of splitGraphemes(text)) {
+    const ownWidth = widthOf(character);
+    if (width + ownWidth > available && piece !== "") {
       yield piece;
-      [piece, width, most] = ["", 0, columns];
+      [piece, width, available] = ["", 0, columns];
     }
     piece += character;
-    width += own;
+    width += ownWidth;
   }
   if (piece !== "") yield piece;
 }

@@ -8,8 +8,8 @@
  * 4. Rows of the region are narrower than the terminal and are written with autowrap off, so a character whose width the
  *    terminal sees otherwise adds no row.
  */
-import type { StyleText } from "../text-style.js";
-import { cutLine, type Line, paint, widthOfLine } from "./line.js";
+import type { StyleText } from "../terminal/text-style.js";
+import { type Line, measureLine, paint, truncateLine } from "./line.js";
 
 export type Region = {
   readonly rows: readonly Line[];
@@ -47,17 +47,17 @@ export type Screen = {
 };
 
 /** Milliseconds. */
-export const betweenFrames = 34;
+export const frameIntervalMs = 34;
 /** Milliseconds without a change of the size, after which the region is drawn again. */
-export const restAfterResize = 60;
+export const resizeDelayMs = 60;
 
 /** Milliseconds. Keys that come faster wait for a frame: held ones, or input that a program writes. */
-const betweenKeys = 16;
+const keyFrameIntervalMs = 16;
 
-const begin = "\x1b[?2026h\x1b[?25l";
-const end = "\x1b[?2026l";
+const beginFrame = "\x1b[?2026h\x1b[?25l";
+const endFrame = "\x1b[?2026l";
 
-type Drawn = { readonly text: string; readonly width: number };
+type DrawnRow = { readonly text: string; readonly width: number };
 
 type ScreenState = {
   readonly output: ScreenOutput;
@@ -65,7 +65,7 @@ type ScreenState = {
   pending: Line[];
   region: () => Region;
   /** The rows of the region that are on the terminal, and where the cursor is among them. */
-  drawn: readonly Drawn[];
+  drawn: readonly DrawnRow[];
   cursor: { readonly row: number; readonly width: number };
   isBlocked: boolean;
   isOpen: boolean;
@@ -75,14 +75,14 @@ type ScreenState = {
   timer: NodeJS.Timeout | null;
 };
 
-const nothing = (): Region => ({ rows: [], cursor: null });
+const createEmptyRegion = (): Region => ({ rows: [], cursor: null });
 
 export function createScreen(output: ScreenOutput, style: StyleText): Screen {
   const state: ScreenState = {
     output,
     style,
     pending: [],
-    region: nothing,
+    region: createEmptyRegion,
     drawn: [],
     cursor: { row: 0, width: 0 },
     isBlocked: false,
@@ -104,7 +104,7 @@ export function createScreen(output: ScreenOutput, style: StyleText): Screen {
     },
     answerKey: () => answerKey(state),
     drawNow() {
-      stop(state);
+      cancelTimer(state);
       if (!state.isBlocked) drawNow(state, state.region);
     },
     resize: () => eraseForResize(state),
@@ -117,8 +117,8 @@ export function createScreen(output: ScreenOutput, style: StyleText): Screen {
       schedule(state);
     },
     close() {
-      drawNow(state, nothing);
-      stop(state);
+      drawNow(state, createEmptyRegion);
+      cancelTimer(state);
       state.isOpen = false;
     },
     open() {
@@ -128,12 +128,12 @@ export function createScreen(output: ScreenOutput, style: StyleText): Screen {
   };
 }
 
-function stop(state: ScreenState): void {
+function cancelTimer(state: ScreenState): void {
   if (state.timer !== null) clearTimeout(state.timer);
   state.timer = null;
 }
 
-function schedule(state: ScreenState, wait = Math.max(0, state.lastFrame + betweenFrames - performance.now())): void {
+function schedule(state: ScreenState, wait = Math.max(0, state.lastFrame + frameIntervalMs - performance.now())): void {
   state.isDirty = true;
   if (state.timer !== null || state.isBlocked || !state.isOpen) return;
   state.timer = setTimeout(() => {
@@ -145,22 +145,22 @@ function schedule(state: ScreenState, wait = Math.max(0, state.lastFrame + betwe
 /** Keys that came together are drawn together. A timer would let all other work of this turn go first. */
 function answerKey(state: ScreenState): void {
   const now = performance.now();
-  if (now - state.lastKey < betweenKeys) return;
+  if (now - state.lastKey < keyFrameIntervalMs) return;
   state.lastKey = now;
   queueMicrotask(() => {
     if (!state.isDirty || state.isBlocked || !state.isOpen) return;
-    stop(state);
+    cancelTimer(state);
     drawNow(state, state.region);
   });
 }
 
 function drawNow(state: ScreenState, region: () => Region): void {
   if (!state.isOpen) return;
-  const shown = region();
-  stop(state);
+  const nextRegion = region();
+  cancelTimer(state);
   state.isDirty = false;
   state.lastFrame = performance.now();
-  const text = frameOf(state, shown);
+  const text = renderFrame(state, nextRegion);
   if (text === "" || state.output.write(text)) return;
   state.isBlocked = true;
   state.output.onDrain(() => {
@@ -170,32 +170,32 @@ function drawNow(state: ScreenState, region: () => Region): void {
 }
 
 /** The text that brings the terminal from what is drawn to the pending lines and this region. */
-function frameOf(state: ScreenState, region: Region): string {
+function renderFrame(state: ScreenState, region: Region): string {
   const { output, style, pending, drawn } = state;
-  const most = Math.max(1, output.columns - 1);
-  const rows = region.rows.map((line) => drawnLine(cutLine(line, most), style));
+  const maxColumns = Math.max(1, output.columns - 1);
+  const rows = region.rows.map((line) => drawLine(truncateLine(line, maxColumns), style));
   const isSame = rows.length === drawn.length && rows.every(({ text }, at) => text === drawn[at]?.text);
-  const before = region.cursor === null ? [] : cutLine(region.cursor.before, most);
-  const cursor = { row: region.cursor?.row ?? Math.max(0, rows.length - 1), width: widthOfLine(before) };
+  const before = region.cursor === null ? [] : truncateLine(region.cursor.before, maxColumns);
+  const cursor = { row: region.cursor?.row ?? Math.max(0, rows.length - 1), width: measureLine(before) };
   const isMoved = cursor.row !== state.cursor.row || cursor.width !== state.cursor.width;
   if (pending.length === 0 && isSame && !isMoved) return "";
-  let text = `${begin}${toTop(state.cursor.row)}`;
+  let text = `${beginFrame}${moveToTop(state.cursor.row)}`;
   if (pending.length > 0) {
     text += `${eraseRows(drawn.length)}${pending.map((line) => `${paint(line, style)}\r\n`).join("")}`;
     state.pending = [];
-    text += rowsText(rows, []);
-  } else text += rowsText(rows, drawn);
-  text += cursorText(rows.length, cursor.row, paint(before, style), region.cursor !== null);
+    text += renderRows(rows, []);
+  } else text += renderRows(rows, drawn);
+  text += renderCursor(rows.length, cursor.row, paint(before, style), region.cursor !== null);
   state.drawn = rows;
   state.cursor = cursor;
-  return `${text}${end}`;
+  return `${text}${endFrame}`;
 }
 
-function drawnLine(line: Line, style: StyleText): Drawn {
-  return { text: paint(line, style), width: widthOfLine(line) };
+function drawLine(line: Line, style: StyleText): DrawnRow {
+  return { text: paint(line, style), width: measureLine(line) };
 }
 
-function toTop(row: number): string {
+function moveToTop(row: number): string {
   return row > 0 ? `\r\x1b[${row}A` : "\r";
 }
 
@@ -210,22 +210,22 @@ function eraseRows(count: number): string {
 }
 
 /** Writes the rows that differ from those on the terminal, from the top of the region on. The cursor ends in the last row. */
-function rowsText(rows: readonly Drawn[], drawn: readonly Drawn[]): string {
+function renderRows(rows: readonly DrawnRow[], drawn: readonly DrawnRow[]): string {
   if (rows.length === 0) return eraseRows(drawn.length);
   const changed = rows.map(({ text }, at) => {
     const isLast = at === rows.length - 1;
-    const isLess = isLast && drawn.length > rows.length;
-    if (text === drawn[at]?.text) return isLess ? `${text}\x1b[J` : "";
-    return `${text}${isLess ? "\x1b[J" : "\x1b[K"}`;
+    const hasFewerRows = isLast && drawn.length > rows.length;
+    if (text === drawn[at]?.text) return hasFewerRows ? `${text}\x1b[J` : "";
+    return `${text}${hasFewerRows ? "\x1b[J" : "\x1b[K"}`;
   });
   return `\x1b[?7l${changed.join("\r\n")}\x1b[?7h`;
 }
 
 /** From the last row to the cursor's place. The text before the cursor is written once more, so the terminal says where it is. */
-function cursorText(count: number, row: number, before: string, isShown: boolean): string {
-  const up = count - 1 - row;
-  const place = `${up > 0 ? `\x1b[${up}A` : ""}\r\x1b[?7l${before}\x1b[?7h`;
-  return isShown ? `${place}\x1b[?25h` : place;
+function renderCursor(count: number, row: number, before: string, isShown: boolean): string {
+  const rowsUp = count - 1 - row;
+  const movement = `${rowsUp > 0 ? `\x1b[${rowsUp}A` : ""}\r\x1b[?7l${before}\x1b[?7h`;
+  return isShown ? `${movement}\x1b[?25h` : movement;
 }
 
 /**
@@ -237,12 +237,12 @@ function eraseForResize(state: ScreenState): void {
   const { output, drawn, cursor } = state;
   const columns = Math.max(1, output.columns);
   const heights = drawn.map(({ width }) => Math.max(1, Math.ceil(width / columns)));
-  const heightOf = (count: number) => heights.slice(0, count).reduce((sum, height) => sum + height, 0);
-  const up = heightOf(cursor.row) + Math.floor(cursor.width / columns);
-  const all = Math.min(heightOf(drawn.length), output.rows);
-  if (drawn.length > 0) output.write(`${begin}${toTop(up)}${eraseRows(all)}\x1b[J\x1b[?25h${end}`);
+  const sumHeights = (count: number) => heights.slice(0, count).reduce((sum, height) => sum + height, 0);
+  const rowsUp = sumHeights(cursor.row) + Math.floor(cursor.width / columns);
+  const all = Math.min(sumHeights(drawn.length), output.rows);
+  if (drawn.length > 0) output.write(`${beginFrame}${moveToTop(rowsUp)}${eraseRows(all)}\x1b[J\x1b[?25h${endFrame}`);
   state.drawn = [];
   state.cursor = { row: 0, width: 0 };
-  stop(state);
-  schedule(state, restAfterResize);
+  cancelTimer(state);
+  schedule(state, resizeDelayMs);
 }

@@ -25,23 +25,23 @@ export type Tty = ScreenOutput & {
 export type TtyStreams = { readonly input: ReadStream; readonly output: WriteStream };
 
 /** Milliseconds. */
-const longTime = 1_000_000_000;
+const keepAliveMs = 1_000_000_000;
 const defaultSize = { columns: 80, rows: 24 } as const;
 
 export function openTty({ input, output }: TtyStreams, onKey: (key: Key) => void, onResize: () => void): Tty {
   const reader = createKeyReader(onKey);
-  let isIn = false;
+  let isActive = false;
 
   function enter(): void {
-    if (isIn) return;
-    isIn = true;
+    if (isActive) return;
+    isActive = true;
     input.setRawMode(true).setEncoding("utf8").on("data", reader.feed).resume();
     output.write(modesOn);
   }
 
   function leave(): void {
-    if (!isIn) return;
-    isIn = false;
+    if (!isActive) return;
+    isActive = false;
     output.write(modesOff);
     input.off("data", reader.feed).pause();
     input.setRawMode(false);
@@ -70,9 +70,9 @@ export function openTty({ input, output }: TtyStreams, onKey: (key: Key) => void
     leave,
     suspend(onContinue) {
       // Nothing else may keep the process alive until the signal has come.
-      const staying = setInterval(() => {}, longTime);
+      const keepAlive = setInterval(() => {}, keepAliveMs);
       process.once("SIGCONT", () => {
-        clearInterval(staying);
+        clearInterval(keepAlive);
         onContinue();
       });
       leave();

@@ -10,38 +10,38 @@ import { createHash } from "node:crypto";
 import { closeSync, lstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
 import { PawlError } from "../../index.js";
-import { addIgnoreRules, type IgnoreRules, isIgnored, maxIgnoreBytes } from "../../tools/ignore-rules.js";
+import { addIgnoreRules, type IgnoreRules, isIgnored, maxIgnoreBytes } from "../../tools/files/ignore-rules.js";
 import type { McpTransport } from "../../tools/mcp/index.js";
-import { readSmallFile } from "../small-file.js";
+import { readSmallFile } from "../files/small-file.js";
 
-type Stdio = Extract<McpTransport, { readonly type: "stdio" }>;
+type StdioTransport = Extract<McpTransport, { readonly type: "stdio" }>;
 
 /** The files of the folder that a server names, relative to the folder. */
-export function namedFiles(server: Stdio, root: string): readonly string[] {
+export function listNamedFiles(server: StdioTransport, root: string): readonly string[] {
   const searchPath = server.env?.PATH ?? process.env.PATH ?? "";
   const folder = resolve(root, server.cwd ?? ".");
   const words = [server.command, ...(server.args ?? []), ...Object.values(server.env ?? {})];
-  const places = [
-    ...words.flatMap(pathsIn).map((path) => resolve(folder, path)),
-    ...(/[/\\]/.test(server.command) ? [] : programsOf(server.command, folder, searchPath)),
+  const candidates = [
+    ...words.flatMap(listPathsInWord).map((path) => resolve(folder, path)),
+    ...(/[/\\]/.test(server.command) ? [] : findPrograms(server.command, folder, searchPath)),
   ];
-  return [...new Set(places.flatMap((path) => fileIn(root, path) ?? []))];
+  return [...new Set(candidates.flatMap((path) => toFolderFile(root, path) ?? []))];
 }
 
 /** Whether a server may run files of the folder that it does not name. */
-export function mayRunOtherFiles(server: Stdio, root: string): boolean {
+export function canRunOtherFiles(server: StdioTransport, root: string): boolean {
   const program = server.command.split(/[/\\]/).at(-1) ?? "";
   return (
-    runners.has(program.toLowerCase().replace(/[\d.]*(\.exe|\.cmd|\.bat)?$/, "")) ||
-    Object.keys(server.env ?? {}).some((name) => steering.test(name)) ||
+    runnerPrograms.has(program.toLowerCase().replace(/[\d.]*(\.exe|\.cmd|\.bat)?$/, "")) ||
+    Object.keys(server.env ?? {}).some((name) => steeringVariables.test(name)) ||
     server.cwd !== undefined ||
     [server.command, ...(server.args ?? [])].some((word) => word.includes("$")) ||
-    namedFiles(server, root).length > 0
+    listNamedFiles(server, root).length > 0
   );
 }
 
 /** Shells, interpreters, package runners and build tools, without the numbers of their versions. */
-const runners: ReadonlySet<string> = new Set(
+const runnerPrograms: ReadonlySet<string> = new Set(
   `sh bash dash zsh ksh mksh ash fish csh tcsh pwsh powershell cmd busybox env sudo doas nohup nice timeout xargs setsid
   node nodejs npm npx pnpm pnpx yarn yarnpkg corepack bun bunx deno tsx ts-node
   python py pypy pip pipx uv uvx poetry hatch pdm pipenv conda mamba ruby bundle rake gem perl php composer lua
@@ -50,19 +50,19 @@ const runners: ReadonlySet<string> = new Set(
 );
 
 /** Variables that name programs, or files that a program loads. */
-const steering =
+const steeringVariables =
   /^(PATH|HOME|ENV|BASH_ENV|SHELL|EDITOR|VISUAL|PAGER|CLASSPATH|NODE_OPTIONS|NODE_PATH|_?JAVA_.*|JDK_.*|(LD|DYLD|PYTHON|PERL|RUBY|GEM|BUNDLE|PHP|GIT|NPM_CONFIG|YARN|PNPM|UV|PIP|DENO|BUN|XDG|MAKE|CARGO|GO|LUA|TSX|TS_NODE)_?.*)$/i;
 
 /** A word and its parts: `--import=./pre.mjs`, `-r./pre.cjs`, `lib:other`, `file:///srv/x.mjs`. */
-function pathsIn(word: string): readonly string[] {
+function listPathsInWord(word: string): readonly string[] {
   const parts = word.split(/[\s=:,;"']+/);
   const joined = parts.flatMap((part) => /\.{1,2}\/.*/.exec(part)?.[0] ?? []);
-  const ofUrl = word.startsWith("file://") ? [decoded(word.slice("file://".length))] : [];
-  return [word, ...parts, ...joined, ...ofUrl].filter((path) => path !== "" && path.length < 4096);
+  const urlPaths = word.startsWith("file://") ? [decodeUrlPath(word.slice("file://".length))] : [];
+  return [word, ...parts, ...joined, ...urlPaths].filter((path) => path !== "" && path.length < 4096);
 }
 
 /** A stranger's URL may be malformed. Then it is taken as it is written. */
-function decoded(path: string): string {
+function decodeUrlPath(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
@@ -71,14 +71,14 @@ function decoded(path: string): string {
 }
 
 /** Where the system finds a program, in the order of its search. */
-function programsOf(command: string, folder: string, searchPath: string): readonly string[] {
-  const places = searchPath.split(delimiter).map((place) => resolve(folder, place, command));
-  const first = places.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
+function findPrograms(command: string, folder: string, searchPath: string): readonly string[] {
+  const candidates = searchPath.split(delimiter).map((place) => resolve(folder, place, command));
+  const first = candidates.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
   return first === undefined ? [] : [first];
 }
 
 /** The path relative to the folder; null if it is not a file in it. */
-function fileIn(root: string, path: string): string | null {
+function toFolderFile(root: string, path: string): string | null {
   const inner = relative(root, path);
   if (inner === "" || inner.startsWith("..") || isAbsolute(inner)) return null;
   try {
@@ -89,7 +89,7 @@ function fileIn(root: string, path: string): string | null {
 }
 
 /** The SHA-256 of a file of any size. @throws a system error if it cannot be read */
-export function hashOfFile(path: string): string {
+export function hashFile(path: string): string {
   const hash = createHash("sha256");
   const piece = Buffer.alloc(1024 * 1024);
   const file = openSync(path, "r");
@@ -106,23 +106,23 @@ export function hashOfFile(path: string): string {
  *
  * @throws PawlError `bad_configuration` if the folder is too large to look at
  */
-export function stateOfFolder(root: string): string {
+export function hashFolderState(root: string): string {
   const hash = createHash("sha256");
   let entries = 0;
   const folders: { readonly path: string; readonly above: IgnoreRules | null }[] = [{ path: "", above: null }];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const { path, above } = folder;
-    const file = ignoreFileIn(join(root, path));
+    const file = readIgnoreFile(join(root, path));
     const rules = file === null ? above : addIgnoreRules(above, file, path);
-    for (const entry of entriesOf(join(root, path))) {
+    for (const entry of readEntries(join(root, path))) {
       const inner = `${path}${entry.name}`;
       const isFolder = entry.isDirectory();
       entries += 1;
-      if (entries > maxEntries) throw tooLarge(root);
+      if (entries > maxEntries) throw createTooLargeError(root);
       // An ignore file counts also if it ignores itself.
       if (entry.name !== ".gitignore" && (entry.name === ".git" || isIgnored(rules, inner, isFolder))) continue;
       if (isFolder) folders.push({ path: `${inner}/`, above: rules });
-      else hash.update(`${inner}\0${stateOfFile(join(root, inner))}\0`);
+      else hash.update(`${inner}\0${describeFileState(join(root, inner))}\0`);
     }
   }
   return hash.digest("hex");
@@ -130,7 +130,7 @@ export function stateOfFolder(root: string): string {
 
 const maxEntries = 200_000;
 
-function entriesOf(folder: string) {
+function readEntries(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true }).sort((one, other) => (one.name < other.name ? -1 : 1));
   } catch {
@@ -139,21 +139,21 @@ function entriesOf(folder: string) {
 }
 
 /** The file itself: a link is not followed, because its place is what changes it. */
-function stateOfFile(path: string): string {
+function describeFileState(path: string): string {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   return stats === undefined ? "" : `${stats.mode} ${stats.size} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`;
 }
 
-function ignoreFileIn(folder: string): Uint8Array | null {
+function readIgnoreFile(folder: string): Uint8Array | null {
   try {
-    const found = readSmallFile(join(folder, ".gitignore"), maxIgnoreBytes);
-    return found.type === "file" ? found.bytes : null;
+    const ignoreFile = readSmallFile(join(folder, ".gitignore"), maxIgnoreBytes);
+    return ignoreFile.type === "file" ? ignoreFile.bytes : null;
   } catch {
     return null;
   }
 }
 
-function tooLarge(root: string): PawlError {
+function createTooLargeError(root: string): PawlError {
   return new PawlError(
     "bad_configuration",
     `${root} has more than ${maxEntries} files and folders, and a server of its .mcp.json may run any of them. Start the server from your own mcp.json, with a program outside of the folder.`,

@@ -14,17 +14,17 @@ import { PawlError } from "../../index.js";
 import {
   type CommandFile,
   type CommandFiles,
-  folderCommandFiles,
   folderCommandsName,
+  readFolderCommands,
 } from "../configuration/command-files.js";
 import { type ConfigurationFile, configurationName, readConfiguration } from "../configuration/configuration.js";
 import { settingTable } from "../configuration/setting-table.js";
-import { folderServersName, readServersFile, type ServersFile, shownServer } from "../mcp/servers-file.js";
-import { noteOfAllowed } from "../permissions/rule-note.js";
-import { hashOfFile, mayRunOtherFiles, namedFiles, stateOfFolder } from "./started-files.js";
+import { folderServersName, formatServerTarget, readServersFile, type ServersFile } from "../mcp/servers-file.js";
+import { findAllowedRuleNote } from "../permissions/rule-note.js";
+import { canRunOtherFiles, hashFile, hashFolderState, listNamedFiles } from "./started-files.js";
 
 /** A file that the folder brings. */
-export type BroughtFile = {
+export type SuppliedFile = {
   readonly kind: "settings" | "servers" | "command";
   /** Its place in the folder. */
   readonly name: string;
@@ -40,7 +40,7 @@ export type BroughtFile = {
 
 export type FolderTrust = {
   /** What the folder brings, in this order. */
-  readonly files: readonly BroughtFile[];
+  readonly files: readonly SuppliedFile[];
   readonly configuration: ConfigurationFile | null;
   readonly servers: ServersFile | null;
   readonly commands: CommandFiles;
@@ -48,67 +48,74 @@ export type FolderTrust = {
   readonly hash: string;
 };
 
-type KeptFile = { readonly name: string; readonly hash: string; readonly text: string };
-type Kept = {
+type TrustedFile = { readonly name: string; readonly hash: string; readonly text: string };
+type TrustRecord = {
   readonly folder: string;
-  readonly files: readonly KeptFile[];
+  readonly files: readonly TrustedFile[];
   readonly by: string;
   readonly at: string;
 };
 
 /** What a folder that needs no trust has. */
-export const noneOfThese = `no ${configurationName}, no ${folderServersName} and no commands in ${folderCommandsName}`;
+export const nothingToTrustText = `no ${configurationName}, no ${folderServersName} and no commands in ${folderCommandsName}`;
 
 /** Reads what the folder brings, and whether these bytes are trusted. @throws PawlError `bad_configuration` */
-export function folderTrust(root: string, home: string): FolderTrust {
+export function readFolderTrust(root: string, home: string): FolderTrust {
   const configuration = readConfiguration(root);
   const servers = readServersFile(join(root, folderServersName));
-  const commands = folderCommandFiles(root);
-  const brought: readonly Brought[] = [
-    ...(configuration === null ? [] : [settingsBrought(configuration)]),
-    ...(servers === null ? [] : [serversBrought(servers, root)]),
-    ...commands.list.map(commandBrought),
+  const commands = readFolderCommands(root);
+  const supplied: readonly UnjudgedFile[] = [
+    ...(configuration === null ? [] : [toSettingsFile(configuration)]),
+    ...(servers === null ? [] : [toServersFile(servers, root)]),
+    ...commands.list.map(toCommandFile),
   ];
-  const kept = brought.length === 0 ? [] : keptOf(root, home);
-  const files = brought.map((file) => broughtFile(file, kept));
+  const stored = supplied.length === 0 ? [] : readTrustedFiles(root, home);
+  const files = supplied.map((file) => judgeFile(file, stored));
   const [first, ...others] = files.map(({ hash }) => hash);
   const hash = others.length === 0 ? (first ?? "") : sha256([first, ...others].join("\0"));
   return { files, configuration, servers, commands, hash };
 }
 
 /** The folder's settings alone, for those who look at them often. @throws PawlError `bad_configuration` */
-export function folderSettings(
+export function readFolderSettings(
   root: string,
   home: string,
 ): { readonly configuration: ConfigurationFile | null; readonly isTrusted: boolean } {
   const configuration = readConfiguration(root);
   if (configuration === null) return { configuration, isTrusted: false };
-  const { isTrusted } = broughtFile(settingsBrought(configuration), keptOf(root, home));
+  const { isTrusted } = judgeFile(toSettingsFile(configuration), readTrustedFiles(root, home));
   return { configuration, isTrusted };
 }
 
-type Brought = Omit<BroughtFile, "isTrusted" | "before">;
+type UnjudgedFile = Omit<SuppliedFile, "isTrusted" | "before">;
 
-function settingsBrought(file: ConfigurationFile): Brought {
+function toSettingsFile(file: ConfigurationFile): UnjudgedFile {
   const { path, text } = file;
-  const hash = hashOf(realpathSync(path), text);
-  return { kind: "settings", name: configurationName, path, text, hash, effects: effectsOf(file) };
+  const hash = hashFileTrust(realpathSync(path), text);
+  return { kind: "settings", name: configurationName, path, text, hash, effects: describeSettingsEffects(file) };
 }
 
-function serversBrought(file: ServersFile, root: string): Brought {
+function toServersFile(file: ServersFile, root: string): UnjudgedFile {
   const { path, text } = file;
-  const hash = hashOf(realpathSync(path), text, startedOf(file, root));
-  return { kind: "servers", name: folderServersName, path, text, hash, effects: startsOf(file, root) };
+  const hash = hashFileTrust(realpathSync(path), text, hashStartedFiles(file, root));
+  return { kind: "servers", name: folderServersName, path, text, hash, effects: describeServersEffects(file, root) };
 }
 
-function commandBrought({ name, path, real, text }: CommandFile): Brought {
+function toCommandFile({ name, path, real, text }: CommandFile): UnjudgedFile {
   const effects = [`adds the command /${name}, which sends this text in your name`];
-  return { kind: "command", name: `${folderCommandsName}/${name}.md`, path, text, hash: hashOf(real, text), effects };
+  return {
+    kind: "command",
+    name: `${folderCommandsName}/${name}.md`,
+    path,
+    text,
+    hash: hashFileTrust(real, text),
+    effects,
+  };
 }
 
-function broughtFile(file: Brought, kept: readonly KeptFile[]): BroughtFile {
-  const known = kept.find(({ name }) => name === file.name);
-  return { ...file, isTrusted: known?.hash === file.hash, before: known?.text ?? null };
+function judgeFile(file: UnjudgedFile, stored: readonly TrustedFile[]): SuppliedFile {
+  const trustedFile = stored.find(({ name }) => name === file.name);
+  return { ...file, isTrusted: trustedFile?.hash === file.hash, before: trustedFile?.text ?? null };
 }
 
 /** Whether the file of this name counts whole. */
@@ -117,62 +124,62 @@ export function isTrusted({ files }: FolderTrust, name: string): boolean {
 }
 
 /** The files that would do something and are not trusted. */
-export function untrustedFiles({ files }: FolderTrust): readonly BroughtFile[] {
+export function listUntrustedFiles({ files }: FolderTrust): readonly SuppliedFile[] {
   return files.filter((file) => !file.isTrusted && file.effects.length > 0);
 }
 
 /** Trusts what was read of these files, and nothing that came later. Trust in other files stays as it is. */
-export function trustFiles(root: string, home: string, files: readonly BroughtFile[], by: string): void {
+export function trustFiles(root: string, home: string, files: readonly SuppliedFile[], by: string): void {
   if (files.length === 0)
-    throw new PawlError("bad_configuration", `${root} brings nothing that has to be trusted: ${noneOfThese}.`);
+    throw new PawlError("bad_configuration", `${root} brings nothing that has to be trusted: ${nothingToTrustText}.`);
   const names = new Set(files.map(({ name }) => name));
-  const others = keptOf(root, home).filter(({ name }) => !names.has(name));
-  const trusted = files.map(({ name, hash, text }): KeptFile => ({ name, hash, text }));
-  const kept: Kept = { folder: root, files: [...others, ...trusted], by, at: new Date().toISOString() };
-  const path = keptPath(root, home);
+  const others = readTrustedFiles(root, home).filter(({ name }) => !names.has(name));
+  const trusted = files.map(({ name, hash, text }): TrustedFile => ({ name, hash, text }));
+  const stored: TrustRecord = { folder: root, files: [...others, ...trusted], by, at: new Date().toISOString() };
+  const path = resolveTrustPath(root, home);
   mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}.new`;
-  writeFileSync(draft, `${JSON.stringify(kept, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(draft, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600 });
   renameSync(draft, path);
 }
 
 export function revokeTrust(root: string, home: string): void {
-  rmSync(keptPath(root, home), { force: true });
+  rmSync(resolveTrustPath(root, home), { force: true });
 }
 
-function effectsOf({ value: { settings, permissions = {} } }: ConfigurationFile): readonly string[] {
+function describeSettingsEffects({ value: { settings, permissions = {} } }: ConfigurationFile): readonly string[] {
   return [
     ...Object.entries(settings).map(([key, value]) => {
       const shown = typeof value === "string" ? value : JSON.stringify(value);
       return `${settingTable[key]?.effect ?? `sets ${key}`}: ${shown}`;
     }),
-    ...(permissions.allow ?? []).map((kept) => {
-      const note = noteOfAllowed(kept);
-      return `allows without a question: ${kept.rule}${note === null ? "" : ` (${note})`}`;
+    ...(permissions.allow ?? []).map((stored) => {
+      const note = findAllowedRuleNote(stored);
+      return `allows without a question: ${stored.rule}${note === null ? "" : ` (${note})`}`;
     }),
   ];
 }
 
-function startsOf({ servers }: ServersFile, root: string): readonly string[] {
+function describeServersEffects({ servers }: ServersFile, root: string): readonly string[] {
   return servers.flatMap(({ name, transport, problem }) => {
     if (transport === null || problem !== undefined) return [];
-    const shown = `the MCP server ${name}: ${shownServer(transport)}`;
+    const shown = `the MCP server ${name}: ${formatServerTarget(transport)}`;
     if (transport.type === "http") return [`reaches ${shown}`];
-    return [`starts ${shown}${mayRunOtherFiles(transport, root) ? ", which may run other files of this folder" : ""}`];
+    return [`starts ${shown}${canRunOtherFiles(transport, root) ? ", which may run other files of this folder" : ""}`];
   });
 }
 
 /** What the servers may run of the folder: the files that they name by their hashes, or the state of the whole folder. */
-function startedOf({ servers }: ServersFile, root: string): readonly string[] {
+function hashStartedFiles({ servers }: ServersFile, root: string): readonly string[] {
   const started = servers.flatMap(({ transport }) => (transport?.type === "stdio" ? [transport] : []));
-  const named = [...new Set(started.flatMap((server) => namedFiles(server, root)))].sort();
+  const named = [...new Set(started.flatMap((server) => listNamedFiles(server, root)))].sort();
   return [
-    ...named.map((path) => `${path}\0${hashOfFile(join(root, path))}`),
-    ...(started.some((server) => mayRunOtherFiles(server, root)) ? [stateOfFolder(root)] : []),
+    ...named.map((path) => `${path}\0${hashFile(join(root, path))}`),
+    ...(started.some((server) => canRunOtherFiles(server, root)) ? [hashFolderState(root)] : []),
   ];
 }
 
-function hashOf(real: string, text: string, programs: readonly string[] = []): string {
+function hashFileTrust(real: string, text: string, programs: readonly string[] = []): string {
   return sha256([real, text, ...programs].join("\0"));
 }
 
@@ -180,25 +187,25 @@ function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-function keptPath(root: string, home: string): string {
+function resolveTrustPath(root: string, home: string): string {
   return join(home, "projects", sha256(root).slice(0, 32), "trust.json");
 }
 
 /** What cannot be read is no trust. */
-function keptOf(root: string, home: string): readonly KeptFile[] {
+function readTrustedFiles(root: string, home: string): readonly TrustedFile[] {
   try {
-    const kept = JSON.parse(readFileSync(keptPath(root, home), "utf8")) as Partial<Kept> | null;
-    if (kept?.folder !== root || !Array.isArray(kept.files)) return [];
-    return kept.files.filter((file) => [file?.name, file?.hash, file?.text].every((one) => typeof one === "string"));
+    const stored = JSON.parse(readFileSync(resolveTrustPath(root, home), "utf8")) as Partial<TrustRecord> | null;
+    if (stored?.folder !== root || !Array.isArray(stored.files)) return [];
+    return stored.files.filter((file) => [file?.name, file?.hash, file?.text].every((one) => typeof one === "string"));
   } catch {
     return [];
   }
 }
 
 /** The lines that are only in one of the texts: `- ` those that are gone, `+ ` those that are new. */
-export function changedLines(before: string, after: string): readonly string[] {
+export function diffLines(before: string, after: string): readonly string[] {
   const [old, now] = [before.split("\n"), after.split("\n")];
-  const only = (lines: readonly string[], others: readonly string[]) => {
+  const linesOnlyIn = (lines: readonly string[], others: readonly string[]) => {
     const left = new Map<string, number>();
     for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);
     return lines.filter((line) => {
@@ -207,5 +214,5 @@ export function changedLines(before: string, after: string): readonly string[] {
       return count <= 0;
     });
   };
-  return [...only(old, now).map((line) => `- ${line}`), ...only(now, old).map((line) => `+ ${line}`)];
+  return [...linesOnlyIn(old, now).map((line) => `- ${line}`), ...linesOnlyIn(now, old).map((line) => `+ ${line}`)];
 }

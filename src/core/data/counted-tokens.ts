@@ -11,7 +11,7 @@ export type CountedTokens = {
 };
 
 /** A conversation takes its model's input and output tokens together. A provider that reports 0 does not count. */
-export function countedTokensOf({ inputTokens, outputTokens }: Usage, messages: number): CountedTokens | null {
+export function toCountedTokens({ inputTokens, outputTokens }: Usage, messages: number): CountedTokens | null {
   if (inputTokens === undefined || inputTokens === 0 || outputTokens === undefined) return null;
   return { messages, tokens: inputTokens + outputTokens };
 }

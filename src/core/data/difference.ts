@@ -27,22 +27,22 @@ export type Difference = {
  * ```
  */
 export function firstDifference(recorded: unknown, present: unknown): Difference | undefined {
-  return differenceAt(recorded, present, []);
+  return findDifference(recorded, present, []);
 }
 
-function differenceAt(recorded: unknown, present: unknown, path: readonly PropertyKey[]): Difference | undefined {
+function findDifference(recorded: unknown, present: unknown, path: readonly PropertyKey[]): Difference | undefined {
   if (recorded === present) return undefined;
   if (Array.isArray(recorded) && Array.isArray(present)) {
     const length = Math.max(recorded.length, present.length);
     for (let index = 0; index < length; index += 1) {
-      const found = differenceAt(recorded[index], present[index], [...path, index]);
+      const found = findDifference(recorded[index], present[index], [...path, index]);
       if (found !== undefined) return found;
     }
     return undefined;
   }
   if (isObject(recorded) && isObject(present)) {
     for (const key of new Set([...Object.keys(recorded), ...Object.keys(present)])) {
-      const found = differenceAt(recorded[key], present[key], [...path, key]);
+      const found = findDifference(recorded[key], present[key], [...path, key]);
       if (found !== undefined) return found;
     }
     return undefined;
@@ -66,22 +66,22 @@ export function differenceText({ path, recorded, present }: Difference): string 
 
 /** Both values as JSON. Long texts are cut to the part around their first difference. */
 export function excerpts(recorded: Json | undefined, present: Json | undefined): readonly [string, string] {
-  const was = textOf(recorded);
-  const is = textOf(present);
-  let same = 0;
-  while (same < was.length && was[same] === is[same]) same += 1;
-  const start = Math.max(0, same - shownBefore);
+  const was = formatValue(recorded);
+  const is = formatValue(present);
+  let samePrefixLength = 0;
+  while (samePrefixLength < was.length && was[samePrefixLength] === is[samePrefixLength]) samePrefixLength += 1;
+  const start = Math.max(0, samePrefixLength - contextBefore);
   return [excerpt(was, start), excerpt(is, start)];
 }
 
-const shownBefore = 40;
-const shownAfter = 120;
+const contextBefore = 40;
+const contextAfter = 120;
 
-function textOf(value: Json | undefined): string {
+function formatValue(value: Json | undefined): string {
   return value === undefined ? "nothing" : JSON.stringify(value);
 }
 
 function excerpt(text: string, start: number): string {
-  const end = start + shownBefore + shownAfter;
+  const end = start + contextBefore + contextAfter;
   return `${start === 0 ? "" : "…"}${text.slice(start, end)}${text.length > end ? "…" : ""}`;
 }

@@ -16,7 +16,7 @@ export type FileEdit = {
 };
 
 /** The names that tools of Pawl, of other programs and of models' providers use. */
-const pairs = [
+const fieldPairs = [
   ["oldText", "newText"],
   ["old_text", "new_text"],
   ["old_string", "new_string"],
@@ -26,15 +26,15 @@ const pairs = [
 /** The edit that an input of a tool asks for; null if it asks for none. */
 export function fileEditIn(input: Json): FileEdit | null {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
-  const given = input as { readonly [name: string]: Json };
-  for (const [oldField, newField] of pairs) {
-    const [before, after] = [given[oldField], given[newField]];
+  const members = input as { readonly [name: string]: Json };
+  for (const [oldField, newField] of fieldPairs) {
+    const [before, after] = [members[oldField], members[newField]];
     if (typeof before === "string" && typeof after === "string")
       return {
         before,
         after,
         fields: Object.freeze([oldField, newField] as const),
-        all: given.replaceAll === true || given.replace_all === true,
+        all: members.replaceAll === true || members.replace_all === true,
       };
   }
   return null;

@@ -2,12 +2,12 @@
 import {
   type AssistantMessage,
   type FinishReason,
-  openProviderCalls,
+  findOpenProviderCalls,
   toolCallsOf,
   untrimmedTextOf,
 } from "./message.js";
 
-const known: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
+const knownReasons: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
   "stop",
   "length",
   "content-filter",
@@ -17,12 +17,12 @@ const known: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
 ]);
 
 /** The same reason; `other` if it is unknown. */
-export function unifiedReason(reason: unknown): FinishReason["unified"] {
-  return known.has(reason) ? (reason as FinishReason["unified"]) : "other";
+export function toUnifiedReason(reason: unknown): FinishReason["unified"] {
+  return knownReasons.has(reason) ? (reason as FinishReason["unified"]) : "other";
 }
 
 /** Words of providers for an answer that is to be continued: Anthropic interrupts a long turn of its own tools. */
-const pauses: ReadonlySet<unknown> = new Set(["pause_turn"]);
+const pauseReasons: ReadonlySet<unknown> = new Set(["pause_turn"]);
 
 /**
  * How an answer ended, where its finish reason alone would mislead:
@@ -30,13 +30,13 @@ const pauses: ReadonlySet<unknown> = new Set(["pause_turn"]);
  * - `complete`: the provider's turn is over, although a call that the provider ran has no result.
  * - `unclear`: the finish reason is unknown, so the calls of the answer are not run.
  */
-export type AnswerEnding = "complete" | "unclear";
+export type MessageEnding = "complete" | "unclear";
 
 /** What the log says about the end of an answer. Undefined if the finish reason says it all. */
-export function endingOf({ unified, raw }: FinishReason, message: AssistantMessage): AnswerEnding | undefined {
-  if (pauses.has(raw)) return undefined;
+export function classifyEnding({ unified, raw }: FinishReason, message: AssistantMessage): MessageEnding | undefined {
+  if (pauseReasons.has(raw)) return undefined;
   if (unified === "other") return toolCallsOf(message).length > 0 ? "unclear" : undefined;
-  if (unified !== "stop" || openProviderCalls(message).length === 0) return undefined;
+  if (unified !== "stop" || findOpenProviderCalls(message).length === 0) return undefined;
   return untrimmedTextOf(message).trim() === "" ? undefined : "complete";
 }
 
@@ -44,6 +44,6 @@ export function endingOf({ unified, raw }: FinishReason, message: AssistantMessa
  * Whether the provider interrupted its turn. It continues when it is sent the conversation again (FIN-9).
  * @param ending undefined also in logs of 0.1, where every provider call without a result was a pause
  */
-export function isPaused({ raw }: FinishReason, message: AssistantMessage, ending: AnswerEnding | undefined): boolean {
-  return pauses.has(raw) || (ending !== "complete" && openProviderCalls(message).length > 0);
+export function isPaused({ raw }: FinishReason, message: AssistantMessage, ending: MessageEnding | undefined): boolean {
+  return pauseReasons.has(raw) || (ending !== "complete" && findOpenProviderCalls(message).length > 0);
 }

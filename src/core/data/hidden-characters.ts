@@ -8,7 +8,7 @@
  * the usual one, and all that is ignored by default. Then the blank characters, which Unicode counts as letters or signs.
  * Not newlines and tabs.
  */
-const hidden =
+const hiddenCharacters =
   /(?![\n\t ])(?:[\p{C}\p{Z}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]|\p{Default_Ignorable_Code_Point}|\p{Variation_Selector})/gu;
 
 /**
@@ -23,7 +23,7 @@ const hidden =
  * ```
  */
 export function showHidden(text: string): string {
-  return text.replace(hidden, escapeCharacter);
+  return text.replace(hiddenCharacters, escapeCharacter);
 }
 
 /** `\r`, `\xNN` or `\u{N}`. */

@@ -2,27 +2,27 @@
  * Ids of sessions and messages: what every store can keep.
  */
 
-export const longestId = 512;
+export const maxId = 512;
 
-const unpaired = /\p{Surrogate}/u;
+const loneSurrogate = /\p{Surrogate}/u;
 
 /**
  * What is wrong with an id; null if nothing is. It is a text of 1 to 512 characters, with no NUL and no lone surrogate
  * (a database would take two such ids for one).
  */
-export function problemOfId(id: unknown): string | null {
+export function findIdProblem(id: unknown): string | null {
   if (typeof id !== "string") return "is no text";
   if (id.length === 0) return "is empty";
-  if (id.length > longestId) return `has ${id.length} characters`;
+  if (id.length > maxId) return `has ${id.length} characters`;
   if (id.includes("\0")) return "has a NUL";
-  return unpaired.test(id) ? "has half of a surrogate pair" : null;
+  return loneSurrogate.test(id) ? "has half of a surrogate pair" : null;
 }
 
 /** The sentence about an id that cannot be used. */
-export function refusedId(what: "session" | "message", id: unknown, problem: string): string {
-  const isLong = typeof id === "string" && id.length > longestId;
+export function formatIdError(what: "session" | "message", id: unknown, problem: string): string {
+  const isLong = typeof id === "string" && id.length > maxId;
   const shown =
     typeof id === "string" ? JSON.stringify(id.slice(0, 40)) : `of type ${id === null ? "null" : typeof id}`;
   const which = isLong ? `that starts with ${shown}` : shown;
-  return `The ${what} id ${which} ${problem}. Use a text of 1 to ${longestId} characters.`;
+  return `The ${what} id ${which} ${problem}. Use a text of 1 to ${maxId} characters.`;
 }

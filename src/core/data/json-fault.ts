@@ -4,23 +4,23 @@
  * The message of `JSON.parse` does not serve: Node.js 20 gives no position for many faults ("Unexpected token 'h'"),
  * and engines differ in their words.
  */
-export type JsonFault = { readonly position: number; readonly what: string };
+export type JsonFault = { readonly position: number; readonly message: string };
 
 /** The first fault of a text that does not parse. */
-export function findFault(text: string): JsonFault {
+export function findJsonFault(text: string): JsonFault {
   const closers: ("]" | "}")[] = [];
   let expected: Expected = "value";
   for (let index = skipSpace(text, 0); ; index = skipSpace(text, index)) {
     const character = text[index];
     const closer = closers.at(-1);
-    if (character === undefined) return ends(index, inWords(expected, closer));
+    if (character === undefined) return unexpectedEnd(index, describeExpected(expected, closer));
     if (expected === "comma or end") {
       if (character === closer) closers.pop();
       else if (character === "," && closer !== undefined) expected = closer === "}" ? "key" : "value";
-      else return unexpected(index, character, inWords(expected, closer));
+      else return unexpectedCharacter(index, character, describeExpected(expected, closer));
       index += 1;
     } else if (expected === "colon") {
-      if (character !== ":") return unexpected(index, character, inWords(expected, closer));
+      if (character !== ":") return unexpectedCharacter(index, character, describeExpected(expected, closer));
       expected = "value";
       index += 1;
     } else if ((expected === "value or ]" || expected === "key or }") && character === closer) {
@@ -28,7 +28,7 @@ export function findFault(text: string): JsonFault {
       expected = "comma or end";
       index += 1;
     } else if (expected === "key" || expected === "key or }") {
-      if (character !== '"') return unexpected(index, character, inWords(expected, closer));
+      if (character !== '"') return unexpectedCharacter(index, character, describeExpected(expected, closer));
       const end = readString(text, index);
       if (typeof end !== "number") return end;
       expected = "colon";
@@ -39,7 +39,7 @@ export function findFault(text: string): JsonFault {
       index += 1;
     } else {
       const end = character === '"' ? readString(text, index) : readWord(text, index);
-      if (end === null) return unexpected(index, character, inWords(expected, closer));
+      if (end === null) return unexpectedCharacter(index, character, describeExpected(expected, closer));
       if (typeof end !== "number") return end;
       expected = "comma or end";
       index = end;
@@ -47,17 +47,17 @@ export function findFault(text: string): JsonFault {
   }
 }
 
-function ends(position: number, expected: string): JsonFault {
-  return { position, what: `the text ends where ${expected} was expected` };
+function unexpectedEnd(position: number, expected: string): JsonFault {
+  return { position, message: `the text ends where ${expected} was expected` };
 }
 
-function unexpected(position: number, character: string, expected: string): JsonFault {
-  return { position, what: `unexpected ${shown(character)} where ${expected} was expected` };
+function unexpectedCharacter(position: number, character: string, expected: string): JsonFault {
+  return { position, message: `unexpected ${formatCharacter(character)} where ${expected} was expected` };
 }
 
 type Expected = "value" | "value or ]" | "key" | "key or }" | "colon" | "comma or end";
 
-function inWords(expected: Expected, closer: string | undefined): string {
+function describeExpected(expected: Expected, closer: string | undefined): string {
   switch (expected) {
     case "value":
       return "a value";
@@ -85,15 +85,15 @@ function readString(text: string, start: number): number | JsonFault {
   for (let index = start + 1; index < text.length; index++) {
     const character = text.charAt(index);
     if (character === '"') return index + 1;
-    if (character < " ") return { position: index, what: `unescaped ${shown(character)} in a string` };
+    if (character < " ") return { position: index, message: `unescaped ${formatCharacter(character)} in a string` };
     if (character !== "\\") continue;
     const sequence = text.slice(index, index + 6);
     if (/^\\["\\/bfnrt]/.test(sequence)) index += 1;
     else if (/^\\u[0-9a-fA-F]{4}/.test(sequence)) index += 5;
     else if (!/^\\(?:u[0-9a-fA-F]{0,3})?$/.test(sequence))
-      return { position: index, what: "an escape that JSON does not have" };
+      return { position: index, message: "an escape that JSON does not have" };
   }
-  return { position: text.length, what: `the text ends inside the string that began at position ${start},` };
+  return { position: text.length, message: `the text ends inside the string that began at position ${start},` };
 }
 
 /** The index after a number, `true`, `false` or `null`; null if the text has none of these here. */
@@ -103,7 +103,7 @@ function readWord(text: string, start: number): number | null {
   return word.test(text) ? word.lastIndex : null;
 }
 
-function shown(character: string): string {
+function formatCharacter(character: string): string {
   return character < " " || character > "~"
     ? `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`
     : `'${character}'`;

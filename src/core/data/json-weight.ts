@@ -7,25 +7,25 @@ import type { Json } from "./message.js";
 
 /**
  * The number of values in plain data, keys and long texts included: a key counts as a value, and so do 32 characters.
- * @param most counting stops above this weight
+ * @param maxWeight counting stops above this weight
  */
-export function weightOf(value: Json, most = Number.POSITIVE_INFINITY): number {
-  const open: Json[] = [value];
+export function weighJson(value: Json, maxWeight = Number.POSITIVE_INFINITY): number {
+  const pending: Json[] = [value];
   let weight = 0;
-  for (let next = open.pop(); next !== undefined && weight <= most; next = open.pop()) {
+  for (let next = pending.pop(); next !== undefined && weight <= maxWeight; next = pending.pop()) {
     weight += 1;
-    if (typeof next === "string") weight += next.length / charactersOfOne;
-    else if (Array.isArray(next)) for (const item of next) open.push(item);
+    if (typeof next === "string") weight += next.length / charactersPerUnit;
+    else if (Array.isArray(next)) for (const item of next) pending.push(item);
     else if (next !== null && typeof next === "object")
       for (const key in next) {
-        weight += 1 + key.length / charactersOfOne;
-        open.push((next as { readonly [key: string]: Json })[key] as Json);
+        weight += 1 + key.length / charactersPerUnit;
+        pending.push((next as { readonly [key: string]: Json })[key] as Json);
       }
   }
   return weight;
 }
 
-const charactersOfOne = 32;
+const charactersPerUnit = 32;
 
 export type SchemaMeasure = {
   /** The weight of the schema's values: about the work of a check for each value that is checked. */
@@ -35,34 +35,34 @@ export type SchemaMeasure = {
 };
 
 /** The bounds of a schema. They are far above the schemas of people, and keep its compilation short. */
-export const mostSchemaLevels = 64;
-const mostSchemaWeight = 50_000;
+export const maxSchemaLevels = 64;
+const maxSchemaWeight = 50_000;
 /** Characters of the paths to all places together: the library that checks JSON Schemas keeps each path. */
-const mostPathCharacters = 8_000_000;
+const maxPathCharacters = 8_000_000;
 
 /**
  * Measures a JSON Schema.
  * @returns the measure, or why the schema cannot be used
  */
 export function measureSchema(schema: Json): SchemaMeasure | { readonly fault: string } {
-  const open: Place[] = [{ value: schema, level: 1, path: 0 }];
+  const pending: SchemaNode[] = [{ value: schema, level: 1, path: 0 }];
   let [weight, paths, isLinear] = [0, 0, true];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { value, level, path } = next;
-    weight += 1 + (typeof value === "string" ? value.length / charactersOfOne : 0);
+    weight += 1 + (typeof value === "string" ? value.length / charactersPerUnit : 0);
     paths += path;
-    if (weight > mostSchemaWeight || paths > mostPathCharacters) return { fault: "it is too large" };
+    if (weight > maxSchemaWeight || paths > maxPathCharacters) return { fault: "it is too large" };
     if (value === null || typeof value !== "object") continue;
-    if (level > mostSchemaLevels) return { fault: `it is nested deeper than ${mostSchemaLevels} levels` };
+    if (level > maxSchemaLevels) return { fault: `it is nested deeper than ${maxSchemaLevels} levels` };
     for (const [key, member] of Object.entries(value as { readonly [key: string]: Json })) {
       isLinear &&= isLinearKeyword(key, member);
-      open.push({ value: member, level: level + 1, path: path + key.length + 1 });
+      pending.push({ value: member, level: level + 1, path: path + key.length + 1 });
     }
   }
   return { weight, isLinear };
 }
 
-type Place = { readonly value: Json; readonly level: number; readonly path: number };
+type SchemaNode = { readonly value: Json; readonly level: number; readonly path: number };
 
 /** A property that is named like a keyword counts as the keyword: that only costs some time. */
 function isLinearKeyword(key: string, value: Json): boolean {

@@ -4,7 +4,7 @@
  * 1. Size is checked before parsing, and depth before any function recurses into the value.
  * 2. Failures are data. Their words tell a model what to correct, and are the same on every JavaScript engine.
  */
-import { findFault } from "./json-fault.js";
+import { findJsonFault } from "./json-fault.js";
 import type { Json } from "./message.js";
 
 export type JsonLimits = {
@@ -51,26 +51,26 @@ export function isDangerousKey(key: string): boolean {
 export function parseJson(text: string, limits: JsonLimits = {}): JsonResult {
   const maxBytes = limits.maxBytes ?? defaultMaxJsonBytes;
   const maxDepth = limits.maxDepth ?? defaultMaxJsonDepth;
-  if (exceedsBytes(text, maxBytes)) return failed(tooLarge(maxBytes));
-  const deepAt = tooDeepAt(text, maxDepth);
-  if (deepAt !== -1) return failed(`${tooDeep(maxDepth)} (at position ${deepAt})`);
+  if (exceedsByteLength(text, maxBytes)) return failure(tooLarge(maxBytes));
+  const excessDepthIndex = findExcessDepth(text, maxDepth);
+  if (excessDepthIndex !== -1) return failure(`${tooDeep(maxDepth)} (at position ${excessDepthIndex})`);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    const fault = findFault(text);
-    return failed(`${fault.what} at position ${fault.position}${excerpt(text, fault.position)}`);
+    const fault = findJsonFault(text);
+    return failure(`${fault.message} at position ${fault.position}${excerpt(text, fault.position)}`);
   }
   const fault = findForbidden(value, maxDepth, []);
-  return fault === null ? { ok: true, value: value as Json } : failed(fault);
+  return fault === null ? { ok: true, value: value as Json } : failure(fault);
 }
 
 /** Makes the checks of `parseJson` on a value that is parsed already. Only plain data passes. */
 export function checkJson(value: unknown, limits: JsonLimits = {}): JsonResult {
   const maxBytes = limits.maxBytes ?? defaultMaxJsonBytes;
   const fault = findForbidden(value, limits.maxDepth ?? defaultMaxJsonDepth, []);
-  if (fault !== null) return failed(fault);
-  if (exceedsBytes(JSON.stringify(value), maxBytes)) return failed(tooLarge(maxBytes));
+  if (fault !== null) return failure(fault);
+  if (exceedsByteLength(JSON.stringify(value), maxBytes)) return failure(tooLarge(maxBytes));
   return { ok: true, value: value as Json };
 }
 
@@ -131,7 +131,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
-function failed(error: string): JsonResult {
+function failure(error: string): JsonResult {
   return { ok: false, error };
 }
 
@@ -143,7 +143,7 @@ function tooDeep(maxDepth: number): string {
   return `nested deeper than ${maxDepth} levels`;
 }
 
-function exceedsBytes(text: string, maxBytes: number): boolean {
+function exceedsByteLength(text: string, maxBytes: number): boolean {
   if (text.length > maxBytes) return true;
   if (text.length * 3 <= maxBytes) return false;
   let bytes = 0;
@@ -156,13 +156,13 @@ function exceedsBytes(text: string, maxBytes: number): boolean {
 }
 
 /** The position at which the text goes deeper than allowed; -1 if it does not. */
-function tooDeepAt(text: string, maxDepth: number): number {
+function findExcessDepth(text: string, maxDepth: number): number {
   // A shorter text has too few brackets: each opening one needs a closing one, or the text does not parse.
   if (text.length < 2 * (maxDepth + 1)) return -1;
   let depth = 0;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
-    if (code === quote) index = endOfString(text, index);
+    if (code === quote) index = findStringEnd(text, index);
     else if (code === openBracket || code === openBrace) {
       depth += 1;
       if (depth > maxDepth) return index;
@@ -179,7 +179,7 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /** The index of the closing quote of the string that opens at `start`; the text's length if the string does not end. */
-function endOfString(text: string, start: number): number {
+function findStringEnd(text: string, start: number): number {
   for (let index = start + 1; index < text.length; index++) {
     const code = text.charCodeAt(index);
     if (code === backslash) index += 1;
@@ -193,15 +193,15 @@ function findForbidden(value: unknown, depthLeft: number, path: PropertyKey[]): 
     if (typeof value === "string" || typeof value === "boolean") return null;
     if (typeof value === "number" && Number.isFinite(value)) return null;
     const kind = typeof value === "number" ? "a number that is not finite" : `of type ${typeof value}`;
-    return `${place(path)} is ${kind}, which JSON does not have`;
+    return `${describePath(path)} is ${kind}, which JSON does not have`;
   }
   if (value === null) return null;
-  if (depthLeft === 0) return `${place(path)} is ${tooDeep(path.length)}`;
-  if (Array.isArray(value)) return findInArray(value, depthLeft, path);
+  if (depthLeft === 0) return `${describePath(path)} is ${tooDeep(path.length)}`;
+  if (Array.isArray(value)) return findForbiddenInArray(value, depthLeft, path);
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return `${place(path)} is not a plain object`;
+  if (prototype !== Object.prototype && prototype !== null) return `${describePath(path)} is not a plain object`;
   for (const [key, member] of Object.entries(value)) {
-    if (isDangerousKey(key)) return `${place(path)} has the key "${key}", which is refused`;
+    if (isDangerousKey(key)) return `${describePath(path)} has the key "${key}", which is refused`;
     path.push(key);
     const fault = findForbidden(member, depthLeft - 1, path);
     if (fault !== null) return fault;
@@ -210,7 +210,7 @@ function findForbidden(value: unknown, depthLeft: number, path: PropertyKey[]): 
   return null;
 }
 
-function findInArray(items: readonly unknown[], depthLeft: number, path: PropertyKey[]): string | null {
+function findForbiddenInArray(items: readonly unknown[], depthLeft: number, path: PropertyKey[]): string | null {
   for (let index = 0; index < items.length; index++) {
     path.push(index);
     const fault = findForbidden(items[index], depthLeft - 1, path);
@@ -220,7 +220,7 @@ function findInArray(items: readonly unknown[], depthLeft: number, path: Propert
   return null;
 }
 
-function place(path: readonly PropertyKey[]): string {
+function describePath(path: readonly PropertyKey[]): string {
   if (path.length === 0) return "the value";
   return path.length > 10 ? `${formatPath(path.slice(0, 10))}…` : formatPath(path);
 }

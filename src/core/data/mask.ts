@@ -1,22 +1,23 @@
 /**
  * Masks secrets that are known by value, in text and in JSON.
  */
-import { skeletonOf } from "./escapes.js";
+
 import type { Json } from "./message.js";
+import { skeletonOf } from "./skeleton.js";
 
 /** What stands in place of a secret. No character of it needs an escape in JSON. */
 export const mask = "[redacted]";
 
 /** Shorter secrets would also match parts of words. */
-export const shortestSecret = 6;
+export const minSecretLength = 6;
 
 /**
  * Returns a function that masks these secrets, also where JSON has escaped them once or several times. Secrets shorter than
  * `shortestSecret` are ignored. Takes time linear in the text.
  */
 export function createMask(values: readonly string[]): (text: string) => string {
-  const secrets = values.filter((value) => value.length >= shortestSecret).sort((a, b) => b.length - a.length);
-  const skeletons = secrets.map((secret) => skeletonOf(secret).text).filter(({ length }) => length >= shortestSecret);
+  const secrets = values.filter((value) => value.length >= minSecretLength).sort((a, b) => b.length - a.length);
+  const skeletons = secrets.map((secret) => skeletonOf(secret).text).filter(({ length }) => length >= minSecretLength);
   return (text) => {
     let shown = text;
     for (const secret of secrets) shown = shown.replaceAll(secret, mask);
@@ -27,10 +28,10 @@ export function createMask(values: readonly string[]): (text: string) => string 
 
 function maskEscaped(text: string, secrets: readonly string[]): string {
   const { text: skeleton, starts } = skeletonOf(text);
-  const found = secrets.flatMap((secret) => placesOf(secret, skeleton)).sort((a, b) => a.from - b.from);
+  const ranges = secrets.flatMap((secret) => findOccurrences(secret, skeleton)).sort((a, b) => a.from - b.from);
   const pieces: string[] = [];
   let end = 0;
-  for (const { from, to } of found) {
+  for (const { from, to } of ranges) {
     // Secrets may overlap: the rest of the later one is masked with the earlier one.
     if (from >= end) pieces.push(text.slice(starts[end], starts[from]), mask);
     end = Math.max(end, to);
@@ -38,13 +39,13 @@ function maskEscaped(text: string, secrets: readonly string[]): string {
   return end === 0 ? text : pieces.join("") + text.slice(starts[end]);
 }
 
-type Place = { readonly from: number; readonly to: number };
+type TextRange = { readonly from: number; readonly to: number };
 
-function placesOf(secret: string, skeleton: string): readonly Place[] {
-  const places: Place[] = [];
+function findOccurrences(secret: string, skeleton: string): readonly TextRange[] {
+  const ranges: TextRange[] = [];
   for (let from = skeleton.indexOf(secret); from !== -1; from = skeleton.indexOf(secret, from + secret.length))
-    places.push({ from, to: from + secret.length });
-  return places;
+    ranges.push({ from, to: from + secret.length });
+  return ranges;
 }
 
 /** A copy in which `change` was applied to every string and every key. */
@@ -61,11 +62,11 @@ export function mapStringsAndNumbers(value: Json, change: (text: string) => stri
   });
 }
 
-function mapScalars(value: Json, ofText: (text: string) => string, ofNumber: (number: number) => Json): Json {
-  if (typeof value === "string") return ofText(value);
-  if (typeof value === "number") return ofNumber(value);
+function mapScalars(value: Json, mapText: (text: string) => string, mapNumber: (number: number) => Json): Json {
+  if (typeof value === "string") return mapText(value);
+  if (typeof value === "number") return mapNumber(value);
   if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => mapScalars(one, ofText, ofNumber));
+  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => mapScalars(item, mapText, mapNumber));
   const fields = Object.entries(value as { readonly [key: string]: Json });
-  return Object.fromEntries(fields.map(([key, one]) => [ofText(key), mapScalars(one, ofText, ofNumber)]));
+  return Object.fromEntries(fields.map(([key, item]) => [mapText(key), mapScalars(item, mapText, mapNumber)]));
 }

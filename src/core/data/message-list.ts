@@ -13,28 +13,28 @@ export type ListFault = { readonly index: number; readonly reason: string };
 
 /**
  * The first fault of a list; undefined if it is valid. The messages themselves are valid.
- * @param paused the message of a provider that paused, with which the list may end
+ * @param pausedMessage the message of a provider that paused, with which the list may end
  */
-export function faultOfList(messages: readonly Message[], paused?: Message): ListFault | undefined {
+export function findListFault(messages: readonly Message[], pausedMessage?: Message): ListFault | undefined {
   const last = messages.at(-1);
   if (last === undefined) return { index: 0, reason: "it has no messages" };
   const ids = new Set<string>();
   for (const [index, message] of messages.entries()) {
-    const reason = faultAt(message, messages[index - 1], messages[index + 1], ids);
+    const reason = findMessageFault(message, messages[index - 1], messages[index + 1], ids);
     if (reason !== undefined) return { index, reason };
   }
-  const endsWell = paused === undefined ? last.role !== "assistant" : last === paused;
-  if (endsWell) return undefined;
+  const hasValidEnd = pausedMessage === undefined ? last.role !== "assistant" : last === pausedMessage;
+  if (hasValidEnd) return undefined;
   const reason =
-    paused === undefined
+    pausedMessage === undefined
       ? "the last message must be a user's or a tool's"
       : "the provider paused, so the last message must stay the last one";
   return { index: messages.length - 1, reason };
 }
 
-function faultAt(
+function findMessageFault(
   message: Message,
-  before: Message | undefined,
+  previous: Message | undefined,
   next: Message | undefined,
   ids: Set<string>,
 ): string | undefined {
@@ -42,37 +42,37 @@ function faultAt(
     case "user":
       return undefined;
     case "tool":
-      return before?.role === "assistant" && toolCallsOf(before).length > 0
+      return previous?.role === "assistant" && toolCallsOf(previous).length > 0
         ? undefined
         : "it has results, and the message before it has no calls";
     case "assistant":
-      return faultOfIds(message, ids) ?? faultOfAnswers(message, next);
+      return checkCallIds(message, ids) ?? checkResults(message, next);
   }
 }
 
 /** Adds the ids of the message to those that came before it. */
-function faultOfIds({ parts }: AssistantMessage, ids: Set<string>): string | undefined {
+function checkCallIds({ parts }: AssistantMessage, ids: Set<string>): string | undefined {
   for (const part of parts) {
     if (part.type === "tool_result" && !ids.has(part.toolCallId))
-      return `it has a result of the call ${quoted(part.toolCallId)}, which does not come before it`;
+      return `it has a result of the call ${quoteId(part.toolCallId)}, which does not come before it`;
     if (part.type !== "tool_call") continue;
-    if (ids.has(part.toolCallId)) return `the id ${quoted(part.toolCallId)} is the id of two calls`;
+    if (ids.has(part.toolCallId)) return `the id ${quoteId(part.toolCallId)} is the id of two calls`;
     ids.add(part.toolCallId);
   }
   return undefined;
 }
 
-function faultOfAnswers(message: AssistantMessage, next: Message | undefined): string | undefined {
+function checkResults(message: AssistantMessage, next: Message | undefined): string | undefined {
   const calls = toolCallsOf(message);
   if (calls.length === 0) return undefined;
   const results: ToolMessage["parts"] = next?.role === "tool" ? next.parts : [];
   for (const [index, { toolCallId }] of calls.entries())
     if (results[index]?.toolCallId !== toolCallId)
-      return `the next message must have the results of its calls in their order: that of ${quoted(toolCallId)} is missing`;
-  const more = results[calls.length];
-  return more === undefined ? undefined : `the next message has a result too many, of ${quoted(more.toolCallId)}`;
+      return `the next message must have the results of its calls in their order: that of ${quoteId(toolCallId)} is missing`;
+  const extra = results[calls.length];
+  return extra === undefined ? undefined : `the next message has a result too many, of ${quoteId(extra.toolCallId)}`;
 }
 
-function quoted(id: string): string {
+function quoteId(id: string): string {
   return JSON.stringify(id.slice(0, 100));
 }

@@ -3,7 +3,7 @@
  *
  * An assistant message is kept and sent back as it was received: all parts, their order and the provider's metadata.
  */
-import { freeze } from "./freeze.js";
+import { deepFreeze } from "./freeze.js";
 
 /** A value that JSON can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -260,26 +260,26 @@ export type ModelFailure = {
 /**
  * The failure if a provider ends its answer with the reason `error` and nothing else. It is handled like a status 500.
  */
-export const endedWithError: ModelFailure = freeze({
+export const providerErrorFailure: ModelFailure = deepFreeze({
   kind: "provider",
   message: "The provider ended its answer with an error.",
   statusCode: 500,
 });
 
 /** The failure code of an answer that is complete and empty. */
-export const emptyResponse = "empty_response";
+export const emptyResponseCode = "empty_response";
 
 /** The code of the failure of a last summary that called tools and said nothing. */
-export const onlyCalls = "only_calls";
+export const onlyCallsCode = "only_calls";
 
 /** The failure code of a model call that a guard ended. */
-export const guardTripped = "guard_tripped";
+export const guardTrippedCode = "guard_tripped";
 
 /** The failure code if a provider pauses its turn again and again and never finishes it. */
 export const pausedTooOften = "paused_too_often";
 
 /** The failure code of a request to an address of this machine where no server listens. */
-export const nothingListens = "nothing_listens";
+export const nothingListensCode = "nothing_listens";
 
 /**
  * The calls of a message that need something from here, in order: those to run, and those that the provider runs once
@@ -293,13 +293,13 @@ export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] 
 }
 
 /** The ids of calls that the provider runs by itself, and whose results are not in this message. */
-export function openProviderCalls({ parts }: AssistantMessage): readonly string[] {
+export function findOpenProviderCalls({ parts }: AssistantMessage): readonly string[] {
   const open: string[] = [];
   for (const part of parts) {
     if (part.type === "tool_call" && part.providerExecuted === true && part.approvalId === undefined)
       open.push(part.toolCallId);
-    const answered = part.type === "tool_result" ? open.indexOf(part.toolCallId) : -1;
-    if (answered !== -1) open.splice(answered, 1);
+    const openIndex = part.type === "tool_result" ? open.indexOf(part.toolCallId) : -1;
+    if (openIndex !== -1) open.splice(openIndex, 1);
   }
   return open;
 }

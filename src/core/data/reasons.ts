@@ -1,13 +1,13 @@
 /**
  * Why a run ended. docs/guide/outcomes.md shows this table; a test compares the two.
  */
-import { freeze } from "./freeze.js";
+import { deepFreeze } from "./freeze.js";
 
 /**
  * The reasons for which a run ends: a closed set. Each has the status of the run, the exit code of the command line,
  * and the text of the result if the model gave none.
  */
-export const reasons = freeze({
+export const reasons = deepFreeze({
   stop: { status: "completed", exitCode: 0, text: "" },
   done: { status: "completed", exitCode: 0, text: "" },
   other: { status: "completed", exitCode: 0, text: "The model stopped without giving an answer." },
@@ -47,11 +47,11 @@ export type Reason = keyof typeof reasons;
 export type InterruptedReason = "store_failed" | "shutdown" | "left" | "lease_lost" | "held_back";
 
 /** Whether the reason is a limit: the run could have gone on, and what it has found by then may be of use. */
-export function isLimit(reason: Reason): boolean {
-  return limits.has(reason);
+export function isLimitReason(reason: Reason): boolean {
+  return limitReasons.has(reason);
 }
 
-const limits: ReadonlySet<Reason> = new Set([
+const limitReasons: ReadonlySet<Reason> = new Set([
   "max_steps",
   "max_errors",
   "max_tokens",

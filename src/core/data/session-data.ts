@@ -1,7 +1,7 @@
 /**
  * The data of a session: a JSON object that its tools and callers change, by top-level keys.
  */
-import { freeze } from "./freeze.js";
+import { deepFreeze } from "./freeze.js";
 import type { Json } from "./message.js";
 
 /** Values that a session keeps under names, outside of its conversation. */
@@ -16,21 +16,21 @@ export type DataPatch = {
 };
 
 /** The data of a session that has none. */
-export const noData: SessionData = freeze({});
+export const emptyData: SessionData = deepFreeze({});
 
 /** The most bytes of a session's data as JSON, and the most characters of a key. */
-export const mostDataBytes = 64 * 1024;
+export const maxDataBytes = 64 * 1024;
 /** The most characters of a key of the session's data. */
-export const mostDataKeyCharacters = 100;
+export const maxDataKeyCharacters = 100;
 
 /** The data after a change. The same change twice is the same as once. */
-export function patched(data: SessionData, { set, unset }: DataPatch): SessionData {
+export function applyPatch(data: SessionData, { set, unset }: DataPatch): SessionData {
   const changed: { [key: string]: Json } = { ...data, ...set };
   for (const key of unset ?? []) delete changed[key];
   return Object.freeze(changed);
 }
 
 /** The keys that a change names. */
-export function keysOf({ set, unset }: DataPatch): readonly string[] {
+export function patchedKeys({ set, unset }: DataPatch): readonly string[] {
   return [...new Set([...Object.keys(set ?? {}), ...(unset ?? [])])];
 }

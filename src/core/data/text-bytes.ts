@@ -10,13 +10,13 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const loneSurrogates = /[\uD800-\uDFFF]/gu;
 
-export function bytesOfText(text: string): Uint8Array {
+export function encodeText(text: string): Uint8Array {
   const bytes = encoder.encode(text);
   let from = 0;
   let offset = 0;
-  for (const { index, 0: half } of text.matchAll(loneSurrogates)) {
+  for (const { index, 0: surrogate } of text.matchAll(loneSurrogates)) {
     offset += encoder.encode(text.slice(from, index)).length;
-    const code = half.charCodeAt(0);
+    const code = surrogate.charCodeAt(0);
     bytes.set([0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)], offset);
     offset += 3;
     from = index + 1;
@@ -25,21 +25,21 @@ export function bytesOfText(text: string): Uint8Array {
 }
 
 /** Bytes that are not UTF-8 become U+FFFD. */
-export function textOfBytes(bytes: Uint8Array): string {
+export function decodeText(bytes: Uint8Array): string {
   let text = "";
   let from = 0;
   for (let at = bytes.indexOf(0xed); at !== -1; at = bytes.indexOf(0xed, at + 1)) {
     const [second = 0, third = 0] = [bytes[at + 1], bytes[at + 2]];
     if (second < 0xa0 || second > 0xbf || (third & 0xc0) !== 0x80) continue;
-    const half = String.fromCharCode(0xd000 | ((second & 0x3f) << 6) | (third & 0x3f));
-    text += decoder.decode(bytes.subarray(from, at)) + half;
+    const surrogate = String.fromCharCode(0xd000 | ((second & 0x3f) << 6) | (third & 0x3f));
+    text += decoder.decode(bytes.subarray(from, at)) + surrogate;
     from = at + 3;
   }
   return text + decoder.decode(from === 0 ? bytes : bytes.subarray(from));
 }
 
 /** The index of the first byte of the character to which the byte at `index` belongs. */
-export function startOfCharacter(bytes: Uint8Array, index: number): number {
+export function findCharacterStart(bytes: Uint8Array, index: number): number {
   for (let start = index; start > index - 4 && start > 0; start--) if (!isContinuation(bytes[start])) return start;
   return index;
 }
@@ -53,11 +53,11 @@ const newline = 10;
 /** The number of lines. A last line without a line end counts. */
 export function countLines(bytes: Uint8Array): number {
   if (bytes.length === 0) return 0;
-  return lineAt(bytes, bytes.length - 1);
+  return lineNumberAt(bytes, bytes.length - 1);
 }
 
 /** The number of the line, from 1, that holds a byte. */
-export function lineAt(bytes: Uint8Array, index: number): number {
+export function lineNumberAt(bytes: Uint8Array, index: number): number {
   let line = 1;
   for (let at = bytes.indexOf(newline); at !== -1 && at < index; at = bytes.indexOf(newline, at + 1)) line += 1;
   return line;

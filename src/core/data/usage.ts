@@ -1,7 +1,7 @@
 /**
  * Sums of what model calls have used.
  */
-import { freeze } from "./freeze.js";
+import { deepFreeze } from "./freeze.js";
 import type { Usage } from "./message.js";
 
 /**
@@ -17,19 +17,19 @@ export function roundCost(usage: Usage): Usage {
 
 /** The sum of two usages, with its cost rounded to 1e-9 dollars. A count that is absent in both stays absent. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  return roundCost(sumUsage(a, b));
+  return roundCost(addUsageUnrounded(a, b));
 }
 
 /** The same without rounding: a fold of the log adds as every version has added. */
-export function sumUsage(a: Usage, b: Usage): Usage {
+export function addUsageUnrounded(a: Usage, b: Usage): Usage {
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
-  for (const key of usageCounts) {
+  for (const key of usageFields) {
     const left = a[key];
     const right = b[key];
     if (left !== undefined || right !== undefined) sum[key] = (left ?? 0) + (right ?? 0);
   }
-  const priced = a.costUsd !== undefined || b.costUsd !== undefined;
-  if (a.partial === true || b.partial === true || (priced && (lacksCost(a) || lacksCost(b)))) sum.partial = true;
+  const hasCost = a.costUsd !== undefined || b.costUsd !== undefined;
+  if (a.partial === true || b.partial === true || (hasCost && (lacksCost(a) || lacksCost(b)))) sum.partial = true;
   return sum;
 }
 
@@ -38,7 +38,7 @@ function lacksCost(usage: Usage): boolean {
 }
 
 /** The counts of a usage, each of which may be unknown. */
-export const usageCounts = freeze([
+export const usageFields = deepFreeze([
   "inputTokens",
   "outputTokens",
   "reasoningTokens",

@@ -1,8 +1,9 @@
 /**
  * The next state of one tool call after an event, an answer or a restart.
  */
+
+import { applyChildReport, pickChildReport } from "./child-reports.js";
 import type { Answer, EventOf, Repair } from "./event.js";
-import { reportIn, withReport } from "./parent.js";
 import {
   type Call,
   type CallOutcome,
@@ -20,36 +21,36 @@ export type CallEvent =
 export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
   switch (event.type) {
     case "tool_decided":
-      return decided(call, event, seq);
+      return applyDecision(call, event, seq);
     case "tool_waiting":
-      return call.status === "running" ? waiting(call, event) : call;
+      return call.status === "running" ? applyWaiting(call, event) : call;
     case "child_waiting":
-      return withReport(call, event);
+      return applyChildReport(call, event);
     case "tool_failed":
-      return call.status === "running" ? failed(call, event) : call;
+      return call.status === "running" ? applyFailure(call, event) : call;
     case "tool_finished":
-      return finished(call, event);
+      return applyFinish(call, event);
     case "answered":
-      if (call.status === "running") return answeredForTool(call, event);
+      if (call.status === "running") return applyToolAnswer(call, event);
       if (call.status !== "asking") return call;
-      return call.why === "tool" ? answeredForTool(call, event) : answered(call, event, seq);
+      return call.why === "tool" ? applyToolAnswer(call, event) : applyAnswer(call, event, seq);
     case "tool_asked":
-      return asked(call, event);
+      return applyQuestion(call, event);
     case "timer_fired":
-      if (event.questionId !== undefined) return expired(call, event.questionId, event.at);
-      if (event.timer === "tool_retry") return call.status === "retrying" ? triedAgain(call, event) : call;
+      if (event.questionId !== undefined) return expireQuestion(call, event.questionId, event.at);
+      if (event.timer === "tool_retry") return call.status === "retrying" ? applyRetryTimer(call, event) : call;
       return call.status === "asking" && call.expiresAt !== undefined && event.at >= call.expiresAt
-        ? settling(call, "denied", seq)
+        ? settleCall(call, "denied", seq)
         : call;
   }
 }
 
-type Asking = Extract<Call, { status: "asking" }>;
+type AskingCall = Extract<Call, { status: "asking" }>;
 
 /** The tool is let go, and its slot is free. Questions that it asked side by side come in one commit. */
-function asked(call: Call, event: EventOf<"tool_asked">): Call {
+function applyQuestion(call: Call, event: EventOf<"tool_asked">): Call {
   const { attempt, step, expiresAt, held, at } = event;
-  if (held === true) return askedWhileRunning(call, event);
+  if (held === true) return applyQuestionWhileRunning(call, event);
   const isAsking = call.status === "asking" && call.why === "tool";
   if (!(call.status === "running" || isAsking) || call.attempt !== attempt) return call;
   const earlier = isAsking ? (call.open ?? []) : [];
@@ -64,129 +65,129 @@ function asked(call: Call, event: EventOf<"tool_asked">): Call {
     attempt,
     askedAt,
     open: [...earlier, question],
-    ...failuresIn(call),
-    ...identity(call),
+    ...pickFailures(call),
+    ...pickIdentity(call),
   };
 }
 
 /** The tool goes on with its question: nobody else can go on with it, so a crash ends the question, too. */
-function askedWhileRunning(call: Call, { attempt, step, expiresAt, at }: EventOf<"tool_asked">): Call {
+function applyQuestionWhileRunning(call: Call, { attempt, step, expiresAt, at }: EventOf<"tool_asked">): Call {
   if (call.status !== "running" || call.attempt !== attempt) return call;
   const { held = [] } = call;
   if (held.length >= maxOpenQuestions || held.some((one) => one.step === step)) return call;
   return { ...call, held: [...held, { step, askedAt: at, ...(expiresAt === undefined ? {} : { expiresAt }) }] };
 }
 
-type Questioning = Asking | Extract<Call, { status: "running" }>;
+type CallWithQuestions = AskingCall | Extract<Call, { status: "running" }>;
 
-function answeredForTool(call: Questioning, { answer, questionId }: EventOf<"answered">): Call {
+function applyToolAnswer(call: CallWithQuestions, { answer, questionId }: EventOf<"answered">): Call {
   const isAnswer = answer.type === "reply" || answer.type === "decline";
   if (!isAnswer || questionId === undefined || questionOf(call, questionId) === undefined) return call;
-  return withoutQuestion(call, questionId);
+  return removeQuestion(call, questionId);
 }
 
-function expired(call: Call, questionId: string, at: number): Call {
+function expireQuestion(call: Call, questionId: string, at: number): Call {
   const question = questionOf(call, questionId);
   if (question?.expiresAt === undefined || at < question.expiresAt) return call;
-  return call.status === "asking" || call.status === "running" ? withoutQuestion(call, questionId) : call;
+  return call.status === "asking" || call.status === "running" ? removeQuestion(call, questionId) : call;
 }
 
 /** The tool runs again when its last question is answered: never half answered. */
-function withoutQuestion(call: Questioning, questionId: string): Call {
+function removeQuestion(call: CallWithQuestions, questionId: string): Call {
   if (call.status === "running") {
     const { held = [], ...rest } = call;
-    const left = held.filter(({ step }) => step !== questionId);
-    return left.length > 0 ? { ...rest, held: left } : rest;
+    const remaining = held.filter(({ step }) => step !== questionId);
+    return remaining.length > 0 ? { ...rest, held: remaining } : rest;
   }
   const open = (call.open ?? []).filter(({ step }) => step !== questionId);
   if (open.length > 0) return { ...call, open };
-  return { status: "ready", policy: call.policy, attempt: call.attempt, ...failuresIn(call), ...identity(call) };
+  return { status: "ready", policy: call.policy, attempt: call.attempt, ...pickFailures(call), ...pickIdentity(call) };
 }
 
 /** The policy says how often a call may be tried. The effect that made the event goes by the same rule. */
-function failed(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_failed">): Call {
+function applyFailure(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_failed">): Call {
   const { policy, attempt } = call;
-  if (event.attempt !== attempt || !mayBeTriedAgain(call)) return call;
+  if (event.attempt !== attempt || !canRetryCall(call)) return call;
   const { retryInMs: ms, at } = event;
   const failures = (call.failures ?? 0) + 1;
-  return { status: "retrying", policy, attempt, failures, until: at + ms, ms, ...identity(call) };
+  return { status: "retrying", policy, attempt, failures, until: at + ms, ms, ...pickIdentity(call) };
 }
 
 /** Whether the policy of a running call has attempts left after the present one. */
-export function mayBeTriedAgain({ policy, failures = 0 }: Extract<Call, { status: "running" }>): boolean {
+export function canRetryCall({ policy, failures = 0 }: Extract<Call, { status: "running" }>): boolean {
   return policy.retry !== undefined && failures + 1 < policy.retry.attempts;
 }
 
-function triedAgain(call: Extract<Call, { status: "retrying" }>, event: EventOf<"timer_fired">): Call {
+function applyRetryTimer(call: Extract<Call, { status: "retrying" }>, event: EventOf<"timer_fired">): Call {
   const { policy, attempt, failures } = call;
   if (event.attempt !== attempt) return call;
-  return { status: "ready", policy, attempt, failures, lastFailed: true, ...identity(call) };
+  return { status: "ready", policy, attempt, failures, lastFailed: true, ...pickIdentity(call) };
 }
 
-export function failuresIn({ failures }: { readonly failures?: number }): { readonly failures?: number } {
+export function pickFailures({ failures }: { readonly failures?: number }): { readonly failures?: number } {
   return failures === undefined ? {} : { failures };
 }
 
-function waiting(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_waiting">): Call {
+function applyWaiting(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_waiting">): Call {
   const { policy } = call;
-  if (event.on === "external") return askedElsewhere(call, policy, event.at);
+  if (event.on === "external") return awaitExternalResult(call, policy, event.at);
   const { childId, reservedTokens, reservedCostUsd } = event;
   return {
     status: "waiting",
     on: "child",
     policy,
-    ...reportIn(call),
+    ...pickChildReport(call),
     ...(childId === undefined ? {} : { childId }),
     ...(reservedTokens === undefined ? {} : { reservedTokens }),
     ...(reservedCostUsd === undefined ? {} : { reservedCostUsd }),
-    ...identity(call),
+    ...pickIdentity(call),
   };
 }
 
 /** The call waits for a result from outside; this process does not execute it. */
-export function askedElsewhere(call: Call, policy: CallPolicy, askedAt: number): Call {
-  return { status: "waiting", on: "external", policy, askedAt, ...identity(call) };
+export function awaitExternalResult(call: Call, policy: CallPolicy, askedAt: number): Call {
+  return { status: "waiting", on: "external", policy, askedAt, ...pickIdentity(call) };
 }
 
-function decided(call: Call, { decision, at }: EventOf<"tool_decided">, seq: number): Call {
+function applyDecision(call: Call, { decision, at }: EventOf<"tool_decided">, seq: number): Call {
   if (call.status !== "deciding" && call.status !== "reconciling") return call;
   const attempt = call.status === "reconciling" ? call.attempt : 0;
-  const refused = (outcome: CallOutcome) => settling(call, attempt === 0 ? outcome : "interrupted", seq);
+  const refuse = (outcome: CallOutcome) => settleCall(call, attempt === 0 ? outcome : "interrupted", seq);
   switch (decision.verdict) {
     case "allow":
-      if (decision.policy.provider === true) return settling(call, "ok", seq);
-      return { status: "ready", policy: decision.policy, attempt, ...decidedIdentity(call, decision, seq) };
+      if (decision.policy.provider === true) return settleCall(call, "ok", seq);
+      return { status: "ready", policy: decision.policy, attempt, ...identityAfterDecision(call, decision, seq) };
     case "ask":
       return {
-        ...decidedIdentity(call, decision, seq),
+        ...identityAfterDecision(call, decision, seq),
         status: "asking",
-        why: whyAsked(call, decision.policy),
+        why: askReason(call, decision.policy),
         policy: decision.policy,
         attempt,
         askedAt: at,
-        ...expiryOf(call, decision),
+        ...pickExpiry(call, decision),
       };
     case "deny":
-      return refused("denied");
+      return refuse("denied");
     case "block":
-      return refused("blocked");
+      return refuse("blocked");
     case "reject":
-      return refused("error");
+      return refuse("error");
   }
 }
 
-function whyAsked(call: Call, policy: CallPolicy): Extract<Call, { status: "asking" }>["why"] {
+function askReason(call: Call, policy: CallPolicy): Extract<Call, { status: "asking" }>["why"] {
   if (call.status === "reconciling") return "recovery";
   return policy.provider === true ? "provider" : "policy";
 }
 
 /** An edited call that asks again keeps the expiry of its first question, unless the decision sets another. */
-function expiryOf(call: Call, { expiresAt }: { readonly expiresAt?: number }): { readonly expiresAt?: number } {
+function pickExpiry(call: Call, { expiresAt }: { readonly expiresAt?: number }): { readonly expiresAt?: number } {
   const until = expiresAt ?? (call.status === "deciding" ? call.edited?.expiresAt : undefined);
   return until === undefined ? {} : { expiresAt: until };
 }
 
-function decidedIdentity(
+function identityAfterDecision(
   call: Call,
   decision: { readonly input?: unknown; readonly inputHash?: string; readonly repair?: Repair },
   seq: number,
@@ -200,15 +201,17 @@ function decidedIdentity(
   };
 }
 
-function finished(call: Call, event: EventOf<"tool_finished">): Call {
+function applyFinish(call: Call, event: EventOf<"tool_finished">): Call {
   switch (call.status) {
     case "settling":
-      return event.outcome === call.outcome && event.causeSeq === call.causeSeq ? done(call, event.outcome) : call;
+      return event.outcome === call.outcome && event.causeSeq === call.causeSeq
+        ? finishCall(call, event.outcome)
+        : call;
     case "running":
-      return event.attempt === undefined || event.attempt === call.attempt ? done(call, event.outcome) : call;
+      return event.attempt === undefined || event.attempt === call.attempt ? finishCall(call, event.outcome) : call;
     case "reconciling":
     case "waiting":
-      return done(call, event.outcome);
+      return finishCall(call, event.outcome);
     case "deciding":
     case "asking":
     case "ready":
@@ -218,25 +221,25 @@ function finished(call: Call, event: EventOf<"tool_finished">): Call {
   }
 }
 
-function answered(call: Extract<Call, { status: "asking" }>, event: EventOf<"answered">, seq: number): Call {
+function applyAnswer(call: Extract<Call, { status: "asking" }>, event: EventOf<"answered">, seq: number): Call {
   if (event.inputHash !== undefined && event.inputHash !== call.inputHash) return call;
   const { answer } = event;
   const { policy, attempt, expiresAt } = call;
-  if (call.why === "provider") return answeredForProvider(call, answer, seq);
-  if (answer.type === "approve") return { status: "ready", policy, attempt, ...identity(call) };
-  if (answer.type === "deny") return settling(call, call.why === "recovery" ? "interrupted" : "denied", seq);
+  if (call.why === "provider") return applyProviderAnswer(call, answer, seq);
+  if (answer.type === "approve") return { status: "ready", policy, attempt, ...pickIdentity(call) };
+  if (answer.type === "deny") return settleCall(call, call.why === "recovery" ? "interrupted" : "denied", seq);
   if (call.why === "policy") {
     if (answer.type !== "modify") return call;
     const edited = expiresAt === undefined ? { policy } : { policy, expiresAt };
-    return { ...identity(call), inputSeq: seq, inputHash: answer.inputHash, status: "deciding", edited };
+    return { ...pickIdentity(call), inputSeq: seq, inputHash: answer.inputHash, status: "deciding", edited };
   }
   switch (answer.type) {
     case "rerun":
-      return { status: "ready", policy, attempt, ...identity(call) };
+      return { status: "ready", policy, attempt, ...pickIdentity(call) };
     case "result":
-      return settling(call, answer.isError === true ? "error" : "ok", seq);
+      return settleCall(call, answer.isError === true ? "error" : "ok", seq);
     case "fail":
-      return settling(call, "interrupted", seq);
+      return settleCall(call, "interrupted", seq);
     case "modify":
     case "reply":
     case "decline":
@@ -245,13 +248,13 @@ function answered(call: Extract<Call, { status: "asking" }>, event: EventOf<"ans
 }
 
 /** The call ends here, and the provider is sent the answer. Nobody can change the input: the provider has it. */
-function answeredForProvider(call: Call, { type }: Answer, seq: number): Call {
-  if (type === "approve") return settling(call, "ok", seq);
-  return type === "deny" ? settling(call, "denied", seq) : call;
+function applyProviderAnswer(call: Call, { type }: Answer, seq: number): Call {
+  if (type === "approve") return settleCall(call, "ok", seq);
+  return type === "deny" ? settleCall(call, "denied", seq) : call;
 }
 
 /** The state of a call after a restart. Only a call that was running is in doubt. */
-export function recover(call: Call, causeSeq: number, at: number): Call {
+export function recoverCall(call: Call, causeSeq: number, at: number): Call {
   if (call.status !== "running") return call;
   const { policy, attempt } = call;
   switch (policy.recover) {
@@ -260,20 +263,20 @@ export function recover(call: Call, causeSeq: number, at: number): Call {
         status: "running",
         policy,
         attempt: attempt + 1,
-        ...failuresIn(call),
-        ...reportIn(call),
-        ...identity(call),
+        ...pickFailures(call),
+        ...pickChildReport(call),
+        ...pickIdentity(call),
       };
     case "fail":
-      return settling(call, "interrupted", causeSeq);
+      return settleCall(call, "interrupted", causeSeq);
     case "ask":
-      return { status: "asking", why: "recovery", policy, attempt, askedAt: at, ...identity(call) };
+      return { status: "asking", why: "recovery", policy, attempt, askedAt: at, ...pickIdentity(call) };
     case "reconcile":
-      return { status: "reconciling", policy, attempt, ...identity(call) };
+      return { status: "reconciling", policy, attempt, ...pickIdentity(call) };
   }
 }
 
-export function identity({
+export function pickIdentity({
   callKey,
   name,
   inputSeq,
@@ -282,10 +285,10 @@ export function identity({
   return inputHash === undefined ? { callKey, name, inputSeq } : { callKey, name, inputSeq, inputHash };
 }
 
-export function settling(call: Call, outcome: CallOutcome, causeSeq: number): Call {
-  return { status: "settling", outcome, causeSeq, ...identity(call) };
+export function settleCall(call: Call, outcome: CallOutcome, causeSeq: number): Call {
+  return { status: "settling", outcome, causeSeq, ...pickIdentity(call) };
 }
 
-function done(call: Call, outcome: CallOutcome): Call {
-  return { status: "done", outcome, ...identity(call) };
+function finishCall(call: Call, outcome: CallOutcome): Call {
+  return { status: "done", outcome, ...pickIdentity(call) };
 }

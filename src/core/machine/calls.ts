@@ -8,8 +8,15 @@
  * 4. An answer counts once, and only for the input that the person was shown.
  */
 
-import { sumUsage } from "../data/usage.js";
-import { applyToCall, askedElsewhere, type CallEvent, failuresIn, identity, settling } from "./call-transition.js";
+import { addUsageUnrounded } from "../data/usage.js";
+import {
+  applyToCall,
+  awaitExternalResult,
+  type CallEvent,
+  pickFailures,
+  pickIdentity,
+  settleCall,
+} from "./call-transition.js";
 import type { EventOf } from "./event.js";
 import { isHandoff, type SettledHandoffs, settleHandoffs } from "./handoff.js";
 import {
@@ -24,15 +31,15 @@ import {
   type RunState,
   type ToolRunning,
 } from "./state.js";
-import { afterCut, awaitingHuman, finishRun, nextStep, preparing, toolRunning } from "./steps.js";
+import { continueAfterCut, finishRun, nextStep, toAwaitingHuman, toPreparing, toToolRunning } from "./steps.js";
 
-export type Calling = ToolRunning | AwaitingHuman;
+export type CallsState = ToolRunning | AwaitingHuman;
 
 /**
  * Takes up the calls of a message. They end at once if the message was cut or the run is stopping. So do calls above
  * the limit of a step.
  */
-export function enterCalls(run: RunState, names: readonly string[], cut: Cut | null, paused = false): ToolRunning {
+export function startCalls(run: RunState, names: readonly string[], cut: Cut | null, paused = false): ToolRunning {
   const seq = run.seq + 1;
   const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
   const { maxToolCallsPerStep = names.length } = run.limits;
@@ -41,7 +48,7 @@ export function enterCalls(run: RunState, names: readonly string[], cut: Cut | n
     const outcome = ending ?? (index < maxToolCallsPerStep ? null : "blocked");
     return outcome === null ? { status: "deciding", ...call } : { status: "settling", outcome, causeSeq: seq, ...call };
   });
-  return toolRunning(run, { calls, cut, doneSeq: null, paused });
+  return toToolRunning(run, { calls, cut, doneSeq: null, paused });
 }
 
 /**
@@ -57,10 +64,10 @@ export function abandonCalls(
   return calls.map((call) => {
     if (call.status === "done" || call.status === "settling") return call;
     if (call.status === "retrying" || (call.status === "ready" && call.lastFailed === true))
-      return settling(call, "error", causeSeq);
-    if (isUnderWay(call) && outcome !== "interrupted") return call;
-    if (mayHaveStarted(call)) return settling(call, "interrupted", causeSeq);
-    return settling(call, outcome === "interrupted" ? "aborted" : outcome, causeSeq);
+      return settleCall(call, "error", causeSeq);
+    if (occupiesSlot(call) && outcome !== "interrupted") return call;
+    if (mayHaveStarted(call)) return settleCall(call, "interrupted", causeSeq);
+    return settleCall(call, outcome === "interrupted" ? "aborted" : outcome, causeSeq);
   });
 }
 
@@ -69,7 +76,7 @@ export function abandonCalls(
  * started, goes on; so does one whose result comes from outside, because somebody may be at work on it.
  */
 export function skipUnstarted(calls: readonly Call[], causeSeq: number): readonly Call[] {
-  return calls.map((call) => (isUnstarted(call) ? settling(call, "skipped", causeSeq) : call));
+  return calls.map((call) => (isUnstarted(call) ? settleCall(call, "skipped", causeSeq) : call));
 }
 
 function isUnstarted(call: Call): boolean {
@@ -78,7 +85,7 @@ function isUnstarted(call: Call): boolean {
 }
 
 /** The call takes a slot: it runs in this process, or in a child session that it started. */
-function isUnderWay(call: Call): boolean {
+function occupiesSlot(call: Call): boolean {
   return call.status === "running" || (call.status === "waiting" && call.on === "child");
 }
 
@@ -100,7 +107,7 @@ function mayHaveStarted(call: Call): boolean {
 }
 
 /** Applies an event to the call that it names. Returns the same object if the event does not apply. */
-export function applyToCalls(state: Calling, event: CallEvent): Calling | Preparing {
+export function applyToCalls(state: CallsState, event: CallEvent): CallsState | Preparing {
   const index = state.calls.findIndex((call) => call.callKey === event.callKey);
   const call = state.calls[index];
   if (call === undefined) return state;
@@ -109,13 +116,13 @@ export function applyToCalls(state: Calling, event: CallEvent): Calling | Prepar
   const next = applyToCall(call, event, state.seq + 1);
   if (next === call) return state;
   const calls = state.calls.with(index, next);
-  const after: Calling = { ...state, calls };
-  return settleCalls(withOutcome(after, call, event), event.at);
+  const after: CallsState = { ...state, calls };
+  return settleCalls(recordProgress(after, call, event), event.at);
 }
 
 /** A failed attempt is progress, too: there are only so many. A run that is about to end does not try again. */
-function withOutcome(state: Calling, call: Call, event: CallEvent): Calling {
-  if (event.type === "tool_finished") return withResult(state, call, event);
+function recordProgress(state: CallsState, call: Call, event: CallEvent): CallsState {
+  if (event.type === "tool_finished") return recordResult(state, call, event);
   // A question is progress: the tool got that far.
   if (event.type === "tool_asked") return { ...state, restarts: 0 };
   if (event.type !== "tool_failed") return state;
@@ -125,25 +132,28 @@ function withOutcome(state: Calling, call: Call, event: CallEvent): Calling {
 }
 
 function abandonRetries(calls: readonly Call[], causeSeq: number): readonly Call[] {
-  return calls.map((call) => (call.status === "retrying" ? settling(call, "error", causeSeq) : call));
+  return calls.map((call) => (call.status === "retrying" ? settleCall(call, "error", causeSeq) : call));
 }
 
 /** A tool step of a running call. Only the log keeps it: it is progress, and nothing else changes. */
-export function applyToolStep(state: Calling, event: EventOf<"tool_step_started" | "tool_step_finished">): Calling {
+export function applyToolStep(
+  state: CallsState,
+  event: EventOf<"tool_step_started" | "tool_step_finished">,
+): CallsState {
   const call = state.calls.find(({ callKey }) => callKey === event.callKey);
   if (call?.status !== "running" || call.attempt !== event.attempt) return state;
   return event.type === "tool_step_started" ? { ...state } : { ...state, restarts: 0 };
 }
 
 /** The effects of a result on the run: progress, usage, the end of the run (a done tool), a late result to expect. */
-function withResult(state: Calling, call: Call, event: EventOf<"tool_finished">): Calling {
+function recordResult(state: CallsState, call: Call, event: EventOf<"tool_finished">): CallsState {
   const { outcome, usage, done } = event;
   const seq = state.seq + 1;
   return {
     ...state,
     // A result that the machine made itself (`settling`) is no progress and used nothing. Any other result is progress.
     restarts: call.status === "settling" ? state.restarts : 0,
-    usage: usage === undefined || call.status === "settling" ? state.usage : sumUsage(state.usage, usage),
+    usage: usage === undefined || call.status === "settling" ? state.usage : addUsageUnrounded(state.usage, usage),
     interrupted:
       outcome === "interrupted" ? [...state.interrupted, event.callKey].slice(-maxInterrupted) : state.interrupted,
     ...(done === undefined || outcome === "interrupted"
@@ -156,66 +166,66 @@ function withResult(state: Calling, call: Call, event: EventOf<"tool_finished">)
 const maxInterrupted = 64;
 
 /** Starts the calls that are ready, and leaves the step when every call has its result. */
-export function settleCalls(state: Calling, at: number): Calling | Preparing {
-  const calls = schedule(state.calls, state.limits.toolConcurrency, at);
+export function settleCalls(state: CallsState, at: number): CallsState | Preparing {
+  const calls = scheduleCalls(state.calls, state.limits.toolConcurrency, at);
   const settled = settleHandoffs(state, calls);
-  if (settled !== undefined) return handingOver(state, settled, at);
-  if (calls.every((call) => call.status === "done")) return leaveStep(state, at);
-  const waits = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
-  if (waits) {
+  if (settled !== undefined) return startHandover(state, settled, at);
+  if (calls.every((call) => call.status === "done")) return endStep(state, at);
+  const isAwaitingHuman = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
+  if (isAwaitingHuman) {
     if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
-    return awaitingHuman(state, { ...besideCalls(state), calls, since: at });
+    return toAwaitingHuman(state, { ...pickStepFields(state), calls, since: at });
   }
   if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
-  return toolRunning(withWait(state, at), { ...besideCalls(state), calls });
+  return toToolRunning(addWaitingTime(state, at), { ...pickStepFields(state), calls });
 }
 
 /** The results of handoffs follow in the same commit, and the step ends with them. */
-function handingOver(state: Calling, { calls, handoff }: SettledHandoffs, at: number): Calling {
-  const run = state.status === "awaiting_human" ? withWait(state, at) : state;
-  return toolRunning(handoff === undefined ? run : { ...run, handoff }, { ...besideCalls(state), calls });
+function startHandover(state: CallsState, { calls, handoff }: SettledHandoffs, at: number): CallsState {
+  const run = state.status === "awaiting_human" ? addWaitingTime(state, at) : state;
+  return toToolRunning(handoff === undefined ? run : { ...run, handoff }, { ...pickStepFields(state), calls });
 }
 
-function besideCalls({ cut, doneSeq, paused = false }: Calling) {
+function pickStepFields({ cut, doneSeq, paused = false }: CallsState) {
   return { cut, doneSeq, paused };
 }
 
 /** Adds the time that the run waited for a person, now that the wait is over. */
-function withWait(state: AwaitingHuman, at: number): RunState {
+function addWaitingTime(state: AwaitingHuman, at: number): RunState {
   return { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) };
 }
 
-function leaveStep(state: Calling, at: number): Preparing {
-  const run = state.status === "awaiting_human" ? withWait(state, at) : state;
+function endStep(state: CallsState, at: number): Preparing {
+  const run = state.status === "awaiting_human" ? addWaitingTime(state, at) : state;
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
   if (state.doneSeq !== null) return finishRun(run, "done");
-  if (state.cut !== null) return afterCut(run, state.cut, at);
+  if (state.cut !== null) return continueAfterCut(run, state.cut, at);
   const purpose = state.paused === true ? "unpause" : "step";
-  return run.handoff === undefined ? nextStep(run, purpose, at) : preparing(run, { for: "handoff", purpose });
+  return run.handoff === undefined ? nextStep(run, purpose, at) : toPreparing(run, { for: "handoff", purpose });
 }
 
 /**
  * Gives free slots to ready calls in call order. A sequential call runs alone. A single slot keeps the order of the
  * calls.
  */
-function schedule(calls: readonly Call[], concurrency: number, at: number): readonly Call[] {
+function scheduleCalls(calls: readonly Call[], concurrency: number, at: number): readonly Call[] {
   if (!calls.some((call) => call.status === "ready")) return calls;
-  const underWay = calls.filter(isUnderWay);
+  const underWay = calls.filter(occupiesSlot);
   let running = underWay.length;
-  let alone = underWay.some((call) => "policy" in call && call.policy.sequential === true);
-  let held = false;
+  let runsAlone = underWay.some((call) => "policy" in call && call.policy.sequential === true);
+  let isBlocked = false;
   return calls.map((call) => {
-    if (concurrency === 1 && isUndecided(call)) held = true;
+    if (concurrency === 1 && isUndecided(call)) isBlocked = true;
     if (call.status !== "ready" || isHandoff(call)) return call;
-    if (call.policy.external === true) return askedElsewhere(call, call.policy, at);
-    if (held || alone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
-      held = held || call.policy.sequential === true || concurrency === 1;
+    if (call.policy.external === true) return awaitExternalResult(call, call.policy, at);
+    if (isBlocked || runsAlone || running >= concurrency || (call.policy.sequential === true && running > 0)) {
+      isBlocked = isBlocked || call.policy.sequential === true || concurrency === 1;
       return call;
     }
     running += 1;
-    alone = call.policy.sequential === true;
+    runsAlone = call.policy.sequential === true;
     const attempt = call.attempt + 1;
-    return { status: "running", policy: call.policy, attempt, ...failuresIn(call), ...identity(call) };
+    return { status: "running", policy: call.policy, attempt, ...pickFailures(call), ...pickIdentity(call) };
   });
 }
 

@@ -3,9 +3,9 @@
  * They are applied until none is left, and committed together with the event that caused them.
  */
 
-import { droppedCompaction } from "./asked-compaction.js";
-import { hasPendingNotice } from "./ended.js";
 import type { Event, EventBody } from "./event.js";
+import { hasPendingNotice } from "./pending-notice.js";
+import { droppedCompactionEvents } from "./requested-compaction.js";
 import type { Call, Preparing, Queued, State, TerminalState } from "./state.js";
 import { transition } from "./transition.js";
 
@@ -13,17 +13,19 @@ import { transition } from "./transition.js";
 export function consequences(state: State): readonly EventBody[] {
   switch (state.status) {
     case "preparing":
-      return endOf(state);
+      return findRunEnd(state);
     case "tool_running":
     case "awaiting_human":
       return state.calls.some(isSettling)
-        ? state.calls.filter(isSettling).map((call) => resultOf(state.runId, call))
+        ? state.calls.filter(isSettling).map((call) => toResultEvent(state.runId, call))
         : none;
     case "completed":
     case "failed":
-      return state.compactionAsked?.dropped === undefined ? queuedRun(state) : droppedCompaction(state);
+      return state.compactionAsked?.dropped === undefined ? startQueuedRun(state) : droppedCompactionEvents(state);
     case "aborted":
-      return state.compactionAsked?.dropped === undefined ? interruptingRun(state) : droppedCompaction(state);
+      return state.compactionAsked?.dropped === undefined
+        ? startInterruptingRun(state)
+        : droppedCompactionEvents(state);
     case "idle":
     case "model_running":
       return none;
@@ -59,8 +61,8 @@ export function advance(state: State, event: Event): Advance {
   let next = transition(state, event);
   if (next === state) return { state, events: none };
   const events: Event[] = [event];
-  for (let follow = consequences(next); follow.length > 0; follow = consequences(next)) {
-    for (const body of follow) {
+  for (let consequent = consequences(next); consequent.length > 0; consequent = consequences(next)) {
+    for (const body of consequent) {
       const following: Event = { at: event.at, ...body };
       next = transition(next, following);
       events.push(following);
@@ -77,12 +79,12 @@ function isSettling(call: Call): call is SettlingCall {
   return call.status === "settling";
 }
 
-function resultOf(runId: string, call: SettlingCall): EventBody {
+function toResultEvent(runId: string, call: SettlingCall): EventBody {
   return { type: "tool_finished", runId, callKey: call.callKey, outcome: call.outcome, causeSeq: call.causeSeq };
 }
 
 /** A run ends here if it is stopping, or if no hook or check may prevent its end. */
-function endOf(state: Preparing): readonly EventBody[] {
+function findRunEnd(state: Preparing): readonly EventBody[] {
   if (state.stopping !== null) {
     const { reason, fault } = state.stopping;
     return [{ type: "run_finished", runId: state.runId, reason, ...(fault === undefined ? {} : { fault }) }];
@@ -100,21 +102,21 @@ export function isPreventable(state: Preparing): boolean {
  * A queued run does not start by itself after an abort, unless it is why the run was aborted; nor before the end of the last
  * run is delivered.
  */
-function queuedRun(state: TerminalState): readonly EventBody[] {
-  return hasPendingNotice(state) ? none : nextRun(state);
+function startQueuedRun(state: TerminalState): readonly EventBody[] {
+  return hasPendingNotice(state) ? none : startNextRun(state);
 }
 
-function interruptingRun(state: TerminalState): readonly EventBody[] {
-  return state.queue.some(doesInterrupt) ? queuedRun(state) : none;
+function startInterruptingRun(state: TerminalState): readonly EventBody[] {
+  return state.queue.some(isInterrupting) ? startQueuedRun(state) : none;
 }
 
-function doesInterrupt(queued: Queued): boolean {
+function isInterrupting(queued: Queued): boolean {
   return queued.kind === "run" && queued.interrupts === true;
 }
 
 /** Starts the next queued run: the one that interrupted the last run, or else the oldest. */
-export function nextRun({ queue }: State): readonly EventBody[] {
-  const next = queue.find(doesInterrupt) ?? queue.find(({ kind }) => kind === "run");
+export function startNextRun({ queue }: State): readonly EventBody[] {
+  const next = queue.find(isInterrupting) ?? queue.find(({ kind }) => kind === "run");
   if (next?.kind !== "run") return none;
   return [{ type: "run_started", runId: next.runId, limits: next.limits, queuedSeq: next.seq }];
 }

@@ -5,9 +5,10 @@
  * 2. An effect that settled is never wanted again under its key.
  * 3. A state of a run under way that does not wait for an answer has at least one effect.
  */
-import { isCompacting } from "./asked-compaction.js";
+
+import { createParentReportEffects } from "./child-reports.js";
 import type { Effect } from "./effect.js";
-import { tellEffects } from "./parent.js";
+import { isCompacting } from "./requested-compaction.js";
 import {
   type ActiveState,
   type AwaitingHuman,
@@ -20,7 +21,7 @@ import {
   type TerminalState,
   type ToolRunning,
 } from "./state.js";
-import { deadlineOf } from "./steps.js";
+import { computeDeadline } from "./steps.js";
 
 /**
  * The effects that should be in flight in this state.
@@ -38,20 +39,20 @@ import { deadlineOf } from "./steps.js";
  */
 export function effects(state: State): readonly Effect[] {
   if (state.status === "idle") return none;
-  if (isTerminal(state)) return endEffects(state);
-  const wanted = state.stopping === null ? effectsOfRun(state) : stoppingEffects(state);
-  return state.parentUntold === undefined ? wanted : [...wanted, ...tellEffects(state)];
+  if (isTerminal(state)) return collectEndEffects(state);
+  const wanted = state.stopping === null ? collectRunEffects(state) : collectStoppingEffects(state);
+  return state.parentUntold === undefined ? wanted : [...wanted, ...createParentReportEffects(state)];
 }
 
-function effectsOfRun(state: ActiveState): readonly Effect[] {
+function collectRunEffects(state: ActiveState): readonly Effect[] {
   switch (state.status) {
     case "preparing":
     case "model_running":
-      return withDeadline(state, [stepEffect(state)]);
+      return withDeadline(state, [createStepEffect(state)]);
     case "tool_running":
-      return withDeadline(state, effectsOfCalls(state));
+      return withDeadline(state, collectCallEffects(state));
     case "awaiting_human": {
-      const wanted = effectsOfCalls(state);
+      const wanted = collectCallEffects(state);
       return state.limits.wallClockIncludesWaiting === true ? withDeadline(state, wanted) : wanted;
     }
   }
@@ -59,11 +60,11 @@ function effectsOfRun(state: ActiveState): readonly Effect[] {
 
 /** When the session needs a driver without a new message, in epoch milliseconds. 0: at once; null: never. */
 export function dueAt(state: State): number | null {
-  return dueOf(effects(state));
+  return findDueTime(effects(state));
 }
 
 /** The same for effects that are computed already. */
-export function dueOf(wanted: readonly Effect[]): number | null {
+export function findDueTime(wanted: readonly Effect[]): number | null {
   let due: number | null = null;
   for (const effect of wanted) {
     const at = effect.type === "sleep" ? effect.until : 0;
@@ -74,7 +75,7 @@ export function dueOf(wanted: readonly Effect[]): number | null {
 
 const none: readonly Effect[] = [];
 
-function stepEffect(state: Extract<State, { status: "preparing" | "model_running" }>): Effect {
+function createStepEffect(state: Extract<State, { status: "preparing" | "model_running" }>): Effect {
   const { runId, modelCallIndex, attempt } = state;
   const step = `${runId}/${modelCallIndex}`;
   if (state.status === "model_running") {
@@ -96,18 +97,18 @@ function stepEffect(state: Extract<State, { status: "preparing" | "model_running
   }
 }
 
-function effectsOfCalls({ runId, calls }: ToolRunning | AwaitingHuman): readonly Effect[] {
+function collectCallEffects({ runId, calls }: ToolRunning | AwaitingHuman): readonly Effect[] {
   const wanted: Effect[] = [];
   for (const call of calls) {
-    const effect = callEffect(runId, call);
+    const effect = createCallEffect(runId, call);
     if (effect !== undefined) wanted.push(effect);
     const open = openQuestionsOf(call);
-    if (open !== undefined) addExpiries(wanted, runId, call, open);
+    if (open !== undefined) addExpiryTimers(wanted, runId, call, open);
   }
   return wanted;
 }
 
-function callEffect(runId: string, call: Call): Effect | undefined {
+function createCallEffect(runId: string, call: Call): Effect | undefined {
   const { callKey } = call;
   switch (call.status) {
     case "deciding":
@@ -143,7 +144,7 @@ function callEffect(runId: string, call: Call): Effect | undefined {
 }
 
 /** Each question of a tool expires by itself. */
-function addExpiries(wanted: Effect[], runId: string, { callKey }: Call, open: readonly OpenQuestion[]): void {
+function addExpiryTimers(wanted: Effect[], runId: string, { callKey }: Call, open: readonly OpenQuestion[]): void {
   for (const { step, expiresAt } of open) {
     if (expiresAt === undefined) continue;
     const key = `${callKey}/expiry/${step}`;
@@ -153,7 +154,7 @@ function addExpiries(wanted: Effect[], runId: string, { callKey }: Call, open: r
 
 function withDeadline(state: ActiveState, wanted: readonly Effect[]): readonly Effect[] {
   const { maxWallClockMs } = state.limits;
-  const until = deadlineOf(state);
+  const until = computeDeadline(state);
   if (until === undefined || maxWallClockMs === undefined) return wanted;
   const key = `${state.runId}/wall_clock/${state.waitedMs}`;
   return [...wanted, { type: "sleep", key, runId: state.runId, timer: "wall_clock", until, ms: maxWallClockMs }];
@@ -162,7 +163,7 @@ function withDeadline(state: ActiveState, wanted: readonly Effect[]): readonly E
 /**
  * Running effects are no longer wanted, so the driver signals them. Their results still count until the grace is over.
  */
-function stoppingEffects(state: ActiveState): readonly Effect[] {
+function collectStoppingEffects(state: ActiveState): readonly Effect[] {
   if (state.stopping === null) return none;
   const { until, graceMs } = state.stopping;
   const grace: Effect = {
@@ -192,7 +193,7 @@ function stoppingEffects(state: ActiveState): readonly Effect[] {
   return [grace, ...children];
 }
 
-function endEffects(state: TerminalState): readonly Effect[] {
+function collectEndEffects(state: TerminalState): readonly Effect[] {
   const { runId, session, parentNotificationPending, afterRunHooksPending } = state;
   if (afterRunHooksPending === true) return [{ type: "call_after_run_hooks", key: `${runId}/leave`, runId }];
   // A parent gets the result after everything else of the child's run: whoever follows both sees the run before it.

@@ -32,11 +32,11 @@ export type { RunOptions, RunToolChoice, ToolChoice } from "./run-options.js";
 /** The name of a timer of a run. */
 export type Timer = "backoff" | "grace" | "approval" | "wall_clock" | "tool_retry";
 
-type OfRun = { readonly runId: string };
-type OfCall = OfRun & { readonly callKey: string };
+type WithRunId = { readonly runId: string };
+type WithCallKey = WithRunId & { readonly callKey: string };
 
 /** The person or account that sent an input. */
-type ByPrincipal = { readonly by?: string };
+type WithPrincipal = { readonly by?: string };
 
 type Body =
   /** The session begins. */
@@ -46,8 +46,8 @@ type Body =
       readonly v: number;
     } & SessionInfo)
   /** A run begins. */
-  | (OfRun &
-      ByPrincipal & {
+  | (WithRunId &
+      WithPrincipal & {
         readonly type: "run_started";
         readonly limits: RunLimits;
         /** The request itself; or, if it was queued, the entry that holds it. */
@@ -60,8 +60,8 @@ type Body =
         readonly traceparent?: string;
       })
   /** A request waits for its turn. */
-  | (OfRun &
-      ByPrincipal & {
+  | (WithRunId &
+      WithPrincipal & {
         readonly type: "run_queued";
         readonly limits: RunLimits;
         /** The request. */
@@ -74,7 +74,7 @@ type Body =
         readonly traceparent?: string;
       })
   /** Something was said to the run under way. */
-  | (ByPrincipal & {
+  | (WithPrincipal & {
       readonly type: "steered";
       /** What is said. */
       readonly input: readonly UserMessage[];
@@ -84,7 +84,7 @@ type Body =
       readonly skip?: "unstarted";
     })
   /** A wait is over. */
-  | (OfRun & {
+  | (WithRunId & {
       readonly type: "timer_fired";
       /** Which timer fired. */
       readonly timer: Timer;
@@ -94,13 +94,13 @@ type Body =
       readonly questionId?: string;
     })
   /** A call was checked. */
-  | (OfCall & {
+  | (WithCallKey & {
       readonly type: "tool_decided";
       /** What the policy says. */
       readonly decision: PolicyDecision;
     })
   /** A call began to wait for a child session or for a result from outside. */
-  | (OfCall & {
+  | (WithCallKey & {
       readonly type: "tool_waiting";
       /** What the call waits for: a child session, or a result from outside. */
       readonly on: "child" | "external";
@@ -111,7 +111,7 @@ type Body =
       readonly reservedCostUsd?: number;
     })
   /** A call has its result. */
-  | (OfCall & {
+  | (WithCallKey & {
       readonly type: "tool_finished";
       readonly outcome: CallOutcome;
       /** What the tool gave. Absent if the machine made the result: its text then follows from the entry `causeSeq`. */
@@ -137,7 +137,7 @@ type Body =
       readonly files?: readonly FileChange[];
     })
   /** An attempt of a call failed, and the call is tried again after `retryInMs`. */
-  | (OfCall & {
+  | (WithCallKey & {
       readonly type: "tool_failed";
       readonly attempt: number;
       readonly fault: Fault;
@@ -145,7 +145,7 @@ type Body =
       readonly timing: Timing;
     })
   /** Somebody answered a call. */
-  | (OfCall & {
+  | (WithCallKey & {
       readonly type: "answered";
       /** The id of the answer. It is taken once. */
       readonly answerId: string;
@@ -177,11 +177,11 @@ type Body =
       readonly by?: string;
     }
   /** Somebody wants the run to end. */
-  | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
+  | (WithRunId & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
   /**
    * Work that was in flight is in doubt. With `fault`, no process died: the fault kept the prepared step from going on.
    */
-  | (OfRun & {
+  | (WithRunId & {
       readonly type: "restarted";
       /** The id of the process that carries the session on. */
       readonly holder: string;
@@ -202,7 +202,7 @@ type Body =
       readonly files?: readonly FileChange[];
     }
   /** The run ended. */
-  | (OfRun & {
+  | (WithRunId & {
       readonly type: "run_finished";
       readonly reason: Reason;
       readonly fault?: Fault;
@@ -218,7 +218,7 @@ type Body =
       readonly refusedSeq?: number;
     })
   /** The hooks that come after a run were called. */
-  | (OfRun & { readonly type: "after_run_hooks_called" })
+  | (WithRunId & { readonly type: "after_run_hooks_called" })
   /** A later version of Pawl brought the session to its format. */
   | {
       readonly type: "migrated";

@@ -1,7 +1,7 @@
 /**
  * What a child session and its parent say to each other.
  */
-type OfRun = { readonly runId: string };
+type WithRunId = { readonly runId: string };
 
 export type FamilyEventBody =
   /**
@@ -9,7 +9,7 @@ export type FamilyEventBody =
    * because its tool asks and goes on running. The report is about the child's entry `childSeq`; a report about an
    * earlier entry than the last one is stale.
    */
-  | (OfRun & {
+  | (WithRunId & {
       readonly type: "child_waiting";
       readonly callKey: string;
       readonly childId: string;
@@ -18,11 +18,11 @@ export type FamilyEventBody =
       readonly childSeq: number;
     })
   /** This child session told its parent whether it waited for a person after its entry `toldSeq`, and since when. */
-  | (OfRun & {
+  | (WithRunId & {
       readonly type: "parent_told";
       readonly askedAt: number | null;
       /** The entry that the parent was told of. */
       readonly toldSeq: number;
     })
   /** This child session sent the result of its run to its parent. */
-  | (OfRun & { readonly type: "parent_notified" });
+  | (WithRunId & { readonly type: "parent_notified" });

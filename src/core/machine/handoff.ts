@@ -8,17 +8,17 @@
  */
 import type { EventOf } from "./event.js";
 import type { Call, CallOutcome, CallPolicy, Preparing, RunState } from "./state.js";
-import { nextStep, withoutHandoff } from "./steps.js";
+import { dropHandoff, nextStep } from "./steps.js";
 
 /** How often a run may be handed over if its limits do not say. */
 export const defaultMaxHandoffs = 10;
 
-type Handoff = Extract<Call, { readonly status: "ready" }> & {
+type HandoffCall = Extract<Call, { readonly status: "ready" }> & {
   readonly policy: CallPolicy & { readonly handoff: string };
 };
 
 /** Whether the call waits to hand the session over. */
-export function isHandoff(call: Call): call is Handoff {
+export function isHandoff(call: Call): call is HandoffCall {
   return call.status === "ready" && call.policy.handoff !== undefined;
 }
 
@@ -45,13 +45,13 @@ export function settleHandoffs(
 }
 
 /** The session goes on with another agent, which begins with its own model and its own retries. */
-export function handedOff(state: Preparing, event: EventOf<"handed_off">): Preparing {
+export function applyHandedOff(state: Preparing, event: EventOf<"handed_off">): Preparing {
   const { handoff, session } = state;
   if (state.for !== "handoff" || state.stopping !== null || handoff === undefined || session === null) return state;
   if (event.callKey !== handoff.callKey || event.to !== handoff.to || event.from !== session.agent) return state;
   const { counters } = state;
   const run: RunState = {
-    ...withoutHandoff(state),
+    ...dropHandoff(state),
     session: { ...session, agent: event.to },
     fallback: 0,
     failing: null,

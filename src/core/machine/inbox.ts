@@ -9,9 +9,9 @@ import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
 import type { CompactionRequest } from "./compaction-request.js";
-import { hasPendingNotice } from "./ended.js";
 import type { Answer, EventBody, EventOf, RunOptions } from "./event.js";
 import { lateHistoryNote, type SeededHistory } from "./history.js";
+import { hasPendingNotice } from "./pending-notice.js";
 import type { ReservedEventBody, ReservedEventType } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import {
@@ -116,9 +116,9 @@ export type InboxBody =
 /** Messages that the format reserves. This version consumes them without an effect; nothing posts them. */
 type ReservedMessage =
   /** Posts a `rules_changed`. */
-  { readonly type: "rules_change" } & Changes<"rules_changed">;
+  { readonly type: "rules_change" } & ReservedFields<"rules_changed">;
 
-type Changes<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, { readonly type: Type }>, "type">;
+type ReservedFields<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, { readonly type: Type }>, "type">;
 
 /** What the holder fills in for a poster that has no agent. */
 export type HolderDefaults = {
@@ -138,24 +138,24 @@ export type InboxMessage = {
 
 /** The events that a message leads to in this state. None if the message is too late or a repetition. */
 export function eventsOf(message: InboxMessage, state: State, defaults: HolderDefaults): readonly EventBody[] {
-  let present = state;
-  return meaningOf(message, state, defaults).filter((body) => {
-    const before = present;
-    present = transition(before, { ...body, at: message.at });
-    return present !== before;
+  let current = state;
+  return toCandidateEvents(message, state, defaults).filter((body) => {
+    const before = current;
+    current = transition(before, { ...body, at: message.at });
+    return current !== before;
   });
 }
 
-function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults): readonly EventBody[] {
+function toCandidateEvents(message: InboxMessage, state: State, defaults: HolderDefaults): readonly EventBody[] {
   const { body } = message;
   switch (body.type) {
     case "input":
       return inputEvents(body, state, defaults);
     case "history":
       if (state.session !== null) return [];
-      return [created(body.session, state, defaults), ...historyEvents(body.history)];
+      return [sessionCreated(body.session, state, defaults), ...historyEvents(body.history)];
     case "answer":
-      if (!hasCalls(state) || isTooLate(message, body, state.calls)) return [];
+      if (!hasCalls(state) || isExpired(message, body, state.calls)) return [];
       return [
         {
           type: "answered",
@@ -200,7 +200,7 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
 }
 
 /** An answer sent after the question expired does not count, even if no process has recorded the expiry yet. */
-function isTooLate(
+function isExpired(
   { at }: InboxMessage,
   { callKey, questionId }: Extract<InboxBody, { type: "answer" }>,
   calls: readonly Call[],
@@ -234,7 +234,7 @@ function inputEvents(
   defaults: HolderDefaults,
 ): readonly EventBody[] {
   const { history } = body;
-  const begun = state.session === null ? [created(body.session, state, defaults)] : [];
+  const creation = state.session === null ? [sessionCreated(body.session, state, defaults)] : [];
   const by = body.by === undefined ? {} : { by: body.by };
   const run = {
     runId: body.runId,
@@ -244,25 +244,25 @@ function inputEvents(
     ...(body.traceparent === undefined ? {} : { traceparent: body.traceparent }),
     ...by,
   };
-  if (history !== undefined && state.session !== null) return refusedRun(run, state);
+  if (history !== undefined && state.session !== null) return rejectRun(run, state);
   const interrupts = body.interrupts === true ? { interrupts: true as const } : {};
   if (hasPendingNotice(state)) return [{ type: "run_queued", ...run, ...interrupts }];
   if (isResting(state)) {
     const earlier = history === undefined ? [] : historyEvents(history);
-    return [...begun, ...earlier, { type: "run_started", ...run }];
+    return [...creation, ...earlier, { type: "run_started", ...run }];
   }
   if (body.mode === "steer" && state.stopping === null) {
     const skip = body.skip === undefined ? {} : { skip: body.skip };
     return [{ type: "steered", input: body.input, source: "user", ...skip, ...by }];
   }
-  return body.interrupts === true ? interruption(run, state) : [{ type: "run_queued", ...run }];
+  return body.interrupts === true ? interruptRun(run, state) : [{ type: "run_queued", ...run }];
 }
 
 /**
  * The run is queued first: the abort may end the run under way at once, and the queued one then starts in the same commit. A run
  * that interrupted before and has not begun gives way, too.
  */
-function interruption(run: Omit<EventOf<"run_queued">, "type" | "at">, state: ActiveState): readonly EventBody[] {
+function interruptRun(run: Omit<EventOf<"run_queued">, "type" | "at">, state: ActiveState): readonly EventBody[] {
   const { by } = run;
   const aborted = state.queue.flatMap((one) => (one.kind === "run" && one.interrupts === true ? one.runId : []));
   return [
@@ -287,12 +287,12 @@ export function abortsRun({ body }: InboxMessage, state: State): boolean {
   return body.type === "abort" && (body.runId ?? state.runId) === state.runId;
 }
 
-function created(session: SessionBinding, { v }: State, { model }: HolderDefaults): EventBody {
+function sessionCreated(session: SessionBinding, { v }: State, { model }: HolderDefaults): EventBody {
   return { type: "session_created", v, ...session, model: session.model ?? model };
 }
 
 /** The run would have to go on from another conversation than its sender knows: it is aborted before it begins. */
-function refusedRun(run: Omit<EventOf<"run_queued">, "type" | "at">, state: State): readonly EventBody[] {
+function rejectRun(run: Omit<EventOf<"run_queued">, "type" | "at">, state: State): readonly EventBody[] {
   const type = isResting(state) && !hasPendingNotice(state) ? "run_started" : "run_queued";
   return [
     { type, ...run },

@@ -1,7 +1,7 @@
 /**
  * The events of a model call: how it is prepared, how the conversation is made smaller before it, and how its attempts end.
  */
-import type { AnswerEnding } from "../data/finish-reason.js";
+import type { MessageEnding } from "../data/finish-reason.js";
 import type { AssistantMessage, Fault, FinishReason, Json, ModelFailure, Usage, UserMessage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
@@ -56,12 +56,12 @@ export type SummaryRequest = {
   readonly attempts: number;
 };
 
-type OfRun = { readonly runId: string };
-type OfStep = OfRun & { readonly modelCallIndex: number };
+type WithRunId = { readonly runId: string };
+type WithStep = WithRunId & { readonly modelCallIndex: number };
 
 export type ModelEventBody =
   /** A model is about to be called. */
-  | (OfStep & {
+  | (WithStep & {
       readonly type: "prepared";
       /** The model sees the log up to this entry. */
       readonly contextSeq: number;
@@ -109,9 +109,9 @@ export type ModelEventBody =
       readonly sourcesTold?: "changes" | "prompt";
     })
   /** The conversation is to be made smaller before the step's model is called. */
-  | (Partial<OfStep> & { readonly type: "compaction_started" })
+  | (Partial<WithStep> & { readonly type: "compaction_started" })
   /** A compaction ended. Without a run: it was made for a person, in a session at rest. */
-  | (Partial<OfRun> & {
+  | (Partial<WithRunId> & {
       readonly type: "compacted";
       /**
        * The first entry that is still shown as it is, and the summary that stands for the rest. Both, or nothing
@@ -149,7 +149,7 @@ export type ModelEventBody =
       readonly sources?: SourcesOfRun;
     })
   /** A model call ended with a message. */
-  | (OfStep & {
+  | (WithStep & {
       readonly type: "model_finished";
       readonly attempt: number;
       readonly model: string;
@@ -164,12 +164,12 @@ export type ModelEventBody =
       /** The context window ended the message, and nothing can be done about it. */
       readonly cut?: "context";
       /** How the answer ended, where its finish reason alone would mislead. */
-      readonly ending?: AnswerEnding;
+      readonly ending?: MessageEnding;
       /** What the provider could not do of what was asked. */
       readonly warnings?: readonly string[];
     })
   /** An attempt of a model call failed. */
-  | (OfStep & {
+  | (WithStep & {
       readonly type: "model_failed";
       readonly attempt: number;
       readonly model: string;

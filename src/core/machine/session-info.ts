@@ -32,17 +32,17 @@ export type SessionInfo = {
 };
 
 /** What the event that begins a session has of it. */
-export function infoOf({ agent, model, root, title, parent, top, principal }: SessionInfo): SessionInfo {
+export function pickSessionInfo({ agent, model, root, title, parent, top, principal }: SessionInfo): SessionInfo {
   return { agent, model, ...defined({ root, title, parent, top, principal }) };
 }
 
 /** The same with another title; as it was, if there is none. */
-export function renamed(info: SessionInfo, title: string | undefined): SessionInfo {
+export function withTitle(info: SessionInfo, title: string | undefined): SessionInfo {
   return title === undefined ? info : { ...info, title };
 }
 
 /** Who began the session, as what is made of its state has it: nothing if nobody was named. */
-export function principalIn({ session }: { readonly session: SessionInfo | null }): Pick<SessionInfo, "principal"> {
+export function pickPrincipal({ session }: { readonly session: SessionInfo | null }): Pick<SessionInfo, "principal"> {
   return session?.principal === undefined ? {} : { principal: session.principal };
 }
 

@@ -42,26 +42,26 @@ export type SourceChange = {
 };
 
 /** How the texts of a run differ from those of the run before. Texts are told apart by their source and path. */
-export function changesOfSources(
+export function diffSources(
   before: readonly SourceReference[],
   after: readonly SourceReference[],
 ): readonly SourceChange[] {
-  const known = new Map(before.map((text) => [keyOf(text), text]));
+  const known = new Map(before.map((text) => [sourceKey(text), text]));
   const changes: SourceChange[] = [];
   for (const text of after) {
-    const old = known.get(keyOf(text));
-    known.delete(keyOf(text));
-    if (old === undefined) changes.push(changeOf(text, "added"));
-    else if (old.blob !== text.blob || old.trust !== text.trust) changes.push(changeOf(text, "changed"));
+    const old = known.get(sourceKey(text));
+    known.delete(sourceKey(text));
+    if (old === undefined) changes.push(toChange(text, "added"));
+    else if (old.blob !== text.blob || old.trust !== text.trust) changes.push(toChange(text, "changed"));
   }
-  for (const text of known.values()) changes.push(changeOf(text, "removed"));
+  for (const text of known.values()) changes.push(toChange(text, "removed"));
   return changes;
 }
 
-function keyOf({ name, path }: SourceReference): string {
+function sourceKey({ name, path }: SourceReference): string {
   return `${name}\0${path}`;
 }
 
-function changeOf({ name, path }: SourceReference, change: SourceChange["change"]): SourceChange {
+function toChange({ name, path }: SourceReference, change: SourceChange["change"]): SourceChange {
   return { name, path, change };
 }

@@ -9,7 +9,7 @@
  *
  * Fields marked as reserved belong to the format (docs/log-format.md); this version does not write them.
  */
-import { freeze } from "../data/freeze.js";
+import { deepFreeze } from "../data/freeze.js";
 import type { Fault, Usage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
@@ -294,7 +294,7 @@ export type TerminalState = Completed | Failed | Aborted;
 export type Status = State["status"];
 
 /** A session with an empty log. */
-export const initialState: Idle = freeze({
+export const initialState: Idle = deepFreeze({
   v: formatVersion,
   seq: 0,
   session: null,

@@ -5,7 +5,7 @@ import type { Reason } from "../data/reasons.js";
 import type { AwaitingHuman, Cut, ModelRunning, Preparing, Purpose, RunState, ToolRunning } from "./state.js";
 
 /** The fields that every state of a run has. A new optional field must be listed in `optionalFields`. */
-export function runOf(state: RunState): RunState {
+export function pickRunState(state: RunState): RunState {
   const run = {
     v: state.v,
     seq: state.seq,
@@ -54,25 +54,25 @@ function copyOptionalFields(state: RunState, run: object): void {
   for (const field of optionalFields) if (state[field] !== undefined) Object.assign(run, { [field]: state[field] });
 }
 
-type Beside<Status> = Status extends RunState ? Omit<Status, keyof RunState | "status"> : never;
-type Begun<Status extends RunState> = { -readonly [Key in keyof Status]: Status[Key] };
+type OwnFields<Status> = Status extends RunState ? Omit<Status, keyof RunState | "status"> : never;
+type Mutable<Status extends RunState> = { -readonly [Key in keyof Status]: Status[Key] };
 
 // States of a run are built key by key: spreading a run into a literal with more keys costs ten times as much.
 
-export function preparing(run: RunState, beside: Beside<Preparing>): Preparing {
-  const state = runOf(run) as Begun<Preparing>;
+export function toPreparing(run: RunState, fields: OwnFields<Preparing>): Preparing {
+  const state = pickRunState(run) as Mutable<Preparing>;
   state.status = "preparing";
-  state.for = beside.for;
-  if (beside.for === "finish") (state as { reason: Reason }).reason = beside.reason;
-  else (state as { purpose: Purpose }).purpose = beside.purpose;
+  state.for = fields.for;
+  if (fields.for === "finish") (state as { reason: Reason }).reason = fields.reason;
+  else (state as { purpose: Purpose }).purpose = fields.purpose;
   return state as Preparing;
 }
 
-export function modelRunning(
+export function toModelRunning(
   run: RunState,
-  { purpose, contextSeq, backoff, model }: Beside<ModelRunning>,
+  { purpose, contextSeq, backoff, model }: OwnFields<ModelRunning>,
 ): ModelRunning {
-  const state = runOf(run) as Begun<ModelRunning>;
+  const state = pickRunState(run) as Mutable<ModelRunning>;
   state.status = "model_running";
   state.purpose = purpose;
   state.contextSeq = contextSeq;
@@ -81,8 +81,8 @@ export function modelRunning(
   return state;
 }
 
-export function toolRunning(run: RunState, { calls, cut, doneSeq, paused }: Beside<ToolRunning>): ToolRunning {
-  const state = runOf(run) as Begun<ToolRunning>;
+export function toToolRunning(run: RunState, { calls, cut, doneSeq, paused }: OwnFields<ToolRunning>): ToolRunning {
+  const state = pickRunState(run) as Mutable<ToolRunning>;
   state.status = "tool_running";
   state.calls = calls;
   state.cut = cut;
@@ -91,11 +91,11 @@ export function toolRunning(run: RunState, { calls, cut, doneSeq, paused }: Besi
   return state;
 }
 
-export function awaitingHuman(
+export function toAwaitingHuman(
   run: RunState,
-  { calls, cut, doneSeq, paused, since }: Beside<AwaitingHuman>,
+  { calls, cut, doneSeq, paused, since }: OwnFields<AwaitingHuman>,
 ): AwaitingHuman {
-  const state = runOf(run) as Begun<AwaitingHuman>;
+  const state = pickRunState(run) as Mutable<AwaitingHuman>;
   state.status = "awaiting_human";
   state.calls = calls;
   state.cut = cut;
@@ -107,21 +107,21 @@ export function awaitingHuman(
 
 /** Goes to the next step, unless a limit of the run is reached. */
 export function nextStep(run: RunState, purpose: Exclude<Purpose, "summary">, at: number): Preparing {
-  const limit = reachedLimit(run, at);
+  const limit = findReachedLimit(run, at);
   if (limit !== undefined && !(limit === "max_steps" && run.limits.onMaxSteps === "summary"))
     return finishRun(run, limit);
-  const next = preparing(run, { for: "step", purpose: limit === undefined ? purpose : "summary" });
+  const next = toPreparing(run, { for: "step", purpose: limit === undefined ? purpose : "summary" });
   return { ...next, modelCallIndex: run.modelCallIndex + 1, attempt: 0, failing: null };
 }
 
 /** The run is about to end for this reason. No handoff comes any more. */
 export function finishRun(run: RunState, reason: Reason): Preparing {
-  return preparing(withoutHandoff(run), { for: "finish", reason });
+  return toPreparing(dropHandoff(run), { for: "finish", reason });
 }
 
-export function withoutHandoff(run: RunState): RunState {
+export function dropHandoff(run: RunState): RunState {
   if (run.handoff === undefined) return run;
-  const { handoff: _, ...rest } = runOf(run);
+  const { handoff: _, ...rest } = pickRunState(run);
   return rest;
 }
 
@@ -129,7 +129,7 @@ export function withoutHandoff(run: RunState): RunState {
  * The next state after a cut answer. At the output limit the model is asked to continue, and after an unknown finish reason
  * it may ask for its calls again: both together at most `maxContinuations` times.
  */
-export function afterCut(run: RunState, cut: Cut, at: number): Preparing {
+export function continueAfterCut(run: RunState, cut: Cut, at: number): Preparing {
   switch (cut) {
     case "length": {
       const continuations = run.counters.continuations + 1;
@@ -151,38 +151,38 @@ export function afterCut(run: RunState, cut: Cut, at: number): Preparing {
 }
 
 /** How many compactions may follow each other without an answer of a model between them (CTX-3). */
-const mostInRow = 2;
+const maxInRow = 2;
 
 /** Whether another compaction is allowed in this run, and at this point. */
-export function mayCompact({ counters, limits, compactionsInRow }: RunState): boolean {
-  return counters.compactionAttempts < limits.maxCompactions && compactionsInRow < mostInRow;
+export function isCompactionAllowed({ counters, limits, compactionsInRow }: RunState): boolean {
+  return counters.compactionAttempts < limits.maxCompactions && compactionsInRow < maxInRow;
 }
 
 /** The limit that forbids another model call; undefined if there is none. */
-export function reachedLimit(run: RunState, at: number): Reason | undefined {
+export function findReachedLimit(run: RunState, at: number): Reason | undefined {
   const { limits, counters } = run;
   if (counters.errorCount >= limits.maxErrors) return "max_errors";
-  const spent = spentBudget(run);
+  const spent = findSpentBudget(run);
   if (spent !== undefined) return spent;
   if (isOutOfTime(run, at)) return "max_wall_clock";
   return counters.totalSteps >= limits.maxSteps ? "max_steps" : undefined;
 }
 
 /** The budget that is used up; undefined if there is none. It forbids another attempt, too. */
-export function spentBudget({ limits, usage }: RunState): Reason | undefined {
+export function findSpentBudget({ limits, usage }: RunState): Reason | undefined {
   if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
     return "max_tokens";
   return limits.maxCostUsd !== undefined && (usage.costUsd ?? 0) >= limits.maxCostUsd ? "max_cost" : undefined;
 }
 
 /** When the run's time is up, in epoch milliseconds; undefined if it is not limited. */
-export function deadlineOf({ limits, startedAt, waitedMs }: RunState): number | undefined {
+export function computeDeadline({ limits, startedAt, waitedMs }: RunState): number | undefined {
   const { maxWallClockMs, wallClockIncludesWaiting } = limits;
   if (maxWallClockMs === undefined) return undefined;
   return startedAt + maxWallClockMs + (wallClockIncludesWaiting === true ? 0 : waitedMs);
 }
 
 export function isOutOfTime(run: RunState, at: number): boolean {
-  const deadline = deadlineOf(run);
+  const deadline = computeDeadline(run);
   return deadline !== undefined && at >= deadline;
 }

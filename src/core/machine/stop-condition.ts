@@ -40,13 +40,13 @@ export function nameOfCondition(condition: RecordedCondition): string {
     return `toolCalled(${condition.tool}${outcome})`;
   }
   const { text, flags = "" } = condition;
-  return `textMatches(/${text.length > longestPattern ? `${text.slice(0, longestPattern)}…` : text}/${flags})`;
+  return `textMatches(/${text.length > maxPattern ? `${text.slice(0, maxPattern)}…` : text}/${flags})`;
 }
 
 /** Whether a name that was recorded is that of a function. */
-export function namesFunction(condition: string): boolean {
+export function isFunctionCondition(condition: string): boolean {
   return condition.startsWith(functionPrefix);
 }
 
 const functionPrefix = "function ";
-const longestPattern = 200;
+const maxPattern = 200;

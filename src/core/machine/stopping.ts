@@ -10,12 +10,12 @@ import { finishRun } from "./steps.js";
 
 /** From here on no work starts. The run ends when no work is in flight, or when the grace is over. */
 export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: Fault): ActiveState {
-  const graceMs = graceOf(state);
+  const graceMs = computeGraceMs(state);
   const stopping: Stopping = { reason, until: at + graceMs, graceMs, ...(fault === undefined ? {} : { fault }) };
   const stopped: ActiveState = { ...state, stopping };
   switch (stopped.status) {
     case "preparing":
-      return finishRun(stopped.for === "compaction" ? withoutLast(stopped) : stopped, reason);
+      return finishRun(stopped.for === "compaction" ? markUsagePartial(stopped) : stopped, reason);
     case "model_running":
       return stopped.backoff === null ? stopped : finishRun(stopped, reason);
     case "tool_running":
@@ -25,44 +25,44 @@ export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: 
 }
 
 /** Gives up the work that is still in flight: the grace is over, or the process that did the work is gone. */
-export function giveUp(state: ActiveState, at: number): ActiveState {
+export function abandonWork(state: ActiveState, at: number): ActiveState {
   if (state.stopping === null) return state;
   if (hasCalls(state)) {
-    const counted = state.calls.some(isChild) ? withoutLast(state) : state;
+    const counted = state.calls.some(waitsForChild) ? markUsagePartial(state) : state;
     return settleCalls({ ...counted, calls: abandonCalls(state.calls, "interrupted", state.seq + 1) }, at);
   }
-  return state.status === "model_running" ? finishRun(withoutLast(state), state.stopping.reason) : state;
+  return state.status === "model_running" ? finishRun(markUsagePartial(state), state.stopping.reason) : state;
 }
 
 /**
  * Gives up the work of a process that is gone. Child sessions live on: they are told, and waited for until the grace is
  * over.
  */
-export function giveUpHere(state: ActiveState, at: number): ActiveState {
-  if (state.stopping === null || !hasCalls(state) || !state.calls.some(isChild)) return giveUp(state, at);
+export function abandonLocalWork(state: ActiveState, at: number): ActiveState {
+  if (state.stopping === null || !hasCalls(state) || !state.calls.some(waitsForChild)) return abandonWork(state, at);
   const abandoned = abandonCalls(
-    state.calls.filter((call) => !isChild(call)),
+    state.calls.filter((call) => !waitsForChild(call)),
     "interrupted",
     state.seq + 1,
   );
   let next = 0;
-  const calls = state.calls.map((call) => (isChild(call) ? call : (abandoned[next++] ?? call)));
+  const calls = state.calls.map((call) => (waitsForChild(call) ? call : (abandoned[next++] ?? call)));
   return settleCalls({ ...state, calls }, at);
 }
 
 /** The usage of the lost work stays unknown, so the known usage becomes a lower bound. */
-export function withoutLast<Active extends ActiveState>(state: Active): Active {
+export function markUsagePartial<Active extends ActiveState>(state: Active): Active {
   return { ...state, usage: { ...state.usage, partial: true } };
 }
 
-function isChild(call: Call): boolean {
+function waitsForChild(call: Call): boolean {
   return call.status === "waiting" && call.on === "child";
 }
 
-function graceOf(state: ActiveState): number {
+function computeGraceMs(state: ActiveState): number {
   if (!hasCalls(state)) return state.limits.abortGraceMs;
-  const own = state.calls.flatMap((call) =>
+  const runningGraces = state.calls.flatMap((call) =>
     call.status === "running" ? [call.policy.graceMs ?? state.limits.abortGraceMs] : [],
   );
-  return own.length === 0 ? state.limits.abortGraceMs : Math.max(...own);
+  return runningGraces.length === 0 ? state.limits.abortGraceMs : Math.max(...runningGraces);
 }

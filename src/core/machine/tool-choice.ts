@@ -9,20 +9,20 @@
 import type { RunToolChoice, ToolChoice } from "./event.js";
 
 /** The shortest form of a run's choice that means the same. The log keeps this form. */
-export function recordToolChoice(choice: RunToolChoice): RunToolChoice {
+export function normalizeToolChoice(choice: RunToolChoice): RunToolChoice {
   if (typeof choice === "string") return choice;
-  const everyStep = isHeld(choice) ? { everyStep: true } : {};
+  const everyStep = appliesToEveryStep(choice) ? { everyStep: true } : {};
   if ("tool" in choice) return { tool: choice.tool, ...everyStep };
-  return isHeld(choice) ? { required: true, ...everyStep } : "required";
+  return appliesToEveryStep(choice) ? { required: true, ...everyStep } : "required";
 }
 
 /** The choice for one model call of the run; undefined if the run says nothing. */
-export function toolChoiceAt(choice: RunToolChoice | undefined, modelCallIndex: number): ToolChoice | undefined {
+export function resolveToolChoice(choice: RunToolChoice | undefined, modelCallIndex: number): ToolChoice | undefined {
   if (choice === undefined || choice === "auto" || choice === "none") return choice;
-  if (modelCallIndex !== 1 && !isHeld(choice)) return "auto";
+  if (modelCallIndex !== 1 && !appliesToEveryStep(choice)) return "auto";
   return typeof choice === "object" && "tool" in choice ? { tool: choice.tool } : "required";
 }
 
-function isHeld(choice: RunToolChoice): boolean {
+function appliesToEveryStep(choice: RunToolChoice): boolean {
   return typeof choice === "object" && "everyStep" in choice && choice.everyStep === true;
 }

@@ -4,7 +4,7 @@
 import type { Fault, Json } from "../data/message.js";
 import type { DataPatch } from "../data/session-data.js";
 
-type OfToolStep = {
+type WithToolStep = {
   readonly runId: string;
   readonly callKey: string;
   /** The attempt of the call. Nothing of an earlier attempt counts. */
@@ -22,9 +22,9 @@ export type ValueBlob = {
 
 export type ToolStepEventBody =
   /** The tool step may run once only, and is about to begin. */
-  | (OfToolStep & { readonly type: "tool_step_started" })
+  | (WithToolStep & { readonly type: "tool_step_started" })
   /** A tool step is over. */
-  | (OfToolStep & {
+  | (WithToolStep & {
       readonly type: "tool_step_finished";
       /** Whether the function of the step gave a value or threw. */
       readonly outcome: "ok" | "error";
@@ -40,7 +40,7 @@ export type ToolStepEventBody =
       readonly data?: DataPatch;
     })
   /** The tool asks a person. Unless `held`, it is let go, and runs again once all its questions are answered. */
-  | (OfToolStep & {
+  | (WithToolStep & {
       readonly type: "tool_asked";
       /** What the person is asked. */
       readonly message: string;

@@ -3,7 +3,7 @@
  *
  * An event that can apply may still be stale: it may name a run, step, attempt or call that is not the present one.
  */
-import { freeze } from "../data/freeze.js";
+import { deepFreeze } from "../data/freeze.js";
 import type { EventType } from "./event.js";
 import type { ReservedEventType } from "./reserved-events.js";
 import type { Status } from "./state.js";
@@ -12,7 +12,7 @@ import type { Status } from "./state.js";
 export type Pair = "applies" | "stale" | "misuse";
 
 /** This version has no use for reserved events: they change no state. */
-const reserved: { readonly [E in ReservedEventType]: "stale" } = {
+const reservedEvents: { readonly [E in ReservedEventType]: "stale" } = {
   rules_changed: "stale",
   process_started: "stale",
   process_finished: "stale",
@@ -20,8 +20,8 @@ const reserved: { readonly [E in ReservedEventType]: "stale" } = {
   files_restored: "stale",
 };
 
-const resting = {
-  ...reserved,
+const restingEvents = {
+  ...reservedEvents,
   late_result: "applies",
   migrated: "applies",
   data_changed: "applies",
@@ -62,8 +62,8 @@ const resting = {
  *
  * A child session tells its parent of the end of a run in another way, so `parent_told` is for runs under way.
  */
-const active = {
-  ...resting,
+const activeEvents = {
+  ...restingEvents,
   content_redacted: "misuse",
   run_started: "misuse",
   run_queued: "applies",
@@ -80,8 +80,8 @@ const active = {
  * are still queued: after an abort they do not start by themselves. It applies to a compaction that a person asked for,
  * too.
  */
-const terminal = {
-  ...resting,
+const terminalEvents = {
+  ...restingEvents,
   run_queued: "applies",
   abort_requested: "applies",
   restarted: "applies",
@@ -92,19 +92,19 @@ const terminal = {
 } as const;
 
 /** For each status of a session and each type of event: whether the event can apply. */
-export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = freeze({
-  idle: { ...resting, session_created: "applies", history_added: "applies", late_result: "stale" },
+export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = deepFreeze({
+  idle: { ...restingEvents, session_created: "applies", history_added: "applies", late_result: "stale" },
   preparing: {
-    ...active,
+    ...activeEvents,
     prepared: "applies",
     compaction_started: "applies",
     compacted: "applies",
     handed_off: "applies",
     run_finished: "applies",
   },
-  model_running: { ...active, model_finished: "applies", model_failed: "applies" },
+  model_running: { ...activeEvents, model_finished: "applies", model_failed: "applies" },
   tool_running: {
-    ...active,
+    ...activeEvents,
     tool_decided: "applies",
     tool_waiting: "applies",
     tool_failed: "applies",
@@ -116,14 +116,14 @@ export const transitionTable: { readonly [S in Status]: { readonly [E in EventTy
     tool_asked: "applies",
   },
   awaiting_human: {
-    ...active,
+    ...activeEvents,
     tool_asked: "applies",
     child_waiting: "applies",
     tool_finished: "applies",
     answered: "applies",
     restarted: "stale",
   },
-  completed: terminal,
-  failed: terminal,
-  aborted: terminal,
+  completed: terminalEvents,
+  failed: terminalEvents,
+  aborted: terminalEvents,
 });

@@ -9,16 +9,22 @@
  */
 
 import { type Reason, statusOf } from "../data/reasons.js";
-import { compactedAtRest, compactionRequested, dropCompaction } from "./asked-compaction.js";
-import { recover } from "./call-transition.js";
-import { applyToCalls, applyToolStep, type Calling, settleCalls, skipUnstarted } from "./calls.js";
-import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
+import { recoverCall } from "./call-transition.js";
+import { applyToCalls, applyToolStep, type CallsState, settleCalls, skipUnstarted } from "./calls.js";
+import { applyParentTold, markParentReportDue } from "./child-reports.js";
 import type { Event, EventOf, PolicyDecision } from "./event.js";
-import { handedOff } from "./handoff.js";
-import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
-import { markUntold, parentTold } from "./parent.js";
+import { applyHandedOff } from "./handoff.js";
+import {
+  applyCompacted,
+  applyCompactionStarted,
+  applyModelFailed,
+  applyModelFinished,
+  applyPrepared,
+} from "./model-steps.js";
+import { applyNoticeDelivered, applyRestartAtEnd, hasPendingNotice } from "./pending-notice.js";
+import { applyCompactedAtRest, applyCompactionRequested, dropCompaction } from "./requested-compaction.js";
 import type { ReservedEventType } from "./reserved-events.js";
-import { infoOf, renamed } from "./session-info.js";
+import { pickSessionInfo, withTitle } from "./session-info.js";
 import {
   type ActiveState,
   hasCalls,
@@ -29,8 +35,8 @@ import {
   type Preparing,
   type State,
 } from "./state.js";
-import { isOutOfTime, nextStep, preparing, reachedLimit, runOf } from "./steps.js";
-import { giveUp, giveUpHere, stopRun, withoutLast } from "./stopping.js";
+import { findReachedLimit, isOutOfTime, nextStep, pickRunState, toPreparing } from "./steps.js";
+import { abandonLocalWork, abandonWork, markUsagePartial, stopRun } from "./stopping.js";
 import { transitionTable } from "./transition-table.js";
 
 /**
@@ -43,12 +49,12 @@ import { transitionTable } from "./transition-table.js";
  */
 export function transition(state: State, event: Event): State {
   if (transitionTable[state.status][event.type] !== "applies") return state;
-  const next = apply(state, event);
+  const next = applyEvent(state, event);
   if (next === state) return state;
   if (event.type === "migrated") return { ...next, seq: state.seq + 1 };
   // Mutates the state that `apply` has just created. A copy is measurable on the hot path.
   (next as { seq: number }).seq = state.seq + 1;
-  if (next.session?.parent !== undefined) markUntold(state, next);
+  if (next.session?.parent !== undefined) markParentReportDue(state, next);
   return next;
 }
 
@@ -74,7 +80,7 @@ export function refusal(state: State, event: Event): Refusal | undefined {
   };
 }
 
-function apply(state: State, event: Event): State {
+function applyEvent(state: State, event: Event): State {
   switch (event.type) {
     case "migrated":
       return event.state;
@@ -83,12 +89,12 @@ function apply(state: State, event: Event): State {
         ? { ...state, interrupted: state.interrupted.filter((callKey) => callKey !== event.callKey) }
         : state;
     case "session_created":
-      return state.session === null ? { ...state, session: infoOf(event) } : state;
+      return state.session === null ? { ...state, session: pickSessionInfo(event) } : state;
     case "history_added":
     case "data_changed":
       return state.session === null ? state : { ...state };
     case "session_changed":
-      return state.session === null ? state : { ...state, session: renamed(state.session, event.title) };
+      return state.session === null ? state : { ...state, session: withTitle(state.session, event.title) };
     case "content_redacted":
       return state.session === null ? state : { ...state, redactedSeq: state.seq + 1 };
     case "run_started":
@@ -99,15 +105,15 @@ function apply(state: State, event: Event): State {
       return state.status === "idle" ? state : requestAbort(state, event);
     case "parent_notified":
     case "after_run_hooks_called":
-      return noticeDelivered(state, event);
+      return applyNoticeDelivered(state, event);
     case "parent_told":
-      return parentTold(state, event);
+      return applyParentTold(state, event);
     case "restarted":
-      return isTerminal(state) ? restartedAtEnd(state, event) : restarted(state, event);
+      return isTerminal(state) ? applyRestartAtEnd(state, event) : applyRestarted(state, event);
     case "compaction_requested":
-      return compactionRequested(state);
+      return applyCompactionRequested(state);
     default:
-      if (isTerminal(state) && event.type === "compacted") return compactedAtRest(state, event);
+      if (isTerminal(state) && event.type === "compacted") return applyCompactedAtRest(state, event);
       return state.status === "idle" || isTerminal(state) ? state : applyToRun(state, event);
   }
 }
@@ -138,17 +144,17 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
   if (!("runId" in event) || event.runId !== state.runId) return state;
   switch (event.type) {
     case "prepared":
-      return state.status === "preparing" ? prepared(state, event) : state;
+      return state.status === "preparing" ? applyPrepared(state, event) : state;
     case "compaction_started":
-      return state.status === "preparing" ? compactionStarted(state, event) : state;
+      return state.status === "preparing" ? applyCompactionStarted(state, event) : state;
     case "compacted":
-      return state.status === "preparing" ? compacted(state, event) : state;
+      return state.status === "preparing" ? applyCompacted(state, event) : state;
     case "model_finished":
-      return state.status === "model_running" ? modelFinished(state, event) : state;
+      return state.status === "model_running" ? applyModelFinished(state, event) : state;
     case "model_failed":
-      return state.status === "model_running" ? modelFailed(state, event) : state;
+      return state.status === "model_running" ? applyModelFailed(state, event) : state;
     case "tool_decided":
-      return hasCalls(state) ? decideCall(state, event) : state;
+      return hasCalls(state) ? applyToolDecided(state, event) : state;
     case "tool_waiting":
     case "child_waiting":
     case "tool_failed":
@@ -160,11 +166,11 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
     case "tool_step_finished":
       return hasCalls(state) ? applyToolStep(state, event) : state;
     case "timer_fired":
-      return timerFired(state, event);
+      return applyTimerFired(state, event);
     case "handed_off":
-      return state.status === "preparing" ? handedOff(state, event) : state;
+      return state.status === "preparing" ? applyHandedOff(state, event) : state;
     case "run_finished":
-      return state.status === "preparing" ? runFinished(state, event) : state;
+      return state.status === "preparing" ? applyRunFinished(state, event) : state;
     default:
       event satisfies EventOf<ReservedEventType>;
       return state;
@@ -175,10 +181,10 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
 function startRun(state: State, event: EventOf<"run_started">): State {
   if (state.session === null || hasPendingNotice(state)) return state;
   if (isTerminal(state) && state.runId === event.runId) return state;
-  const waiting = state.queue.find((queued) => queued.kind === "run" && queued.runId === event.runId);
-  if (waiting?.seq !== event.queuedSeq) return state;
+  const queuedRun = state.queue.find((queued) => queued.kind === "run" && queued.runId === event.runId);
+  if (queuedRun?.seq !== event.queuedSeq) return state;
   const { v, seq, interrupted, context, compactionAsked } = state;
-  const agent = event.options?.agent ?? (waiting?.kind === "run" ? waiting.agent : undefined);
+  const agent = event.options?.agent ?? (queuedRun?.kind === "run" ? queuedRun.agent : undefined);
   const session = agent === undefined ? state.session : { ...state.session, agent };
   const preparing: Preparing = {
     v,
@@ -218,9 +224,9 @@ function startRun(state: State, event: EventOf<"run_started">): State {
 /** A session at rest starts a run instead of queuing it, unless the end of its last run is not delivered yet. */
 function queueRun(state: State, event: EventOf<"run_queued">): State {
   if (state.status === "idle" || (isTerminal(state) && !hasPendingNotice(state))) return state;
-  const known =
+  const isKnown =
     event.runId === state.runId || state.queue.some((one) => one.kind === "run" && one.runId === event.runId);
-  if (known) return state;
+  if (isKnown) return state;
   const agent = event.options?.agent;
   const interrupts = event.interrupts === true ? ({ interrupts: true } as const) : {};
   const queued = { kind: "run", seq: state.seq + 1, runId: event.runId, limits: event.limits, ...interrupts } as const;
@@ -234,23 +240,23 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
  * end with.
  */
 function steer(state: ActiveState, event: EventOf<"steered">): State {
-  const finishing = state.status === "preparing" && state.for === "finish";
-  const byLoop = event.source !== "user";
-  if (state.stopping !== null || (byLoop && !finishing)) return state;
+  const isFinishing = state.status === "preparing" && state.for === "finish";
+  const isFromLoop = event.source !== "user";
+  if (state.stopping !== null || (isFromLoop && !isFinishing)) return state;
   const queue = [...state.queue, { kind: "steer", seq: state.seq + 1 } as const];
-  if (!finishing) return skipCalls({ ...state, queue }, event);
-  if (!byLoop) return nextStep({ ...runOf(state), queue }, "step", event.at);
+  if (!isFinishing) return skipCalls({ ...state, queue }, event);
+  if (!isFromLoop) return nextStep({ ...pickRunState(state), queue }, "step", event.at);
   const { counters, limits, reason } = state;
   const forOutput = event.source === "output";
   const isExhausted = forOutput
     ? counters.outputRetries >= maxOutputRetries
     : counters.stopPreventions >= limits.maxStopPreventions;
-  if (isExhausted || reachedLimit(state, event.at) !== undefined)
+  if (isExhausted || findReachedLimit(state, event.at) !== undefined)
     return stopRun({ ...state, queue }, forOutput ? "invalid_output" : reason, event.at);
   const counted = forOutput
     ? { ...counters, outputRetries: counters.outputRetries + 1 }
     : { ...counters, stopPreventions: counters.stopPreventions + 1 };
-  return nextStep({ ...runOf(state), queue, counters: counted }, "step", event.at);
+  return nextStep({ ...pickRunState(state), queue, counters: counted }, "step", event.at);
 }
 
 function skipCalls(state: ActiveState, { skip, at }: EventOf<"steered">): State {
@@ -272,31 +278,31 @@ function requestAbort(state: Exclude<State, Idle>, { runId, at }: EventOf<"abort
 }
 
 /** A denied or blocked call may stop the whole run. */
-function decideCall(state: Calling, event: EventOf<"tool_decided">): State {
+function applyToolDecided(state: CallsState, event: EventOf<"tool_decided">): State {
   const next = applyToCalls(state, event);
   const { decision } = event;
   if (next === state || next.status === "preparing" || next.stopping !== null) return next;
   if (!("stopRun" in decision) || decision.stopRun !== true) return next;
-  return stopRun(next, reasonOfStop(decision), event.at);
+  return stopRun(next, toStopReason(decision), event.at);
 }
 
-function reasonOfStop(decision: Extract<PolicyDecision, { readonly stopRun?: boolean }>): Reason {
+function toStopReason(decision: Extract<PolicyDecision, { readonly stopRun?: boolean }>): Reason {
   if (decision.verdict === "deny") return "denied_stop";
   return decision.repeated === true ? "repeated_call" : "hook_stopped";
 }
 
-function timerFired(state: ActiveState, event: EventOf<"timer_fired">): State {
+function applyTimerFired(state: ActiveState, event: EventOf<"timer_fired">): State {
   switch (event.timer) {
     case "backoff":
       return state.status === "model_running" && state.backoff !== null && event.attempt === state.attempt
         ? { ...state, attempt: state.attempt + 1, backoff: null }
         : state;
     case "wall_clock":
-      return state.limits.maxWallClockMs === undefined || state.stopping !== null || isClockHeld(state)
+      return state.limits.maxWallClockMs === undefined || state.stopping !== null || isClockPaused(state)
         ? state
         : stopRun(state, "max_wall_clock", event.at);
     case "grace":
-      return state.stopping === null ? state : giveUp(state, event.at);
+      return state.stopping === null ? state : abandonWork(state, event.at);
     case "approval":
     case "tool_retry":
       return hasCalls(state) ? applyToCalls(state, event) : state;
@@ -304,36 +310,38 @@ function timerFired(state: ActiveState, event: EventOf<"timer_fired">): State {
 }
 
 /** The clock of a run stops while the run waits for a person, unless its limits say otherwise. */
-function isClockHeld({ status, limits }: ActiveState): boolean {
+function isClockPaused({ status, limits }: ActiveState): boolean {
   return status === "awaiting_human" && limits.wallClockIncludesWaiting !== true;
 }
 
 /** A run that waits for an answer has no work in flight, so opening its session is no restart. */
-function restarted(before: Idle | ActiveState, event: EventOf<"restarted">): State {
+function applyRestarted(before: Idle | ActiveState, event: EventOf<"restarted">): State {
   if (before.status === "idle" || event.runId !== before.runId || isWaiting(before)) return before;
   const state: ActiveState = { ...before, restarts: before.restarts + 1 };
   if (state.stopping !== null)
-    return state.restarts < maxRestarts ? giveUpHere(state, event.at) : giveUp(state, event.at);
-  if (state.restarts >= maxRestarts) return giveUp(stopRun(state, "crash_loop", event.at), event.at);
-  if (isOutOfTime(state, event.at)) return giveUpHere(stopRun(state, "max_wall_clock", event.at), event.at);
+    return state.restarts < maxRestarts ? abandonLocalWork(state, event.at) : abandonWork(state, event.at);
+  if (state.restarts >= maxRestarts) return abandonWork(stopRun(state, "crash_loop", event.at), event.at);
+  if (isOutOfTime(state, event.at)) return abandonLocalWork(stopRun(state, "max_wall_clock", event.at), event.at);
   switch (state.status) {
     case "preparing":
-      return state.for === "compaction" ? withoutLast(state) : state;
+      return state.for === "compaction" ? markUsagePartial(state) : state;
     case "model_running":
-      return state.backoff !== null ? state : preparing(withoutLast(state), { for: "step", purpose: state.purpose });
+      return state.backoff !== null
+        ? state
+        : toPreparing(markUsagePartial(state), { for: "step", purpose: state.purpose });
     case "tool_running":
     case "awaiting_human":
       return settleCalls(
-        { ...state, calls: state.calls.map((call) => recover(call, state.seq + 1, event.at)) },
+        { ...state, calls: state.calls.map((call) => recoverCall(call, state.seq + 1, event.at)) },
         event.at,
       );
   }
 }
 
 /** Ends a run: with the end that it reached, or with one that was found while the named model call was prepared. */
-function runFinished(state: Preparing, event: EventOf<"run_finished">): State {
+function applyRunFinished(state: Preparing, event: EventOf<"run_finished">): State {
   if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
-  const { parentUntold: _, handoff: __, ...ended } = runOf(state);
+  const { parentUntold: _, handoff: __, ...ended } = pickRunState(state);
   const run = {
     ...ended,
     stopping: null,

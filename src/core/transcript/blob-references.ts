@@ -11,7 +11,7 @@ import type { SourceReference } from "../machine/sources.js";
 export const blobScheme = "blob:";
 
 /** A file whose content is a blob of the session. */
-export function keptFile(file: FilePart, blob: string, bytes: number): FilePart {
+export function toBlobFile(file: FilePart, blob: string, bytes: number): FilePart {
   return { ...file, data: `${blobScheme}${blob}/${bytes}` };
 }
 
@@ -21,20 +21,20 @@ export function blobOf({ data }: FilePart): string | undefined {
 }
 
 /** The size of a file in bytes; undefined if the file is at a URL. */
-export function bytesOfFile(file: FilePart): number | undefined {
-  if (isUrl(file)) return undefined;
+export function fileSize(file: FilePart): number | undefined {
+  if (isUrlFile(file)) return undefined;
   if (blobOf(file) !== undefined) return Number(file.data.split("/")[1]);
   return Math.floor((file.data.replace(/=+$/, "").length * 3) / 4);
 }
 
-export function isUrl({ data }: FilePart): boolean {
+export function isUrlFile({ data }: FilePart): boolean {
   return /^https?:/i.test(data.slice(0, 8));
 }
 
 /** A file in words: its media type, its name and its size or URL. */
 export function describeFile(file: FilePart): string {
   const { mediaType, filename } = file;
-  const bytes = bytesOfFile(file);
+  const bytes = fileSize(file);
   const name = filename === undefined ? [] : [filename];
   return [mediaType, ...name, bytes === undefined ? file.data : `${bytes} bytes`].join(", ");
 }
@@ -64,7 +64,7 @@ function returnedIn(event: Event): ToolOutput | undefined {
   return event.type === "tool_finished" || event.type === "late_result" ? event.returned : undefined;
 }
 
-function blobOfRef(ref: MessageRef): readonly string[] {
+function blobsOfRef(ref: MessageRef): readonly string[] {
   if ("message" in ref) return blobsOfMessages([ref.message]);
   return "blob" in ref ? [ref.blob] : [];
 }
@@ -75,14 +75,14 @@ function blobsOfSources(sources: readonly SourceReference[] | undefined): readon
 
 /** The blobs that an event names. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
-  if (event.type === "handed_off") return (event.messages ?? []).flatMap(blobOfRef);
+  if (event.type === "handed_off") return (event.messages ?? []).flatMap(blobsOfRef);
   if (event.type === "history_added") return blobsOfMessages(event.messages);
   if (event.type === "tool_step_finished") return event.valueBlob === undefined ? [] : [event.valueBlob.blob];
   if (event.type === "prepared")
     return [
       event.promptHash ?? [],
       event.toolsHash ?? [],
-      (event.messages ?? []).flatMap(blobOfRef),
+      (event.messages ?? []).flatMap(blobsOfRef),
       blobsOfSources(event.sources),
     ].flat();
   if (event.type === "compacted")

@@ -8,12 +8,12 @@ import type { CacheBreak, CacheUsage } from "../data/cache-break.js";
 import { isSameJson } from "../data/json.js";
 import type { Message } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
-import { toolChoiceAt } from "../machine/tool-choice.js";
+import { resolveToolChoice } from "../machine/tool-choice.js";
 import { isCached } from "./pauses.js";
 import type { RunRecord } from "./run-record.js";
 import type { CacheRecord, Transcript } from "./transcript-record.js";
 
-export function noCache(broke: CacheBreak | null = null): CacheRecord {
+export function createCacheRecord(broke: CacheBreak | null = null): CacheRecord {
   return {
     call: null,
     upcoming: broke,
@@ -27,7 +27,7 @@ export function noCache(broke: CacheBreak | null = null): CacheRecord {
 }
 
 /** A handoff changes the agent: the next call names that, whatever else it changes. */
-export function noteHandoff(cache: CacheRecord): void {
+export function recordHandoff(cache: CacheRecord): void {
   cache.upcoming = "handoff";
 }
 
@@ -35,7 +35,7 @@ export function noteHandoff(cache: CacheRecord): void {
  * Notes what the call that is about to be made changes.
  * @param count how many messages the call before was sent
  */
-export function noteCall(
+export function recordCachedCall(
   transcript: Transcript,
   run: RunRecord,
   { modelCallIndex, at }: EventOf<"prepared">,
@@ -47,30 +47,30 @@ export function noteCall(
   const now = {
     promptHash,
     toolsHash,
-    toolChoice: run.choices.toolChoice ?? toolChoiceAt(run.options.toolChoice, modelCallIndex) ?? "auto",
+    toolChoice: run.choices.toolChoice ?? resolveToolChoice(run.options.toolChoice, modelCallIndex) ?? "auto",
     reasoning: settings?.reasoning ?? null,
     hasImages,
     promptCache: transcript.promptCache,
   };
   const isRepeated = cache.usage === null && last !== null;
-  const found = cache.upcoming ?? (last === null ? null : difference(last, now, transcript, before.count));
+  const found = cache.upcoming ?? (last === null ? null : findDifference(last, now, transcript, before.count));
   // A call that was prepared and never answered changes as much as it did the first time.
   cache.broke = found ?? (isRepeated ? cache.broke : null);
-  cache.suspect = last === null ? null : suspicion(last, now, transcript, at);
+  cache.suspect = last === null ? null : guessCause(last, now, transcript, at);
   cache.call = now;
   cache.upcoming = null;
   cache.usage = null;
 }
 
-type Call = NonNullable<CacheRecord["call"]>;
+type CachedCall = NonNullable<CacheRecord["call"]>;
 
-function difference(last: Call, now: Call, { lastSent }: Transcript, count: number): CacheBreak | null {
+function findDifference(last: CachedCall, now: CachedCall, { lastSent }: Transcript, count: number): CacheBreak | null {
   if (last.toolsHash !== now.toolsHash || !lastSent.sameChoice) return "tools";
   if (last.promptHash !== now.promptHash) return "system_prompt";
   return lastSent.reused < count ? "messages" : null;
 }
 
-function suspicion(last: Call, now: Call, { pauses }: Transcript, at: number): CacheBreak {
+function guessCause(last: CachedCall, now: CachedCall, { pauses }: Transcript, at: number): CacheBreak {
   if (!isSameJson(last.toolChoice, now.toolChoice)) return "tool_choice";
   if (last.reasoning !== now.reasoning) return "settings";
   if (last.hasImages !== now.hasImages) return "images";
@@ -80,11 +80,11 @@ function suspicion(last: Call, now: Call, { pauses }: Transcript, at: number): C
 function hasNewImages({ messages, sentList }: Transcript, count: number): boolean {
   if (sentList !== null) return false;
   for (let index = Math.min(count, messages.length); index < messages.length; index += 1)
-    if (isWithImage(messages[index])) return true;
+    if (hasImage(messages[index])) return true;
   return false;
 }
 
-function isWithImage(message: Message | undefined): boolean {
+function hasImage(message: Message | undefined): boolean {
   if (message === undefined || message.role === "assistant") return false;
   return message.parts.some((part) => {
     if (part.type === "file") return part.mediaType.startsWith("image/");
@@ -94,22 +94,22 @@ function isWithImage(message: Message | undefined): boolean {
 }
 
 /** Notes what the provider read and wrote; `usage` stays null if it did not say. */
-export function noteAnswer(cache: CacheRecord, { model, usage }: EventOf<"model_finished">): void {
+export function recordCacheUsage(cache: CacheRecord, { model, usage }: EventOf<"model_finished">): void {
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage;
   const expected = cache.expected;
   if (cache.model !== null && cache.model !== model && cache.broke === null) cache.broke = "model";
   cache.model = model;
   const isReported = cacheReadTokens !== undefined || cacheWriteTokens !== undefined;
   const read = cacheReadTokens ?? 0;
-  if (cache.broke === null && isReported && expected !== null && isLoss(read, expected, cache))
+  if (cache.broke === null && isReported && expected !== null && isCacheMiss(read, expected, cache))
     cache.broke = cache.suspect;
-  cache.usage = isReported ? usageOf(read, cacheWriteTokens ?? 0, expected, cache.broke) : null;
+  cache.usage = isReported ? toCacheUsage(read, cacheWriteTokens ?? 0, expected, cache.broke) : null;
   // Who reports writes has exactly these tokens. Others may have all of the request.
   cache.isExact = cacheWriteTokens !== undefined;
   cache.expected = cache.isExact ? read + (cacheWriteTokens ?? 0) : (inputTokens ?? null);
 }
 
-function usageOf(read: number, written: number, expected: number | null, broke: CacheBreak | null): CacheUsage {
+function toCacheUsage(read: number, written: number, expected: number | null, broke: CacheBreak | null): CacheUsage {
   return {
     read,
     written,
@@ -122,7 +122,7 @@ function usageOf(read: number, written: number, expected: number | null, broke: 
  * Providers that do not report writes read whole blocks only, and cache nothing of short requests. Without a change that
  * explains it, a small difference is not worth a word.
  */
-function isLoss(read: number, expected: number, { isExact, suspect }: CacheRecord): boolean {
+function isCacheMiss(read: number, expected: number, { isExact, suspect }: CacheRecord): boolean {
   if (!isExact) return expected >= 2_048 && read < expected * 0.5;
   const isUnexplained = suspect === "time" || suspect === "unknown";
   return read < (isUnexplained ? expected * 0.9 : expected);

@@ -7,14 +7,14 @@ import type { AssistantMessage } from "../data/message.js";
  * The message with unique ids; the same object if its ids are unique already, as they nearly always are. A result in
  * the message belongs to the first call with its id.
  */
-export function withUniqueIds(ids: Set<string>, message: AssistantMessage): AssistantMessage {
+export function makeIdsUnique(ids: Set<string>, message: AssistantMessage): AssistantMessage {
   let renamed: Map<string, string[]> | null = null;
   let changed = false;
   const parts = message.parts.map((part) => {
     if (part.type !== "tool_call" && part.type !== "tool_result") return part;
     const original = part.toolCallId;
     const toolCallId =
-      part.type === "tool_call" ? freeId(ids, original) : (renamed?.get(original)?.shift() ?? original);
+      part.type === "tool_call" ? createUniqueId(ids, original) : (renamed?.get(original)?.shift() ?? original);
     if (part.type === "tool_call") {
       ids.add(toolCallId);
       if (part.providerExecuted === true)
@@ -28,10 +28,12 @@ export function withUniqueIds(ids: Set<string>, message: AssistantMessage): Assi
 }
 
 /** An id that ends in a number, such as Kimi's `functions.read_file:3`, keeps its form and gets another number. */
-function freeId(ids: ReadonlySet<string>, wanted: string): string {
-  if (wanted !== "" && !ids.has(wanted)) return wanted;
-  const numbered = /:\d+$/.test(wanted);
-  const stem = numbered ? wanted.slice(0, wanted.lastIndexOf(":") + 1) : `${wanted === "" ? "call" : wanted}_`;
+function createUniqueId(ids: ReadonlySet<string>, preferred: string): string {
+  if (preferred !== "" && !ids.has(preferred)) return preferred;
+  const isNumbered = /:\d+$/.test(preferred);
+  const stem = isNumbered
+    ? preferred.slice(0, preferred.lastIndexOf(":") + 1)
+    : `${preferred === "" ? "call" : preferred}_`;
   for (let count = ids.size + 1; ; count += 1) {
     const id = `${stem}${count}`;
     if (!ids.has(id)) return id;

@@ -6,14 +6,18 @@ import { isSameJson } from "../data/json.js";
 import { type AssistantMessage, type Json, type ToolCallPart, toolCallsOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import { callKeyOf } from "../machine/state.js";
-import { approvalExpiredText, skippedBySteerText, surplusCallsText } from "./loop-prompts.js";
+import { approvalExpiredText, excessCallsText, skippedBySteerText } from "./loop-prompts.js";
 import type { CallRecord } from "./results.js";
 import { forgetFailedSteps, recordToolStep } from "./tool-steps.js";
 
 export type CallRecords = ReadonlyMap<string, CallRecord>;
 
 /** The calls that a message asks for, in order. */
-export function callRecords(runId: string, modelCallIndex: number, message: AssistantMessage): Map<string, CallRecord> {
+export function createCallRecords(
+  runId: string,
+  modelCallIndex: number,
+  message: AssistantMessage,
+): Map<string, CallRecord> {
   const records = new Map<string, CallRecord>();
   toolCallsOf(message).forEach((part, index) => {
     const callKey = callKeyOf(runId, modelCallIndex, index + 1);
@@ -35,7 +39,7 @@ export type LastCall = {
  * Counts calls that repeat the call before them, across steps (TOOL-10). Calls above the limit of a step are not run
  * (LIM-2): they get a cause and do not count as repeats. Returns the last call that counts.
  */
-export function countCalls(
+export function countRepeats(
   records: CallRecords,
   seq: number,
   limit: number | undefined,
@@ -46,7 +50,7 @@ export function countCalls(
   for (const call of records.values()) {
     position += 1;
     if (limit !== undefined && position > limit) {
-      call.cause = { seq, text: surplusCallsText(records.size, limit) };
+      call.cause = { seq, text: excessCallsText(records.size, limit) };
       continue;
     }
     call.timesInRow = last !== null && isSameCall(last.part, call.part) ? last.times + 1 : 1;
@@ -60,7 +64,7 @@ function isSameCall(a: ToolCallPart, b: ToolCallPart): boolean {
 }
 
 /** Adds the decision, answer or expiry of an entry to its call. Results are recorded elsewhere. */
-export function recordEntry(records: CallRecords, { seq, event }: Entry): void {
+export function recordCallEntry(records: CallRecords, { seq, event }: Entry): void {
   const call = "callKey" in event && event.callKey !== undefined ? records.get(event.callKey) : undefined;
   if (call === undefined) return;
   switch (event.type) {
@@ -105,7 +109,7 @@ function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"to
   switch (decision.verdict) {
     case "allow":
     case "ask":
-      if (decision.input !== undefined) changeInput(call, decision.input, decision.verdict === "ask");
+      if (decision.input !== undefined) recordInput(call, decision.input, decision.verdict === "ask");
       if (decision.verdict === "ask" && decision.question !== undefined) call.question = decision.question;
       if (decision.policy.handoff !== undefined) call.handoff = decision.policy.handoff;
       break;
@@ -120,12 +124,12 @@ function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"to
 }
 
 /** A question with the input from before an edit takes the edit back. Any other input comes from a hook. */
-function changeInput(call: CallRecord, input: Json, isQuestion: boolean): void {
+function recordInput(call: CallRecord, input: Json, isQuestion: boolean): void {
   const { beforeEdit } = call;
-  const isTakenBack = isQuestion && call.edited && beforeEdit !== undefined && isSameJson(input, beforeEdit.input);
+  const isReverted = isQuestion && call.edited && beforeEdit !== undefined && isSameJson(input, beforeEdit.input);
   call.input = input;
-  call.changed = isTakenBack ? beforeEdit.changed : true;
-  if (isTakenBack) call.edited = false;
+  call.changed = isReverted ? beforeEdit.changed : true;
+  if (isReverted) call.edited = false;
 }
 
 function recordAnswer(call: CallRecord, seq: number, { answer }: EventOf<"answered">): void {

@@ -8,21 +8,21 @@
 
 import { type AssistantMessage, type ToolMessage, toolCallsOf, type UserMessage } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
-import { noCache } from "./cache-breaks.js";
-import { withUniqueIds } from "./call-ids.js";
+import { createCacheRecord } from "./cache-breaks.js";
+import { makeIdsUnique } from "./call-ids.js";
+import { resetLastSent } from "./last-sent.js";
 import { summaryText } from "./loop-prompts.js";
 import { noPauses } from "./pauses.js";
-import { forgetSent } from "./reuse.js";
 import { forgetAttempts, plainSummary, type RunRecord } from "./run-record.js";
 import { forgetNotes, sourcesAfterCompaction } from "./source-notes.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** The message that the model is shown instead of the replaced messages. */
 export function summaryMessage(summary: string, retained: readonly string[] = []): UserMessage {
-  return userText(summaryText(summary, retained));
+  return createUserMessage(summaryText(summary, retained));
 }
 
-export function userText(text: string): UserMessage {
+export function createUserMessage(text: string): UserMessage {
   return { role: "user", parts: [{ type: "text", text }] };
 }
 
@@ -32,10 +32,10 @@ export function userText(text: string): UserMessage {
  */
 export function compactionRange(transcript: Transcript, since: number): CompactionRange {
   const { seqs, origins, later, queued, run, runs, summaries } = transcript;
-  const cut = cutAt(transcript, since);
+  const cut = findCutIndex(transcript, since);
   const keptFrom = seqs[cut] ?? since;
-  const unseen = [...later.map(({ seq }) => seq), ...queued.keys()];
-  const first = Math.min(keptFrom, ...origins.slice(cut), ...unseen, run?.answerSeq ?? keptFrom);
+  const unshown = [...later.map(({ seq }) => seq), ...queued.keys()];
+  const first = Math.min(keptFrom, ...origins.slice(cut), ...unshown, run?.answerSeq ?? keptFrom);
   // A reader that begins within a call for a last summary would take its answer for one of the conversation.
   const readFrom = summaries.find(({ from, until }) => from < first && first <= until)?.from ?? first;
   const runStartSeq = runs.findLast((start) => start < readFrom);
@@ -49,38 +49,41 @@ export function compactionRange(transcript: Transcript, since: number): Compacti
 type CompactionRange = Pick<EventOf<"compacted">, "keptFrom" | "readFrom" | "runStartSeq">;
 
 /** Nobody sees a summary that ends a run, and what it asks for is not run. A compaction must not begin within its call. */
-export function noteSummary(transcript: Transcript, { preparedSeq }: RunRecord, seq: number): void {
+export function recordSummary(transcript: Transcript, { preparedSeq }: RunRecord, seq: number): void {
   transcript.summaries = [...transcript.summaries, { from: preparedSeq, until: seq }];
   transcript.calls = new Map();
 }
 
 /** Notes the request of a person, or makes the compaction, which answers all requests before it. */
-export function compact(transcript: Transcript, event: EventOf<"compaction_requested" | "compacted">): void {
-  if (event.type === "compacted") shorten(transcript, event);
+export function applyCompactionEvent(
+  transcript: Transcript,
+  event: EventOf<"compaction_requested" | "compacted">,
+): void {
+  if (event.type === "compacted") applyCompaction(transcript, event);
   transcript.asked = event.type === "compacted" ? null : (transcript.asked ?? event);
 }
 
-function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
+function applyCompaction(transcript: Transcript, event: EventOf<"compacted">): void {
   if (transcript.run !== null) forgetAttempts(transcript.run);
   const { run, messages, seqs, origins, runs } = transcript;
   const { keptFrom, summary, runStartSeq, retained = [] } = event;
   if (keptFrom === undefined || summary === undefined) return;
   const current = messages.findLast((message) => message.role === "assistant");
-  const cut = cutAt(transcript, keptFrom);
+  const cut = findCutIndex(transcript, keptFrom);
   transcript.messages = [summaryMessage(summary, retained), ...messages.slice(cut)];
   const dropped = seqs.splice(0, cut, keptFrom - 1);
   origins.splice(0, cut, keptFrom);
   if (runStartSeq !== undefined) transcript.runs = runs.slice(Math.max(0, runs.indexOf(runStartSeq)));
   transcript.summaries = transcript.summaries.filter(({ until }) => until >= keptFrom);
   transcript.compaction = { summary, retained };
-  transcript.shownResults.keptSeq = keptSeqAfter(transcript, keptFrom);
+  transcript.shownResults.keptSeq = findKeptSeq(transcript, keptFrom);
   transcript.countedTokens = null;
   transcript.sentList = null;
   transcript.settings = null;
   transcript.promptCache = null;
   transcript.pauses = noPauses;
-  forgetSent(transcript.lastSent);
-  transcript.cache = noCache("compaction");
+  resetLastSent(transcript.lastSent);
+  transcript.cache = createCacheRecord("compaction");
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;
@@ -100,7 +103,7 @@ function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
     run.repeatWarningStep = null;
     if (run.lastPrompt !== null && dropped.includes(run.lastPrompt.seq)) run.lastPrompt = null;
   }
-  const renewed = renewIds(transcript, current);
+  const renewed = reassignIds(transcript, current);
   if (run?.last != null && renewed !== undefined && run.last.message === current)
     run.last = { ...run.last, message: renewed };
 }
@@ -109,7 +112,7 @@ function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
  * The entry of an output that is kept whole, if the model still sees a part of one; that of the compaction's cut, if the
  * summary speaks of one; else 0.
  */
-function keptSeqAfter({ compaction, origins, later, shownResults }: Transcript, keptFrom: number): number {
+function findKeptSeq({ compaction, origins, later, shownResults }: Transcript, keptFrom: number): number {
   const { keptSeq } = shownResults;
   if (keptSeq >= keptFrom || origins.includes(keptSeq) || later.some(({ seq }) => seq === keptSeq)) return keptSeq;
   const texts = [compaction?.summary ?? "", ...(compaction?.retained ?? [])];
@@ -120,7 +123,7 @@ function keptSeqAfter({ compaction, origins, later, shownResults }: Transcript, 
  * The index of the first message that is kept. Results are kept together with their calls, which are the message
  * before.
  */
-function cutAt({ messages, seqs }: Transcript, from: number): number {
+function findCutIndex({ messages, seqs }: Transcript, from: number): number {
   const index = seqs.findIndex((seq) => seq >= from);
   const cut = index === -1 ? messages.length : index;
   return messages[cut]?.role === "tool" ? cut - 1 : cut;
@@ -130,19 +133,19 @@ function cutAt({ messages, seqs }: Transcript, from: number): number {
  * Makes ids unique among the kept messages. An id that was changed because of a replaced message becomes the provider's
  * id again. `current` is the message with the calls of the present step; with its new ids, it is returned.
  */
-function renewIds(transcript: Transcript, current: AssistantMessage | undefined): AssistantMessage | undefined {
+function reassignIds(transcript: Transcript, current: AssistantMessage | undefined): AssistantMessage | undefined {
   const { messages, ids, originals } = transcript;
   ids.clear();
   transcript.originals = null;
   let renewedCurrent = current === undefined ? undefined : (originals?.get(current) ?? current);
   messages.forEach((message, index) => {
     if (message.role !== "assistant") return;
-    const renewed = uniqueIn(transcript, originals?.get(message) ?? message, message);
+    const renewed = addWithUniqueIds(transcript, originals?.get(message) ?? message, message);
     if (message === current) renewedCurrent = renewed;
     if (renewed === message) return;
     messages[index] = renewed;
     const results = messages[index + 1];
-    if (results?.role === "tool") messages[index + 1] = withIdsOf(renewed, results);
+    if (results?.role === "tool") messages[index + 1] = alignResultIds(renewed, results);
   });
   if (renewedCurrent === undefined) return undefined;
   const calls = toolCallsOf(renewedCurrent);
@@ -154,19 +157,19 @@ function renewIds(transcript: Transcript, current: AssistantMessage | undefined)
 }
 
 /** The message with ids that are unique in the transcript. Returns `known` if it has exactly these ids already. */
-export function uniqueIn(
+export function addWithUniqueIds(
   transcript: Transcript,
   message: AssistantMessage,
   known?: AssistantMessage,
 ): AssistantMessage {
-  const unique = withUniqueIds(transcript.ids, message);
+  const unique = makeIdsUnique(transcript.ids, message);
   if (unique === message) return message;
-  const same = known !== undefined && hasIdsOf(unique, known) ? known : unique;
+  const same = known !== undefined && hasSameIds(unique, known) ? known : unique;
   transcript.originals = (transcript.originals ?? new Map()).set(same, message);
   return same;
 }
 
-function hasIdsOf(a: AssistantMessage, b: AssistantMessage): boolean {
+function hasSameIds(a: AssistantMessage, b: AssistantMessage): boolean {
   return a.parts.every((part, index) => {
     const other = b.parts[index];
     return (
@@ -176,7 +179,7 @@ function hasIdsOf(a: AssistantMessage, b: AssistantMessage): boolean {
 }
 
 /** Results under the ids of the calls in the message before them. */
-export function withIdsOf(message: AssistantMessage, results: ToolMessage): ToolMessage {
+export function alignResultIds(message: AssistantMessage, results: ToolMessage): ToolMessage {
   const calls = toolCallsOf(message);
   return {
     role: "tool",

@@ -13,15 +13,15 @@
 import type { Message } from "../data/message.js";
 import type { EventOf, RunOptions } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";
-import { noteHandoff } from "./cache-breaks.js";
-import { withIdsOf } from "./compaction.js";
-import { holdsFiles } from "./history.js";
-import { changedFrom } from "./reuse.js";
+import { recordHandoff } from "./cache-breaks.js";
+import { alignResultIds } from "./compaction.js";
+import { hasFiles } from "./history.js";
+import { invalidateFrom } from "./last-sent.js";
 import { forgetNotes } from "./source-notes.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** From here on another agent goes on: with its own prompt, tools and hooks, and with a provider that has counted nothing. */
-export function handOver(transcript: Transcript, seq: number, { messages }: EventOf<"handed_off">): void {
+export function applyHandoff(transcript: Transcript, seq: number, { messages }: EventOf<"handed_off">): void {
   transcript.countedTokens = null;
   if (messages !== undefined) replaceMessages(transcript, seq, messages);
   transcript.sources = null;
@@ -29,15 +29,15 @@ export function handOver(transcript: Transcript, seq: number, { messages }: Even
   if (run === null) return;
   // A prompt belongs to its model call, and the filter may have left it out.
   if (messages !== undefined) run.lastPrompt = null;
-  endOverrides(run);
-  noteHandoff(transcript.cache);
+  dropOverrides(run);
+  recordHandoff(transcript.cache);
   // The hooks of the agent that had the session were told of its steps and compactions, if it has hooks.
   run.leftSteps = run.steps;
   run.compacted = null;
 }
 
 /** What a run overrides belongs to the agent that it began with; the shape of its answer and who can be asked do not. */
-export function endOverrides(run: { options: RunOptions }): void {
+export function dropOverrides(run: { options: RunOptions }): void {
   const { interactive, providerOptions, output } = run.options;
   run.options = {
     ...(interactive === undefined ? {} : { interactive }),
@@ -46,18 +46,18 @@ export function endOverrides(run: { options: RunOptions }): void {
   };
 }
 
-type Placed = { readonly message: Message; readonly seq: number; readonly origin: number };
+type PositionedMessage = { readonly message: Message; readonly seq: number; readonly origin: number };
 
 function replaceMessages(transcript: Transcript, seq: number, refs: readonly MessageRef[]): void {
   const { messages: before, seqs, origins, ids, compaction, appended } = transcript;
   const summary = compaction === null ? undefined : before[0];
-  const placed = withIdsOfCalls(placedMessages(transcript, seq, refs));
-  const changedAt = placed.findIndex(({ message }, index) => message !== before[index]);
-  changedFrom(transcript.lastSent, changedAt === -1 ? placed.length : changedAt);
-  const messages = placed.map(({ message }) => message);
+  const positioned = alignCallIds(resolvePositions(transcript, seq, refs));
+  const changedAt = positioned.findIndex(({ message }, index) => message !== before[index]);
+  invalidateFrom(transcript.lastSent, changedAt === -1 ? positioned.length : changedAt);
+  const messages = positioned.map(({ message }) => message);
   transcript.messages = messages;
-  seqs.splice(0, seqs.length, ...placed.map((one) => one.seq));
-  origins.splice(0, origins.length, ...placed.map(({ origin }) => origin));
+  seqs.splice(0, seqs.length, ...positioned.map((item) => item.seq));
+  origins.splice(0, origins.length, ...positioned.map(({ origin }) => origin));
   // Without its place at the start, the summary is a message like any other.
   if (summary !== undefined && messages[0] !== summary) transcript.compaction = null;
   if (appended?.messages.some((message) => !messages.includes(message))) transcript.appended = null;
@@ -68,33 +68,37 @@ function replaceMessages(transcript: Transcript, seq: number, refs: readonly Mes
       for (const part of message.parts) if (part.type === "tool_call") ids.add(part.toolCallId);
 }
 
-function withIdsOfCalls(placed: readonly Placed[]): readonly Placed[] {
-  return placed.map((one, index) => {
-    const calls = placed[index - 1]?.message;
-    const results = one.message;
-    if (results.role !== "tool" || calls?.role !== "assistant") return one;
-    const message = withIdsOf(calls, results);
+function alignCallIds(positioned: readonly PositionedMessage[]): readonly PositionedMessage[] {
+  return positioned.map((item, index) => {
+    const calls = positioned[index - 1]?.message;
+    const results = item.message;
+    if (results.role !== "tool" || calls?.role !== "assistant") return item;
+    const message = alignResultIds(calls, results);
     const isSame = message.parts.every(({ toolCallId }, at) => toolCallId === results.parts[at]?.toolCallId);
-    return isSame ? one : { ...one, message };
+    return isSame ? item : { ...item, message };
   });
 }
 
-function placedMessages(transcript: Transcript, handoffSeq: number, refs: readonly MessageRef[]): readonly Placed[] {
+function resolvePositions(
+  transcript: Transcript,
+  handoffSeq: number,
+  refs: readonly MessageRef[],
+): readonly PositionedMessage[] {
   const { messages, seqs, origins } = transcript;
   const firsts = new Map<number, number>();
   for (let index = seqs.length - 1; index >= 0; index -= 1) firsts.set(seqs[index] ?? 0, index);
-  const owners = ownersOf(refs, handoffSeq);
-  return refs.flatMap((ref, place): readonly Placed[] => {
-    const seq = owners[place] ?? handoffSeq;
+  const ownerSeqs = resolveSeqs(refs, handoffSeq);
+  return refs.flatMap((ref, position): readonly PositionedMessage[] => {
+    const seq = ownerSeqs[position] ?? handoffSeq;
     if (!isRange(ref)) {
       if (!("message" in ref)) return [];
-      if (holdsFiles(ref.message)) transcript.shownResults.hasFiles = true;
+      if (hasFiles(ref.message)) transcript.shownResults.hasFiles = true;
       return [{ message: ref.message, seq, origin: handoffSeq }];
     }
     const [, nth, count] = ref;
     const first = firsts.get(seq);
     if (first === undefined) return [];
-    const range: Placed[] = [];
+    const range: PositionedMessage[] = [];
     let origin = seq;
     for (let index = first; index < first + nth + count && seqs[index] === seq; index += 1) {
       // Anyone who reads the log later must find the messages before it in its entry, too, to count them.
@@ -109,15 +113,15 @@ function placedMessages(transcript: Transcript, handoffSeq: number, refs: readon
 }
 
 /** The entry of each reference, from the last to the first: the numbers never decrease in the list. */
-function ownersOf(refs: readonly MessageRef[], handoffSeq: number): readonly number[] {
-  const owners: number[] = [];
+function resolveSeqs(refs: readonly MessageRef[], handoffSeq: number): readonly number[] {
+  const ownerSeqs: number[] = [];
   let next = handoffSeq;
-  for (const [back, ref] of refs.toReversed().entries()) {
+  for (const [reverseIndex, ref] of refs.toReversed().entries()) {
     if (isRange(ref)) next = ref[0];
     else if ("message" in ref && ref.seq !== undefined) next = Math.min(ref.seq, next);
-    owners[refs.length - 1 - back] = next;
+    ownerSeqs[refs.length - 1 - reverseIndex] = next;
   }
-  return owners;
+  return ownerSeqs;
 }
 
 function isRange(ref: MessageRef): ref is Extract<MessageRef, readonly unknown[]> {

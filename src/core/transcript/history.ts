@@ -4,26 +4,26 @@
 import type { Message } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
 import { blobOf } from "./blob-references.js";
-import { uniqueIn, withIdsOf } from "./compaction.js";
+import { addWithUniqueIds, alignResultIds } from "./compaction.js";
 import type { Transcript } from "./transcript-record.js";
 
 export function addHistory(transcript: Transcript, seq: number, { messages }: EventOf<"history_added">): void {
   for (const message of messages) {
-    transcript.messages.push(shownAs(transcript, message));
+    transcript.messages.push(toShownMessage(transcript, message));
     transcript.seqs.push(seq);
     transcript.origins.push(seq);
-    if (holdsFiles(message)) transcript.shownResults.hasFiles = true;
+    if (hasFiles(message)) transcript.shownResults.hasFiles = true;
   }
 }
 
-function shownAs(transcript: Transcript, message: Message): Message {
-  if (message.role === "assistant") return uniqueIn(transcript, message);
+function toShownMessage(transcript: Transcript, message: Message): Message {
+  if (message.role === "assistant") return addWithUniqueIds(transcript, message);
   const last = transcript.messages.at(-1);
-  return message.role === "tool" && last?.role === "assistant" ? withIdsOf(last, message) : message;
+  return message.role === "tool" && last?.role === "assistant" ? alignResultIds(last, message) : message;
 }
 
 /** Whether a model must be shown something else than the message as it is: bytes of blobs, or words for files. */
-export function holdsFiles(message: Message): boolean {
+export function hasFiles(message: Message): boolean {
   return message.role === "tool"
     ? message.parts.some(({ output }) => output.type === "content")
     : message.parts.some((part) => part.type === "file" && blobOf(part) !== undefined);

@@ -6,11 +6,11 @@
  * 2. A refused answer leaves the conversation with all of its parts: the messages that it continued, their prompts, and
  *    the results of its calls. Words of the user stay.
  */
-import { type AssistantMessage, guardTripped, type Message } from "../data/message.js";
+import { type AssistantMessage, guardTrippedCode, type Message } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
-import { userText } from "./compaction.js";
+import { createUserMessage } from "./compaction.js";
+import { invalidateFrom } from "./last-sent.js";
 import { continuePrompt, cutOffNote } from "./loop-prompts.js";
-import { changedFrom } from "./reuse.js";
 import {
   type AnswerAttempt,
   type CutOff,
@@ -22,11 +22,11 @@ import {
 import type { Transcript } from "./transcript-record.js";
 
 /** The text that came before the attempt was cut off; null if there is none, or if nobody may see it. */
-export function cutOffOf(
+export function toCutOff(
   seq: number,
   { modelCallIndex, attempt, partial, failure }: EventOf<"model_failed">,
 ): CutOff | null {
-  if (partial === undefined || failure.code === guardTripped) return null;
+  if (partial === undefined || failure.code === guardTrippedCode) return null;
   return { seq, modelCallIndex, attempt, text: partial.text };
 }
 
@@ -35,13 +35,13 @@ export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_
   if (run === null) return;
   if (event.output !== undefined) run.output = event.output;
   if (event.condition !== undefined) run.condition = event.condition;
-  const refusedSeq = refusedFrom(transcript, run, event);
-  if (refusedSeq !== undefined) withdraw(transcript, run, refusedSeq);
+  const refusedSeq = findRefusedSeq(transcript, run, event);
+  if (refusedSeq !== undefined) withdrawAnswer(transcript, run, refusedSeq);
   if (run.cutOff !== null) showCutOff(transcript, run, run.cutOff, seq);
 }
 
 /** The first entry of a refused answer. A guard may refuse an answer at a message that continues others. */
-function refusedFrom(
+function findRefusedSeq(
   transcript: Transcript,
   { answerSeq }: RunRecord,
   { reason, refusedSeq }: EventOf<"run_finished">,
@@ -51,7 +51,7 @@ function refusedFrom(
 }
 
 /** Without the message: what was refused is kept in the log only. */
-export function answerAttempt(last: LastMessage | null): AnswerAttempt | null {
+export function toAnswerAttempt(last: LastMessage | null): AnswerAttempt | null {
   if (last === null) return null;
   const { message: _message, cut: _cut, ...attempt } = last;
   return attempt;
@@ -65,38 +65,38 @@ function showCutOff(transcript: Transcript, run: RunRecord, cutOff: CutOff, seq:
   run.cutOff = null;
   // The request for the last summary is not part of the conversation, and neither is the answer to it.
   if (run.purpose === "summary") return;
-  transcript.messages.push(message, userText(cutOffNote));
+  transcript.messages.push(message, createUserMessage(cutOffNote));
   transcript.seqs.push(seq, seq);
   transcript.origins.push(origin, origin);
 }
 
-function withdraw(transcript: Transcript, run: RunRecord, refusedSeq: number): void {
-  run.refused = answerAttempt(run.last);
+function withdrawAnswer(transcript: Transcript, run: RunRecord, refusedSeq: number): void {
+  run.refused = toAnswerAttempt(run.last);
   run.last = null;
   run.answer = "";
   run.doneMessage = undefined;
   transcript.countedTokens = null;
   if (refusedSeq <= run.startSeq) return;
   const { messages, seqs, origins } = transcript;
-  const first = firstSince(transcript, refusedSeq);
-  changedFrom(transcript.lastSent, first);
-  transcript.messages = messages.filter((message, index) => index < first || isOfUser(message));
+  const first = findFirstSince(transcript, refusedSeq);
+  invalidateFrom(transcript.lastSent, first);
+  transcript.messages = messages.filter((message, index) => index < first || isUserMessage(message));
   for (let index = messages.length - 1; index >= first; index -= 1) {
-    if (isOfUser(messages[index])) continue;
+    if (isUserMessage(messages[index])) continue;
     seqs.splice(index, 1);
     origins.splice(index, 1);
   }
 }
 
 /** The index of the first message of this entry or a later one. A result goes with its call. */
-function firstSince({ messages, seqs }: Transcript, seq: number): number {
+function findFirstSince({ messages, seqs }: Transcript, seq: number): number {
   const index = seqs.findIndex((shownSince) => shownSince >= seq);
   if (index === -1) return messages.length;
   return messages[index]?.role === "tool" ? index - 1 : index;
 }
 
 /** Not only the user's own words: hints and notes of the agent's author stay, too. */
-function isOfUser(message: Message | undefined): boolean {
+function isUserMessage(message: Message | undefined): boolean {
   if (message?.role !== "user") return false;
   const [part, ...others] = message.parts;
   return others.length > 0 || part?.type !== "text" || part.text !== continuePrompt;

@@ -31,7 +31,7 @@ export const finalSummaryWithTools = `${finalSummaryPrompt} Answer in plain word
 export const cutOffNote = "[Note, not from the user: the answer above was cut off.]";
 
 /** Why a call above the limit of a step is not run. */
-export function surplusCallsText(requested: number, limit: number): string {
+export function excessCallsText(requested: number, limit: number): string {
   return `${requested} calls were asked for at once, and ${limit} may be; ask again for what is still needed`;
 }
 
@@ -107,14 +107,14 @@ export function lateResultText(callKey: string, output: string): string {
 }
 
 /**
- * The tools that read an output by the number of its entry (src/tools/output-tools.ts). These are the only tool names in
+ * The tools that read an output by the number of its entry (src/tools/outputs/output-tools.ts). These are the only tool names in
  * the core. The transcript is built from the entries of the log alone, and the names of an agent's tools are not in an
  * entry but in a blob, which the transcript does not read.
  */
 const outputTools = "read_output and search_output";
 
 /** Follows an output that was cut. `seq` is the entry that holds the output. */
-export function cutOutputText(seq: number): string {
+export function truncatedOutputNote(seq: number): string {
   return `[The whole is kept as output ${seq}: ${outputTools} show more of it.]`;
 }
 
@@ -124,7 +124,7 @@ export function cutShortText(reason: Reason): string {
 }
 
 /** Replaces an old result that is left out. `seq` is the entry that holds its output, if there is such an entry. */
-export function leftOutResultText(bytes: number, seq: number | undefined): string {
+export function omittedResultText(bytes: number, seq: number | undefined): string {
   const reference = seq === undefined ? "" : ` It is kept as output ${seq}: ${outputTools} show it.`;
   return `[This result, of ${bytes} bytes, is left out here by now.${reference}]`;
 }

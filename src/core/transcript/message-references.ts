@@ -19,24 +19,24 @@ export type AddedMessage = Exclude<MessageRef, readonly unknown[]>;
 
 /**
  * The references of a list.
- * @param keep says how a message is kept that is not one of the conversation
+ * @param storeMessage says how a message is kept that is not one of the conversation
  * @param options.acrossEntries false: a reference names messages of one entry only. A list that outlives the next
  *   compaction needs this, because a compaction may take away the entry with which a longer reference begins.
  */
-export function referencesTo(
+export function createReferences(
   list: readonly Message[],
   shown: ShownMessages,
-  keep: (message: Message) => AddedMessage,
+  storeMessage: (message: Message) => AddedMessage,
   { acrossEntries = true }: { readonly acrossEntries?: boolean } = {},
 ): readonly MessageRef[] {
-  const places = new Map<Message, number>();
-  for (const [index, message] of shown.messages.entries()) places.set(message, index);
+  const indexes = new Map<Message, number>();
+  for (const [index, message] of shown.messages.entries()) indexes.set(message, index);
   const refs: MessageRef[] = [];
   for (let index = 0; index < list.length; ) {
     const message = list[index] as Message;
-    const first = places.get(message);
+    const first = indexes.get(message);
     if (first === undefined) {
-      refs.push(keep(message));
+      refs.push(storeMessage(message));
       index += 1;
       continue;
     }
@@ -48,14 +48,14 @@ export function referencesTo(
       (acrossEntries || shown.seqs[first + count] === seq)
     )
       count += 1;
-    refs.push([seq, first - firstOf(shown.seqs, seq, first), count]);
+    refs.push([seq, first - findFirstIndex(shown.seqs, seq, first), count]);
     index += count;
   }
   return refs;
 }
 
 /** The messages that references stand for. `seq` is the entry that holds them. */
-export function listedMessages(
+export function resolveReferences(
   { messages, seqs }: Pick<Transcript, "messages" | "seqs">,
   seq: number,
   refs: readonly MessageRef[],
@@ -66,10 +66,10 @@ export function listedMessages(
       list.push("message" in ref ? ref.message : ref);
       continue;
     }
-    const [of, nth, count] = ref;
-    const shownBy = of === 0 ? seq : of;
-    const first = indexOf(seqs, shownBy) + nth;
-    if (seqs[first] !== shownBy) continue;
+    const [ownerSeq, nth, count] = ref;
+    const entrySeq = ownerSeq === 0 ? seq : ownerSeq;
+    const first = findLowerBound(seqs, entrySeq) + nth;
+    if (seqs[first] !== entrySeq) continue;
     const end = Math.min(messages.length, first + count);
     for (let index = first; index < end; index += 1) list.push(messages[index] as Message);
   }
@@ -81,14 +81,14 @@ function isRange(ref: MessageRef): ref is Extract<MessageRef, readonly unknown[]
 }
 
 /** The index of the first message of an entry, going back from one that it shows. */
-function firstOf(seqs: readonly number[], seq: number, from: number): number {
+function findFirstIndex(seqs: readonly number[], seq: number, from: number): number {
   let index = from;
   while (index > 0 && seqs[index - 1] === seq) index -= 1;
   return index;
 }
 
 /** The index of the first message of this entry or a later one. The numbers never decrease. */
-function indexOf(seqs: readonly number[], seq: number): number {
+function findLowerBound(seqs: readonly number[], seq: number): number {
   let [low, high] = [0, seqs.length];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -12,11 +12,11 @@ import type { State } from "../machine/state.js";
 import { blobScheme } from "./blob-references.js";
 
 /** The blob in place of another one. */
-export type NewBlob = {
+export type ReplacedBlob = {
   readonly hash: string;
   readonly bytes: number;
   /** Nothing of the former blob is left: a file of which it was the content cannot stay a file. */
-  readonly isMark: boolean;
+  readonly isErased: boolean;
 };
 
 /** How content is replaced. */
@@ -32,13 +32,13 @@ export type Replacement = {
   /** What stands in place of a file that cannot stay: text, and the same as base64. */
   readonly mark: { readonly text: string; readonly base64: string };
   /** The blobs that were replaced, by their hash. */
-  readonly blobs: ReadonlyMap<string, NewBlob>;
+  readonly blobs: ReadonlyMap<string, ReplacedBlob>;
   /** The hashes of inputs that were replaced. A change of an input adds to it. */
   readonly hashes: Map<string, string>;
   readonly hashInput: (input: Json) => string;
 };
 
-type Plain = { readonly [field: string]: Json };
+type PlainObject = { readonly [field: string]: Json };
 
 /** Fields whose strings are content, wherever they are. */
 const contentFields: ReadonlySet<string> = new Set([
@@ -46,33 +46,33 @@ const contentFields: ReadonlySet<string> = new Set([
   ...["invalid", "description", "warnings", "retained", "stopSequences", "cause", "unset"],
 ]);
 /** Fields that hold data of any shape. */
-const freeFields: ReadonlySet<string> = new Set(["value", "set", "providerMetadata", "providerOptions", "schema"]);
+const freeFormFields: ReadonlySet<string> = new Set(["value", "set", "providerMetadata", "providerOptions", "schema"]);
 
 /**
  * The same event with other content; the same object if nothing changed.
  * @param callPosition only this call of the message, counted from 1 as in a call key
  */
 export function redactEvent(event: Event, how: Replacement, callPosition?: number): Event {
-  const plain = event as unknown as Plain;
-  const walked: Walk = { how, parent: event.type, role: "" };
+  const object = event as unknown as PlainObject;
+  const context: WalkContext = { how, parent: event.type, role: "" };
   if (callPosition === undefined || event.type !== "model_finished")
-    return walkObject(plain, walked) as unknown as Event;
-  const message = plain.message as Plain;
-  const parts = onlyCall(message.parts as readonly Plain[], callPosition, { ...walked, role: "assistant" });
-  return parts === message.parts ? event : ({ ...plain, message: { ...message, parts } } as unknown as Event);
+    return walkObject(object, context) as unknown as Event;
+  const message = object.message as PlainObject;
+  const parts = redactCall(message.parts as readonly PlainObject[], callPosition, { ...context, role: "assistant" });
+  return parts === message.parts ? event : ({ ...object, message: { ...message, parts } } as unknown as Event);
 }
 
 /** The same for a message that a blob holds. */
 export function redactMessage(message: Message, how: Replacement): Message {
-  return walkObject(message as unknown as Plain, { how, parent: "message", role: "" }) as unknown as Message;
+  return walkObject(message as unknown as PlainObject, { how, parent: "message", role: "" }) as unknown as Message;
 }
 
 /** The same state with other content; the same object if nothing changed. */
 export function redactState(state: State, how: Replacement): State {
-  return walkObject(state as unknown as Plain, { how, parent: "state", role: "" }) as unknown as State;
+  return walkObject(state as unknown as PlainObject, { how, parent: "state", role: "" }) as unknown as State;
 }
 
-type Walk = {
+type WalkContext = {
   readonly how: Replacement;
   /** The field of the object, or the type of the event. */
   readonly parent: string;
@@ -80,65 +80,65 @@ type Walk = {
   readonly role: string;
 };
 
-function walk(value: Json, field: string, walked: Walk): Json {
-  if (typeof value === "string") return walkString(value, field, walked);
+function walk(value: Json, field: string, context: WalkContext): Json {
+  if (typeof value === "string") return walkString(value, field, context);
   if (value === null) return value;
-  if (isFree(field, walked.parent)) return walked.how.json(value, field);
+  if (isFreeForm(field, context.parent)) return context.how.json(value, field);
   if (typeof value !== "object") return value;
-  if (!Array.isArray(value)) return walkObject(value as Plain, { ...walked, parent: field });
-  return unlessSame(
+  if (!Array.isArray(value)) return walkObject(value as PlainObject, { ...context, parent: field });
+  return keepIfSame(
     value,
-    (value as readonly Json[]).map((one) =>
-      typeof one === "string" ? walkString(one, field, walked) : walk(one, field, walked),
+    (value as readonly Json[]).map((item) =>
+      typeof item === "string" ? walkString(item, field, context) : walk(item, field, context),
     ),
   );
 }
 
 /** An array or an object is a copy only if one of its members is another one. */
-function unlessSame<Values extends readonly Json[]>(before: Values, after: readonly Json[]): readonly Json[] {
-  return after.every((one, index) => one === before[index]) ? before : after;
+function keepIfSame<Values extends readonly Json[]>(before: Values, after: readonly Json[]): readonly Json[] {
+  return after.every((item, index) => item === before[index]) ? before : after;
 }
 
-function isFree(field: string, parent: string): boolean {
-  if (freeFields.has(field)) return true;
+function isFreeForm(field: string, parent: string): boolean {
+  if (freeFormFields.has(field)) return true;
   // The answer of a run, or the shape that one is asked for. What a tool gave has a shape of the log's.
   if (field === "output") return parent === "run_finished" || parent === "options";
   // What a tool is called with. Elsewhere it is a list of messages.
   return field === "input" && (parent === "decision" || parent === "answer" || parent === "tool_call");
 }
 
-function walkString(value: string, field: string, { how, parent }: Walk): string {
-  if (isFree(field, parent)) return how.json(value, field) as string;
+function walkString(value: string, field: string, { how, parent }: WalkContext): string {
+  if (isFreeForm(field, parent)) return how.json(value, field) as string;
   // The requests of a compaction name blobs.
   if (contentFields.has(field) && parent !== "requests") return how.text(value, field);
   if (field === "reason" && (parent === "decision" || parent === "approval")) return how.text(value, field);
   return how.blobs.get(value)?.hash ?? how.hashes.get(value) ?? value;
 }
 
-function walkObject(object: Plain, walked: Walk): Plain {
-  const { how } = walked;
-  if (object.type === "file" && typeof object.data === "string") return walkFile(object, object.data, walked);
-  const parent = object.type === "tool_call" ? "tool_call" : walked.parent;
-  const role = typeof object.role === "string" ? object.role : walked.role;
+function walkObject(object: PlainObject, context: WalkContext): PlainObject {
+  const { how } = context;
+  if (object.type === "file" && typeof object.data === "string") return walkFile(object, object.data, context);
+  const parent = object.type === "tool_call" ? "tool_call" : context.parent;
+  const role = typeof object.role === "string" ? object.role : context.role;
   const entries = Object.entries(object).map(
     ([field, value]) => [field, walk(value, field, { how, parent, role })] as const,
   );
   if (entries.every(([field, value]) => value === object[field])) return object;
   const changed: { [field: string]: Json } = Object.fromEntries(entries);
-  noteInput(object, changed, how);
+  recordInputHash(object, changed, how);
   const blob = typeof object.blob === "string" ? how.blobs.get(object.blob) : undefined;
   if (blob !== undefined && typeof object.bytes === "number") changed.bytes = blob.bytes;
-  if (isPart(object) && contentChanged(object, changed)) delete changed.providerMetadata;
+  if (isPart(object) && hasContentChanged(object, changed)) delete changed.providerMetadata;
   return changed;
 }
 
 /** A hash of an input says which input was approved, and would let its words be guessed. */
-function noteInput(before: Plain, after: Plain, { hashes, hashInput }: Replacement): void {
+function recordInputHash(before: PlainObject, after: PlainObject, { hashes, hashInput }: Replacement): void {
   const { input } = before;
-  const present = after.input;
-  if (input === undefined || present === undefined || input === present) return;
+  const newInput = after.input;
+  if (input === undefined || newInput === undefined || input === newInput) return;
   if (before.type === "tool_call" || before.verdict !== undefined || before.type === "modify")
-    hashes.set(hashInput(input), hashInput(present));
+    hashes.set(hashInput(input), hashInput(newInput));
   // The hash is next to its input.
   const known = typeof before.inputHash === "string" ? hashes.get(before.inputHash) : undefined;
   if (known !== undefined) (after as { inputHash?: Json }).inputHash = known;
@@ -146,17 +146,17 @@ function noteInput(before: Plain, after: Plain, { hashes, hashInput }: Replaceme
 
 const partTypes: ReadonlySet<unknown> = new Set(["text", "reasoning", "source", "tool_call", "tool_result"]);
 
-function isPart(object: Plain): boolean {
+function isPart(object: PlainObject): boolean {
   return partTypes.has(object.type) && object.providerMetadata !== undefined;
 }
 
-function contentChanged(before: Plain, after: Plain): boolean {
+function hasContentChanged(before: PlainObject, after: PlainObject): boolean {
   return Object.keys(before).some((field) => field !== "providerMetadata" && before[field] !== after[field]);
 }
 
 /** A file of a model stays a file: text of a model would be one more public event. */
-function walkFile(part: Plain, data: string, { how, role }: Walk): Plain {
-  const changed = changedFile(data, how);
+function walkFile(part: PlainObject, data: string, { how, role }: WalkContext): PlainObject {
+  const changed = replaceFile(data, how);
   if (changed === null && role === "assistant") return { type: "file", mediaType: "text/plain", data: how.mark.base64 };
   if (changed === null) return { type: "text", text: how.mark.text };
   const filename = typeof part.filename === "string" ? how.text(part.filename, "filename") : undefined;
@@ -165,7 +165,7 @@ function walkFile(part: Plain, data: string, { how, role }: Walk): Plain {
   return { ...rest, data: changed, ...(filename === undefined ? {} : { filename }) };
 }
 
-function changedFile(data: string, how: Replacement): string | null {
+function replaceFile(data: string, how: Replacement): string | null {
   if (how.allFiles) return null;
   if (/^https?:/i.test(data.slice(0, 8))) {
     const url = how.text(data, "url");
@@ -174,16 +174,16 @@ function changedFile(data: string, how: Replacement): string | null {
   }
   if (!data.startsWith(blobScheme)) return how.file(data);
   const blob = how.blobs.get(data.slice(blobScheme.length).split("/")[0] ?? "");
-  if (blob?.isMark === true) return null;
+  if (blob?.isErased === true) return null;
   return blob === undefined ? data : `${blobScheme}${blob.hash}/${blob.bytes}`;
 }
 
-function onlyCall(parts: readonly Plain[], position: number, walked: Walk): readonly Plain[] {
+function redactCall(parts: readonly PlainObject[], position: number, context: WalkContext): readonly PlainObject[] {
   let calls = 0;
   const changed = parts.map((part) => {
     if (part.type !== "tool_call" || (part.providerExecuted === true && part.approvalId === undefined)) return part;
     calls += 1;
-    return calls === position ? walkObject(part, walked) : part;
+    return calls === position ? walkObject(part, context) : part;
   });
   return changed.every((part, index) => part === parts[index]) ? parts : changed;
 }

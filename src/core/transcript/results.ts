@@ -8,12 +8,12 @@ import type { EventOf, Repair } from "../machine/event.js";
 import type { CallOutcome } from "../machine/state.js";
 import { describeFile } from "./blob-references.js";
 import {
-  cutOutputText,
   cutShortText,
   editedInputText,
   lateResultText,
   noOutputText,
   refusalText,
+  truncatedOutputNote,
 } from "./loop-prompts.js";
 import type { CallSteps } from "./tool-steps.js";
 
@@ -79,7 +79,7 @@ export type FailedTry = {
 };
 
 /** The name of the tool that a call runs. */
-export function toolOf({ tool, part }: Pick<CallRecord, "tool" | "part">): string {
+export function toolNameOf({ tool, part }: Pick<CallRecord, "tool" | "part">): string {
   return tool ?? part.name;
 }
 
@@ -94,33 +94,33 @@ export type ShownResults = {
 };
 
 /** In bytes: a note in the place of a smaller result would save nothing. So it is always shown. */
-export const leastLeftOutBytes = 400;
+export const minOmittedBytes = 400;
 
 /** Only of results that may be left out, or hold files: to remember one costs more than all else that is done with it here. */
-const seqs = new WeakMap<ToolResultPart, number>();
+const resultSeqs = new WeakMap<ToolResultPart, number>();
 
 /** The entry that holds the output of a result that a transcript may show a note for. */
-export function seqOfShown(part: ToolResultPart): number | undefined {
-  return seqs.get(part);
+export function findResultSeq(part: ToolResultPart): number | undefined {
+  return resultSeqs.get(part);
 }
 
 /** A result as the model is shown it. Also notes its entry and whether it holds files. */
-export function noteShown(results: ShownResults, call: CallRecord): ToolResultPart {
-  const part = shownOutput(call);
-  if (call.result !== undefined && !isSmall(part.output)) seqs.set(part, call.result.seq);
+export function showResult(results: ShownResults, call: CallRecord): ToolResultPart {
+  const part = renderResult(call);
+  if (call.result !== undefined && !isSmall(part.output)) resultSeqs.set(part, call.result.seq);
   if (part.output.type === "content") results.hasFiles = true;
-  if (call.result !== undefined) noteKept(results, call.result);
+  if (call.result !== undefined) trackStoredOutput(results, call.result);
   return part;
 }
 
 /** Without a count of bytes: a UTF-16 unit takes at most three. */
 function isSmall(output: ToolOutput): boolean {
   if (output.type === "json") return typeof output.value !== "object" && typeof output.value !== "string";
-  return output.type === "text" && output.text.length * 3 < leastLeftOutBytes;
+  return output.type === "text" && output.text.length * 3 < minOmittedBytes;
 }
 
 /** Notes an output that was cut, or that holds files: some models cannot be shown those. */
-export function noteKept(
+export function trackStoredOutput(
   results: ShownResults,
   { output, seq }: { readonly output: ToolOutput | undefined; readonly seq: number },
 ): void {
@@ -130,26 +130,26 @@ export function noteKept(
 }
 
 /** A result as the model is shown it: a note on an edit comes first, and a note on a cut output last. */
-function shownOutput(call: CallRecord): ToolResultPart {
+function renderResult(call: CallRecord): ToolResultPart {
   const { part, result } = call;
   const output =
-    result === undefined ? textOutput(refusalText("interrupted")) : withCut(withReference(result), result.cut);
-  const shown = call.edited ? withNote(editedInputText(call.input), output) : output;
+    result === undefined ? textOutput(refusalText("interrupted")) : addCutNote(addReference(result), result.cut);
+  const shown = call.edited ? prependNote(editedInputText(call.input), output) : output;
   const isError = result?.outcome !== "ok";
   const { toolCallId, name, providerMetadata, approvalId } = part;
-  const core = { type: "tool_result", toolCallId, name, output: shown } as const;
-  const own = isError ? { ...core, isError } : core;
-  if (providerMetadata === undefined && approvalId === undefined) return own;
+  const resultPart = { type: "tool_result", toolCallId, name, output: shown } as const;
+  const markedPart = isError ? { ...resultPart, isError } : resultPart;
+  if (providerMetadata === undefined && approvalId === undefined) return markedPart;
   return {
-    ...own,
-    ...(approvalId === undefined ? {} : { approval: approvalOf(approvalId, call) }),
+    ...markedPart,
+    ...(approvalId === undefined ? {} : { approval: toProviderApproval(approvalId, call) }),
     // Providers want some of it back with the result, for example the caller or a signature.
     ...(providerMetadata === undefined ? {} : { providerMetadata }),
   };
 }
 
 /** The answer to a provider's question. A call that ended without an answer of a person is denied. */
-function approvalOf(approvalId: string, { result, cause }: CallRecord): ProviderApproval {
+function toProviderApproval(approvalId: string, { result, cause }: CallRecord): ProviderApproval {
   if (result?.outcome === "ok") return { approvalId, approved: true };
   const reason = cause?.text ?? (result === undefined ? undefined : textOfOutput(result.output));
   return { approvalId, approved: false, ...(reason === undefined ? {} : { reason }) };
@@ -160,20 +160,20 @@ function textOutput(text: string): ToolOutput {
 }
 
 /** Adds to a cut output the number by which the model can read the whole. */
-function withReference({ output, seq }: { readonly output: ToolOutput; readonly seq: number }): ToolOutput {
+function addReference({ output, seq }: { readonly output: ToolOutput; readonly seq: number }): ToolOutput {
   if (output.type === "json" || output.full === undefined) return output;
-  const note = cutOutputText(seq);
+  const note = truncatedOutputNote(seq);
   return output.type === "text"
     ? { type: "text", text: `${output.text}\n${note}` }
     : { type: "content", parts: [...output.parts, { type: "text", text: note }] };
 }
 
 /** Says in front of an output that a limit ended the child session that gave it. */
-function withCut(output: ToolOutput, cut: Reason | undefined): ToolOutput {
-  return cut === undefined ? output : withNote(cutShortText(cut), output);
+function addCutNote(output: ToolOutput, cut: Reason | undefined): ToolOutput {
+  return cut === undefined ? output : prependNote(cutShortText(cut), output);
 }
 
-function withNote(note: string, output: ToolOutput): ToolOutput {
+function prependNote(note: string, output: ToolOutput): ToolOutput {
   return output.type === "content"
     ? { type: "content", parts: [{ type: "text", text: note }, ...output.parts] }
     : textOutput(`${note}\n${textOfOutput(output)}`);
@@ -184,7 +184,7 @@ function withNote(note: string, output: ToolOutput): ToolOutput {
  * user's words.
  */
 export function lateResultNote({ callKey, output, cut }: EventOf<"late_result">, seq: number): string {
-  const text = output === undefined ? noOutputText : textOfOutput(withCut(withReference({ output, seq }), cut));
+  const text = output === undefined ? noOutputText : textOfOutput(addCutNote(addReference({ output, seq }), cut));
   return lateResultText(callKey, text);
 }
 

@@ -2,7 +2,7 @@
  * Facts about the run under way, from the log, that are neither messages nor calls.
  */
 
-import { type AssistantMessage, type Json, onlyCalls, type Usage, type UserMessage } from "../data/message.js";
+import { type AssistantMessage, type Json, onlyCallsCode, type Usage, type UserMessage } from "../data/message.js";
 import type { EventOf, HookRecord, RunOptions } from "../machine/event.js";
 import type { RunLimits } from "../machine/run-limits.js";
 import type { Purpose } from "../machine/state.js";
@@ -24,7 +24,7 @@ export type RunRecord = {
   /** The span that the request was made in, as W3C's `traceparent`. */
   readonly traceparent?: string;
   /** What hooks chose for the present step instead of the run's options. */
-  choices: Choices;
+  choices: HookChoices;
   /** The last step after which the `afterStep` hooks were called. */
   leftSteps: number;
   /** A compaction for which the `onCompacted` hooks have not been called yet. */
@@ -81,7 +81,7 @@ export type RunRecord = {
 export type SentFrom = Pick<EventOf<"run_queued">, "by" | "traceparent">;
 
 /** The record of a run that begins. */
-export function createRun(
+export function createRunRecord(
   { runId, at, limits }: EventOf<"run_started">,
   {
     seq,
@@ -126,12 +126,12 @@ export const plainSummary: RunRecord["summary"] = { keepsTools: false, forbidsCa
 const summaryWithTools: RunRecord["summary"] = { keepsTools: true, forbidsCalls: false };
 
 /** Notes which model call comes next. */
-export function notePrepared(run: RunRecord, seq: number, event: EventOf<"prepared">): void {
+export function recordPrepared(run: RunRecord, seq: number, event: EventOf<"prepared">): void {
   run.purpose = event.purpose;
   run.summary = event.summaryKeepsTools === true ? summaryWithTools : plainSummary;
   run.preparedSeq = seq;
   run.cutOff = null;
-  run.choices = choicesIn(event);
+  run.choices = pickChoices(event);
 }
 
 /** The attempt that gave an answer, and the one whose answer it continued, because that was cut or paused. */
@@ -172,20 +172,20 @@ export type CutOff = {
  * Whether the present model call goes on with the answer before it: that was cut at the output limit, or its provider
  * paused, and did not wait for results from here.
  */
-export function continuesAnswer({ run, calls }: Answering): boolean {
+export function continuesAnswer({ run, calls }: AnswerState): boolean {
   return run?.purpose === "continue" || (run?.purpose === "unpause" && calls.size === 0);
 }
 
-type Answering = { readonly run: RunRecord | null; readonly calls: ReadonlyMap<string, unknown> };
+type AnswerState = { readonly run: RunRecord | null; readonly calls: ReadonlyMap<string, unknown> };
 
 /** The text of the answer that the present model call goes on with. */
-export function continuedText(transcript: Answering): string {
+export function continuedText(transcript: AnswerState): string {
   return continuesAnswer(transcript) ? (transcript.run?.answer ?? "") : "";
 }
 
-export type Choices = Pick<EventOf<"prepared">, "activeTools" | "toolChoice" | "providerOptions">;
+export type HookChoices = Pick<EventOf<"prepared">, "activeTools" | "toolChoice" | "providerOptions">;
 
-export function noteHooks(run: RunRecord, hooks: readonly HookRecord[]): void {
+export function recordHooks(run: RunRecord, hooks: readonly HookRecord[]): void {
   if (hooks.some(({ hook }) => hook === "afterStep")) run.leftSteps = run.steps;
   if (hooks.some(({ hook }) => hook === "onCompacted")) run.compacted = null;
 }
@@ -198,25 +198,25 @@ export function forgetAttempts(run: RunRecord): void {
   run.stepUsage = { modelCallIndex: 0, usage: {} };
 }
 
-export function noteWarning(run: RunRecord, { decision }: EventOf<"tool_decided">): void {
+export function recordRepeatWarning(run: RunRecord, { decision }: EventOf<"tool_decided">): void {
   if (decision.verdict === "block" && decision.repeated === true)
     run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
 }
 
 /** Failed attempts that are kept of one model call, the last ones. */
-const mostFailedAttempts = 20;
+const maxFailedAttempts = 20;
 
-export function noteFailedAttempt(run: RunRecord, event: EventOf<"model_failed">): void {
+export function recordFailedAttempt(run: RunRecord, event: EventOf<"model_failed">): void {
   const { modelCallIndex, attempt, failure, next, timing } = event;
-  if (failure.code === onlyCalls) run.summary = { ...run.summary, forbidsCalls: true };
-  const known = run.failedAttempts?.modelCallIndex === modelCallIndex ? run.failedAttempts.attempts : [];
-  const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
-  const failed = { attempt, message: failure.message, durationMs: timing.durationMs, ...again };
-  run.failedAttempts = { modelCallIndex, attempts: [...known, failed].slice(-mostFailedAttempts) };
+  if (failure.code === onlyCallsCode) run.summary = { ...run.summary, forbidsCalls: true };
+  const earlierAttempts = run.failedAttempts?.modelCallIndex === modelCallIndex ? run.failedAttempts.attempts : [];
+  const retry = next.type === "retry" ? { retryInMs: next.inMs } : {};
+  const failed = { attempt, message: failure.message, durationMs: timing.durationMs, ...retry };
+  run.failedAttempts = { modelCallIndex, attempts: [...earlierAttempts, failed].slice(-maxFailedAttempts) };
 }
 
 /** What hooks chose for a call. Most calls share one object. */
-function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
+function pickChoices({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): HookChoices {
   if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noChoices;
   return {
     ...(activeTools === undefined ? {} : { activeTools }),
@@ -225,4 +225,4 @@ function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepar
   };
 }
 
-const noChoices: Choices = {};
+const noChoices: HookChoices = {};

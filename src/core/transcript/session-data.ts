@@ -1,16 +1,16 @@
 /** The session's data, kept up to date entry by entry. */
-import { type DataPatch, noData, patched } from "../data/session-data.js";
+import { applyPatch, type DataPatch, emptyData } from "../data/session-data.js";
 import type { Event } from "../machine/event.js";
 import type { Transcript } from "./transcript-record.js";
 
-export { noData };
+export { emptyData as noData };
 
-export function changeData(transcript: Transcript, event: Event): void {
-  const patch = patchIn(event);
-  if (patch !== undefined) transcript.data = patched(transcript.data, patch);
+export function applyDataChange(transcript: Transcript, event: Event): void {
+  const patch = findPatch(event);
+  if (patch !== undefined) transcript.data = applyPatch(transcript.data, patch);
 }
 
-function patchIn(event: Event): DataPatch | undefined {
+function findPatch(event: Event): DataPatch | undefined {
   switch (event.type) {
     case "data_changed":
       return event.patch;

@@ -46,7 +46,7 @@ export type QuestionAnswer =
   | { readonly type: "expired" };
 
 /** A question as it was asked. */
-export type AskedRecord = {
+export type QuestionRecord = {
   readonly step: string;
   /** What the person is asked. */
   readonly message: string;
@@ -68,7 +68,7 @@ export type CallSteps = {
   /** Steps that may run once only, and have begun. */
   readonly started: string[];
   /** The questions, answered or not. */
-  readonly asked: AskedRecord[];
+  readonly asked: QuestionRecord[];
 };
 
 /** A call of the present step. */
@@ -87,16 +87,16 @@ export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "even
       started.push(event.step);
       break;
     case "tool_step_finished":
-      done.push(finishedStep(event));
+      done.push(toStepRecord(event));
       break;
     case "tool_asked":
-      asked.push(askedRecord(event));
+      asked.push(toQuestionRecord(event));
       break;
     case "answered":
     case "timer_fired": {
       const { questionId: step = "" } = event;
-      if (asked.findLast((one) => one.step === step)?.held !== true)
-        done.push({ step, outcome: "answered", answer: questionAnswer(event) });
+      if (asked.findLast((record) => record.step === step)?.held !== true)
+        done.push({ step, outcome: "answered", answer: toQuestionAnswer(event) });
       break;
     }
   }
@@ -108,21 +108,21 @@ export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "even
  */
 export function forgetFailedSteps({ steps }: WithSteps): void {
   if (steps === undefined) return;
-  const failed = new Set(steps.done.flatMap((one) => (hasFailed(one) ? [one.step] : [])));
+  const failed = new Set(steps.done.flatMap((record) => (hasFailed(record) ? [record.step] : [])));
   if (failed.size === 0) return;
-  keepOnly(steps.done, ({ step }) => !failed.has(step));
-  keepOnly(steps.started, (step) => !failed.has(step));
+  filterInPlace(steps.done, ({ step }) => !failed.has(step));
+  filterInPlace(steps.started, (step) => !failed.has(step));
 }
 
-function hasFailed(one: StepRecord): boolean {
-  return one.outcome === "error" && one.fault.code !== "step_in_doubt";
+function hasFailed(record: StepRecord): boolean {
+  return record.outcome === "error" && record.fault.code !== "step_in_doubt";
 }
 
-function keepOnly<Item>(list: Item[], isKept: (item: Item) => boolean): void {
-  list.splice(0, list.length, ...list.filter(isKept));
+function filterInPlace<Item>(list: Item[], shouldKeep: (item: Item) => boolean): void {
+  list.splice(0, list.length, ...list.filter(shouldKeep));
 }
 
-function finishedStep({ step, outcome, value, valueBlob, fault }: EventOf<"tool_step_finished">): StepRecord {
+function toStepRecord({ step, outcome, value, valueBlob, fault }: EventOf<"tool_step_finished">): StepRecord {
   if (outcome === "error")
     return { step, outcome, fault: fault ?? { code: "step_failed", message: "", retryable: false } };
   return {
@@ -133,7 +133,7 @@ function finishedStep({ step, outcome, value, valueBlob, fault }: EventOf<"tool_
   };
 }
 
-function askedRecord({ step, message, schema, url, expiresAt, held, at }: EventOf<"tool_asked">): AskedRecord {
+function toQuestionRecord({ step, message, schema, url, expiresAt, held, at }: EventOf<"tool_asked">): QuestionRecord {
   return {
     step,
     message,
@@ -146,7 +146,7 @@ function askedRecord({ step, message, schema, url, expiresAt, held, at }: EventO
 }
 
 /** What the tool is told of an answer, or of the end of its question. */
-export function questionAnswer(event: EventOf<"answered" | "timer_fired">): QuestionAnswer {
+export function toQuestionAnswer(event: EventOf<"answered" | "timer_fired">): QuestionAnswer {
   if (event.type === "timer_fired") return { type: "expired" };
   const { answer, by } = event;
   if (answer.type === "reply") return { type: "answered", value: answer.value, ...(by === undefined ? {} : { by }) };
@@ -155,11 +155,11 @@ export function questionAnswer(event: EventOf<"answered" | "timer_fired">): Ques
 }
 
 /** The names of the steps of a call that ended well, for a person or a model that wonders how far it came. */
-export function finishedSteps({ steps }: WithSteps): string | undefined {
+export function listFinishedSteps({ steps }: WithSteps): string | undefined {
   const names = (steps?.done ?? []).flatMap(({ step, outcome }) => (outcome === "error" ? [] : [step]));
   if (names.length === 0) return undefined;
-  const shown = names.slice(0, mostNames).join(", ");
-  return names.length > mostNames ? `${shown} and ${names.length - mostNames} more` : shown;
+  const shown = names.slice(0, maxNames).join(", ");
+  return names.length > maxNames ? `${shown} and ${names.length - maxNames} more` : shown;
 }
 
-const mostNames = 20;
+const maxNames = 20;

@@ -1,22 +1,22 @@
 /**
  * The public events of failed attempts of a model call, and of compactions.
  */
-import { guardTripped } from "../data/message.js";
+import { guardTrippedCode } from "../data/message.js";
 import { roundCost } from "../data/usage.js";
 import type { EventOf } from "../machine/event.js";
 import type { State } from "../machine/state.js";
 import type { PublicEventBody } from "./public-event.js";
 
 /** Anyone who shows the deltas of an attempt that a guard ended takes them back. */
-export function failedEvents(event: EventOf<"model_failed">, after: State): readonly PublicEventBody[] {
-  const failed = failedAttempt(event, after);
+export function attemptFailedEvents(event: EventOf<"model_failed">, after: State): readonly PublicEventBody[] {
+  const failed = attemptFailedEvent(event, after);
   const { runId, modelCallIndex, attempt } = event;
-  if (event.failure.code !== guardTripped) return [failed];
+  if (event.failure.code !== guardTrippedCode) return [failed];
   return [failed, { type: "attempt_withdrawn", runId, modelCallIndex, attempt }];
 }
 
 /** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
-function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
+function attemptFailedEvent(event: EventOf<"model_failed">, after: State): PublicEventBody {
   const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
   const used = usage === undefined ? {} : { usage: roundCost(usage) };
   const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;

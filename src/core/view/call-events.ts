@@ -4,15 +4,15 @@
 import { defined } from "../data/defined.js";
 import type { EventOf } from "../machine/event.js";
 import { hasCalls, type State } from "../machine/state.js";
-import { toolOf } from "../transcript/results.js";
+import { toolNameOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
-import { type ChildQuestions, newQuestions } from "./child-questions.js";
-import { changedByCall } from "./data-events.js";
-import { attemptsOf, failedTry, repairIn } from "./failed-tries.js";
+import { type ChildQuestions, findNewQuestions } from "./child-questions.js";
+import { collectFailedAttempts, pickRepair, toolFailedEvent } from "./failed-attempts.js";
 import type { PendingApproval } from "./outcome.js";
-import type { OfCall, PublicEventBody } from "./public-event.js";
-import { questionText } from "./tool-questions.js";
-import { askedEvents, expiredEvents, stepEvent } from "./tool-step-view.js";
+import type { CallFields, PublicEventBody } from "./public-event.js";
+import { dataChangedEvents } from "./session-events.js";
+import { formatQuestion } from "./tool-questions.js";
+import { questionAskedEvents, questionExpiredEvents, toolStepEvent } from "./tool-step-events.js";
 
 type CallEvent = EventOf<
   | "tool_decided"
@@ -27,7 +27,7 @@ type CallEvent = EventOf<
   | "timer_fired"
 >;
 
-export function callBodies(
+export function createCallEvents(
   event: CallEvent,
   transcript: Transcript,
   before: State,
@@ -36,100 +36,102 @@ export function callBodies(
 ): readonly PublicEventBody[] {
   switch (event.type) {
     case "tool_decided":
-      return decidedEvents(event, transcript, before, after);
+      return toolDecidedEvents(event, transcript, before, after);
     case "answered":
       return answeredEvents(event, transcript, after);
     case "tool_waiting":
-      return waitingEvents(event, transcript, after);
+      return toolWaitingEvents(event, transcript, after);
     case "child_waiting":
-      return newQuestions(before, event, questions).map((asked) => childQuestion(event.runId, asked));
+      return findNewQuestions(before, event, questions).map((asked) => childQuestionEvent(event.runId, asked));
     case "tool_failed":
-      return callEvent(transcript, event, (call) => [failedTry(event, call)]);
+      return eventsForCall(transcript, event, (call) => [toolFailedEvent(event, call)]);
     case "tool_finished":
-      return finishedEvents(event, transcript);
+      return toolFinishedEvents(event, transcript);
     case "tool_step_finished":
-      return callEvent(transcript, event, (call) => [stepEvent(event, call), ...changedByCall(event)]);
+      return eventsForCall(transcript, event, (call) => [toolStepEvent(event, call), ...dataChangedEvents(event)]);
     case "tool_asked":
-      return callEvent(transcript, event, (call, record) => [
-        ...askedEvents(event, call, record),
-        ...changedByCall(event),
+      return eventsForCall(transcript, event, (call, record) => [
+        ...questionAskedEvents(event, call, record),
+        ...dataChangedEvents(event),
       ]);
     case "late_result":
-      return [lateResult(event)];
+      return [lateResultEvent(event)];
     case "timer_fired":
-      return expiredQuestion(event, transcript);
+      return timerFiredEvents(event, transcript);
   }
 }
 
-type Named = { readonly runId: string; readonly callKey: string };
+type CallReference = { readonly runId: string; readonly callKey: string };
 type CallRecordOf = NonNullable<ReturnType<Transcript["calls"]["get"]>>;
 
-function callEvent(
+function eventsForCall(
   transcript: Transcript,
-  { runId, callKey }: Named,
-  make: (call: OfCall, record: CallRecordOf) => readonly PublicEventBody[],
+  { runId, callKey }: CallReference,
+  createEvents: (call: CallFields, record: CallRecordOf) => readonly PublicEventBody[],
 ): readonly PublicEventBody[] {
   const record = transcript.calls.get(callKey);
   if (record === undefined) return [];
-  return make({ runId, callKey, toolCallId: record.part.toolCallId, name: toolOf(record) }, record);
+  return createEvents({ runId, callKey, toolCallId: record.part.toolCallId, name: toolNameOf(record) }, record);
 }
 
-function positionOf(state: State, callKey: string) {
+function findCall(state: State, callKey: string) {
   return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
 }
 
-function decidedEvents(
+function toolDecidedEvents(
   event: EventOf<"tool_decided">,
   transcript: Transcript,
   before: State,
   after: State,
 ): readonly PublicEventBody[] {
-  return callEvent(transcript, event, (call, record) => {
-    const was = positionOf(before, event.callKey);
-    const first = was?.status === "deciding" && was.edited === undefined;
-    const bodies: PublicEventBody[] = first
-      ? [{ type: "tool_call", input: record.input, ...repairIn(event), ...call }]
+  return eventsForCall(transcript, event, (call, record) => {
+    const callBefore = findCall(before, event.callKey);
+    const isFirst = callBefore?.status === "deciding" && callBefore.edited === undefined;
+    const bodies: PublicEventBody[] = isFirst
+      ? [{ type: "tool_call", input: record.input, ...pickRepair(event), ...call }]
       : [];
-    const now = positionOf(after, event.callKey);
-    bodies.push(...externalRequest(now, call, record));
-    if (now?.status === "asking") bodies.push({ ...question(now, record), ...call });
+    const callAfter = findCall(after, event.callKey);
+    bodies.push(...externalRequestEvents(callAfter, call, record));
+    if (callAfter?.status === "asking") bodies.push({ ...toApprovalRequest(callAfter, record), ...call });
     return bodies;
   });
 }
 
-function waitingEvents(
+function toolWaitingEvents(
   event: EventOf<"tool_waiting">,
   transcript: Transcript,
   after: State,
 ): readonly PublicEventBody[] {
-  return callEvent(transcript, event, (call, record) =>
+  return eventsForCall(transcript, event, (call, record) =>
     event.childId === undefined
-      ? externalRequest(positionOf(after, event.callKey), call, record)
+      ? externalRequestEvents(findCall(after, event.callKey), call, record)
       : [{ type: "child_started", childId: event.childId, ...call }],
   );
 }
 
-function expiredQuestion(event: EventOf<"timer_fired">, transcript: Transcript): readonly PublicEventBody[] {
+function timerFiredEvents(event: EventOf<"timer_fired">, transcript: Transcript): readonly PublicEventBody[] {
   const { runId, callKey } = event;
-  return callKey === undefined ? [] : callEvent(transcript, { runId, callKey }, (call) => expiredEvents(event, call));
+  return callKey === undefined
+    ? []
+    : eventsForCall(transcript, { runId, callKey }, (call) => questionExpiredEvents(event, call));
 }
 
 /** The request for a result from outside, if the call waits for one. */
-function externalRequest(
-  now: ReturnType<typeof positionOf>,
-  call: OfCall,
+function externalRequestEvents(
+  callAfter: ReturnType<typeof findCall>,
+  call: CallFields,
   { input }: CallRecordOf,
 ): readonly PublicEventBody[] {
-  return now?.status === "waiting" && now.on === "external"
+  return callAfter?.status === "waiting" && callAfter.on === "external"
     ? [{ type: "approval_requested", why: "external", input, ...call }]
     : [];
 }
 
-function question(
-  call: Extract<NonNullable<ReturnType<typeof positionOf>>, { status: "asking" }>,
+function toApprovalRequest(
+  call: Extract<NonNullable<ReturnType<typeof findCall>>, { status: "asking" }>,
   record: CallRecordOf,
 ) {
-  const text = questionText(call, record);
+  const text = formatQuestion(call, record);
   return {
     type: "approval_requested",
     why: call.why,
@@ -141,22 +143,26 @@ function question(
 }
 
 /** A question of a child session belongs to the run of the parent, too. */
-function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
+function childQuestionEvent(runId: string, asked: PendingApproval): PublicEventBody {
   const { sessionId, runId: _run, askedAt: _at, ...call } = asked;
   return { type: "approval_requested", ...call, runId, childId: sessionId };
 }
 
-function lateResult({ callKey, outcome, output, returned, cut }: EventOf<"late_result">): PublicEventBody {
+function lateResultEvent({ callKey, outcome, output, returned, cut }: EventOf<"late_result">): PublicEventBody {
   return { type: "late_result", callKey, outcome, ...defined({ output, returned, cut }) };
 }
 
 /** A restart may turn calls that were running into questions. */
-export function recoveryQuestions(transcript: Transcript, before: State, after: State): readonly PublicEventBody[] {
+export function recoveryQuestionEvents(
+  transcript: Transcript,
+  before: State,
+  after: State,
+): readonly PublicEventBody[] {
   if (!hasCalls(after)) return [];
-  return after.calls.flatMap((now) => {
-    if (now.status !== "asking" || positionOf(before, now.callKey)?.status === "asking") return [];
-    return callEvent(transcript, { runId: after.runId, callKey: now.callKey }, (call, record) => [
-      { ...question(now, record), ...call },
+  return after.calls.flatMap((callAfter) => {
+    if (callAfter.status !== "asking" || findCall(before, callAfter.callKey)?.status === "asking") return [];
+    return eventsForCall(transcript, { runId: after.runId, callKey: callAfter.callKey }, (call, record) => [
+      { ...toApprovalRequest(callAfter, record), ...call },
     ]);
   });
 }
@@ -164,7 +170,7 @@ export function recoveryQuestions(transcript: Transcript, before: State, after: 
 function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
   const { answer, by, questionId, overruled } = event;
   const note = "note" in answer ? answer.note : undefined;
-  return callEvent(transcript, event, (call, record) => [
+  return eventsForCall(transcript, event, (call, record) => [
     {
       type: "approval_answered",
       answer: answer.type,
@@ -176,12 +182,12 @@ function answeredEvents(event: EventOf<"answered">, transcript: Transcript, afte
       ...(overruled === undefined ? {} : { overruled }),
       ...call,
     },
-    ...externalRequest(positionOf(after, event.callKey), call, record),
+    ...externalRequestEvents(findCall(after, event.callKey), call, record),
   ]);
 }
 
-function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript): readonly PublicEventBody[] {
-  return callEvent(transcript, event, (call, record) => {
+function toolFinishedEvents(event: EventOf<"tool_finished">, transcript: Transcript): readonly PublicEventBody[] {
+  return eventsForCall(transcript, event, (call, record) => {
     const { result } = record;
     if (result === undefined) return [];
     const isError = result.outcome !== "ok";
@@ -194,10 +200,10 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
         type: "call_complete",
         status: isError ? "error" : "ok",
         durationMs: result.durationMs ?? 0,
-        ...attemptsOf(record, transcript),
+        ...collectFailedAttempts(record, transcript),
         ...call,
       },
-      ...changedByCall(event),
+      ...dataChangedEvents(event),
     ];
   });
 }

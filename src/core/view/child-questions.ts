@@ -4,8 +4,9 @@
  * The log of a parent says which entry of a child it was told about. The questions are those that were open after this
  * entry of the child's log. So a parent shows the same whenever its log is read.
  */
+
+import { findChildCalls } from "../machine/child-reports.js";
 import type { Event } from "../machine/event.js";
-import { childCallsOf } from "../machine/parent.js";
 import { callOf, type State } from "../machine/state.js";
 import type { PendingApproval } from "./pending-approval.js";
 
@@ -22,21 +23,21 @@ export const noQuestions: ChildQuestions = () => [];
 
 /** The places in the logs of children whose questions the public events of an entry show. */
 export function questionPlaces(before: State, event: Event, after: State): readonly ChildPlace[] {
-  const places: ChildPlace[] = [];
+  const reports: ChildPlace[] = [];
   const add = (childId: string | undefined, seq: number | undefined): void => {
-    if (childId !== undefined && seq !== undefined) places.push({ childId, seq });
+    if (childId !== undefined && seq !== undefined) reports.push({ childId, seq });
   };
   if (event.type === "child_waiting") {
-    const earlier = placeBefore(before, event.callKey);
+    const earlier = findEarlierReport(before, event.callKey);
     add(earlier?.childId, earlier?.seq);
     add(event.childId, event.childSeq);
   }
   if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || event.type === "child_waiting"))
-    for (const { childId, childSeq } of childCallsOf(after)) add(childId, childSeq);
-  return places;
+    for (const { childId, childSeq } of findChildCalls(after)) add(childId, childSeq);
+  return reports;
 }
 
-function placeBefore(before: State, callKey: string): ChildPlace | undefined {
+function findEarlierReport(before: State, callKey: string): ChildPlace | undefined {
   const call = callOf(before, callKey);
   if (call === undefined || !("childSeq" in call) || call.childSeq === undefined || call.childId === undefined)
     return undefined;
@@ -47,17 +48,17 @@ function placeBefore(before: State, callKey: string): ChildPlace | undefined {
  * The questions that a child reports and that were not open at its report before. One that does not wait may have some:
  * those of a tool that goes on running.
  */
-export function newQuestions(
+export function findNewQuestions(
   before: State,
   event: Extract<Event, { readonly type: "child_waiting" }>,
   questions: ChildQuestions,
 ): readonly PendingApproval[] {
-  const earlier = placeBefore(before, event.callKey);
+  const earlier = findEarlierReport(before, event.callKey);
   const known = earlier === undefined ? [] : questions(earlier.childId, earlier.seq);
-  return questions(event.childId, event.childSeq).filter((one) => !known.some((other) => isSame(one, other)));
+  return questions(event.childId, event.childSeq).filter((one) => !known.some((other) => isSameQuestion(one, other)));
 }
 
-function isSame(one: PendingApproval, other: PendingApproval): boolean {
+function isSameQuestion(one: PendingApproval, other: PendingApproval): boolean {
   return (
     one.sessionId === other.sessionId &&
     one.callKey === other.callKey &&

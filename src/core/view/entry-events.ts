@@ -17,13 +17,20 @@ import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";
 import { isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
-import { compactedEvent, failedEvents } from "./attempt-events.js";
-import { callBodies, recoveryQuestions } from "./call-events.js";
+import { attemptFailedEvents, compactedEvent } from "./attempt-events.js";
+import { createCallEvents, recoveryQuestionEvents } from "./call-events.js";
 import { type ChildQuestions, noQuestions } from "./child-questions.js";
-import { sessionEvent } from "./data-events.js";
 import { approvalsOf } from "./outcome.js";
 import type { PublicEvent, PublicEventBody } from "./public-event.js";
-import { abortEvents, endOf, failedHooks, messageEvent, restartedEvent, withdrawals } from "./run-events.js";
+import {
+  abortEvents,
+  hookFailedEvents,
+  messageEvent,
+  restartedEvent,
+  runEndEvents,
+  withdrawnEvents,
+} from "./run-events.js";
+import { toSessionEvent } from "./session-events.js";
 
 /**
  * The public events of one entry.
@@ -60,14 +67,14 @@ export function publicEvents(
   const { seq, event } = entry;
   const events: PublicEvent[] = [];
   const add = (bodies: readonly PublicEventBody[]): void => {
-    for (const body of bodies) events.push(placed(body, sessionId, seq, events.length + 1, event.at));
+    for (const body of bodies) events.push(addPosition(body, sessionId, seq, events.length + 1, event.at));
   };
-  if (event.hooks !== undefined) add(failedHooks(event, after));
-  add(bodiesOf(sessionId, entry, transcript, before, after, questions));
-  add(endOf(sessionId, transcript, before, after));
+  if (event.hooks !== undefined) add(hookFailedEvents(event, after));
+  add(createBodies(sessionId, entry, transcript, before, after, questions));
+  add(runEndEvents(sessionId, transcript, before, after));
   const isQuestion = event.type === "child_waiting" || event.type === "tool_asked";
-  const asksMore = isQuestion && events.some(({ type }) => type === "approval_requested");
-  if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || asksMore)) {
+  const hasNewQuestion = isQuestion && events.some(({ type }) => type === "approval_requested");
+  if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || hasNewQuestion)) {
     const approvals = approvalsOf(sessionId, after, transcript, questions);
     add([{ type: "suspended", runId: after.runId, approvals }]);
   }
@@ -75,7 +82,7 @@ export function publicEvents(
 }
 
 /** Mutates its argument, which was created for this event. A copy is measurable on the hot path. */
-function placed(body: PublicEventBody, sessionId: string, seq: number, index: number, at: number): PublicEvent {
+function addPosition(body: PublicEventBody, sessionId: string, seq: number, index: number, at: number): PublicEvent {
   const event = body as { -readonly [Key in "sessionId" | "seq" | "index" | "at"]?: PublicEvent[Key] };
   event.sessionId = sessionId;
   event.seq = seq;
@@ -84,7 +91,7 @@ function placed(body: PublicEventBody, sessionId: string, seq: number, index: nu
   return event as PublicEvent;
 }
 
-function bodiesOf(
+function createBodies(
   sessionId: string,
   { event }: Entry,
   transcript: Transcript,
@@ -94,9 +101,9 @@ function bodiesOf(
 ): readonly PublicEventBody[] {
   switch (event.type) {
     case "session_created":
-      return [created(event)];
+      return [sessionCreatedEvent(event)];
     case "run_started":
-      return [started(event, transcript)];
+      return [runStartedEvent(event, transcript)];
     case "history_added":
       return [{ type: "history_added", source: event.source, messages: event.messages }];
     case "run_queued":
@@ -113,7 +120,7 @@ function bodiesOf(
     case "model_finished":
       return messageEvents(event, transcript, after);
     case "model_failed":
-      return failedEvents(event, after);
+      return attemptFailedEvents(event, after);
     case "compacted":
       return [compactedEvent(event)];
     case "tool_decided":
@@ -126,20 +133,20 @@ function bodiesOf(
     case "tool_asked":
     case "late_result":
     case "timer_fired":
-      return callBodies(event, transcript, before, after, questions);
+      return createCallEvents(event, transcript, before, after, questions);
     case "data_changed":
     case "session_changed":
     case "content_redacted":
     case "handed_off":
-      return [sessionEvent(event)];
+      return [toSessionEvent(event)];
     case "abort_requested":
       return abortEvents(sessionId, event, before);
     case "restarted":
-      return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
+      return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestionEvents(transcript, before, after)];
     case "run_finished":
-      return withdrawals(event, transcript);
+      return withdrawnEvents(event, transcript);
     case "prepared":
-      return event.changedSources === undefined ? [] : [sourcesChanged(event, event.changedSources)];
+      return event.changedSources === undefined ? [] : [sourcesChangedEvent(event, event.changedSources)];
     case "after_run_hooks_called":
     case "compaction_started":
     case "tool_step_started":
@@ -153,15 +160,15 @@ function bodiesOf(
   }
 }
 
-function created({ v: _, at: __, ...body }: EventOf<"session_created">): PublicEventBody {
+function sessionCreatedEvent({ v: _, at: __, ...body }: EventOf<"session_created">): PublicEventBody {
   return body;
 }
 
-function started({ runId, by }: EventOf<"run_started">, { run }: Transcript): PublicEventBody {
+function runStartedEvent({ runId, by }: EventOf<"run_started">, { run }: Transcript): PublicEventBody {
   return { type: "run_started", runId, input: run?.input ?? [], ...defined({ by }) };
 }
 
-function sourcesChanged(
+function sourcesChangedEvent(
   { runId, modelCallIndex }: EventOf<"prepared">,
   changes: readonly SourceChange[],
 ): PublicEventBody {
@@ -181,12 +188,12 @@ function messageEvents(
   const usage = roundCost(transcript.run?.stepUsage.usage ?? event.usage);
   const { parts } = event.message;
   const bodies: PublicEventBody[] = [];
-  const say = (type: "reasoning" | "text"): void => {
+  const addTexts = (type: "reasoning" | "text"): void => {
     for (const part of parts)
       if (part.type === type && part.text !== "") bodies.push({ type, runId, modelCallIndex, text: part.text });
   };
-  say("reasoning");
-  if (!isEnding(after)) say("text");
+  addTexts("reasoning");
+  if (!isEndingNormally(after)) addTexts("text");
   const last = transcript.run?.last ?? null;
   if (!isFinishing(after) && last !== null) bodies.push(messageEvent(runId, last));
   for (const { callKey, part } of transcript.calls.values())
@@ -216,7 +223,7 @@ function isFinishing(state: State): boolean {
   return state.status === "preparing" && state.for === "finish";
 }
 
-function isEnding(state: State): boolean {
+function isEndingNormally(state: State): boolean {
   return isFinishing(state) && "stopping" in state && state.stopping === null;
 }
 
@@ -228,13 +235,15 @@ function steeredEvents(
   after: State,
 ): readonly PublicEventBody[] {
   const skipping = skip === undefined ? {} : { skip };
-  const steered: PublicEventBody = { type: "steered", input, source, ...skipping, ...defined({ by }) };
+  const steeredEvent: PublicEventBody = { type: "steered", input, source, ...skipping, ...defined({ by }) };
   const answer = run?.last ?? null;
-  const goesOn = after.status === "preparing" && after.for === "step";
-  if (before.status !== "preparing" || !isEnding(before) || !goesOn || calls.size > 0 || answer === null)
-    return [steered];
+  const continues = after.status === "preparing" && after.for === "step";
+  if (before.status !== "preparing" || !isEndingNormally(before) || !continues || calls.size > 0 || answer === null)
+    return [steeredEvent];
   const { runId, modelCallIndex } = before;
   const text = textOf(answer.message);
-  const told = messageEvent(runId, answer);
-  return text === "" ? [told, steered] : [{ type: "text", runId, modelCallIndex, text }, told, steered];
+  const answerEvent = messageEvent(runId, answer);
+  return text === ""
+    ? [answerEvent, steeredEvent]
+    : [{ type: "text", runId, modelCallIndex, text }, answerEvent, steeredEvent];
 }

@@ -5,13 +5,13 @@
 import { type Fault, type Json, type Usage, untrimmedTextOf } from "../data/message.js";
 import { type InterruptedReason, type Reason, reasons } from "../data/reasons.js";
 import { roundCost } from "../data/usage.js";
-import type { Calling } from "../machine/calls.js";
+import type { CallsState } from "../machine/calls.js";
 import { asksOutside, type Call, hasCalls, openQuestionsOf, type State } from "../machine/state.js";
 import type { CallRecords } from "../transcript/call-records.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, noQuestions } from "./child-questions.js";
 import type { PendingApproval } from "./pending-approval.js";
-import { questionText, toolQuestions } from "./tool-questions.js";
+import { formatQuestion, listToolQuestions } from "./tool-questions.js";
 
 export type { PendingApproval } from "./pending-approval.js";
 
@@ -101,9 +101,9 @@ export function approvalsOf(
     const open = openQuestionsOf(call);
     // The questions of a running call end when the run is stopped.
     if (open !== undefined && (call.status === "asking" || state.stopping === null))
-      return toolQuestions(open, record).map((question) => ({ ...core, ...question, askedAt: question.askedAt }));
+      return listToolQuestions(open, record).map((question) => ({ ...core, ...question, askedAt: question.askedAt }));
     if (!asksOutside(call)) return [];
-    const question = questionText(call, record);
+    const question = formatQuestion(call, record);
     return [
       {
         ...core,
@@ -124,14 +124,14 @@ export function approvalsOf(
 export function askedAt(state: State): number | null {
   if (!hasCalls(state)) return null;
   return state.calls.reduce<number | null>((earliest, call) => {
-    const at = askedSince(call, state);
+    const at = findAskedAt(call, state);
     if (at === undefined) return earliest;
     return earliest === null ? at : Math.min(earliest, at);
   }, null);
 }
 
 /** The questions of a running call end when the run is stopped. */
-function askedSince(call: Call, { stopping }: Calling): number | undefined {
+function findAskedAt(call: Call, { stopping }: CallsState): number | undefined {
   if (call.status !== "running") return asksOutside(call) ? call.askedAt : undefined;
   return stopping === null && call.held !== undefined ? Math.min(...call.held.map((one) => one.askedAt)) : undefined;
 }
@@ -160,11 +160,11 @@ export function resultOf(sessionId: string, state: State, transcript: Transcript
   const base = { sessionId, runId: run.runId, usage: roundCost(state.usage), steps: state.counters.totalSteps };
   switch (state.status) {
     case "completed":
-      return endOf(base, state.reason, undefined, transcript);
+      return createEndResult(base, state.reason, undefined, transcript);
     case "failed":
-      return endOf(base, state.reason, state.fault, transcript);
+      return createEndResult(base, state.reason, state.fault, transcript);
     case "aborted":
-      return endOf(base, state.reason, undefined, transcript);
+      return createEndResult(base, state.reason, undefined, transcript);
     case "awaiting_human":
       return {
         ...base,
@@ -180,11 +180,11 @@ export function resultOf(sessionId: string, state: State, transcript: Transcript
 }
 
 /** The result of a run that was aborted before it started. */
-export function abortedBefore(sessionId: string, runId: string): RunResult {
+export function createAbortedResult(sessionId: string, runId: string): RunResult {
   return { sessionId, runId, status: "aborted", reason: "aborted", text: reasons.aborted.text, usage: {}, steps: 0 };
 }
 
-function endOf(
+function createEndResult(
   base: Omit<ResultBase, "text">,
   reason: Reason,
   fault: Fault | undefined,
@@ -192,9 +192,9 @@ function endOf(
 ): RunResult {
   const { run } = transcript;
   const { status } = reasons[reason];
-  const fixed = textOfEnd(reason, fault);
-  const answer = answerAtEnd(reason, transcript);
-  const text = reason === "aborted" || reason === "output_refused" || answer === "" ? fixed : answer;
+  const defaultText = textOfEnd(reason, fault);
+  const answer = findFinalAnswer(reason, transcript);
+  const text = reason === "aborted" || reason === "output_refused" || answer === "" ? defaultText : answer;
   const partial = run?.partial === undefined ? {} : { partial: run.partial };
   switch (status) {
     case "completed":
@@ -228,10 +228,10 @@ export function textOfEnd(reason: Reason, fault?: Pick<Fault, "message">): strin
  * The model's answer at the end. Text beside tool calls is an answer only if the calls end the run or the message was
  * cut.
  */
-function answerAtEnd(reason: Reason, { run, calls }: Transcript): string {
+function findFinalAnswer(reason: Reason, { run, calls }: Transcript): string {
   if (run === null) return "";
-  const mayBeDone = reason === "done" || reason === "invalid_output";
-  if (mayBeDone && run.doneMessage !== undefined) return run.doneMessage;
+  const canEndWithDoneTool = reason === "done" || reason === "invalid_output";
+  if (canEndWithDoneTool && run.doneMessage !== undefined) return run.doneMessage;
   return calls.size === 0 || endsWithinStep.has(reason) ? run.answer.trim() : "";
 }
 
@@ -239,10 +239,10 @@ function answerAtEnd(reason: Reason, { run, calls }: Transcript): string {
  * What a run that a limit ended has found by then: its answer, as far as it came; otherwise the last two texts that the
  * model wrote beside its calls. Empty if it wrote nothing.
  */
-export function foundSoFar(reason: Reason, transcript: Transcript): string {
+export function collectFindings(reason: Reason, transcript: Transcript): string {
   const { run, messages, seqs } = transcript;
   if (run === null) return "";
-  const answer = run.partial ?? answerAtEnd(reason, transcript);
+  const answer = run.partial ?? findFinalAnswer(reason, transcript);
   if (answer !== "") return answer;
   const texts: string[] = [];
   for (let index = messages.length - 1; index >= 0 && texts.length < 2; index -= 1) {
@@ -253,11 +253,11 @@ export function foundSoFar(reason: Reason, transcript: Transcript): string {
   }
   const [last = ""] = texts.slice(-1);
   const both = texts.join("\n\n");
-  return both.length <= mostFound ? both : last;
+  return both.length <= maxFound ? both : last;
 }
 
 /** Characters of two texts together. One text alone fits an entry of the log, because it comes from one. */
-const mostFound = 250_000;
+const maxFound = 250_000;
 
 const endsWithinStep: ReadonlySet<Reason> = new Set([
   "done",

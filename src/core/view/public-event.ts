@@ -23,7 +23,7 @@ import type { CallOutcome, SessionInfo } from "../machine/state.js";
 import type { PendingApproval, RunResult } from "./outcome.js";
 
 /** An attempt that failed, of the model call or of the tool call. Times are in milliseconds. */
-export type FailedTryOf = {
+export type FailedAttemptOf = {
   /** Whose attempt it was. */
   readonly of: "model" | "tool";
   readonly attempt: number;
@@ -34,7 +34,7 @@ export type FailedTryOf = {
   readonly retryInMs?: number;
 };
 
-export type OfCall = {
+export type CallFields = {
   readonly runId: string;
   readonly callKey: string;
   readonly toolCallId: string;
@@ -129,7 +129,7 @@ export type PublicEventBody =
       readonly attempt: number;
     }
   /** The model asks for a tool call. Its arguments are not checked yet: `tool_call` follows. */
-  | ({ readonly type: "call_start" } & OfCall)
+  | ({ readonly type: "call_start" } & CallFields)
   /** A call is decided: its arguments fit, or it gets an error. With `repair`, the model wrote something that could not be used: `input` and `name` are what was made of it. */
   | ({
       readonly type: "tool_call";
@@ -137,9 +137,9 @@ export type PublicEventBody =
       readonly input: Json;
       /** How the call was repaired. */
       readonly repair?: Repair;
-    } & OfCall)
+    } & CallFields)
   /** The call started a child session, and waits for it. */
-  | ({ readonly type: "child_started"; readonly childId: string } & OfCall)
+  | ({ readonly type: "child_started"; readonly childId: string } & CallFields)
   /** The call waits for an answer or a result from outside. It is asked once, and again if the call changes. */
   | ({
       readonly type: "approval_requested";
@@ -160,7 +160,7 @@ export type PublicEventBody =
       readonly expiresAt?: number;
       /** The child session that asks, at any depth; absent if this session asks. */
       readonly childId?: string;
-    } & OfCall)
+    } & CallFields)
   /** Somebody answered the call, or its question expired. */
   | ({
       readonly type: "approval_answered";
@@ -176,7 +176,7 @@ export type PublicEventBody =
       readonly by?: string;
       /** The person approved, but `canExecuteTool` denied the call by then. `answer` and `note` are that denial. */
       readonly overruled?: Overruled;
-    } & OfCall)
+    } & CallFields)
   /** A tool step is over. A tool that runs again is given it, and no event follows. */
   | ({
       readonly type: "tool_step";
@@ -189,7 +189,7 @@ export type PublicEventBody =
       /** What it gave, if that is at most 4 KiB of JSON. */
       readonly output?: Json;
       readonly fault?: Fault;
-    } & OfCall)
+    } & CallFields)
   /** The result that the model is shown for the call: each call gets exactly one. */
   | ({
       readonly type: "tool_result";
@@ -200,7 +200,7 @@ export type PublicEventBody =
       readonly isError: boolean;
       /** The limit that ended the child session: the output is what it had found by then. */
       readonly cut?: Reason;
-    } & OfCall)
+    } & CallFields)
   /** The session's data changed: the keys that were set or unset. With `callKey`, a tool changed it. */
   | {
       readonly type: "data_changed";
@@ -246,7 +246,7 @@ export type PublicEventBody =
       readonly fault: Fault;
       readonly durationMs: number;
       readonly retryInMs: number;
-    } & OfCall)
+    } & CallFields)
   /** The call is over: right after its `tool_result`. */
   | ({
       readonly type: "call_complete";
@@ -254,8 +254,8 @@ export type PublicEventBody =
       readonly status: "ok" | "error";
       readonly durationMs: number;
       /** The attempts that failed before, first those of the model call that asked for this call. Absent: none. */
-      readonly attempts?: readonly FailedTryOf[];
-    } & OfCall)
+      readonly attempts?: readonly FailedAttemptOf[];
+    } & CallFields)
   /** A model call ended with a message. Its tool calls are decided next, or the run ends. */
   | {
       readonly type: "step_finished";

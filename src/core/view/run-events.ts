@@ -5,26 +5,26 @@ import type { Event, EventOf } from "../machine/event.js";
 import { isTerminal, type State, type TerminalState } from "../machine/state.js";
 import type { LastMessage } from "../transcript/run-record.js";
 import type { Transcript } from "../transcript/transcript.js";
-import { abortedBefore, resultOf } from "./outcome.js";
+import { createAbortedResult, resultOf } from "./outcome.js";
 import type { PublicEventBody } from "./public-event.js";
 
 /** The `final` event and the last step's message, once the run has ended and its `afterRun` hooks were called. */
-export function endOf(
+export function runEndEvents(
   sessionId: string,
   transcript: Transcript,
   before: State,
   after: State,
 ): readonly PublicEventBody[] {
-  if (!isOver(after) || (isOver(before) && before.runId === after.runId)) return none;
+  if (!hasEnded(after) || (hasEnded(before) && before.runId === after.runId)) return none;
   const result = resultOf(sessionId, after, transcript);
   if (result === null) return none;
   const final: PublicEventBody = { type: "final", runId: after.runId, result };
-  const held = heldBack(transcript, after);
-  return held === null ? [final] : [messageEvent(after.runId, held), final];
+  const heldBackMessage = findHeldBackMessage(transcript, after);
+  return heldBackMessage === null ? [final] : [messageEvent(after.runId, heldBackMessage), final];
 }
 
 /** The last step's message. Any other, and one with calls, has its event since its own entry. */
-function heldBack({ run, calls }: Transcript, { modelCallIndex }: TerminalState): LastMessage | null {
+function findHeldBackMessage({ run, calls }: Transcript, { modelCallIndex }: TerminalState): LastMessage | null {
   const last = run?.last ?? null;
   if (last === null || last.modelCallIndex !== modelCallIndex) return null;
   return last.cut === true || calls.size === 0 ? last : null;
@@ -36,7 +36,7 @@ export function messageEvent(runId: string, { modelCallIndex, attempt, message, 
 }
 
 /** An event for each attempt of a refused answer, in order: those that the answer continued had their events before. */
-export function withdrawals(
+export function withdrawnEvents(
   { runId, reason }: EventOf<"run_finished">,
   { run }: Transcript,
 ): readonly PublicEventBody[] {
@@ -59,14 +59,14 @@ export function abortEvents(
   before: State,
 ): readonly PublicEventBody[] {
   const { runId } = event;
-  const requested: PublicEventBody = { type: "abort_requested", runId, ...noteOf(event) };
+  const requested: PublicEventBody = { type: "abort_requested", runId, ...pickNote(event) };
   return "runId" in before && before.runId !== runId
-    ? [requested, { type: "final", runId, result: abortedBefore(sessionId, runId) }]
+    ? [requested, { type: "final", runId, result: createAbortedResult(sessionId, runId) }]
     : [requested];
 }
 
 /** An event for each hook that failed. */
-export function failedHooks({ hooks }: Event, after: State): readonly PublicEventBody[] {
+export function hookFailedEvents({ hooks }: Event, after: State): readonly PublicEventBody[] {
   if (hooks === undefined || after.status === "idle") return none;
   const { runId } = after;
   return hooks.flatMap(({ name, hook, outcome, message = "" }): readonly PublicEventBody[] =>
@@ -78,11 +78,11 @@ export function failedHooks({ hooks }: Event, after: State): readonly PublicEven
 
 const none: readonly PublicEventBody[] = [];
 
-function isOver(state: State): state is TerminalState {
+function hasEnded(state: State): state is TerminalState {
   return isTerminal(state) && state.afterRunHooksPending !== true;
 }
 
-function noteOf({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {
+function pickNote({ note, by }: EventOf<"abort_requested">): { readonly note?: string; readonly by?: string } {
   return { ...(note === undefined ? {} : { note }), ...(by === undefined ? {} : { by }) };
 }
 

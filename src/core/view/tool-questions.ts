@@ -4,7 +4,7 @@
 import type { Json } from "../data/message.js";
 import type { Call, OpenQuestion } from "../machine/state.js";
 import type { CallRecord } from "../transcript/results.js";
-import { type AskedRecord, finishedSteps } from "../transcript/tool-steps.js";
+import { listFinishedSteps, type QuestionRecord } from "../transcript/tool-steps.js";
 
 export type ToolQuestion = {
   readonly why: "tool";
@@ -17,14 +17,14 @@ export type ToolQuestion = {
 };
 
 /** The open questions of a call's tool, in the order in which they were asked. */
-export function toolQuestions(open: readonly OpenQuestion[], { steps }: CallRecord): readonly ToolQuestion[] {
+export function listToolQuestions(open: readonly OpenQuestion[], { steps }: CallRecord): readonly ToolQuestion[] {
   return open.flatMap(({ step }) => {
     const asked = steps?.asked.findLast((one) => one.step === step);
-    return asked === undefined ? [] : [toolQuestion(asked)];
+    return asked === undefined ? [] : [toToolQuestion(asked)];
   });
 }
 
-export function toolQuestion({ step, message, schema, url, askedAt, expiresAt }: AskedRecord): ToolQuestion {
+export function toToolQuestion({ step, message, schema, url, askedAt, expiresAt }: QuestionRecord): ToolQuestion {
   return {
     why: "tool",
     question: message,
@@ -41,10 +41,10 @@ function isObject(schema: Json | undefined): schema is { readonly [key: string]:
 }
 
 /** The question to the person. One of recovery says how far the tool came. */
-export function questionText(call: Call, record: CallRecord): string | undefined {
+export function formatQuestion(call: Call, record: CallRecord): string | undefined {
   const { question } = record;
   const isRecovery = call.status === "asking" && call.why === "recovery";
-  const finished = isRecovery ? finishedSteps(record) : undefined;
+  const finished = isRecovery ? listFinishedSteps(record) : undefined;
   if (finished === undefined) return question;
   const text = question ?? "It had started, and its outcome is unknown.";
   return `${text} Finished tool steps, which do not run again: ${finished}.`;

@@ -33,32 +33,34 @@ export type AnswersPage = {
 export const emptyAnswers: AnswersPage = { answered: [], next: null };
 
 /** Answers that are kept. */
-const most = 500;
+const maxAnswers = 500;
 
 /** The answers with those of a page: the first page takes the place of what was known, except for what it does not have yet. */
-export function withAnswers(known: AnswersPage, page: AnswersPage, isMore: boolean): AnswersPage {
-  const ids = new Set(page.answered.map(idOf));
-  const others = known.answered.filter((one) => !ids.has(idOf(one)));
-  const seconds = new Set(known.answered.filter(({ isSecond }) => isSecond).map(idOf));
-  const loaded = page.answered.map((one) => (seconds.has(idOf(one)) ? { ...one, isSecond: true as const } : one));
+export function mergeAnswers(previous: AnswersPage, page: AnswersPage, isMore: boolean): AnswersPage {
+  const ids = new Set(page.answered.map(toAnswerId));
+  const others = previous.answered.filter((call) => !ids.has(toAnswerId(call)));
+  const seconds = new Set(previous.answered.filter(({ isSecond }) => isSecond).map(toAnswerId));
+  const loaded = page.answered.map((call) =>
+    seconds.has(toAnswerId(call)) ? { ...call, isSecond: true as const } : call,
+  );
   const answered = isMore ? [...others, ...loaded] : [...loaded, ...others];
-  const sorted = answered.sort((a, b) => b.at - a.at).slice(0, most);
-  return { answered: sorted, next: isMore || known.next === null ? page.next : known.next };
+  const sorted = answered.sort((a, b) => b.at - a.at).slice(0, maxAnswers);
+  return { answered: sorted, next: isMore || previous.next === null ? page.next : previous.next };
 }
 
 /** The answers with one that was just sent from here. */
-export function withOwn(known: AnswersPage, own: AnsweredCall): AnswersPage {
-  const others = known.answered.filter((one) => idOf(one) !== idOf(own));
-  return { ...known, answered: [own, ...others] };
+export function addOwnAnswer(previous: AnswersPage, ownCall: AnsweredCall): AnswersPage {
+  const others = previous.answered.filter((call) => toAnswerId(call) !== toAnswerId(ownCall));
+  return { ...previous, answered: [ownCall, ...others] };
 }
 
 /** A call may be asked about several times: after a crash again, and by a tool any number of times. */
-export function idOf({ sessionId, callKey, questionId = "", answer, overruled }: AnsweredCall): string {
+export function toAnswerId({ sessionId, callKey, questionId = "", answer, overruled }: AnsweredCall): string {
   return `${sessionId} ${callKey} ${questionId} ${overruled?.answer ?? answer}`;
 }
 
 /** What this page has sent, or what counts in its place. */
-export function ownAnswer(
+export function createOwnAnswer(
   { sessionId, session, callKey, name, input, questionId }: StoredApproval,
   decision: ApprovalDecision,
   counted: "first" | "second",

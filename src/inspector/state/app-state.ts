@@ -3,13 +3,13 @@
  */
 import type { StoredApproval, ToolSpecification } from "../../index.js";
 import type { ListedSession, ListFrame } from "../../server/client/index.js";
-import { type AnsweredCall, type AnswersPage, emptyAnswers, withAnswers, withOwn } from "./answered.js";
-import type { ForkPlace } from "./fork.js";
+import { type AnsweredCall, type AnswersPage, addOwnAnswer, emptyAnswers, mergeAnswers } from "./answered.js";
+import type { ForkPoint } from "./fork.js";
 import type { Route } from "./route.js";
 import { emptySession, type Loaded, reduceSession, type SessionAction, type SessionState } from "./session-state.js";
 
 /** What waits for an answer, with the tool that was called. */
-export type Waiting = StoredApproval & { readonly tool: ToolSpecification | null };
+export type WaitingCall = StoredApproval & { readonly tool: ToolSpecification | null };
 
 export type Connection = "connecting" | "open" | "lost";
 
@@ -39,13 +39,13 @@ export type AppState = {
   readonly approvals: {
     readonly count: number;
     readonly isMore: boolean;
-    readonly items: Loaded<readonly Waiting[]>;
+    readonly items: Loaded<readonly WaitingCall[]>;
     readonly answered: AnswersPage;
   };
   readonly session: SessionState | null;
   readonly isHelpOpen: boolean;
   /** Where the session is about to be forked: the dialog is open. */
-  readonly fork: ForkPlace | null;
+  readonly fork: ForkPoint | null;
 };
 
 export type Action =
@@ -63,11 +63,11 @@ export type Action =
   | { readonly type: "list_frame"; readonly frame: ListFrame }
   | { readonly type: "unfolded"; readonly parent: string; readonly children: readonly ListedSession[] }
   | { readonly type: "folded"; readonly parent: string }
-  | { readonly type: "approvals_loaded"; readonly items: Loaded<readonly Waiting[]> }
+  | { readonly type: "approvals_loaded"; readonly items: Loaded<readonly WaitingCall[]> }
   | { readonly type: "answers_loaded"; readonly page: AnswersPage; readonly isMore: boolean }
-  | { readonly type: "answered"; readonly approval: Waiting; readonly answered: AnsweredCall }
+  | { readonly type: "answered"; readonly approval: WaitingCall; readonly answered: AnsweredCall }
   | { readonly type: "help"; readonly isOpen: boolean }
-  | { readonly type: "fork"; readonly place: ForkPlace | null }
+  | { readonly type: "fork"; readonly place: ForkPoint | null }
   | { readonly type: "session"; readonly id: string; readonly action: SessionAction };
 
 export function initialState(route: Route): AppState {
@@ -85,7 +85,7 @@ export function initialState(route: Route): AppState {
       agents: [],
     },
     approvals: { count: 0, isMore: false, items: { status: "loading" }, answered: emptyAnswers },
-    session: sessionFor(route, null),
+    session: selectSession(route, null),
     isHelpOpen: false,
     fork: null,
   };
@@ -99,27 +99,27 @@ export function reduce(state: AppState, action: Action): AppState {
       return { ...state, connection: action.connection };
     case "navigated":
       return {
-        ...{ ...state, route: action.route, session: sessionFor(action.route, state.session) },
+        ...{ ...state, route: action.route, session: selectSession(action.route, state.session) },
         ...{ isHelpOpen: false, fork: null },
       };
     case "list_loaded":
-      return { ...state, list: withPage(state.list, action) };
+      return { ...state, list: addPage(state.list, action) };
     case "list_failed":
       return { ...state, list: { ...state.list, sessions: { status: "failed", message: action.message } } };
     case "list_filtered":
       return { ...state, list: { ...state.list, ...action.filter } };
     case "list_frame":
-      return withFrame(state, action.frame);
+      return applyListFrame(state, action.frame);
     case "unfolded":
-      return { ...state, list: withChildren(state.list, action.parent, action.children) };
+      return { ...state, list: setChildren(state.list, action.parent, action.children) };
     case "folded":
-      return { ...state, list: withChildren(state.list, action.parent, null) };
+      return { ...state, list: setChildren(state.list, action.parent, null) };
     case "approvals_loaded":
       return { ...state, approvals: { ...state.approvals, items: action.items } };
     case "answers_loaded":
-      return withHistory(state, withAnswers(state.approvals.answered, action.page, action.isMore));
+      return setAnswers(state, mergeAnswers(state.approvals.answered, action.page, action.isMore));
     case "answered":
-      return withAnswer(state, action.approval, action.answered);
+      return applyAnswer(state, action.approval, action.answered);
     case "help":
       return { ...state, isHelpOpen: action.isOpen };
     case "fork":
@@ -134,44 +134,47 @@ export function reduce(state: AppState, action: Action): AppState {
 }
 
 /** The session that a route shows: the one that is there already, or an empty one. */
-function sessionFor(route: Route, known: SessionState | null): SessionState | null {
+function selectSession(route: Route, known: SessionState | null): SessionState | null {
   if (route.screen === "sessions" || route.screen === "approvals") return null;
   return known?.id === route.sessionId ? known : emptySession(route.sessionId);
 }
 
-function withPage(
+function addPage(
   list: AppState["list"],
   { sessions, next, isMore }: Extract<Action, { readonly type: "list_loaded" }>,
 ): AppState["list"] {
-  const before = isMore && list.sessions.status === "ready" ? list.sessions.value : [];
+  const previous = isMore && list.sessions.status === "ready" ? list.sessions.value : [];
   const known = new Set(sessions.map(({ sessionId }) => sessionId));
-  const all = [...before.filter(({ sessionId }) => !known.has(sessionId)), ...sessions];
-  return { ...list, sessions: { status: "ready", value: all }, next, agents: withAgents(list.agents, sessions) };
+  const all = [...previous.filter(({ sessionId }) => !known.has(sessionId)), ...sessions];
+  return { ...list, sessions: { status: "ready", value: all }, next, agents: addAgents(list.agents, sessions) };
 }
 
-function withFrame(state: AppState, frame: ListFrame): AppState {
+function applyListFrame(state: AppState, frame: ListFrame): AppState {
   switch (frame.type) {
     case "list_open":
-      return frame.approvals === null ? state : withCount(state, frame.approvals);
+      return frame.approvals === null ? state : setApprovalCount(state, frame.approvals);
     case "approvals":
-      return withCount(state, frame);
+      return setApprovalCount(state, frame);
     case "list_changed":
       return state;
     case "session":
       return {
         ...state,
-        list: withSession(state.list, frame.session),
+        list: upsertSession(state.list, frame.session),
         session:
           state.session === null ? null : reduceSession(state.session, { type: "listed", session: frame.session }),
       };
   }
 }
 
-function withCount(state: AppState, { count, more }: { readonly count: number; readonly more: boolean }): AppState {
+function setApprovalCount(
+  state: AppState,
+  { count, more }: { readonly count: number; readonly more: boolean },
+): AppState {
   return { ...state, approvals: { ...state.approvals, count, isMore: more } };
 }
 
-function withChildren(
+function setChildren(
   list: AppState["list"],
   parent: string,
   sessions: readonly ListedSession[] | null,
@@ -185,7 +188,7 @@ function withChildren(
 /** A row of the list: a session, or one below a session that is unfolded. */
 export type ListRow = { readonly session: ListedSession; readonly depth: number };
 
-export function rowsOf({ sessions, children }: Pick<AppState["list"], "sessions" | "children">): readonly ListRow[] {
+export function listRows({ sessions, children }: Pick<AppState["list"], "sessions" | "children">): readonly ListRow[] {
   const rows: ListRow[] = [];
   const add = (session: ListedSession, depth: number) => {
     rows.push({ session, depth });
@@ -196,34 +199,34 @@ export function rowsOf({ sessions, children }: Pick<AppState["list"], "sessions"
 }
 
 /** What has changed of a child session, if its parent is unfolded. */
-function withChild(list: AppState["list"], session: ListedSession): AppState["list"] {
+function updateChild(list: AppState["list"], session: ListedSession): AppState["list"] {
   const parent = session.info?.parent?.sessionId;
   const known = parent === undefined ? undefined : list.children.get(parent);
   if (parent === undefined || known === undefined) return list;
-  const isThere = known.some(({ sessionId }) => sessionId === session.sessionId);
-  const next = isThere
+  const isKnown = known.some(({ sessionId }) => sessionId === session.sessionId);
+  const next = isKnown
     ? known.map((one) => (one.sessionId === session.sessionId ? session : one))
     : [...known, session];
-  return withChildren(list, parent, next);
+  return setChildren(list, parent, next);
 }
 
-function withSession(list: AppState["list"], session: ListedSession): AppState["list"] {
-  if (session.info?.parent !== undefined) return withChild(list, session);
+function upsertSession(list: AppState["list"], session: ListedSession): AppState["list"] {
+  if (session.info?.parent !== undefined) return updateChild(list, session);
   if (list.sessions.status !== "ready") return list;
   const known = list.sessions.value;
-  const isThere = known.some(({ sessionId }) => sessionId === session.sessionId);
-  const isWanted = isListed(list, session);
+  const isKnown = known.some(({ sessionId }) => sessionId === session.sessionId);
+  const isMatch = matchesFilter(list, session);
   // A row stays where it is while its session works: a list that jumps cannot be read, and not be clicked either.
-  const sessions = isThere
-    ? known.flatMap((one) => (one.sessionId !== session.sessionId ? [one] : isWanted ? [session] : []))
-    : isWanted
+  const sessions = isKnown
+    ? known.flatMap((one) => (one.sessionId !== session.sessionId ? [one] : isMatch ? [session] : []))
+    : isMatch
       ? [session, ...known]
       : known;
-  return { ...list, sessions: { status: "ready", value: sessions }, agents: withAgents(list.agents, [session]) };
+  return { ...list, sessions: { status: "ready", value: sessions }, agents: addAgents(list.agents, [session]) };
 }
 
 /** Whether a session that has changed belongs in the list that is shown. */
-function isListed({ status, agent, find }: AppState["list"], session: ListedSession): boolean {
+function matchesFilter({ status, agent, find }: AppState["list"], session: ListedSession): boolean {
   const { info } = session;
   if (status !== "" && session.status !== status) return false;
   if (agent !== "" && info?.agent !== agent) return false;
@@ -231,21 +234,21 @@ function isListed({ status, agent, find }: AppState["list"], session: ListedSess
   return [session.sessionId, info?.title ?? ""].some((one) => one.toLowerCase().includes(text));
 }
 
-function withAgents(agents: readonly string[], sessions: readonly ListedSession[]): readonly string[] {
+function addAgents(agents: readonly string[], sessions: readonly ListedSession[]): readonly string[] {
   const all = new Set([...agents, ...sessions.flatMap(({ info }) => (info === null ? [] : [info.agent]))]);
   return all.size === agents.length ? agents : [...all].sort();
 }
 
-function withHistory(state: AppState, answered: AnswersPage): AppState {
+function setAnswers(state: AppState, answered: AnswersPage): AppState {
   return { ...state, approvals: { ...state.approvals, answered } };
 }
 
 /** What was answered waits no more. */
-function withAnswer(state: AppState, approval: Waiting, answered: AnsweredCall): AppState {
+function applyAnswer(state: AppState, approval: WaitingCall, answered: AnsweredCall): AppState {
   const { items, answered: known } = state.approvals;
-  const isSame = (one: Waiting) =>
+  const isSameCall = (one: WaitingCall) =>
     one.callKey === approval.callKey && one.sessionId === approval.sessionId && one.questionId === approval.questionId;
-  const left: AppState["approvals"]["items"] =
-    items.status === "ready" ? { status: "ready", value: items.value.filter((one) => !isSame(one)) } : items;
-  return { ...state, approvals: { ...state.approvals, items: left, answered: withOwn(known, answered) } };
+  const remaining: AppState["approvals"]["items"] =
+    items.status === "ready" ? { status: "ready", value: items.value.filter((one) => !isSameCall(one)) } : items;
+  return { ...state, approvals: { ...state.approvals, items: remaining, answered: addOwnAnswer(known, answered) } };
 }

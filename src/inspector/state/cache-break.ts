@@ -2,16 +2,16 @@
  * What the page says of a step that could not read the step before from its provider's prompt cache.
  */
 import { textOfCacheBreak } from "../../core/data/cache-break.js";
-import { cost, whole } from "./format.js";
+import { formatCost, formatCount } from "./format.js";
 import type { StepTrace } from "./session-state.js";
 
 /** Why the cache broke and what that cost. Null if it held, or if the provider was not asked to cache or reports no cache. */
-export function cacheBreakText(trace: StepTrace | undefined): string | null {
+export function formatCacheBreak(trace: StepTrace | undefined): string | null {
   if (trace?.cacheLoss === undefined) return null;
   const { broke, tokens, costUsd } = trace.cacheLoss;
   const where = broke === "messages" ? `, from message ${trace.reused.messages + 1} on` : "";
   const reason = `The cache broke: ${textOfCacheBreak(broke)}${where}.`;
   if (tokens === undefined || tokens === 0) return reason;
-  const charged = `${whole(tokens)} ${tokens === 1 ? "token was" : "tokens were"} charged again`;
-  return `${reason} ${charged}${costUsd === undefined ? "" : `, for about ${cost(costUsd)}`}.`;
+  const charged = `${formatCount(tokens)} ${tokens === 1 ? "token was" : "tokens were"} charged again`;
+  return `${reason} ${charged}${costUsd === undefined ? "" : `, for about ${formatCost(costUsd)}`}.`;
 }

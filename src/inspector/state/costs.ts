@@ -6,7 +6,7 @@
  */
 import { addUsage } from "../../core/data/usage.js";
 import type { TraceRecord, Usage } from "../../index.js";
-import { stepKey } from "./route.js";
+import { toStepKey } from "./route.js";
 
 export type RunCost = {
   readonly runId: string;
@@ -15,7 +15,7 @@ export type RunCost = {
   readonly at: number;
   readonly steps: number;
   /** What its model calls used so far. */
-  readonly own: Usage;
+  readonly modelUsage: Usage;
   /** What it used in all; null while it is under way. */
   readonly usage: Usage | null;
 };
@@ -38,43 +38,43 @@ export type Costs = {
   readonly compactions: { readonly count: number; readonly usage: Usage } | null;
 };
 
-export const noCosts: Costs = { runs: [], steps: [], models: [], compactions: null };
+export const emptyCosts: Costs = { runs: [], steps: [], models: [], compactions: null };
 
 /** The costs with those of further records. */
-export function withRecords(costs: Costs, records: readonly TraceRecord[]): Costs {
+export function addRecords(costs: Costs, records: readonly TraceRecord[]): Costs {
   const runs = new Map(costs.runs.map((run) => [run.runId, run]));
   const models = new Map(costs.models.map((model) => [model.model, model]));
   const steps = [...costs.steps];
   let { compactions } = costs;
-  const change = (runId: string, changed: (run: RunCost) => RunCost) => {
+  const updateRun = (runId: string, update: (run: RunCost) => RunCost) => {
     const run = runs.get(runId);
-    if (run !== undefined) runs.set(runId, changed(run));
+    if (run !== undefined) runs.set(runId, update(run));
   };
   for (const record of records) {
     const { runId } = record;
     if (record.type === "run_started")
-      runs.set(runId, { runId, text: record.input, at: record.at, steps: 0, own: {}, usage: null });
-    else if (record.type === "run_finished") change(runId, (run) => ({ ...run, usage: record.usage }));
+      runs.set(runId, { runId, text: record.input, at: record.at, steps: 0, modelUsage: {}, usage: null });
+    else if (record.type === "run_finished") updateRun(runId, (run) => ({ ...run, usage: record.usage }));
     else if (record.type === "compaction" && record.usage !== undefined) {
       const { usage } = record;
       compactions = { count: (compactions?.count ?? 0) + 1, usage: addUsage(compactions?.usage ?? {}, usage) };
-      change(runId, (run) => ({ ...run, own: addUsage(run.own, usage) }));
+      updateRun(runId, (run) => ({ ...run, modelUsage: addUsage(run.modelUsage, usage) }));
     } else if (record.type === "step" && record.underWay === undefined) {
-      const step = stepOf(record);
+      const step = toStepCost(record);
       steps.push(step);
-      change(runId, (run) => ({ ...run, steps: run.steps + 1, own: addUsage(run.own, step.usage) }));
+      updateRun(runId, (run) => ({ ...run, steps: run.steps + 1, modelUsage: addUsage(run.modelUsage, step.usage) }));
       for (const { model, usage = {} } of record.attempts) {
-        const known = models.get(model) ?? { model, attempts: 0, usage: {} };
-        models.set(model, { model, attempts: known.attempts + 1, usage: addUsage(known.usage, usage) });
+        const modelCost = models.get(model) ?? { model, attempts: 0, usage: {} };
+        models.set(model, { model, attempts: modelCost.attempts + 1, usage: addUsage(modelCost.usage, usage) });
       }
     }
   }
   return { runs: [...runs.values()], steps, models: [...models.values()], compactions };
 }
 
-function stepOf({ runId, modelCallIndex, attempts }: Extract<TraceRecord, { readonly type: "step" }>): StepCost {
+function toStepCost({ runId, modelCallIndex, attempts }: Extract<TraceRecord, { readonly type: "step" }>): StepCost {
   return {
-    key: stepKey(runId, modelCallIndex),
+    key: toStepKey(runId, modelCallIndex),
     index: modelCallIndex,
     models: [...new Set(attempts.map(({ model }) => model))],
     usage: attempts.reduce<Usage>((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), {}),
@@ -85,12 +85,12 @@ function stepOf({ runId, modelCallIndex, attempts }: Extract<TraceRecord, { read
 type UnderWay = { readonly runId: string; readonly usage: Usage } | null;
 
 /** What all runs used. */
-export function totalOf({ runs }: Pick<Costs, "runs">, underWay: UnderWay): Usage {
+export function sumRunUsage({ runs }: Pick<Costs, "runs">, underWay: UnderWay): Usage {
   return runs.reduce<Usage>((sum, run) => addUsage(sum, usageOfRun(run, underWay)), {});
 }
 
-export function usageOfRun({ runId, usage, own }: RunCost, underWay: UnderWay): Usage {
-  return usage ?? (underWay?.runId === runId ? underWay.usage : own);
+export function usageOfRun({ runId, usage, modelUsage }: RunCost, underWay: UnderWay): Usage {
+  return usage ?? (underWay?.runId === runId ? underWay.usage : modelUsage);
 }
 
 /** What steps are compared by: their cost or, if no cost is known, their tokens. */

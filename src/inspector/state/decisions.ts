@@ -2,7 +2,7 @@
  * What can be decided about a call that waits, and by which keys.
  */
 import type { ApprovalDecision } from "../../index.js";
-import type { Waiting } from "./app-state.js";
+import type { WaitingCall } from "./app-state.js";
 
 /** One way to answer, with its key. */
 export type Choice = { readonly key: string; readonly label: string } & (
@@ -11,15 +11,15 @@ export type Choice = { readonly key: string; readonly label: string } & (
   | {
       readonly type: "write";
       readonly schema: unknown;
-      readonly before: unknown;
-      readonly decisionOf: (value: unknown) => ApprovalDecision;
+      readonly initialValue: unknown;
+      readonly toDecision: (value: unknown) => ApprovalDecision;
     }
   /** A refusal, with a note that may be empty. */
-  | { readonly type: "note"; readonly decisionOf: (note: string) => ApprovalDecision }
+  | { readonly type: "note"; readonly toDecision: (note: string) => ApprovalDecision }
 );
 
-export type Written = Extract<Choice, { readonly type: "write" }>;
-export type Noted = Extract<Choice, { readonly type: "note" }>;
+export type WriteChoice = Extract<Choice, { readonly type: "write" }>;
+export type NoteChoice = Extract<Choice, { readonly type: "note" }>;
 
 export type Choices = {
   /** One sentence: why somebody is asked. */
@@ -29,7 +29,7 @@ export type Choices = {
 };
 
 /** The keys are those of the terminal: `y` and `n` answer approvals, `d`, `f` and `a` a call that was interrupted. */
-export function choicesOf(approval: Waiting): Choices {
+export function listChoices(approval: WaitingCall): Choices {
   switch (approval.why) {
     case "policy":
     case "provider":
@@ -43,13 +43,13 @@ export function choicesOf(approval: Waiting): Choices {
             key: "d",
             label: "It is done",
             schema: undefined,
-            before: "",
-            decisionOf: (output) => ({
+            initialValue: "",
+            toDecision: (output) => ({
               type: "result",
               output: output === "" ? "The person says that this call has done its work." : output,
             }),
           },
-          { type: "note", key: "f", label: "It failed", decisionOf: (note) => ({ type: "fail", ...noted(note) }) },
+          { type: "note", key: "f", label: "It failed", toDecision: (note) => ({ type: "fail", ...pickNote(note) }) },
           { type: "send", key: "a", label: "Run it again", decision: { type: "rerun" } },
         ],
       };
@@ -62,14 +62,14 @@ export function choicesOf(approval: Waiting): Choices {
             key: "e",
             label: "Give the result",
             schema: undefined,
-            before: "",
-            decisionOf: (output) => ({ type: "result", output }),
+            initialValue: "",
+            toDecision: (output) => ({ type: "result", output }),
           },
           {
             type: "note",
             key: "f",
             label: "It failed",
-            decisionOf: (note) => ({ type: "result", output: note === "" ? "The call failed." : note, isError: true }),
+            toDecision: (note) => ({ type: "result", output: note === "" ? "The call failed." : note, isError: true }),
           },
         ],
       };
@@ -82,23 +82,23 @@ export function choicesOf(approval: Waiting): Choices {
             key: "e",
             label: "Reply",
             schema: approval.schema,
-            before: undefined,
-            decisionOf: (value) => ({ type: "reply", value }),
+            initialValue: undefined,
+            toDecision: (value) => ({ type: "reply", value }),
           },
-          { type: "note", key: "n", label: "Decline", decisionOf: (note) => ({ type: "decline", ...noted(note) }) },
+          { type: "note", key: "n", label: "Decline", toDecision: (note) => ({ type: "decline", ...pickNote(note) }) },
         ],
       };
   }
 }
 
-function approvalChoices({ why, tool, input }: Waiting): Choices {
+function approvalChoices({ why, tool, input }: WaitingCall): Choices {
   const edit: Choice = {
     type: "write",
     key: "e",
     label: "Edit",
     schema: tool?.inputSchema,
-    before: input,
-    decisionOf: (edited) => ({ type: "modify", input: edited }),
+    initialValue: input,
+    toDecision: (edited) => ({ type: "modify", input: edited }),
   };
   return {
     why:
@@ -108,11 +108,11 @@ function approvalChoices({ why, tool, input }: Waiting): Choices {
     choices: [
       { type: "send", key: "y", label: "Approve", decision: { type: "approve" } },
       ...(why === "provider" ? [] : [edit]),
-      { type: "note", key: "n", label: "Deny", decisionOf: (note) => ({ type: "deny", ...noted(note) }) },
+      { type: "note", key: "n", label: "Deny", toDecision: (note) => ({ type: "deny", ...pickNote(note) }) },
     ],
   };
 }
 
-function noted(note: string): { readonly note?: string } {
+function pickNote(note: string): { readonly note?: string } {
   return note.trim() === "" ? {} : { note: note.trim() };
 }

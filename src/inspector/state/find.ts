@@ -2,7 +2,7 @@
  * Matches of a text in a session, as `GET /v1/sessions/ID/find` gives them, and where each leads.
  */
 import { formatCursor } from "../../stream/cursor.js";
-import { type Route, stepKey, stepOfCall } from "./route.js";
+import { type Route, stepKeyOfCall, toStepKey } from "./route.js";
 import type { StepRow } from "./steps.js";
 
 export type Match = {
@@ -19,16 +19,16 @@ export type Match = {
   readonly after: string;
 };
 
-type Place = Pick<Extract<Route, { readonly screen: "session" }>, "step" | "mark">;
+type RouteTarget = Pick<Extract<Route, { readonly screen: "session" }>, "step" | "mark">;
 
-const marked: ReadonlySet<string> = new Set(["steered", "compacted", "late_result"]);
+const markTypes: ReadonlySet<string> = new Set(["steered", "compacted", "late_result"]);
 
 /** The step of a match, or the line between steps. A request leads to the first step of its run. */
-export function placeOfMatch(match: Match, rows: readonly StepRow[]): Place {
+export function toRouteTarget(match: Match, rows: readonly StepRow[]): RouteTarget {
   const { type, callKey, runId, modelCallIndex } = match;
-  if (marked.has(type)) return { mark: formatCursor(match) };
-  if (callKey !== undefined) return { step: stepOfCall(callKey) };
-  if (runId !== undefined && modelCallIndex !== undefined) return { step: stepKey(runId, modelCallIndex) };
+  if (markTypes.has(type)) return { mark: formatCursor(match) };
+  if (callKey !== undefined) return { step: stepKeyOfCall(callKey) };
+  if (runId !== undefined && modelCallIndex !== undefined) return { step: toStepKey(runId, modelCallIndex) };
   const first = rows.find((row) => row.runId === runId);
   return first === undefined ? {} : { step: first.key };
 }

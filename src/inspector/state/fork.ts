@@ -5,40 +5,40 @@ import type { Json, UserMessage } from "../../index.js";
 import type { StepRow } from "./steps.js";
 
 /** The place that somebody has chosen: a step, by its key, or an entry of the log. */
-export type ForkPlace = { readonly step: string } | { readonly seq: number };
+export type ForkPoint = { readonly step: string } | { readonly seq: number };
 
 /** The step, and the one that follows it in its session. */
-export function stepWithNext(
+export function findStepWithNext(
   rows: readonly StepRow[],
   key: string,
 ): { readonly row: StepRow; readonly next: StepRow | null } | null {
-  const at = rows.findIndex((row) => row.key === key);
-  const row = rows[at];
-  return row === undefined ? null : { row, next: rows[at + 1] ?? null };
+  const index = rows.findIndex((row) => row.key === key);
+  const row = rows[index];
+  return row === undefined ? null : { row, next: rows[index + 1] ?? null };
 }
 
 /** The text of a request, which somebody may change. */
-export function textIn(input: readonly UserMessage[]): string {
-  return partsOf(input)
+export function textOfRequest(input: readonly UserMessage[]): string {
+  return listParts(input)
     .flatMap((part) => (part.type === "text" ? [part.text] : []))
     .join("\n");
 }
 
 /** Files of a request that cannot be sent again: their bytes belong to the session that is copied. */
-export function filesLeftOut(input: readonly UserMessage[]): number {
-  return partsOf(input).filter((part) => part.type === "file" && isBlob(part)).length;
+export function countOmittedFiles(input: readonly UserMessage[]): number {
+  return listParts(input).filter((part) => part.type === "file" && isBlobFile(part)).length;
 }
 
 /** The request with another text, and with its files. */
-export function inputWith(text: string, before: readonly UserMessage[]): Json {
-  const files = partsOf(before).filter((part) => part.type === "file" && !isBlob(part));
+export function replaceText(text: string, before: readonly UserMessage[]): Json {
+  const files = listParts(before).filter((part) => part.type === "file" && !isBlobFile(part));
   return files.length === 0 ? text : ([{ type: "text", text }, ...files] as Json);
 }
 
-function partsOf(input: readonly UserMessage[]): UserMessage["parts"] {
+function listParts(input: readonly UserMessage[]): UserMessage["parts"] {
   return input.flatMap(({ parts }) => parts);
 }
 
-function isBlob(part: UserMessage["parts"][number]): boolean {
+function isBlobFile(part: UserMessage["parts"][number]): boolean {
   return part.type === "file" && part.data.startsWith("blob:");
 }

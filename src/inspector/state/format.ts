@@ -2,27 +2,27 @@
  * Figures and times as the page shows them. What is unknown is shown as such, and never as 0.
  */
 
-export const unknown = "–";
+export const unknownMark = "–";
 
 /** 840 ms, 1.2 s, 4 min 10 s, 2 h 5 min. */
-export function duration(ms: number | null | undefined): string {
-  if (ms === null || ms === undefined || !Number.isFinite(ms)) return unknown;
+export function formatDuration(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return unknownMark;
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1_000);
-  if (seconds < 3_600) return joined(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  if (seconds < 3_600) return joinUnits(Math.floor(seconds / 60), "min", seconds % 60, "s");
   const minutes = Math.round(seconds / 60);
-  if (minutes < 1_440) return joined(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  if (minutes < 1_440) return joinUnits(Math.floor(minutes / 60), "h", minutes % 60, "min");
   const hours = Math.round(minutes / 60);
-  return joined(Math.floor(hours / 24), "d", hours % 24, "h");
+  return joinUnits(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
-function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
+function joinUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
   return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 }
 
 /** How long ago: now, 12 s, 4 min, 3 h, 2 d, then the date. */
-export function age(at: number, now: number): string {
+export function formatAge(at: number, now: number): string {
   const seconds = Math.floor((now - at) / 1_000);
   if (seconds < 5) return "now";
   if (seconds < 60) return `${seconds} s`;
@@ -33,34 +33,34 @@ export function age(at: number, now: number): string {
 }
 
 /** How long ago, within a sentence: now, 12 s ago, on 2026-11-25. */
-export function ago(at: number, now: number): string {
-  const text = age(at, now);
+export function formatAgo(at: number, now: number): string {
+  const text = formatAge(at, now);
   if (text === "now") return text;
   return text.includes("-") ? `on ${text}` : `${text} ago`;
 }
 
 /** The exact time, in the reader's time zone. */
-export function exactTime(at: number): string {
+export function formatExactTime(at: number): string {
   const date = new Date(at);
-  const two = (value: number) => String(value).padStart(2, "0");
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const padTwo = (value: number) => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}-${padTwo(date.getMonth() + 1)}-${padTwo(date.getDate())}`;
   const ms = String(date.getMilliseconds()).padStart(3, "0");
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${ms}`;
+  return `${day} ${padTwo(date.getHours())}:${padTwo(date.getMinutes())}:${padTwo(date.getSeconds())}.${ms}`;
 }
 
-export function clockTime(at: number): string {
-  return exactTime(at).slice(11, 19);
+export function formatClockTime(at: number): string {
+  return formatExactTime(at).slice(11, 19);
 }
 
 /** The times of day at the ends of a span: with milliseconds if seconds would not tell them apart. */
-export function clockSpan(from: number, to: number): readonly [from: string, to: string] {
+export function formatClockSpan(from: number, to: number): readonly [from: string, to: string] {
   const end = to - from < 10_000 ? 23 : 19;
-  return [exactTime(from).slice(11, end), exactTime(to).slice(11, end)];
+  return [formatExactTime(from).slice(11, end), formatExactTime(to).slice(11, end)];
 }
 
 /** 999, 8.4k, 120k, 1.2M. */
-export function short(count: number | null | undefined): string {
-  if (count === null || count === undefined) return unknown;
+export function formatShortCount(count: number | null | undefined): string {
+  if (count === null || count === undefined) return unknownMark;
   if (count < 1_000) return String(count);
   if (count < 99_950) return `${(count / 1_000).toFixed(1)}k`;
   if (count < 999_500) return `${Math.round(count / 1_000)}k`;
@@ -68,33 +68,33 @@ export function short(count: number | null | undefined): string {
 }
 
 /** 8,412 */
-export function whole(count: number | null | undefined): string {
-  return count === null || count === undefined ? unknown : String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+export function formatCount(count: number | null | undefined): string {
+  return count === null || count === undefined ? unknownMark : String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
 /** In US dollars. Costs below a cent keep two digits that say something. */
-export function cost(usd: number | null | undefined, isPartial = false): string {
-  if (usd === null || usd === undefined) return unknown;
+export function formatCost(usd: number | null | undefined, isPartial = false): string {
+  if (usd === null || usd === undefined) return unknownMark;
   const text = usd === 0 || usd >= 0.01 ? usd.toFixed(2) : usd < 0.0001 ? usd.toExponential(1) : usd.toFixed(4);
   return `${isPartial ? "≥ " : ""}$${text}`;
 }
 
-export function bytes(count: number): string {
+export function formatBytes(count: number): string {
   if (count < 1_024) return `${count} B`;
   if (count < 1_024 * 1_024) return `${(count / 1_024).toFixed(1)} KiB`;
   return `${(count / 1_024 / 1_024).toFixed(1)} MiB`;
 }
 
 /** The text on one line, with at most so many characters. */
-export function oneLine(text: string, most = 200): string {
+export function toOneLine(text: string, maxCharacters = 200): string {
   const line = text
-    .slice(0, most * 4)
+    .slice(0, maxCharacters * 4)
     .replace(/\s+/g, " ")
     .trim();
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+  return line.length > maxCharacters ? `${line.slice(0, maxCharacters - 1)}…` : line;
 }
 
-const statusWords: { readonly [status: string]: string } = {
+const statusLabels: { readonly [status: string]: string } = {
   idle: "idle",
   preparing: "preparing",
   model_running: "model running",
@@ -105,6 +105,6 @@ const statusWords: { readonly [status: string]: string } = {
   aborted: "aborted",
 };
 
-export function statusWord(status: string): string {
-  return statusWords[status] ?? status;
+export function formatStatus(status: string): string {
+  return statusLabels[status] ?? status;
 }

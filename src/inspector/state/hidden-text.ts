@@ -7,7 +7,7 @@ import { showHidden } from "../../core/data/hidden-characters.js";
 export type TextPiece = { readonly text: string; readonly isHidden: boolean };
 
 /** A hidden character is a piece of its own, as `\r` or `\u{202e}`. */
-export function piecesOf(text: string): readonly TextPiece[] {
+export function splitHidden(text: string): readonly TextPiece[] {
   const pieces: TextPiece[] = [];
   let plain = "";
   const add = (piece: TextPiece) => {
@@ -21,9 +21,9 @@ export function piecesOf(text: string): readonly TextPiece[] {
       continue;
     }
     for (const character of line) {
-      const shown = showHidden(character);
-      if (shown === character) plain += character;
-      else add({ text: shown, isHidden: true });
+      const escaped = showHidden(character);
+      if (escaped === character) plain += character;
+      else add({ text: escaped, isHidden: true });
     }
   }
   if (plain !== "") pieces.push({ text: plain, isHidden: false });

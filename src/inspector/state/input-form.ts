@@ -4,9 +4,9 @@
  * 1. A form has texts, numbers, flags and choices, objects of them, and lists of these, to a few levels.
  * 2. What nobody changes stays as it was: fields that the form does not show are kept, and no field is added.
  */
-import { problemOf } from "./schema-check.js";
+import { findProblem } from "./schema-check.js";
 
-type Labelled = {
+type LabelledField = {
   readonly name: string;
   readonly label: string;
   readonly isRequired: boolean;
@@ -14,77 +14,77 @@ type Labelled = {
 };
 
 /** A field that one control of a page can show. */
-export type PlainField = Labelled & {
+export type PlainField = LabelledField & {
   readonly kind: "text" | "long" | "number" | "flag" | "choice";
   readonly choices: readonly string[];
 };
 
 export type Field =
   | PlainField
-  | (Labelled & { readonly kind: "group"; readonly fields: readonly Field[] })
-  | (Labelled & { readonly kind: "list"; readonly item: Field });
+  | (LabelledField & { readonly kind: "group"; readonly fields: readonly Field[] })
+  | (LabelledField & { readonly kind: "list"; readonly item: Field });
 
 type JsonObject = { readonly [name: string]: unknown };
 
 /** How deep groups and lists may stand in each other. */
-const mostLevels = 3;
+const maxLevels = 3;
 
 /** The fields of a schema of an object; null if no form can stand for it, at least not with this input. */
-export function fieldsOf(schema: unknown, input?: unknown): readonly Field[] | null {
-  const fields = isObject(schema) ? fieldsIn(schema, 0) : null;
-  return fields !== null && fields.length > 0 && fitsAll(fields, input ?? {}) ? fields : null;
+export function toFormFields(schema: unknown, input?: unknown): readonly Field[] | null {
+  const fields = isObject(schema) ? toFields(schema, 0) : null;
+  return fields !== null && fields.length > 0 && fitsFields(fields, input ?? {}) ? fields : null;
 }
 
-function fieldsIn(schema: JsonObject, level: number): readonly Field[] | null {
+function toFields(schema: JsonObject, level: number): readonly Field[] | null {
   if (schema.type !== "object" || !isObject(schema.properties)) return null;
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const fields: Field[] = [];
   for (const [name, property] of Object.entries(schema.properties)) {
-    const field = fieldOf(name, property, required.has(name), level);
+    const field = toField(name, property, required.has(name), level);
     if (field === null) return null;
     fields.push(field);
   }
   return fields;
 }
 
-function fieldOf(name: string, property: unknown, isRequired: boolean, level: number): Field | null {
-  if (!isObject(property) || level > mostLevels) return null;
+function toField(name: string, property: unknown, isRequired: boolean, level: number): Field | null {
+  if (!isObject(property) || level > maxLevels) return null;
   const { type, title, description } = property;
   const label = typeof title === "string" ? title : name;
-  const labelled = { name, label, isRequired, about: typeof description === "string" ? description : null };
+  const base = { name, label, isRequired, about: typeof description === "string" ? description : null };
   if (type === "object") {
-    const fields = fieldsIn(property, level + 1);
-    return fields === null || fields.length === 0 ? null : { ...labelled, kind: "group", fields };
+    const fields = toFields(property, level + 1);
+    return fields === null || fields.length === 0 ? null : { ...base, kind: "group", fields };
   }
   if (type === "array") {
-    const item = fieldOf("", { title: label, ...asObject(property.items) }, true, level + 1);
-    return item === null ? null : { ...labelled, kind: "list", item };
+    const item = toField("", { title: label, ...asObject(property.items) }, true, level + 1);
+    return item === null ? null : { ...base, kind: "list", item };
   }
-  return plainField(labelled, property);
+  return toPlainField(base, property);
 }
 
-function plainField(labelled: Labelled, { type, maxLength, format, enum: values }: JsonObject): PlainField | null {
+function toPlainField(base: LabelledField, { type, maxLength, format, enum: values }: JsonObject): PlainField | null {
   if (Array.isArray(values))
     return values.every((one): one is string => typeof one === "string")
-      ? { ...labelled, kind: "choice", choices: values }
+      ? { ...base, kind: "choice", choices: values }
       : null;
   if (type === "string") {
     const isShort = typeof maxLength === "number" && maxLength <= 1_000;
-    return { ...labelled, kind: isShort || format !== undefined ? "text" : "long", choices: [] };
+    return { ...base, kind: isShort || format !== undefined ? "text" : "long", choices: [] };
   }
-  if (type === "number" || type === "integer") return { ...labelled, kind: "number", choices: [] };
-  if (type === "boolean") return { ...labelled, kind: "flag", choices: [] };
+  if (type === "number" || type === "integer") return { ...base, kind: "number", choices: [] };
+  if (type === "boolean") return { ...base, kind: "flag", choices: [] };
   return null;
 }
 
 /** Whether a value can stand in a field: a model may have given another type than the schema asks for. */
-function fits(field: Field, value: unknown): boolean {
+function fitsField(field: Field, value: unknown): boolean {
   if (value === undefined) return true;
   switch (field.kind) {
     case "group":
-      return fitsAll(field.fields, value);
+      return fitsFields(field.fields, value);
     case "list":
-      return Array.isArray(value) && value.every((one) => fits(field.item, one));
+      return Array.isArray(value) && value.every((one) => fitsField(field.item, one));
     case "number":
       return typeof value === "number";
     case "flag":
@@ -94,51 +94,51 @@ function fits(field: Field, value: unknown): boolean {
   }
 }
 
-function fitsAll(fields: readonly Field[], value: unknown): boolean {
-  return isObject(value) && fields.every((field) => fits(field, value[field.name]));
+function fitsFields(fields: readonly Field[], value: unknown): boolean {
+  return isObject(value) && fields.every((field) => fitsField(field, value[field.name]));
 }
 
 /** What stands in a field: a text or a flag; in a group, the values of its fields; in a list, its items. */
-export type Value = string | boolean | Values | readonly Item[];
-export type Values = { readonly [name: string]: Value };
+export type FieldValue = string | boolean | FieldValues | readonly ListItem[];
+export type FieldValues = { readonly [name: string]: FieldValue };
 /** `before`: what the item was; undefined for a new one. */
-export type Item = { readonly id: number; readonly before: unknown; readonly value: Value };
+export type ListItem = { readonly id: number; readonly before: unknown; readonly value: FieldValue };
 
-export function valuesOf(fields: readonly Field[], input: unknown): Values {
-  const given = asObject(input);
-  return Object.fromEntries(fields.map((field) => [field.name, shownValue(field, given[field.name])]));
+export function toFieldValues(fields: readonly Field[], input: unknown): FieldValues {
+  const original = asObject(input);
+  return Object.fromEntries(fields.map((field) => [field.name, toFieldValue(field, original[field.name])]));
 }
 
-function shownValue(field: Field, given: unknown): Value {
+function toFieldValue(field: Field, original: unknown): FieldValue {
   switch (field.kind) {
     case "group":
-      return valuesOf(field.fields, given);
+      return toFieldValues(field.fields, original);
     case "list":
-      return (Array.isArray(given) ? given : []).map((before, id) => ({
+      return (Array.isArray(original) ? original : []).map((before, id) => ({
         id,
         before,
-        value: shownValue(field.item, before),
+        value: toFieldValue(field.item, before),
       }));
     case "flag":
-      return given === true;
+      return original === true;
     default:
-      return given === undefined ? "" : String(given);
+      return original === undefined ? "" : String(original);
   }
 }
 
 /** The items of a list with an empty one behind them. */
-export function withNewItem(item: Field, items: readonly Item[]): readonly Item[] {
+export function addItem(item: Field, items: readonly ListItem[]): readonly ListItem[] {
   const id = Math.max(-1, ...items.map((one) => one.id)) + 1;
-  return [...items, { id, before: undefined, value: shownValue(item, undefined) }];
+  return [...items, { id, before: undefined, value: toFieldValue(item, undefined) }];
 }
 
 /** The input that the fields stand for. A field that is empty and may be absent is left out, unless it was there before. */
-export function inputOf(fields: readonly Field[], values: Values, before: unknown): JsonObject {
-  const given = asObject(before);
-  const input: { [name: string]: unknown } = { ...given };
+export function toInput(fields: readonly Field[], values: FieldValues, before: unknown): JsonObject {
+  const original = asObject(before);
+  const input: { [name: string]: unknown } = { ...original };
   for (const field of fields) {
     const { name } = field;
-    const value = writtenIn(field, values[name] ?? "", given[name]);
+    const value = toInputValue(field, values[name] ?? "", original[name]);
     if (value === undefined) delete input[name];
     else input[name] = value;
   }
@@ -146,45 +146,47 @@ export function inputOf(fields: readonly Field[], values: Values, before: unknow
 }
 
 /** What a field stands for; undefined if it is left out. */
-function writtenIn(field: Field, value: Value, before: unknown): unknown {
-  const isKept = field.isRequired || before !== undefined;
+function toInputValue(field: Field, value: FieldValue, before: unknown): unknown {
+  const mustInclude = field.isRequired || before !== undefined;
   switch (field.kind) {
     case "group": {
-      const written = inputOf(field.fields, value as Values, before);
-      return isKept || Object.keys(written).length > 0 ? written : undefined;
+      const written = toInput(field.fields, value as FieldValues, before);
+      return mustInclude || Object.keys(written).length > 0 ? written : undefined;
     }
     case "list": {
-      const items = value as readonly Item[];
-      return isKept || items.length > 0
-        ? items.map((one) => writtenIn(field.item, one.value, one.before) ?? "")
+      const items = value as readonly ListItem[];
+      return mustInclude || items.length > 0
+        ? items.map((one) => toInputValue(field.item, one.value, one.before) ?? "")
         : undefined;
     }
     case "flag":
-      return isKept || value === true ? value === true : undefined;
+      return mustInclude || value === true ? value === true : undefined;
     case "number":
       if (value === "") return undefined;
       return Number.isFinite(Number(value)) ? Number(value) : value;
     default:
-      return isKept || value !== "" ? value : undefined;
+      return mustInclude || value !== "" ? value : undefined;
   }
 }
 
-export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string };
+export type CheckResult =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly problem: string };
 
 /** Reads JSON that somebody has written, and checks it. */
-export function checkedJson(text: string, schema: unknown): Checked {
+export function parseAndCheck(text: string, schema: unknown): CheckResult {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     return { ok: false, problem: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
-  return checked(value, schema);
+  return checkValue(value, schema);
 }
 
 /** Checks a value by a JSON Schema. Without one, anything goes. */
-export function checked(value: unknown, schema: unknown): Checked {
-  const problem = problemOf(value, schema);
+export function checkValue(value: unknown, schema: unknown): CheckResult {
+  const problem = findProblem(value, schema);
   return problem === null ? { ok: true, value } : { ok: false, problem };
 }
 

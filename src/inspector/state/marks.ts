@@ -2,53 +2,54 @@
  * What happens between the steps of a session: runs, steers, compactions, restarts, late results, aborts, handoffs, redactions.
  */
 import type { PublicEvent } from "../../index.js";
-import { oneLine, short } from "./format.js";
+import { formatShortCount, toOneLine } from "./format.js";
 
-const types = [
+const markTypeNames = [
   ...["run_queued", "run_started", "steered", "compacted", "restarted", "late_result", "abort_requested"],
   ...["handed_off", "content_redacted", "final"],
 ] as const;
 
-export type Mark = Extract<PublicEvent, { readonly type: (typeof types)[number] }>;
+export type Mark = Extract<PublicEvent, { readonly type: (typeof markTypeNames)[number] }>;
 
-const known: ReadonlySet<string> = new Set(types);
+const markTypes: ReadonlySet<string> = new Set(markTypeNames);
 
 export function isMark(event: PublicEvent): event is Mark {
-  return known.has(event.type);
+  return markTypes.has(event.type);
 }
 
 /** The marks with those among the events, in the order of the log, each once. */
 export function withMarks(marks: readonly Mark[], events: readonly PublicEvent[]): readonly Mark[] {
-  const more = events.filter(isMark);
-  if (more.length === 0) return marks;
-  const all = [...marks, ...more].sort(inOrder);
+  const newMarks = events.filter(isMark);
+  if (newMarks.length === 0) return marks;
+  const all = [...marks, ...newMarks].sort(comparePositions);
   return all.filter((mark, at) => {
-    const before = all[at - 1];
-    return before === undefined || inOrder(before, mark) !== 0;
+    const previous = all[at - 1];
+    return previous === undefined || comparePositions(previous, mark) !== 0;
   });
 }
 
-function inOrder(a: Mark, b: Mark): number {
+function comparePositions(a: Mark, b: Mark): number {
   return a.seq - b.seq || a.index - b.index;
 }
 
 /** Marks with a line of their own. What begins a run is its heading, which shows its end, too. */
-export function hasLine(mark: Mark): boolean {
+export function hasOwnLine(mark: Mark): boolean {
   return mark.type !== "run_started" && mark.type !== "final" && mark.type !== "run_queued";
 }
 
 export type MarkTone = "plain" | "warn" | "bad";
 
 /** A mark on one line. `figure` stands at its end. */
-export function markText(mark: Mark): { readonly text: string; readonly figure: string; readonly tone: MarkTone } {
-  const line = (text: string, figure = "", tone: MarkTone = "plain") => ({ text: oneLine(text, 200), figure, tone });
+export function formatMark(mark: Mark): { readonly text: string; readonly figure: string; readonly tone: MarkTone } {
+  const line = (text: string, figure = "", tone: MarkTone = "plain") => ({ text: toOneLine(text, 200), figure, tone });
   switch (mark.type) {
     case "steered":
-      return line(`Steered${byOf(mark.by)}: ${textIn(mark.input)}`);
+      return line(`Steered${formatBy(mark.by)}: ${formatInput(mark.input)}`);
     case "compacted": {
       const { fault, replaced, tokensBefore, tokensAfter } = mark;
       if (fault !== undefined) return line(`Compaction failed: ${fault.message}`, "", "bad");
-      const size = tokensBefore === undefined ? "" : `${short(tokensBefore)} → ${short(tokensAfter)}`;
+      const size =
+        tokensBefore === undefined ? "" : `${formatShortCount(tokensBefore)} → ${formatShortCount(tokensAfter)}`;
       return line(replaced === undefined ? "Nothing was compacted" : `Compacted ${replaced.messages} messages`, size);
     }
     case "restarted":
@@ -56,27 +57,27 @@ export function markText(mark: Mark): { readonly text: string; readonly figure: 
     case "late_result":
       return line(`Late result of ${mark.callKey.split("/").slice(-2).join("/")}`, mark.outcome, "warn");
     case "abort_requested":
-      return line(`Abort asked for${byOf(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`, "", "warn");
+      return line(`Abort asked for${formatBy(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`, "", "warn");
     case "handed_off":
       return line(`Handed over from ${mark.from} to ${mark.to}`);
     case "content_redacted":
       return line(
-        `Content of ${mark.entries.length} entries redacted${byOf(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`,
+        `Content of ${mark.entries.length} entries redacted${formatBy(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`,
       );
     case "run_queued":
-      return line(`Queued: ${textIn(mark.input)}`);
+      return line(`Queued: ${formatInput(mark.input)}`);
     case "run_started":
-      return line(textIn(mark.input));
+      return line(formatInput(mark.input));
     case "final":
       return line(mark.result.text);
   }
 }
 
-function byOf(name: string | undefined): string {
+function formatBy(name: string | undefined): string {
   return name === undefined ? "" : ` by ${name}`;
 }
 
-function textIn(input: Extract<Mark, { readonly type: "steered" }>["input"]): string {
+function formatInput(input: Extract<Mark, { readonly type: "steered" }>["input"]): string {
   return input
     .flatMap(({ parts }) => parts)
     .map((part) => (part.type === "text" ? part.text : `[${part.filename ?? part.mediaType}]`))

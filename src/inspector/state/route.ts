@@ -32,8 +32,8 @@ export type SessionScreen = Extract<Route, { readonly screen: "session" | "log" 
 const tabs: ReadonlySet<string> = new Set<StepTab>(["step", "request", "events", "raw"]);
 
 /** The route of a fragment such as `#/sessions/ID/steps/RUN/3/request`. What is none leads to the list of sessions. */
-export function routeOf(fragment: string): Route {
-  const [screen = "", id, ...rest] = partsOf(fragment);
+export function parseRoute(fragment: string): Route {
+  const [screen = "", id, ...rest] = splitFragment(fragment);
   if (screen === "approvals") {
     const [callKey, questionId] = rest;
     if (id === undefined || callKey === undefined) return { screen };
@@ -47,46 +47,46 @@ export function routeOf(fragment: string): Route {
   if (section === "cost" || section === "replay") return { screen: section, sessionId: id };
   if (section !== "steps" || first === undefined || index === undefined || !/^\d{1,9}$/.test(index))
     return { screen: "session", sessionId: id, tab: "step" };
-  return { screen: "session", sessionId: id, step: stepKey(first, Number(index)), tab: isTab(tab) ? tab : "step" };
+  return { screen: "session", sessionId: id, step: toStepKey(first, Number(index)), tab: isTab(tab) ? tab : "step" };
 }
 
-export function fragmentOf(route: Route): string {
+export function formatFragment(route: Route): string {
   switch (route.screen) {
     case "sessions":
       return "#/";
     case "approvals":
       if (route.callKey === undefined) return "#/approvals";
-      return joined(
+      return joinFragment(
         ...["approvals", route.sessionId ?? "", route.callKey],
         ...(route.questionId === undefined ? [] : [route.questionId]),
       );
     case "log":
-      return joined("sessions", route.sessionId, "log", ...(route.type === undefined ? [] : [route.type]));
+      return joinFragment("sessions", route.sessionId, "log", ...(route.type === undefined ? [] : [route.type]));
     case "cost":
     case "replay":
-      return joined("sessions", route.sessionId, route.screen);
+      return joinFragment("sessions", route.sessionId, route.screen);
     case "session": {
       const { sessionId, step, mark, tab } = route;
-      if (mark !== undefined) return joined("sessions", sessionId, "at", mark);
-      if (step === undefined) return joined("sessions", sessionId);
-      const { runId, index } = stepOfKey(step);
-      return joined("sessions", sessionId, "steps", runId, String(index), ...(tab === "step" ? [] : [tab]));
+      if (mark !== undefined) return joinFragment("sessions", sessionId, "at", mark);
+      if (step === undefined) return joinFragment("sessions", sessionId);
+      const { runId, index } = parseStepKey(step);
+      return joinFragment("sessions", sessionId, "steps", runId, String(index), ...(tab === "step" ? [] : [tab]));
     }
   }
 }
 
 /** A step is known by its run and its model call. */
-export function stepKey(runId: string, index: number): string {
+export function toStepKey(runId: string, index: number): string {
   return `${runId}/${index}`;
 }
 
-export function stepOfKey(key: string): { readonly runId: string; readonly index: number } {
-  const at = key.lastIndexOf("/");
-  return { runId: key.slice(0, at), index: Number(key.slice(at + 1)) };
+export function parseStepKey(key: string): { readonly runId: string; readonly index: number } {
+  const slash = key.lastIndexOf("/");
+  return { runId: key.slice(0, slash), index: Number(key.slice(slash + 1)) };
 }
 
 /** The step of a call: `runId/modelCallIndex/position`. */
-export function stepOfCall(callKey: string): string {
+export function stepKeyOfCall(callKey: string): string {
   return callKey.slice(0, callKey.lastIndexOf("/"));
 }
 
@@ -94,12 +94,12 @@ function isTab(text: string): text is StepTab {
   return tabs.has(text);
 }
 
-function joined(...parts: readonly string[]): string {
+function joinFragment(...parts: readonly string[]): string {
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 
 /** A part that is not properly encoded ends the path. */
-function partsOf(fragment: string): readonly string[] {
+function splitFragment(fragment: string): readonly string[] {
   const parts: string[] = [];
   for (const part of fragment.replace(/^#?\/?/, "").split("/")) {
     if (part === "") continue;

@@ -5,37 +5,42 @@
 type Schema = { readonly [keyword: string]: unknown };
 
 /** Levels of nesting that are checked. */
-const mostDepth = 32;
+const maxDepth = 32;
 
 /** The first problem, with the place where it is; null if there is none. */
-export function problemOf(value: unknown, schema: unknown, place = "", depth = 0): string | null {
-  if (schema === false) return `${placed(place)}nothing is allowed here.`;
-  if (!isObject(schema) || depth > mostDepth) return null;
-  const say = (what: string) => `${placed(place)}${what}`;
+export function findProblem(value: unknown, schema: unknown, path = "", depth = 0): string | null {
+  if (schema === false) return `${formatPath(path)}nothing is allowed here.`;
+  if (!isObject(schema) || depth > maxDepth) return null;
+  const describe = (what: string) => `${formatPath(path)}${what}`;
   const { type } = schema;
   const types = typeof type === "string" ? [type] : Array.isArray(type) ? type : null;
   if (types !== null && !types.some((one) => isOfType(value, one)))
-    return say(`it must be ${types.map(typeWord).join(" or ")}.`);
-  if (schema.const !== undefined && !isSame(value, schema.const))
-    return say(`it must be ${JSON.stringify(schema.const)}.`);
-  if (Array.isArray(schema.enum) && !schema.enum.some((one) => isSame(value, one)))
-    return say(`it must be one of ${schema.enum.map((one) => JSON.stringify(one)).join(", ")}.`);
-  if (typeof value === "string") return problemOfText(value, schema, say);
-  if (typeof value === "number") return problemOfNumber(value, schema, say);
-  if (Array.isArray(value)) return problemOfList(value, schema, place, depth, say);
-  return isObject(value) ? problemOfObject(value, schema, place, depth, say) : null;
+    return describe(`it must be ${types.map(describeType).join(" or ")}.`);
+  if (schema.const !== undefined && !isEqualJson(value, schema.const))
+    return describe(`it must be ${JSON.stringify(schema.const)}.`);
+  if (Array.isArray(schema.enum) && !schema.enum.some((one) => isEqualJson(value, one)))
+    return describe(`it must be one of ${schema.enum.map((one) => JSON.stringify(one)).join(", ")}.`);
+  if (typeof value === "string") return findStringProblem(value, schema, describe);
+  if (typeof value === "number") return findNumberProblem(value, schema, describe);
+  if (Array.isArray(value)) return findArrayProblem(value, schema, path, depth, describe);
+  return isObject(value) ? findObjectProblem(value, schema, path, depth, describe) : null;
 }
 
-type Say = (what: string) => string;
+type Describe = (what: string) => string;
 
-function problemOfText(value: string, { minLength, maxLength, pattern }: Schema, say: Say): string | null {
+function findStringProblem(
+  value: string,
+  { minLength, maxLength, pattern }: Schema,
+  describe: Describe,
+): string | null {
   const length = [...value].length;
   if (typeof minLength === "number" && length < minLength)
-    return say(minLength === 1 ? "it must not be empty." : `it must have at least ${minLength} characters.`);
-  if (typeof maxLength === "number" && length > maxLength) return say(`it must have at most ${maxLength} characters.`);
+    return describe(minLength === 1 ? "it must not be empty." : `it must have at least ${minLength} characters.`);
+  if (typeof maxLength === "number" && length > maxLength)
+    return describe(`it must have at most ${maxLength} characters.`);
   // A pattern from elsewhere may take for ever on a long text.
   if (typeof pattern !== "string" || length > 1_000 || pattern.length > 200) return null;
-  return matches(pattern, value) ? null : say(`it must fit the pattern ${pattern}`);
+  return matches(pattern, value) ? null : describe(`it must fit the pattern ${pattern}`);
 }
 
 function matches(pattern: string, value: string): boolean {
@@ -46,42 +51,44 @@ function matches(pattern: string, value: string): boolean {
   }
 }
 
-function problemOfNumber(value: number, { minimum, maximum }: Schema, say: Say): string | null {
-  if (typeof minimum === "number" && value < minimum) return say(`it must be ${minimum} or more.`);
-  if (typeof maximum === "number" && value > maximum) return say(`it must be ${maximum} or less.`);
+function findNumberProblem(value: number, { minimum, maximum }: Schema, describe: Describe): string | null {
+  if (typeof minimum === "number" && value < minimum) return describe(`it must be ${minimum} or more.`);
+  if (typeof maximum === "number" && value > maximum) return describe(`it must be ${maximum} or less.`);
   return null;
 }
 
-function problemOfList(
+function findArrayProblem(
   value: readonly unknown[],
   { minItems, maxItems, items }: Schema,
-  place: string,
+  path: string,
   depth: number,
-  say: Say,
+  describe: Describe,
 ): string | null {
-  if (typeof minItems === "number" && value.length < minItems) return say(`it must have at least ${minItems} items.`);
-  if (typeof maxItems === "number" && value.length > maxItems) return say(`it must have at most ${maxItems} items.`);
+  if (typeof minItems === "number" && value.length < minItems)
+    return describe(`it must have at least ${minItems} items.`);
+  if (typeof maxItems === "number" && value.length > maxItems)
+    return describe(`it must have at most ${maxItems} items.`);
   for (const [index, one] of value.entries()) {
-    const problem = problemOf(one, items, `${place}[${index}]`, depth + 1);
+    const problem = findProblem(one, items, `${path}[${index}]`, depth + 1);
     if (problem !== null) return problem;
   }
   return null;
 }
 
-function problemOfObject(
+function findObjectProblem(
   value: Schema,
   { required, properties, additionalProperties }: Schema,
-  place: string,
+  path: string,
   depth: number,
-  say: Say,
+  describe: Describe,
 ): string | null {
   const known = isObject(properties) ? properties : {};
   for (const name of Array.isArray(required) ? required : [])
-    if (!Object.hasOwn(value, String(name))) return say(`the field ${String(name)} is missing.`);
+    if (!Object.hasOwn(value, String(name))) return describe(`the field ${String(name)} is missing.`);
   for (const [name, one] of Object.entries(value)) {
-    if (!Object.hasOwn(known, name) && additionalProperties === false) return say(`there is no field ${name}.`);
+    if (!Object.hasOwn(known, name) && additionalProperties === false) return describe(`there is no field ${name}.`);
     const schema = Object.hasOwn(known, name) ? known[name] : additionalProperties;
-    const problem = problemOf(one, schema, place === "" ? name : `${place}.${name}`, depth + 1);
+    const problem = findProblem(one, schema, path === "" ? name : `${path}.${name}`, depth + 1);
     if (problem !== null) return problem;
   }
   return null;
@@ -102,7 +109,7 @@ function isOfType(value: unknown, type: unknown): boolean {
   }
 }
 
-function typeWord(type: unknown): string {
+function describeType(type: unknown): string {
   switch (type) {
     case "string":
       return "a text";
@@ -121,11 +128,11 @@ function typeWord(type: unknown): string {
   }
 }
 
-function placed(place: string): string {
-  return place === "" ? "" : `${place}: `;
+function formatPath(path: string): string {
+  return path === "" ? "" : `${path}: `;
 }
 
-function isSame(a: unknown, b: unknown): boolean {
+function isEqualJson(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 

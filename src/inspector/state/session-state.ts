@@ -11,16 +11,16 @@ import type { CacheLoss } from "../../models/index.js";
 import type { ListedSession, LiveSource, PartialMessage } from "../../server/client/index.js";
 import { compareCursors, formatCursor } from "../../stream/cursor.js";
 import { type Mark, withMarks } from "./marks.js";
-import { stepKey } from "./route.js";
+import { toStepKey } from "./route.js";
 import {
-  type Before,
+  addStep,
+  applyEvent,
   type LoadedStep,
-  rowOf,
+  locateStep,
+  type PreviousEvent,
   type StepFilter,
   type StepRow,
-  stepAt,
-  withEvent,
-  withStep,
+  toStepRow,
 } from "./steps.js";
 
 /** What `GET /v1/sessions/ID` gives. */
@@ -39,7 +39,7 @@ export type Loaded<Value> =
   | { readonly status: "failed"; readonly message: string };
 
 /** What the heading of a run shows. */
-export type RunHead = {
+export type RunHeading = {
   readonly runId: string;
   readonly text: string;
   readonly by: string | null;
@@ -91,7 +91,7 @@ export type SessionState = {
   readonly rows: readonly StepRow[];
   /** What happened between the steps, in the order of the log. */
   readonly marks: readonly Mark[];
-  readonly runs: ReadonlyMap<string, RunHead>;
+  readonly runs: ReadonlyMap<string, RunHeading>;
   readonly details: ReadonlyMap<string, StepEvents>;
   /** By `requestKey`. */
   readonly requests: ReadonlyMap<string, Loaded<SentRequest>>;
@@ -101,7 +101,7 @@ export type SessionState = {
   readonly partial: PartialMessage | null;
   readonly live: LiveSource | null;
   /** The last event of the log that was applied. */
-  readonly last: Before;
+  readonly last: PreviousEvent;
   readonly filter: StepFilter;
 };
 
@@ -124,7 +124,7 @@ export type SessionAction =
 export type LoadedSteps = { readonly steps: readonly LoadedStep[]; readonly events: readonly PublicEvent[] };
 
 /** Steps whose events, requests and traces are kept. */
-const mostDetails = 300;
+const maxDetails = 300;
 
 export function emptySession(id: string): SessionState {
   return {
@@ -159,16 +159,16 @@ export function reduceSession(state: SessionState, action: SessionAction): Sessi
       return { ...state, now: action.now, last: seq > state.last.seq ? { seq, at: updatedAt } : state.last };
     }
     case "newest_loaded":
-      return beside(
-        { ...state, hasNewest: true, isIndexed: action.isAll, rows: action.steps.map(rowOf) },
+      return addBetweenSteps(
+        { ...state, hasNewest: true, isIndexed: action.isAll, rows: action.steps.map(toStepRow) },
         action.events,
       );
     case "earlier_loaded":
-      return beside(withEarlier(state, action.steps.map(rowOf), action.isLast), action.events);
+      return addBetweenSteps(insertEarlier(state, action.steps.map(toStepRow), action.isLast), action.events);
     case "event":
       return reduceEvent(state, action.event);
     case "partial":
-      return withPartial(state, action.partial);
+      return setPartial(state, action.partial);
     case "live":
       return { ...state, live: action.live };
     case "reset":
@@ -176,30 +176,30 @@ export function reduceSession(state: SessionState, action: SessionAction): Sessi
     case "details_loaded":
       return {
         ...state,
-        details: kept(state.details, action.step, {
-          events: merged(action.events, state.details.get(action.step)),
+        details: putRecent(state.details, action.step, {
+          events: mergeEvents(action.events, state.details.get(action.step)),
           isWhole: true,
         }),
       };
     case "request_loaded":
-      return { ...state, requests: kept(state.requests, action.key, action.request) };
+      return { ...state, requests: putRecent(state.requests, action.key, action.request) };
     case "traces_loaded": {
       const add = (all: SessionState["traces"], one: StepTrace) =>
-        kept(all, stepKey(one.runId, one.modelCallIndex), one);
+        putRecent(all, toStepKey(one.runId, one.modelCallIndex), one);
       return { ...state, traces: action.traces.reduce(add, state.traces) };
     }
     case "event_loaded":
-      return { ...state, whole: kept(state.whole, formatCursor(action.event), action.event) };
+      return { ...state, whole: putRecent(state.whole, formatCursor(action.event), action.event) };
     case "filtered":
       return { ...state, filter: action.filter };
     case "listed":
-      return withListed(state, action.session);
+      return applyListed(state, action.session);
   }
 }
 
 /** Notes what happened between the steps. */
-function beside(state: SessionState, events: readonly PublicEvent[]): SessionState {
-  return { ...state, marks: withMarks(state.marks, events), runs: events.reduce(withHead, state.runs) };
+function addBetweenSteps(state: SessionState, events: readonly PublicEvent[]): SessionState {
+  return { ...state, marks: withMarks(state.marks, events), runs: events.reduce(updateHeadings, state.runs) };
 }
 
 /** The key of a request among those that are loaded: the last attempt's is that of the step. */
@@ -208,72 +208,72 @@ export function requestKey(step: string, attempt?: number): string {
 }
 
 /** Puts earlier steps between those that came before them and the newest ones. */
-function withEarlier(state: SessionState, rows: readonly StepRow[], isLast: boolean): SessionState {
+function insertEarlier(state: SessionState, rows: readonly StepRow[], isLast: boolean): SessionState {
   const { early } = state;
   const oldest = state.rows[early];
-  const own = oldest === undefined ? rows : rows.filter(({ seq }) => seq < oldest.seq);
+  const newRows = oldest === undefined ? rows : rows.filter(({ seq }) => seq < oldest.seq);
   return {
     ...state,
-    isIndexed: isLast || own.length < rows.length,
-    early: early + own.length,
-    rows: [...state.rows.slice(0, early), ...own, ...state.rows.slice(early)],
+    isIndexed: isLast || newRows.length < rows.length,
+    early: early + newRows.length,
+    rows: [...state.rows.slice(0, early), ...newRows, ...state.rows.slice(early)],
   };
 }
 
 function reduceEvent(state: SessionState, event: PublicEvent): SessionState {
   const { rows, last } = state;
-  const next = withEvent(rows, event, last);
-  const step = stepOf(event, next);
+  const next = applyEvent(rows, event, last);
+  const step = findStepKey(event, next);
   const isNew = next.length > rows.length;
   return {
     ...state,
     rows: next,
     marks: withMarks(state.marks, [event]),
-    runs: withHead(state.runs, event),
-    details: step === null ? state.details : withDetail(state.details, step, event, isNew),
+    runs: updateHeadings(state.runs, event),
+    details: step === null ? state.details : addDetail(state.details, step, event, isNew),
     partial: endsPartial(event, state.partial) ? null : state.partial,
     last: { seq: event.seq, at: event.at },
-    now: afterEvent(state.now, event),
+    now: updateNow(state.now, event),
   };
 }
 
 /** The step that shows an event; what belongs to no step stands with the last one. */
-function stepOf(event: PublicEvent, rows: readonly StepRow[]): string | null {
-  const at = stepAt(event);
-  return at === null ? (rows.at(-1)?.key ?? null) : stepKey(at.runId, at.index);
+function findStepKey(event: PublicEvent, rows: readonly StepRow[]): string | null {
+  const at = locateStep(event);
+  return at === null ? (rows.at(-1)?.key ?? null) : toStepKey(at.runId, at.index);
 }
 
-function withDetail(
+function addDetail(
   details: SessionState["details"],
   step: string,
   event: PublicEvent,
   isNew: boolean,
 ): SessionState["details"] {
   const known = details.get(step);
-  if (known === undefined) return isNew ? kept(details, step, { events: [event], isWhole: true }) : details;
-  return kept(details, step, { ...known, events: merged([event], known) });
+  if (known === undefined) return isNew ? putRecent(details, step, { events: [event], isWhole: true }) : details;
+  return putRecent(details, step, { ...known, events: mergeEvents([event], known) });
 }
 
 /** Events in the order of the log, each once. */
-function merged(events: readonly PublicEvent[], known: StepEvents | undefined): readonly PublicEvent[] {
+function mergeEvents(events: readonly PublicEvent[], known: StepEvents | undefined): readonly PublicEvent[] {
   const all = new Map([...(known?.events ?? []), ...events].map((event) => [formatCursor(event), event]));
   return [...all.values()].sort(compareCursors);
 }
 
-function kept<Value>(map: ReadonlyMap<string, Value>, key: string, value: Value): ReadonlyMap<string, Value> {
+function putRecent<Value>(map: ReadonlyMap<string, Value>, key: string, value: Value): ReadonlyMap<string, Value> {
   const next = new Map(map);
   next.delete(key);
   next.set(key, value);
   for (const oldest of next.keys()) {
-    if (next.size <= mostDetails) break;
+    if (next.size <= maxDetails) break;
     next.delete(oldest);
   }
   return next;
 }
 
-function withPartial(state: SessionState, partial: PartialMessage | null): SessionState {
+function setPartial(state: SessionState, partial: PartialMessage | null): SessionState {
   if (partial === null) return state.partial === null ? state : { ...state, partial };
-  const rows = withStep(state.rows, partial.runId, partial.modelCallIndex, state.last);
+  const rows = addStep(state.rows, partial.runId, partial.modelCallIndex, state.last);
   return { ...state, rows, partial };
 }
 
@@ -284,11 +284,11 @@ function endsPartial(event: PublicEvent, partial: PartialMessage | null): boolea
   return isEnd && event.runId === partial.runId && event.modelCallIndex === partial.modelCallIndex;
 }
 
-function withHead(runs: SessionState["runs"], event: PublicEvent): SessionState["runs"] {
+function updateHeadings(runs: SessionState["runs"], event: PublicEvent): SessionState["runs"] {
   if (event.type === "run_started" || event.type === "run_queued") {
     const known = runs.get(event.runId);
     const by = event.by ?? known?.by ?? null;
-    const head = {
+    const heading = {
       runId: event.runId,
       text: textOfInput(event.input),
       by,
@@ -296,7 +296,7 @@ function withHead(runs: SessionState["runs"], event: PublicEvent): SessionState[
       queuedAt: event.type === "run_queued" ? event.at : (known?.queuedAt ?? null),
       result: known?.result ?? null,
     };
-    return new Map(runs).set(event.runId, head);
+    return new Map(runs).set(event.runId, heading);
   }
   if (event.type !== "final") return runs;
   const known = runs.get(event.runId) ?? { runId: event.runId, text: "", by: null, at: event.at, queuedAt: null };
@@ -308,27 +308,27 @@ export function textOfInput(input: readonly UserMessage[]): string {
   return parts.map((part) => (part.type === "text" ? part.text : `[${part.filename ?? part.mediaType}]`)).join("\n");
 }
 
-function afterEvent(now: SessionState["now"], event: PublicEvent): SessionState["now"] {
+function updateNow(now: SessionState["now"], event: PublicEvent): SessionState["now"] {
   if (now.status !== "ready") return now;
   const { value } = now;
   if (event.type === "run_started")
-    return ready({ ...value, run: { runId: event.runId, result: null, usage: {} }, waiting: [] });
-  if (event.type === "suspended") return ready({ ...value, waiting: event.approvals });
+    return toReady({ ...value, run: { runId: event.runId, result: null, usage: {} }, waiting: [] });
+  if (event.type === "suspended") return toReady({ ...value, waiting: event.approvals });
   if (event.type === "approval_answered")
-    return ready({ ...value, waiting: value.waiting.filter(({ callKey }) => callKey !== event.callKey) });
+    return toReady({ ...value, waiting: value.waiting.filter(({ callKey }) => callKey !== event.callKey) });
   if (event.type !== "final") return now;
   const { runId, result } = event;
-  return ready({ ...value, waiting: [], run: { runId, result, usage: result.usage } });
+  return toReady({ ...value, waiting: [], run: { runId, result, usage: result.usage } });
 }
 
-function withListed(state: SessionState, session: ListedSession): SessionState {
+function applyListed(state: SessionState, session: ListedSession): SessionState {
   const { now } = state;
   if (now.status !== "ready" || session.sessionId !== state.id || session.seq < now.value.seq) return state;
   const { lastRun, hasChildren: _, ...listed } = session;
   const run = lastRun === null || now.value.run === null ? now.value.run : { ...now.value.run, usage: lastRun.usage };
-  return { ...state, now: ready({ ...now.value, ...listed, run }) };
+  return { ...state, now: toReady({ ...now.value, ...listed, run }) };
 }
 
-function ready<Value>(value: Value): Loaded<Value> {
+function toReady<Value>(value: Value): Loaded<Value> {
   return { status: "ready", value };
 }

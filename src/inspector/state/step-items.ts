@@ -56,7 +56,7 @@ export type StepItem =
  * @param partial the message that is being streamed, if it is this step's
  * @param hasAttempts the attempts are shown elsewhere
  */
-export function itemsOf(
+export function toStepItems(
   events: readonly PublicEvent[],
   partial: PartialMessage | null,
   hasAttempts = false,
@@ -65,10 +65,10 @@ export function itemsOf(
   const calls = new Map<string, number>();
   const hasMessage = events.some(({ type }) => type === "message");
 
-  function call(callKey: string, name: string, change: (item: CallItem) => CallItem): void {
+  function updateCall(callKey: string, name: string, change: (item: CallItem) => CallItem): void {
     let at = calls.get(callKey);
     if (at === undefined) {
-      at = items.push(emptyCall(callKey, name)) - 1;
+      at = items.push(createCallItem(callKey, name)) - 1;
       calls.set(callKey, at);
     }
     const item = items[at];
@@ -76,26 +76,26 @@ export function itemsOf(
   }
 
   for (const event of events) {
-    const changed = callChange(event);
-    if (changed !== null) call(changed.callKey, changed.name, changed.change);
+    const changed = toCallChange(event);
+    if (changed !== null) updateCall(changed.callKey, changed.name, changed.change);
     else if ((event.type === "text" || event.type === "reasoning") && hasMessage) continue;
     else if (event.type === "attempt_failed" && hasAttempts) continue;
     else {
-      if (event.type === "final") dropAnswer(items, event.result.text);
-      items.push(...plainItems(event));
+      if (event.type === "final") dropFinalText(items, event.result.text);
+      items.push(...toPlainItems(event));
     }
   }
-  if (partial !== null) items.push(...partialItems(partial));
+  if (partial !== null) items.push(...toPartialItems(partial));
   return items;
 }
 
 /** The last message of a run is its answer, which is shown as such. */
-function dropAnswer(items: StepItem[], answer: string): void {
+function dropFinalText(items: StepItem[], answer: string): void {
   const last = items.at(-1);
   if (last?.kind === "text" && last.text === answer) items.pop();
 }
 
-function emptyCall(callKey: string, name: string): CallItem {
+function createCallItem(callKey: string, name: string): CallItem {
   return {
     ...{ kind: "call", callKey, name, input: undefined, writing: null, repaired: null, asked: null, answers: [] },
     ...{
@@ -120,16 +120,16 @@ type CallChange = {
 };
 
 /** What an event changes of a call; null if it is about none. */
-function callChange(event: PublicEvent): CallChange | null {
-  const of = (change: (item: CallItem) => CallItem): CallChange | null =>
+function toCallChange(event: PublicEvent): CallChange | null {
+  const changeCall = (change: (item: CallItem) => CallItem): CallChange | null =>
     "callKey" in event && event.callKey !== undefined
       ? { callKey: event.callKey, name: "name" in event ? event.name : "", change }
       : null;
   switch (event.type) {
     case "call_start":
-      return of((item) => item);
+      return changeCall((item) => item);
     case "tool_call":
-      return of((item) => ({
+      return changeCall((item) => ({
         ...item,
         input: event.input,
         repaired:
@@ -138,29 +138,35 @@ function callChange(event: PublicEvent): CallChange | null {
             : (event.repair.changes?.join(", ") ?? event.repair.problem),
       }));
     case "child_started":
-      return of((item) => ({ ...item, childId: event.childId, childSince: event.at }));
+      return changeCall((item) => ({ ...item, childId: event.childId, childSince: event.at }));
     case "approval_requested": {
       const { why, question = null, at } = event;
-      return of((item) => ({ ...item, input: item.input ?? event.input, asked: { why, question, at } }));
+      return changeCall((item) => ({ ...item, input: item.input ?? event.input, asked: { why, question, at } }));
     }
     case "approval_answered": {
       const { answer, by = null, note = null, input, value, overruled, at } = event;
-      return of((item) => ({ ...item, answers: [...item.answers, { answer, by, note, input, value, overruled, at }] }));
+      return changeCall((item) => ({
+        ...item,
+        answers: [...item.answers, { answer, by, note, input, value, overruled, at }],
+      }));
     }
     case "tool_step": {
       const { step, outcome, durationMs } = event;
-      return of((item) => ({ ...item, steps: [...item.steps, { step, outcome, ms: durationMs }] }));
+      return changeCall((item) => ({ ...item, steps: [...item.steps, { step, outcome, ms: durationMs }] }));
     }
     case "tool_failed": {
       const { attempt, fault, retryInMs } = event;
-      return of((item) => ({ ...item, tries: [...item.tries, { attempt, message: fault.message, retryInMs }] }));
+      return changeCall((item) => ({
+        ...item,
+        tries: [...item.tries, { attempt, message: fault.message, retryInMs }],
+      }));
     }
     case "tool_result": {
       const { output, returned = null, isError, outcome } = event;
-      return of((item) => ({ ...item, output, returned, isError, outcome }));
+      return changeCall((item) => ({ ...item, output, returned, isError, outcome }));
     }
     case "late_result":
-      return of((item) => ({
+      return changeCall((item) => ({
         ...item,
         output: event.output ?? item.output,
         returned: event.returned ?? null,
@@ -168,19 +174,22 @@ function callChange(event: PublicEvent): CallChange | null {
         isLate: true,
       }));
     case "call_complete":
-      return of((item) => ({ ...item, ms: item.childSince === null ? event.durationMs : event.at - item.childSince }));
+      return changeCall((item) => ({
+        ...item,
+        ms: item.childSince === null ? event.durationMs : event.at - item.childSince,
+      }));
     default:
       return null;
   }
 }
 
 /** The items of an event that is about no call. */
-function plainItems(event: PublicEvent): readonly StepItem[] {
+function toPlainItems(event: PublicEvent): readonly StepItem[] {
   switch (event.type) {
     case "run_started":
       return [{ kind: "input", how: "Request", text: textOfInput(event.input), by: event.by ?? null }];
     case "steered":
-      return [{ kind: "input", how: steers[event.source], text: textOfInput(event.input), by: event.by ?? null }];
+      return [{ kind: "input", how: steerLabels[event.source], text: textOfInput(event.input), by: event.by ?? null }];
     case "text":
       return [{ kind: "text", text: event.text, isOpen: false }];
     case "reasoning":
@@ -197,29 +206,34 @@ function plainItems(event: PublicEvent): readonly StepItem[] {
     case "final":
       return [{ kind: "final", result: event.result }];
     default:
-      return notesOf(event);
+      return toNotes(event);
   }
 }
 
-const steers = { user: "Steered", before_stop: "Sent back by a hook", output: "Sent back: not the shape asked for" };
+const steerLabels = {
+  user: "Steered",
+  before_stop: "Sent back by a hook",
+  output: "Sent back: not the shape asked for",
+};
 
-function notesOf(event: PublicEvent): readonly StepItem[] {
+function toNotes(event: PublicEvent): readonly StepItem[] {
   switch (event.type) {
     case "attempt_failed": {
       const { attempt, model, failure, next, retryInMs } = event;
-      const then = next === "retry" && retryInMs !== undefined ? `Tried again after ${retryInMs} ms.` : nextWords[next];
-      return [note("bad", `Attempt ${attempt} failed (${failure.kind}, ${model})`, `${failure.message}\n${then}`)];
+      const followUp =
+        next === "retry" && retryInMs !== undefined ? `Tried again after ${retryInMs} ms.` : nextLabels[next];
+      return [note("bad", `Attempt ${attempt} failed (${failure.kind}, ${model})`, `${failure.message}\n${followUp}`)];
     }
     case "attempt_withdrawn":
       return [note("warn", `The answer of attempt ${event.attempt} was withdrawn`, null)];
     case "compacted":
-      return [compacted(event)];
+      return [toCompactionNote(event)];
     case "handed_off":
       return [note("plain", `Handed over from ${event.from} to ${event.to}`, null)];
     case "abort_requested":
       return [note("warn", `Abort asked for${by(event.by)}`, event.note ?? null)];
     case "restarted":
-      return [note("warn", "Restarted: another process carried on", faultText(event.fault))];
+      return [note("warn", "Restarted: another process carried on", formatFault(event.fault))];
     case "hook_failed":
       return [note("bad", `Hook ${event.name} (${event.hook}) ${event.outcome.replace("_", " ")}`, event.message)];
     case "data_changed":
@@ -233,14 +247,14 @@ function notesOf(event: PublicEvent): readonly StepItem[] {
   }
 }
 
-const nextWords = {
+const nextLabels = {
   retry: "Tried again.",
   fallback: "The next model took over.",
   compact: "The conversation was shortened.",
   give_up: "The step was given up.",
 };
 
-function compacted(event: Extract<PublicEvent, { readonly type: "compacted" }>): StepItem {
+function toCompactionNote(event: Extract<PublicEvent, { readonly type: "compacted" }>): StepItem {
   const { replaced, tokensBefore, tokensAfter, summary, fault } = event;
   if (fault !== undefined) return note("bad", "A compaction failed", fault.message);
   const size = tokensBefore === undefined ? "" : `: ${tokensBefore} tokens became ${tokensAfter ?? "?"}`;
@@ -251,7 +265,7 @@ function by(name: string | undefined): string {
   return name === undefined ? "" : ` by ${name}`;
 }
 
-function faultText(fault: Fault | undefined): string | null {
+function formatFault(fault: Fault | undefined): string | null {
   return fault?.message ?? null;
 }
 
@@ -259,17 +273,17 @@ function note(tone: Tone, title: string, text: string | null): StepItem {
   return { kind: "note", tone, title, text };
 }
 
-function partialItems({ message, open, inputs, runId, modelCallIndex }: PartialMessage): readonly StepItem[] {
+function toPartialItems({ message, open, inputs, runId, modelCallIndex }: PartialMessage): readonly StepItem[] {
   const unfinished = new Set(open.map(({ index }) => index));
   const items = message.parts.flatMap((part, at): readonly StepItem[] => {
     if (part.type === "text" || part.type === "reasoning")
       return [{ kind: part.type, text: part.text, isOpen: unfinished.has(at) }];
     if (part.type !== "tool_call") return [];
-    return [{ ...emptyCall(`${runId}/${modelCallIndex}/${part.toolCallId}`, part.name), input: part.input }];
+    return [{ ...createCallItem(`${runId}/${modelCallIndex}/${part.toolCallId}`, part.name), input: part.input }];
   });
   const writing = inputs.map(
     ({ id, name, text }): StepItem => ({
-      ...emptyCall(`${runId}/${modelCallIndex}/${id}`, name),
+      ...createCallItem(`${runId}/${modelCallIndex}/${id}`, name),
       writing: text,
     }),
   );

@@ -5,7 +5,7 @@
  * 2. An event that was counted is not counted again: rows are loaded up to an entry, and only later events are applied.
  */
 import type { PublicEvent } from "../../index.js";
-import { stepKey } from "./route.js";
+import { toStepKey } from "./route.js";
 
 export type CallRow = { readonly name: string; readonly outcome: string | null; readonly ms: number | null };
 
@@ -52,45 +52,50 @@ export type LoadedStep = readonly [
   waitedMs: number,
 ];
 
-export function rowOf(loaded: LoadedStep): StepRow {
+export function toStepRow(loaded: LoadedStep): StepRow {
   const [seq, runId, index, startedAt, ms, attempts, input, cacheRead, output, flags, calls, modelMs, waitedMs] =
     loaded;
   return {
-    ...{ key: stepKey(runId, index), seq, runId, index, startedAt, ms, attempts, input, cacheRead, output, flags },
-    calls: calls.map(([name, outcome, took]) => ({ name, outcome, ms: took })),
+    ...{ key: toStepKey(runId, index), seq, runId, index, startedAt, ms, attempts, input, cacheRead, output, flags },
+    calls: calls.map(([name, outcome, durationMs]) => ({ name, outcome, ms: durationMs })),
     ...{ modelMs, waitedMs, waitsSince: flags.includes("waits") ? startedAt + ms : null },
   };
 }
 
 /** What happened before an event: a step begins when the one before it has ended. */
-export type Before = { readonly seq: number; readonly at: number };
+export type PreviousEvent = { readonly seq: number; readonly at: number };
 
 /** The rows after an event of the log. */
-export function withEvent(rows: readonly StepRow[], event: PublicEvent, before: Before): readonly StepRow[] {
-  const at = stepAt(event);
-  if (at === null) return event.type === "final" ? ended(rows, event) : rows;
-  const next = withStep(rows, at.runId, at.index, before);
-  const row = next[next.length - 1 - fromEnd(next, stepKey(at.runId, at.index))];
+export function applyEvent(rows: readonly StepRow[], event: PublicEvent, previous: PreviousEvent): readonly StepRow[] {
+  const at = locateStep(event);
+  if (at === null) return event.type === "final" ? endRun(rows, event) : rows;
+  const next = addStep(rows, at.runId, at.index, previous);
+  const row = next[next.length - 1 - offsetFromEnd(next, toStepKey(at.runId, at.index))];
   if (row === undefined) return rows;
-  const changed = changedBy({ ...row, ms: Math.max(row.ms, event.at - row.startedAt) }, event);
-  return replaced(next, changed);
+  const changed = updateRow({ ...row, ms: Math.max(row.ms, event.at - row.startedAt) }, event);
+  return replaceRow(next, changed);
 }
 
 /** A step that a delta names for the first time: nothing of it is in the log yet. */
-export function withStep(rows: readonly StepRow[], runId: string, index: number, before: Before): readonly StepRow[] {
-  const key = stepKey(runId, index);
-  if (fromEnd(rows, key) < rows.length) return rows;
+export function addStep(
+  rows: readonly StepRow[],
+  runId: string,
+  index: number,
+  previous: PreviousEvent,
+): readonly StepRow[] {
+  const key = toStepKey(runId, index);
+  if (offsetFromEnd(rows, key) < rows.length) return rows;
   const row: StepRow = {
-    ...{ key, seq: before.seq + 1, runId, index, startedAt: before.at, ms: 0, attempts: 1 },
+    ...{ key, seq: previous.seq + 1, runId, index, startedAt: previous.at, ms: 0, attempts: 1 },
     ...{ input: null, cacheRead: null, output: null, flags: ["under_way"], calls: [] },
     ...{ modelMs: 0, waitedMs: 0, waitsSince: null },
   };
   const last = rows.at(-1);
-  return last === undefined ? [row] : [...rows.slice(0, -1), withoutFlag(last, "under_way"), row];
+  return last === undefined ? [row] : [...rows.slice(0, -1), removeFlag(last, "under_way"), row];
 }
 
 /** The step that an event belongs to; null if to none. */
-export function stepAt(event: PublicEvent): { readonly runId: string; readonly index: number } | null {
+export function locateStep(event: PublicEvent): { readonly runId: string; readonly index: number } | null {
   if (event.type === "late_result") return null;
   if ("modelCallIndex" in event) return { runId: event.runId, index: event.modelCallIndex };
   if (!("callKey" in event) || event.callKey === undefined) return null;
@@ -98,10 +103,10 @@ export function stepAt(event: PublicEvent): { readonly runId: string; readonly i
   return position === "" ? null : { runId: run.reverse().join("/"), index: Number(index) };
 }
 
-function changedBy(row: StepRow, event: PublicEvent): StepRow {
+function updateRow(row: StepRow, event: PublicEvent): StepRow {
   switch (event.type) {
     case "attempt_failed":
-      return withFlag({ ...row, attempts: Math.max(row.attempts, event.attempt) }, "retried");
+      return addFlag({ ...row, attempts: Math.max(row.attempts, event.attempt) }, "retried");
     case "message":
       return { ...row, attempts: Math.max(row.attempts, event.attempt) };
     case "step_finished": {
@@ -116,14 +121,14 @@ function changedBy(row: StepRow, event: PublicEvent): StepRow {
     }
     case "call_start":
     case "tool_call":
-      return withCall(row, event.callKey, (call) => ({ ...call, name: event.name }));
+      return updateCall(row, event.callKey, (call) => ({ ...call, name: event.name }));
     case "approval_requested":
-      return withFlag({ ...row, waitsSince: row.waitsSince ?? event.at }, "waits");
+      return addFlag({ ...row, waitsSince: row.waitsSince ?? event.at }, "waits");
     case "approval_answered":
-      return withoutFlag(waitedUntil(row, event.at), "waits");
+      return removeFlag(endWait(row, event.at), "waits");
     case "tool_result":
-      return withoutFlag(
-        withCall(waitedUntil(row, event.at), event.callKey, (call) => ({
+      return removeFlag(
+        updateCall(endWait(row, event.at), event.callKey, (call) => ({
           ...call,
           name: event.name,
           outcome: event.outcome,
@@ -131,26 +136,26 @@ function changedBy(row: StepRow, event: PublicEvent): StepRow {
         "waits",
       );
     case "call_complete":
-      return withCall(row, event.callKey, (call) => ({ ...call, ms: event.durationMs }));
+      return updateCall(row, event.callKey, (call) => ({ ...call, ms: event.durationMs }));
     default:
       return row;
   }
 }
 
-function ended(rows: readonly StepRow[], event: Extract<PublicEvent, { readonly type: "final" }>): readonly StepRow[] {
+function endRun(rows: readonly StepRow[], event: Extract<PublicEvent, { readonly type: "final" }>): readonly StepRow[] {
   const last = rows.at(-1);
   if (last === undefined || last.runId !== event.runId) return rows;
-  const closed = withoutFlag(withoutFlag(last, "under_way"), "waits");
+  const endedRow = removeFlag(removeFlag(last, "under_way"), "waits");
   const isFailed = event.result.status === "failed" && last.flags.includes("retried") && last.calls.length === 0;
-  return replaced(rows, isFailed ? withFlag(closed, "failed") : closed);
+  return replaceRow(rows, isFailed ? addFlag(endedRow, "failed") : endedRow);
 }
 
-function waitedUntil(row: StepRow, at: number): StepRow {
+function endWait(row: StepRow, at: number): StepRow {
   if (row.waitsSince === null) return row;
   return { ...row, waitedMs: row.waitedMs + Math.max(0, at - row.waitsSince), waitsSince: null };
 }
 
-function withCall(row: StepRow, callKey: string, change: (call: CallRow) => CallRow): StepRow {
+function updateCall(row: StepRow, callKey: string, change: (call: CallRow) => CallRow): StepRow {
   const at = Number(callKey.slice(callKey.lastIndexOf("/") + 1)) - 1;
   if (!Number.isSafeInteger(at) || at < 0 || at > 10_000) return row;
   const calls = [...row.calls];
@@ -160,21 +165,21 @@ function withCall(row: StepRow, callKey: string, change: (call: CallRow) => Call
 }
 
 /** How many rows stand behind the row of this key; as many as there are rows if there is none. */
-function fromEnd(rows: readonly StepRow[], key: string): number {
+function offsetFromEnd(rows: readonly StepRow[], key: string): number {
   for (let at = rows.length - 1; at >= 0; at -= 1) if (rows[at]?.key === key) return rows.length - 1 - at;
   return rows.length;
 }
 
-function replaced(rows: readonly StepRow[], row: StepRow): readonly StepRow[] {
-  const at = rows.length - 1 - fromEnd(rows, row.key);
+function replaceRow(rows: readonly StepRow[], row: StepRow): readonly StepRow[] {
+  const at = rows.length - 1 - offsetFromEnd(rows, row.key);
   return at < 0 ? rows : [...rows.slice(0, at), row, ...rows.slice(at + 1)];
 }
 
-function withFlag(row: StepRow, flag: StepFlag): StepRow {
+function addFlag(row: StepRow, flag: StepFlag): StepRow {
   return row.flags.includes(flag) ? row : { ...row, flags: [...row.flags, flag] };
 }
 
-function withoutFlag(row: StepRow, flag: StepFlag): StepRow {
+function removeFlag(row: StepRow, flag: StepFlag): StepRow {
   return row.flags.includes(flag) ? { ...row, flags: row.flags.filter((one) => one !== flag) } : row;
 }
 
@@ -189,7 +194,7 @@ export type StepFilter = "all" | "failed" | "waiting" | "retried" | "slow";
 /** Steps of at least this time are slow, in milliseconds. */
 export const slowMs = 10_000;
 
-export function isIn(row: StepRow, filter: StepFilter): boolean {
+export function matchesFilter(row: StepRow, filter: StepFilter): boolean {
   switch (filter) {
     case "all":
       return true;
@@ -206,5 +211,5 @@ export function isIn(row: StepRow, filter: StepFilter): boolean {
 
 /** What somebody who looks for trouble wants to see next. */
 export function isProblem(row: StepRow): boolean {
-  return isIn(row, "failed") || isIn(row, "waiting") || isIn(row, "retried");
+  return matchesFilter(row, "failed") || matchesFilter(row, "waiting") || matchesFilter(row, "retried");
 }

@@ -14,85 +14,90 @@ export type Stretch = Span & { readonly isFolded: boolean; readonly start: numbe
 export type TimeAxis = {
   readonly stretches: readonly Stretch[];
   /** Where a time is, from 0 to 1. */
-  readonly place: (at: number) => number;
+  readonly position: (at: number) => number;
   /** The time at a place. */
-  readonly time: (place: number) => number;
+  readonly time: (position: number) => number;
 };
 
 /** Pauses of at least this part of the busy time are folded. */
-const foldedPart = 0.1;
-const leastFoldMs = 2_000;
+const minFoldShare = 0.1;
+const minFoldMs = 2_000;
 /** The width of a fold, and the most that all folds take together. */
 const foldWidth = 0.025;
-const mostFolds = 0.3;
+const maxFolds = 0.3;
 
 /** @param busy when something ran. Everything else is a pause. */
-export function timeAxisOf(busy: readonly Span[]): TimeAxis {
-  const parts = mergedSpans(busy);
+export function createTimeAxis(busy: readonly Span[]): TimeAxis {
+  const parts = mergeSpans(busy);
   const first = parts[0];
   const last = parts.at(-1);
-  if (first === undefined || last === undefined) return { stretches: [], place: () => 0, time: () => 0 };
+  if (first === undefined || last === undefined) return { stretches: [], position: () => 0, time: () => 0 };
   const total = parts.reduce((sum, { from, to }) => sum + to - from, 0);
-  const fold = Math.max(leastFoldMs, total * foldedPart);
-  const joined: { from: number; to: number; isFolded: boolean }[] = [];
+  const foldFromMs = Math.max(minFoldMs, total * minFoldShare);
+  const segments: { from: number; to: number; isFolded: boolean }[] = [];
   for (const { from, to } of parts) {
-    const before = joined.at(-1);
-    if (before !== undefined && from - before.to >= fold) joined.push({ from: before.to, to: from, isFolded: true });
-    else if (before !== undefined) {
-      before.to = to;
+    const previous = segments.at(-1);
+    if (previous !== undefined && from - previous.to >= foldFromMs)
+      segments.push({ from: previous.to, to: from, isFolded: true });
+    else if (previous !== undefined) {
+      previous.to = to;
       continue;
     }
-    joined.push({ from, to, isFolded: false });
+    segments.push({ from, to, isFolded: false });
   }
-  const stretches = placed(joined);
-  return { stretches, place: (at) => placeIn(stretches, at), time: (place) => timeIn(stretches, place) };
+  const stretches = layOut(segments);
+  return { stretches, position: (at) => positionAt(stretches, at), time: (position) => timeAt(stretches, position) };
 }
 
-function placed(parts: readonly (Span & { readonly isFolded: boolean })[]): readonly Stretch[] {
+function layOut(parts: readonly (Span & { readonly isFolded: boolean })[]): readonly Stretch[] {
   const folds = parts.filter(({ isFolded }) => isFolded).length;
-  const each = folds === 0 ? 0 : Math.min(foldWidth, mostFolds / folds);
-  const shown = parts.reduce((sum, { from, to, isFolded }) => sum + (isFolded ? 0 : to - from), 0);
-  const left = 1 - each * folds;
+  const foldShare = folds === 0 ? 0 : Math.min(foldWidth, maxFolds / folds);
+  const busyMs = parts.reduce((sum, { from, to, isFolded }) => sum + (isFolded ? 0 : to - from), 0);
+  const remaining = 1 - foldShare * folds;
   let at = 0;
   return parts.map((part) => {
     const start = at;
-    at += part.isFolded ? each : shown === 0 ? left / (parts.length - folds) : ((part.to - part.from) / shown) * left;
+    at += part.isFolded
+      ? foldShare
+      : busyMs === 0
+        ? remaining / (parts.length - folds)
+        : ((part.to - part.from) / busyMs) * remaining;
     return { ...part, start, end: Math.min(1, at) };
   });
 }
 
-function mergedSpans(spans: readonly Span[]): readonly Span[] {
+function mergeSpans(spans: readonly Span[]): readonly Span[] {
   const merged: { from: number; to: number }[] = [];
   for (const { from, to } of [...spans].sort((a, b) => a.from - b.from)) {
-    const before = merged.at(-1);
-    if (before !== undefined && from <= before.to) before.to = Math.max(before.to, to);
+    const previous = merged.at(-1);
+    if (previous !== undefined && from <= previous.to) previous.to = Math.max(previous.to, to);
     else merged.push({ from, to: Math.max(from, to) });
   }
   return merged;
 }
 
-function placeIn(stretches: readonly Stretch[], at: number): number {
-  const stretch = found(stretches, ({ to }) => to >= at);
+function positionAt(stretches: readonly Stretch[], at: number): number {
+  const stretch = findStretch(stretches, ({ to }) => to >= at);
   if (stretch === undefined) return stretches.length === 0 ? 0 : 1;
   const { from, to, start, end } = stretch;
   return to === from ? start : start + Math.max(0, (at - from) / (to - from)) * (end - start);
 }
 
-function timeIn(stretches: readonly Stretch[], place: number): number {
-  const stretch = found(stretches, ({ end }) => end >= place) ?? stretches.at(-1);
+function timeAt(stretches: readonly Stretch[], position: number): number {
+  const stretch = findStretch(stretches, ({ end }) => end >= position) ?? stretches.at(-1);
   if (stretch === undefined) return 0;
   const { from, to, start, end } = stretch;
-  return end === start ? from : from + Math.min(1, Math.max(0, (place - start) / (end - start))) * (to - from);
+  return end === start ? from : from + Math.min(1, Math.max(0, (position - start) / (end - start))) * (to - from);
 }
 
 /** The first stretch for which the condition holds; it holds for all behind it, too. */
-function found(stretches: readonly Stretch[], isIt: (stretch: Stretch) => boolean): Stretch | undefined {
+function findStretch(stretches: readonly Stretch[], predicate: (stretch: Stretch) => boolean): Stretch | undefined {
   let low = 0;
   let high = stretches.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     const stretch = stretches[middle];
-    if (stretch !== undefined && isIt(stretch)) high = middle;
+    if (stretch !== undefined && predicate(stretch)) high = middle;
     else low = middle + 1;
   }
   return stretches[low];

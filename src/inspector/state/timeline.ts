@@ -2,12 +2,12 @@
  * The lines of a session's timeline: its steps, what happened between them, and a heading for each run.
  */
 import { formatCursor } from "../../stream/cursor.js";
-import { hasLine, type Mark } from "./marks.js";
-import type { RunHead, SessionState } from "./session-state.js";
-import { type CallRow, isFailedCall, isIn, type StepFilter, type StepRow } from "./steps.js";
+import { hasOwnLine, type Mark } from "./marks.js";
+import type { RunHeading, SessionState } from "./session-state.js";
+import { type CallRow, isFailedCall, matchesFilter, type StepFilter, type StepRow } from "./steps.js";
 
 export type TimelineLine =
-  | { readonly kind: "run"; readonly runId: string; readonly at: number; readonly head: RunHead | null }
+  | { readonly kind: "run"; readonly runId: string; readonly at: number; readonly heading: RunHeading | null }
   | { readonly kind: "mark"; readonly mark: Mark }
   | { readonly kind: "step"; readonly row: StepRow };
 
@@ -15,50 +15,52 @@ export type TimelineLine =
  * Headings and marks are left out if only some steps are shown.
  * @param tool only steps that call this tool; empty: all
  */
-export function timelineOf(
+export function createTimeline(
   { rows, runs, marks }: Pick<SessionState, "rows" | "runs" | "marks">,
   filter: StepFilter,
   tool: string,
 ): readonly TimelineLine[] {
   if (filter !== "all" || tool !== "")
     return rows.flatMap((row): readonly TimelineLine[] =>
-      isIn(row, filter) && (tool === "" || row.calls.some(({ name }) => name === tool)) ? [{ kind: "step", row }] : [],
+      matchesFilter(row, filter) && (tool === "" || row.calls.some(({ name }) => name === tool))
+        ? [{ kind: "step", row }]
+        : [],
     );
   const lines: TimelineLine[] = [];
   let next = 0;
   /** Adds the marks before an entry. Gives whether a heading was among them. */
-  const passMarks = (seq: number): boolean => {
+  const addMarksBefore = (seq: number): boolean => {
     let hasHeading = false;
     for (let mark = marks[next]; mark !== undefined && mark.seq < seq; mark = marks[next]) {
       next += 1;
-      if (hasLine(mark)) lines.push({ kind: "mark", mark });
+      if (hasOwnLine(mark)) lines.push({ kind: "mark", mark });
       if (mark.type !== "run_started") continue;
-      lines.push({ kind: "run", runId: mark.runId, at: mark.at, head: runs.get(mark.runId) ?? null });
+      lines.push({ kind: "run", runId: mark.runId, at: mark.at, heading: runs.get(mark.runId) ?? null });
       hasHeading = true;
     }
     return hasHeading;
   };
   let runId: string | null = null;
   for (const row of rows) {
-    const hasHeading = passMarks(row.seq);
+    const hasHeading = addMarksBefore(row.seq);
     // The start of the run is not loaded yet.
     if (row.runId !== runId && !hasHeading)
-      lines.push({ kind: "run", runId: row.runId, at: row.startedAt, head: runs.get(row.runId) ?? null });
+      lines.push({ kind: "run", runId: row.runId, at: row.startedAt, heading: runs.get(row.runId) ?? null });
     runId = row.runId;
     lines.push({ kind: "step", row });
   }
-  passMarks(Number.POSITIVE_INFINITY);
+  addMarksBefore(Number.POSITIVE_INFINITY);
   return lines;
 }
 
 /** The tools that the steps called, in the order of the alphabet. */
-export function toolsIn(rows: readonly StepRow[]): readonly string[] {
+export function listTools(rows: readonly StepRow[]): readonly string[] {
   const names = new Set<string>();
   for (const { calls } of rows) for (const { name } of calls) if (name !== "") names.add(name);
   return [...names].sort();
 }
 
-export function idOfLine(line: TimelineLine): string {
+export function toLineId(line: TimelineLine): string {
   switch (line.kind) {
     case "run":
       return `run-${line.runId}`;
@@ -70,21 +72,22 @@ export function idOfLine(line: TimelineLine): string {
 }
 
 /** The next line in this direction that can be looked at; the same place if there is none. */
-export function nextLine(lines: readonly TimelineLine[], from: number, by: 1 | -1): number {
-  for (let at = from + by; at >= 0 && at < lines.length; at += by) if (lines[at]?.kind !== "run") return at;
+export function findNextLine(lines: readonly TimelineLine[], from: number, direction: 1 | -1): number {
+  for (let at = from + direction; at >= 0 && at < lines.length; at += direction)
+    if (lines[at]?.kind !== "run") return at;
   return from;
 }
 
 /** The next step in this direction from a line; the same place if there is none. */
-export function nextStep(
+export function findNextStep(
   lines: readonly TimelineLine[],
   from: number,
-  by: 1 | -1,
-  isWanted: (row: StepRow) => boolean = () => true,
+  direction: 1 | -1,
+  predicate: (row: StepRow) => boolean = () => true,
 ): number {
-  for (let at = from + by; at >= 0 && at < lines.length; at += by) {
+  for (let at = from + direction; at >= 0 && at < lines.length; at += direction) {
     const line = lines[at];
-    if (line?.kind === "step" && isWanted(line.row)) return at;
+    if (line?.kind === "step" && predicate(line.row)) return at;
   }
   return from;
 }
@@ -96,13 +99,13 @@ export type Counts = {
   readonly slow: number;
 };
 
-export function countsOf(rows: readonly StepRow[]): Counts {
-  const count = (filter: StepFilter) => rows.reduce((sum, row) => sum + (isIn(row, filter) ? 1 : 0), 0);
+export function countSteps(rows: readonly StepRow[]): Counts {
+  const count = (filter: StepFilter) => rows.reduce((sum, row) => sum + (matchesFilter(row, filter) ? 1 : 0), 0);
   return { failed: count("failed"), waiting: count("waiting"), retried: count("retried"), slow: count("slow") };
 }
 
 /** read_file ×3, shell */
-export function callsText(calls: readonly CallRow[]): string {
+export function formatCalls(calls: readonly CallRow[]): string {
   const counts = new Map<string, number>();
   for (const { name } of calls) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts].map(([name, count]) => (count === 1 ? name : `${name} ×${count}`)).join(", ");
@@ -110,7 +113,7 @@ export function callsText(calls: readonly CallRow[]): string {
 
 export type StepSign = "running" | "waiting" | "failed" | "retried" | "done";
 
-export function signOfStep(row: StepRow): StepSign {
+export function getStepSign(row: StepRow): StepSign {
   if (row.flags.includes("waits")) return "waiting";
   if (row.flags.includes("failed") || row.calls.some(isFailedCall)) return "failed";
   if (row.flags.includes("under_way")) return "running";

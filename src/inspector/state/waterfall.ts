@@ -2,9 +2,9 @@
  * The bars of a waterfall: for each step its attempts, its calls and its waits, at their places in time.
  */
 import type { StepTrace } from "./session-state.js";
-import { edgesOf, staysOf } from "./state-strip.js";
+import { listStateSpans, toEdges } from "./state-strip.js";
 import { isFailedCall, type StepRow } from "./steps.js";
-import { type Span, type TimeAxis, timeAxisOf } from "./time-axis.js";
+import { createTimeAxis, type Span, type TimeAxis } from "./time-axis.js";
 
 export type BarKind = "model" | "failed" | "tool" | "waiting";
 
@@ -20,27 +20,31 @@ export type WaterfallRow = { readonly row: StepRow; readonly bars: readonly Bar[
 export type Waterfall = { readonly axis: TimeAxis; readonly rows: readonly WaterfallRow[] };
 
 /** Lines of a step at most; calls beyond share the last one. */
-const mostLanes = 4;
+const maxLanes = 4;
 
 /** @param traces of the steps, as far as they are loaded. Without one, a step has the bars that its row tells of */
-export function waterfallOf(rows: readonly StepRow[], traces: ReadonlyMap<string, StepTrace>, now: number): Waterfall {
-  const all = rows.map((row): WaterfallRow => {
+export function createWaterfall(
+  rows: readonly StepRow[],
+  traces: ReadonlyMap<string, StepTrace>,
+  now: number,
+): Waterfall {
+  const waterfallRows = rows.map((row): WaterfallRow => {
     const trace = traces.get(row.key);
-    const bars = inLanes(trace === undefined ? barsOfRow(row, now) : barsOfTrace(trace));
+    const bars = assignLanes(trace === undefined ? toRowBars(row, now) : toTraceBars(trace));
     return { row, bars, lanes: 1 + Math.max(0, ...bars.map(({ lane }) => lane)) };
   });
-  const busy = all.flatMap(({ bars }) =>
-    bars.flatMap(({ kind, from, to }) => (kind === "waiting" ? edgesOf(from, to) : [{ from, to }])),
+  const busy = waterfallRows.flatMap(({ bars }) =>
+    bars.flatMap(({ kind, from, to }) => (kind === "waiting" ? toEdges(from, to) : [{ from, to }])),
   );
-  return { axis: timeAxisOf(busy), rows: all };
+  return { axis: createTimeAxis(busy), rows: waterfallRows };
 }
 
-type FreeBar = Omit<Bar, "lane">;
+type UnplacedBar = Omit<Bar, "lane">;
 
-function barsOfRow(row: StepRow, now: number): readonly FreeBar[] {
+function toRowBars(row: StepRow, now: number): readonly UnplacedBar[] {
   const tools = row.calls.map(({ name }) => name).join(", ");
   const isFailed = row.calls.some(isFailedCall);
-  return staysOf(row, now).map(({ state, from, to }) => {
+  return listStateSpans(row, now).map(({ state, from, to }) => {
     if (state === "tools") return { kind: isFailed ? "failed" : "tool", label: tools, from, to };
     return state === "waiting"
       ? { kind: "waiting", label: "waits", from, to }
@@ -48,44 +52,50 @@ function barsOfRow(row: StepRow, now: number): readonly FreeBar[] {
   });
 }
 
-function barsOfTrace({ attempts, calls }: StepTrace): readonly FreeBar[] {
-  const models = attempts.map(({ attempt, model, failure, startedAt, durationMs }): FreeBar => {
+function toTraceBars({ attempts, calls }: StepTrace): readonly UnplacedBar[] {
+  const models = attempts.map(({ attempt, model, failure, startedAt, durationMs }): UnplacedBar => {
     const label = attempts.length > 1 ? `${model}, attempt ${attempt}` : model;
-    return { kind: failure === undefined ? "model" : "failed", label, ...spanOf({ startedAt, durationMs }) };
+    return { kind: failure === undefined ? "model" : "failed", label, ...toSpan({ startedAt, durationMs }) };
   });
-  const tools = calls.flatMap(({ name, outcome, ran, waits, failed = [] }): readonly FreeBar[] => [
-    ...waits.map((wait): FreeBar => ({ kind: "waiting", label: `${name} waits`, ...spanOf(wait) })),
-    ...failed.map((one): FreeBar => ({ kind: "failed", label: `${name}, attempt ${one.attempt}`, ...spanOf(one) })),
+  const tools = calls.flatMap(({ name, outcome, ran, waits, failed = [] }): readonly UnplacedBar[] => [
+    ...waits.map((wait): UnplacedBar => ({ kind: "waiting", label: `${name} waits`, ...toSpan(wait) })),
+    ...failed.map(
+      (failedAttempt): UnplacedBar => ({
+        kind: "failed",
+        label: `${name}, attempt ${failedAttempt.attempt}`,
+        ...toSpan(failedAttempt),
+      }),
+    ),
     ...(ran === undefined
       ? []
       : [
-          { kind: outcome === "ok" || outcome === undefined ? "tool" : "failed", label: name, ...spanOf(ran) } as const,
+          { kind: outcome === "ok" || outcome === undefined ? "tool" : "failed", label: name, ...toSpan(ran) } as const,
         ]),
   ]);
   return [...models, ...tools];
 }
 
-function spanOf({ startedAt, durationMs }: { readonly startedAt: number; readonly durationMs: number }): Span {
+function toSpan({ startedAt, durationMs }: { readonly startedAt: number; readonly durationMs: number }): Span {
   return { from: startedAt, to: startedAt + durationMs };
 }
 
 /** Bars that overlap are on different lines. */
-function inLanes(bars: readonly FreeBar[]): readonly Bar[] {
-  const ends: number[] = [];
+function assignLanes(bars: readonly UnplacedBar[]): readonly Bar[] {
+  const laneEnds: number[] = [];
   return bars
     .toSorted((a, b) => a.from - b.from)
     .map((bar) => {
-      const free = ends.findIndex((end) => end <= bar.from);
-      const lane = free === -1 ? Math.min(ends.length, mostLanes - 1) : free;
-      ends[lane] = Math.max(ends[lane] ?? 0, bar.to);
+      const freeLane = laneEnds.findIndex((end) => end <= bar.from);
+      const lane = freeLane === -1 ? Math.min(laneEnds.length, maxLanes - 1) : freeLane;
+      laneEnds[lane] = Math.max(laneEnds[lane] ?? 0, bar.to);
       return { ...bar, lane };
     });
 }
 
 /** Rows that a waterfall shows at once. */
-export const mostRows = 120;
+export const maxRows = 120;
 
 /** The steps that were under way in a range of time, the newest ones if there are too many. */
-export function rowsWithin(rows: readonly StepRow[], { from, to }: Span): readonly StepRow[] {
-  return rows.filter(({ startedAt, ms }) => startedAt <= to && startedAt + ms >= from).slice(-mostRows);
+export function selectRowsWithin(rows: readonly StepRow[], { from, to }: Span): readonly StepRow[] {
+  return rows.filter(({ startedAt, ms }) => startedAt <= to && startedAt + ms >= from).slice(-maxRows);
 }

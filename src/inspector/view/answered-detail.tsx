@@ -2,17 +2,17 @@
  * One answer: who gave it, when, and what was changed.
  */
 import type { AnsweredCall } from "../state/answered.js";
-import { exactTime, oneLine } from "../state/format.js";
-import { stepOfCall } from "../state/route.js";
-import { Ago, Difference, Fields, PlainText, RouteLink } from "./parts.js";
-import { answerPhrase } from "./step-items.js";
+import { formatExactTime, toOneLine } from "../state/format.js";
+import { stepKeyOfCall } from "../state/route.js";
+import { Ago, Difference, Fields, PlainText, RouteLink } from "./common.js";
+import { formatDecision } from "./step-items.js";
 
 /** The answer on one line, for people. */
-export function answerLine(answered: AnsweredCall): string {
+export function formatAnswer(answered: AnsweredCall): string {
   const { answer, note, isSecond } = answered;
   if (answer === "gone") return "It no longer waits";
-  const said = `${answerPhrase(answered)}${note === undefined ? "" : `: ${note}`}`;
-  return isSecond ? `Somebody was first: ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said;
+  const phrase = `${formatDecision(answered)}${note === undefined ? "" : `: ${note}`}`;
+  return isSecond ? `Somebody was first: ${phrase.charAt(0).toLowerCase()}${phrase.slice(1)}` : phrase;
 }
 
 export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }) {
@@ -26,16 +26,16 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
           </RouteLink>
           <h2 class="mono">{name}</h2>
           <p class="from">
-            <RouteLink to={{ screen: "session", sessionId, step: stepOfCall(callKey), tab: "step" }}>
-              <span dir="auto">{oneLine(session?.title ?? sessionId, 120)}</span>
+            <RouteLink to={{ screen: "session", sessionId, step: stepKeyOfCall(callKey), tab: "step" }}>
+              <span dir="auto">{toOneLine(session?.title ?? sessionId, 120)}</span>
             </RouteLink>
             {session !== null && <span class="dim"> · agent {session.agent}</span>}
           </p>
           {isSecond && <p class="warning">Somebody was first. What was answered here does not count.</p>}
           <p>
-            <strong>{answer === "gone" ? "It no longer waits" : answerPhrase(answered)}</strong>{" "}
+            <strong>{answer === "gone" ? "It no longer waits" : formatDecision(answered)}</strong>{" "}
             <span class="dim num">
-              {exactTime(at)} (<Ago at={at} />)
+              {formatExactTime(at)} (<Ago at={at} />)
             </span>
           </p>
           {note !== undefined && (
@@ -47,7 +47,7 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
         {edited !== undefined && input !== undefined && (
           <>
             <h3 class="label">What was changed</h3>
-            <Difference before={linesOf(input)} after={linesOf(edited)} isExact />
+            <Difference before={formatInput(input)} after={formatInput(edited)} isExact />
           </>
         )}
         {edited === undefined && input !== undefined && (
@@ -72,7 +72,7 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
 }
 
 /** An input as lines: a text of several lines stands in as many. */
-function linesOf(input: unknown): string {
+function formatInput(input: unknown): string {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return JSON.stringify(input, null, 2);
   return Object.entries(input)
     .map(([name, value]) => {

@@ -3,30 +3,30 @@
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
-import { messageOf } from "../api.js";
-import type { Waiting } from "../state/app-state.js";
-import { type Choice, choicesOf, type Noted } from "../state/decisions.js";
-import { duration, oneLine } from "../state/format.js";
-import { stepOfCall } from "../state/route.js";
-import { itemsOf, type StepItem } from "../state/step-items.js";
+import { formatErrorMessage } from "../api.js";
+import type { WaitingCall } from "../state/app-state.js";
+import { type Choice, listChoices, type NoteChoice } from "../state/decisions.js";
+import { formatDuration, toOneLine } from "../state/format.js";
+import { stepKeyOfCall } from "../state/route.js";
+import { type StepItem, toStepItems } from "../state/step-items.js";
+import { Ago, Fields, HiddenWarning, PlainText, RouteLink } from "./common.js";
 import { Editor } from "./editor.js";
 import { FormButtons } from "./form-buttons.js";
 import { useInspector, useKeys, useNow } from "./hooks.js";
-import { Ago, Fields, HiddenWarning, PlainText, RouteLink } from "./parts.js";
 import { StepItems } from "./step-items.js";
 
 /** Milliseconds after a call is shown in which no key answers it: the key was meant for what was shown before. */
-const answerableAfter = 400;
+const answerableAfterMs = 400;
 
 export function ApprovalDetail({
   approval,
   onAnswered,
 }: {
-  readonly approval: Waiting;
+  readonly approval: WaitingCall;
   readonly onAnswered: () => void;
 }) {
   const inspector = useInspector();
-  const { why, choices } = choicesOf(approval);
+  const { why, choices } = listChoices(approval);
   const first = choices[0]?.type === "send" ? null : (choices[0] ?? null);
   // A question with a written answer opens ready to be written, but a call in doubt has other answers too.
   const [chosen, setChosen] = useState<Choice | null>(approval.why === "recovery" ? null : first);
@@ -39,17 +39,17 @@ export function ApprovalDetail({
     if (sending.isOn) return;
     setSending({ isOn: true, problem: null });
     inspector.answer(approval, decision).then(onAnswered, (error: unknown) => {
-      setSending({ isOn: false, problem: messageOf(error) });
+      setSending({ isOn: false, problem: formatErrorMessage(error) });
     });
   };
   const choose = (choice: Choice) => (choice.type === "send" ? send(choice.decision) : setChosen(choice));
-  const press = (choice: Choice) => performance.now() - shownAt >= answerableAfter && choose(choice);
+  const press = (choice: Choice) => performance.now() - shownAt >= answerableAfterMs && choose(choice);
   useKeys(Object.fromEntries(choices.map((choice) => [choice.key, () => press(choice)])));
   return (
     <section class="approval-detail" aria-label={`${approval.name} waits`}>
       <div class="approval-scroll">
-        <Asked approval={approval} why={why} />
-        <Before approval={approval} />
+        <QuestionHeader approval={approval} why={why} />
+        <ConversationBefore approval={approval} />
         <h3 class="label">{approval.why === "tool" ? "The call that asks" : "What will run"}</h3>
         <HiddenWarning value={approval.input} />
         <div class="input-box">
@@ -63,21 +63,21 @@ export function ApprovalDetail({
           </p>
         )}
         {(chosen === null || chosen.type === "send") && (
-          <Buttons choices={choices} isSending={sending.isOn} onChoose={choose} approval={approval} />
+          <ChoiceButtons choices={choices} isSending={sending.isOn} onChoose={choose} approval={approval} />
         )}
         {chosen?.type === "write" && (
           <Editor
             choice={chosen}
             isSending={sending.isOn}
-            onSend={(value) => send(chosen.decisionOf(value))}
+            onSend={(value) => send(chosen.toDecision(value))}
             onCancel={() => setChosen(null)}
           />
         )}
         {chosen?.type === "note" && (
-          <Deny
+          <NoteForm
             choice={chosen}
             isSending={sending.isOn}
-            onSend={(note) => send(chosen.decisionOf(note))}
+            onSend={(note) => send(chosen.toDecision(note))}
             onCancel={() => setChosen(null)}
           />
         )}
@@ -86,7 +86,7 @@ export function ApprovalDetail({
   );
 }
 
-function Asked({ approval, why }: { readonly approval: Waiting; readonly why: string }) {
+function QuestionHeader({ approval, why }: { readonly approval: WaitingCall; readonly why: string }) {
   const now = useNow(1_000);
   const { name, session, sessionId, question, askedAt, expiresAt, url, tool } = approval;
   return (
@@ -96,19 +96,21 @@ function Asked({ approval, why }: { readonly approval: Waiting; readonly why: st
       </RouteLink>
       <h2 class="mono">{name}</h2>
       <p class="from">
-        <RouteLink to={{ screen: "session", sessionId, step: stepOfCall(approval.callKey), tab: "step" }}>
-          <span dir="auto">{oneLine(session.title ?? sessionId, 120)}</span>
+        <RouteLink to={{ screen: "session", sessionId, step: stepKeyOfCall(approval.callKey), tab: "step" }}>
+          <span dir="auto">{toOneLine(session.title ?? sessionId, 120)}</span>
         </RouteLink>
         <span class="dim">
           {" "}
           · agent {session.agent}
           {session.principal !== undefined && ` · for ${session.principal}`} · asked <Ago at={askedAt} />
         </span>
-        {expiresAt !== undefined && <span class="warns"> · expires in {duration(Math.max(0, expiresAt - now))}</span>}
+        {expiresAt !== undefined && (
+          <span class="warns"> · expires in {formatDuration(Math.max(0, expiresAt - now))}</span>
+        )}
       </p>
       <p>
         {why}
-        {tool !== null && tool.description !== "" && <span class="dim"> {oneLine(tool.description, 300)}</span>}
+        {tool !== null && tool.description !== "" && <span class="dim"> {toOneLine(tool.description, 300)}</span>}
       </p>
       {question !== undefined && (
         <blockquote>
@@ -127,10 +129,10 @@ function Asked({ approval, why }: { readonly approval: Waiting; readonly why: st
 /** Entries of the log before the call that are looked at for what was said. */
 const entriesBefore = 60;
 /** Parts of the conversation that are shown. */
-const mostBefore = 6;
+const maxBefore = 6;
 
 /** The conversation before the call: the request, what the model said, and what its last calls gave. */
-function Before({ approval }: { readonly approval: Waiting }) {
+function ConversationBefore({ approval }: { readonly approval: WaitingCall }) {
   const inspector = useInspector();
   const [items, setItems] = useState<readonly StepItem[] | null>(null);
   const box = useRef<HTMLElement>(null);
@@ -143,8 +145,8 @@ function Before({ approval }: { readonly approval: Waiting }) {
       const { events } = await inspector.api.get<{ readonly events: readonly PublicEvent[] }>(`${path}/events`, {
         ...{ after: Math.max(0, seq - entriesBefore), limit: 500 },
       });
-      const said = itemsOf(events, null).filter((item) => item.kind !== "call" || item.callKey !== callKey);
-      if (isCurrent) setItems(said.slice(-mostBefore));
+      const recentItems = toStepItems(events, null).filter((item) => item.kind !== "call" || item.callKey !== callKey);
+      if (isCurrent) setItems(recentItems.slice(-maxBefore));
     };
     load().catch(() => {
       if (isCurrent) setItems([]);
@@ -167,7 +169,7 @@ function Before({ approval }: { readonly approval: Waiting }) {
   );
 }
 
-function Buttons({
+function ChoiceButtons({
   choices,
   isSending,
   onChoose,
@@ -176,7 +178,7 @@ function Buttons({
   readonly choices: readonly Choice[];
   readonly isSending: boolean;
   readonly onChoose: (choice: Choice) => void;
-  readonly approval: Waiting;
+  readonly approval: WaitingCall;
 }) {
   const inspector = useInspector();
   return (
@@ -199,7 +201,7 @@ function Buttons({
           inspector.navigate({
             screen: "session",
             sessionId: approval.sessionId,
-            step: stepOfCall(approval.callKey),
+            step: stepKeyOfCall(approval.callKey),
             tab: "step",
           })
         }
@@ -210,13 +212,13 @@ function Buttons({
   );
 }
 
-function Deny({
+function NoteForm({
   choice,
   isSending,
   onSend,
   onCancel,
 }: {
-  readonly choice: Noted;
+  readonly choice: NoteChoice;
   readonly isSending: boolean;
   readonly onSend: (note: string) => void;
   readonly onCancel: () => void;

@@ -3,30 +3,30 @@
  * answered: by whom, when, and what was changed.
  */
 import type { ComponentChildren } from "preact";
-import { type AnsweredCall, idOf } from "../state/answered.js";
-import type { AppState, Waiting } from "../state/app-state.js";
-import { duration, oneLine } from "../state/format.js";
+import { type AnsweredCall, toAnswerId } from "../state/answered.js";
+import type { AppState, WaitingCall } from "../state/app-state.js";
+import { formatDuration, toOneLine } from "../state/format.js";
 import type { Route } from "../state/route.js";
-import { stepOfCall } from "../state/route.js";
-import { AnsweredDetail, answerLine } from "./answered-detail.js";
+import { stepKeyOfCall } from "../state/route.js";
+import { AnsweredDetail, formatAnswer } from "./answered-detail.js";
 import { ApprovalDetail } from "./approval-detail.js";
+import { Age, EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { useInspector, useIsNarrow, useKeys, useNow } from "./hooks.js";
 import { Icon } from "./icons.js";
-import { Age, Empty, Failed, RouteLink } from "./parts.js";
 
 type ApprovalsRoute = Extract<Route, { readonly screen: "approvals" }>;
 
 /** A line of the inbox, in the order of the lines. */
-type Line = Named &
+type InboxEntry = CallReference &
   (
-    | { readonly waiting: Waiting; readonly answered?: never }
+    | { readonly waiting: WaitingCall; readonly answered?: never }
     | { readonly answered: AnsweredCall; readonly waiting?: never }
   );
 
-function linesOf(waiting: readonly Waiting[], answered: readonly AnsweredCall[]): readonly Line[] {
+function listEntries(waiting: readonly WaitingCall[], answered: readonly AnsweredCall[]): readonly InboxEntry[] {
   return [
-    ...waiting.map((one) => ({ ...namedOf(one), waiting: one })),
-    ...answered.map((one) => ({ ...namedOf(one), answered: one })),
+    ...waiting.map((one) => ({ ...pickReference(one), waiting: one })),
+    ...answered.map((one) => ({ ...pickReference(one), answered: one })),
   ];
 }
 
@@ -40,40 +40,42 @@ export function ApprovalsPage({
   const inspector = useInspector();
   const isNarrow = useIsNarrow();
   const waiting = items.status === "ready" ? items.value : [];
-  const lines = linesOf(waiting, answered.answered);
+  const entries = listEntries(waiting, answered.answered);
   // A link that names no question means the first one of the call.
-  const named = lines.findIndex(
+  const routeIndex = entries.findIndex(
     (one) =>
       one.sessionId === route.sessionId &&
       one.callKey === route.callKey &&
       (route.questionId === undefined || one.questionId === route.questionId),
   );
-  const at = named === -1 && !isNarrow && route.callKey === undefined && waiting.length > 0 ? 0 : named;
-  const selected = lines[at];
+  const at = routeIndex === -1 && !isNarrow && route.callKey === undefined && waiting.length > 0 ? 0 : routeIndex;
+  const selected = entries[at];
   const select = (to: number) => {
-    const one = lines[Math.max(0, Math.min(lines.length - 1, to))];
-    if (one !== undefined) inspector.navigate(routeTo(one), { isReplacing: !isNarrow });
+    const one = entries[Math.max(0, Math.min(entries.length - 1, to))];
+    if (one !== undefined) inspector.navigate(toApprovalRoute(one), { isReplacing: !isNarrow });
   };
   useKeys({
     j: () => select(at + 1),
     ArrowDown: () => select(at + 1),
     k: () => select(at - 1),
     ArrowUp: () => select(at - 1),
-    o: () => selected !== undefined && inspector.navigate(stepOf(selected)),
+    o: () => selected !== undefined && inspector.navigate(toStepRoute(selected)),
     Escape: () => inspector.navigate({ screen: route.callKey === undefined ? "sessions" : "approvals" }),
   });
   const next = () => {
-    const following = waiting[at + 1] ?? waiting[at - 1];
-    const to = following === undefined || isNarrow ? ({ screen: "approvals" } as const) : routeTo(following);
+    const neighbour = waiting[at + 1] ?? waiting[at - 1];
+    const to = neighbour === undefined || isNarrow ? ({ screen: "approvals" } as const) : toApprovalRoute(neighbour);
     inspector.navigate(to, { isReplacing: true });
   };
-  const isNothing = items.status === "ready" && waiting.length === 0;
+  const isEmpty = items.status === "ready" && waiting.length === 0;
   return (
     <main class={route.callKey !== undefined ? "approvals one-shown" : "approvals"}>
-      {items.status === "failed" && <Failed message={items.message} retry={() => void inspector.loadApprovals()} />}
+      {items.status === "failed" && (
+        <LoadFailure message={items.message} retry={() => void inspector.loadApprovals()} />
+      )}
       {items.status === "loading" && <p class="loading">Loading what waits…</p>}
-      {isNothing && lines.length === 0 && route.callKey === undefined && <NothingWaits />}
-      {items.status === "ready" && (lines.length > 0 || route.callKey !== undefined) && (
+      {isEmpty && entries.length === 0 && route.callKey === undefined && <NothingWaits />}
+      {items.status === "ready" && (entries.length > 0 || route.callKey !== undefined) && (
         <div class="panes">
           <Inbox waiting={waiting} answered={answered} selected={at} onSelect={select} />
           {selected?.waiting !== undefined && (
@@ -86,7 +88,7 @@ export function ApprovalsPage({
           {selected?.answered !== undefined && <AnsweredDetail answered={selected.answered} />}
           {selected === undefined && (
             <section class="approval-detail">
-              {route.callKey === undefined ? <NothingWaits /> : <Gone route={route} />}
+              {route.callKey === undefined ? <NothingWaits /> : <NoLongerWaits route={route} />}
             </section>
           )}
         </div>
@@ -95,25 +97,25 @@ export function ApprovalsPage({
   );
 }
 
-type Named = { readonly sessionId: string; readonly callKey: string; readonly questionId?: string };
+type CallReference = { readonly sessionId: string; readonly callKey: string; readonly questionId?: string };
 
-function namedOf({ sessionId, callKey, questionId }: Named): Named {
+function pickReference({ sessionId, callKey, questionId }: CallReference): CallReference {
   return { sessionId, callKey, ...(questionId === undefined ? {} : { questionId }) };
 }
 
-function routeTo(one: Named): Route {
-  return { screen: "approvals", ...namedOf(one) };
+function toApprovalRoute(one: CallReference): Route {
+  return { screen: "approvals", ...pickReference(one) };
 }
 
-function stepOf({ sessionId, callKey }: Named): Route {
-  return { screen: "session", sessionId, step: stepOfCall(callKey), tab: "step" };
+function toStepRoute({ sessionId, callKey }: CallReference): Route {
+  return { screen: "session", sessionId, step: stepKeyOfCall(callKey), tab: "step" };
 }
 
 function NothingWaits() {
   return (
-    <Empty title="Nothing waits for you">
+    <EmptyState title="Nothing waits for you">
       <p>Calls that need an answer appear here, of all sessions.</p>
-    </Empty>
+    </EmptyState>
   );
 }
 
@@ -123,7 +125,7 @@ function Inbox({
   selected,
   onSelect,
 }: {
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly WaitingCall[];
   readonly answered: AppState["approvals"]["answered"];
   readonly selected: number;
   readonly onSelect: (at: number) => void;
@@ -154,7 +156,7 @@ function Inbox({
               Answered
             </p>
             {answered.map((one, index) => (
-              <InboxLine key={idOf(one)} at={waiting.length + index} selected={selected} onSelect={onSelect}>
+              <InboxLine key={toAnswerId(one)} at={waiting.length + index} selected={selected} onSelect={onSelect}>
                 <AnsweredCells answered={one} />
               </InboxLine>
             ))}
@@ -195,7 +197,7 @@ function InboxLine({
   );
 }
 
-function WaitingCells({ approval }: { readonly approval: Waiting }) {
+function WaitingCells({ approval }: { readonly approval: WaitingCall }) {
   const now = useNow(5_000);
   const { name, askedAt, session, sessionId, expiresAt } = approval;
   return (
@@ -205,47 +207,49 @@ function WaitingCells({ approval }: { readonly approval: Waiting }) {
       <span class="num dim">
         <Age at={askedAt} isInList />
       </span>
-      <span class="cut dim mono preview">{previewOf(approval)}</span>
+      <span class="cut dim mono preview">{formatPreview(approval)}</span>
       <span class="cut dim from">
-        <span dir="auto">{oneLine(session.title ?? sessionId, 80)}</span>
-        {expiresAt !== undefined && <span class="warns"> · expires in {duration(Math.max(0, expiresAt - now))}</span>}
+        <span dir="auto">{toOneLine(session.title ?? sessionId, 80)}</span>
+        {expiresAt !== undefined && (
+          <span class="warns"> · expires in {formatDuration(Math.max(0, expiresAt - now))}</span>
+        )}
       </span>
     </>
   );
 }
 
-function previewOf({ input, question }: Waiting): string {
-  if (question !== undefined && (typeof input !== "object" || input === null)) return oneLine(question, 160);
+function formatPreview({ input, question }: WaitingCall): string {
+  if (question !== undefined && (typeof input !== "object" || input === null)) return toOneLine(question, 160);
   const values = typeof input === "object" && input !== null ? Object.values(input) : [input];
-  return oneLine(values.map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join("  "), 160);
+  return toOneLine(values.map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join("  "), 160);
 }
 
-const refusals: ReadonlySet<string> = new Set(["deny", "abort", "fail", "decline", "expired"]);
+const refusalTypes: ReadonlySet<string> = new Set(["deny", "abort", "fail", "decline", "expired"]);
 
 function AnsweredCells({ answered }: { readonly answered: AnsweredCall }) {
   const { name, at, answer, isSecond, session, sessionId } = answered;
   return (
     <>
-      <Icon sign={isSecond || refusals.has(answer) ? "denied" : "done"} label="answered" />
+      <Icon sign={isSecond || refusalTypes.has(answer) ? "denied" : "done"} label="answered" />
       <span class="mono name cut">{name}</span>
       <span class="num dim">
         <Age at={at} isInList />
       </span>
-      <span class="cut preview">{answerLine(answered)}</span>
+      <span class="cut preview">{formatAnswer(answered)}</span>
       <span class="cut dim from" dir="auto">
-        {oneLine(session?.title ?? sessionId, 80)}
+        {toOneLine(session?.title ?? sessionId, 80)}
       </span>
     </>
   );
 }
 
 /** The call of the address waits no more, and its answer is not among those that are listed. */
-function Gone({ route }: { readonly route: ApprovalsRoute }) {
+function NoLongerWaits({ route }: { readonly route: ApprovalsRoute }) {
   return (
-    <Empty title="This call no longer waits">
+    <EmptyState title="This call no longer waits">
       <p>
         {route.sessionId !== undefined && route.callKey !== undefined && (
-          <RouteLink to={stepOf({ sessionId: route.sessionId, callKey: route.callKey })}>
+          <RouteLink to={toStepRoute({ sessionId: route.sessionId, callKey: route.callKey })}>
             Show what became of it
           </RouteLink>
         )}
@@ -253,6 +257,6 @@ function Gone({ route }: { readonly route: ApprovalsRoute }) {
       <p>
         <RouteLink to={{ screen: "approvals" }}>What waits</RouteLink>
       </p>
-    </Empty>
+    </EmptyState>
   );
 }

@@ -2,7 +2,7 @@
  * The attempts of a model call: what each took and used, and why it failed.
  */
 import { useState } from "preact/hooks";
-import { cost, duration, exactTime, whole } from "../state/format.js";
+import { formatCost, formatCount, formatDuration, formatExactTime } from "../state/format.js";
 import type { StepTrace } from "../state/session-state.js";
 import { Icon } from "./icons.js";
 
@@ -10,12 +10,12 @@ type Attempt = StepTrace["attempts"][number];
 
 export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }) {
   const [chosen, setChosen] = useState<number | null>(null);
-  const at = Math.min(chosen ?? attempts.length - 1, attempts.length - 1);
-  const attempt = attempts[at];
+  const selectedIndex = Math.min(chosen ?? attempts.length - 1, attempts.length - 1);
+  const attempt = attempts[selectedIndex];
   if (attempt === undefined) return null;
   return (
     <section class="attempts" aria-label="Attempts">
-      <AttemptPicker attempts={attempts} at={at} onChoose={setChosen} />
+      <AttemptPicker attempts={attempts} selectedIndex={selectedIndex} onChoose={setChosen} />
       <AttemptFacts attempt={attempt} />
       {attempt.failure !== undefined && <Failure attempt={attempt} />}
       {(attempt.warnings ?? []).map((text) => (
@@ -30,12 +30,12 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
 /** A button for each attempt, if there is more than one. */
 export function AttemptPicker({
   attempts,
-  at,
+  selectedIndex,
   onChoose,
 }: {
   readonly attempts: readonly Attempt[];
-  readonly at: number;
-  readonly onChoose: (at: number) => void;
+  readonly selectedIndex: number;
+  readonly onChoose: (selectedIndex: number) => void;
 }) {
   if (attempts.length < 2) return null;
   return (
@@ -44,7 +44,7 @@ export function AttemptPicker({
         <button
           type="button"
           class="chip"
-          aria-pressed={index === at}
+          aria-pressed={index === selectedIndex}
           onClick={() => onChoose(index)}
           key={`${one.attempt} ${one.startedAt}`}
         >
@@ -62,21 +62,25 @@ export function AttemptPicker({
 function AttemptFacts({ attempt }: { readonly attempt: Attempt }) {
   const { model, startedAt, durationMs, firstDeltaMs, finishReason, usage = {}, resends } = attempt;
   const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, costUsd } = usage;
-  const fresh = inputTokens === undefined ? null : inputTokens - (cacheReadTokens ?? 0);
+  const uncachedTokens = inputTokens === undefined ? null : inputTokens - (cacheReadTokens ?? 0);
   return (
     <dl class="facts wide">
       <Fact name="model" value={model} />
-      <Fact name="time" value={duration(durationMs)} about={`Began ${exactTime(startedAt)}`} />
-      <Fact name="first word" value={duration(firstDeltaMs)} about="Until the first piece of the answer came" />
-      <Fact name="in" value={whole(inputTokens)} about="Tokens that the model read" />
-      <Fact name="from cache" value={whole(cacheReadTokens)} about="Tokens that the provider had in its cache" />
-      <Fact name="new" value={whole(fresh)} about="Tokens that the provider had to read" />
-      <Fact name="into cache" value={whole(cacheWriteTokens)} about="Tokens that the provider put into its cache" />
-      <Fact name="out" value={whole(outputTokens)} about="Tokens that the model wrote" />
-      <Fact name="cost" value={cost(costUsd)} />
+      <Fact name="time" value={formatDuration(durationMs)} about={`Began ${formatExactTime(startedAt)}`} />
+      <Fact name="first word" value={formatDuration(firstDeltaMs)} about="Until the first piece of the answer came" />
+      <Fact name="in" value={formatCount(inputTokens)} about="Tokens that the model read" />
+      <Fact name="from cache" value={formatCount(cacheReadTokens)} about="Tokens that the provider had in its cache" />
+      <Fact name="new" value={formatCount(uncachedTokens)} about="Tokens that the provider had to read" />
+      <Fact
+        name="into cache"
+        value={formatCount(cacheWriteTokens)}
+        about="Tokens that the provider put into its cache"
+      />
+      <Fact name="out" value={formatCount(outputTokens)} about="Tokens that the model wrote" />
+      <Fact name="cost" value={formatCost(costUsd)} />
       {finishReason !== undefined && <Fact name="finished" value={finishReason.unified} about={finishReason.raw} />}
       {resends !== undefined && (
-        <Fact name="sent again" value={whole(resends)} about="The connection closed before an answer came" />
+        <Fact name="sent again" value={formatCount(resends)} about="The connection closed before an answer came" />
       )}
     </dl>
   );
@@ -99,7 +103,7 @@ function Fact({
   );
 }
 
-const nextWords: { readonly [next in NonNullable<Attempt["next"]>]: string } = {
+const nextLabels: { readonly [next in NonNullable<Attempt["next"]>]: string } = {
   retry: "It was tried again",
   fallback: "The next model took over.",
   compact: "The conversation was shortened.",
@@ -108,12 +112,12 @@ const nextWords: { readonly [next in NonNullable<Attempt["next"]>]: string } = {
 
 function Failure({ attempt: { failure, next, retryInMs } }: { readonly attempt: Attempt }) {
   if (failure === undefined) return null;
-  const again = next === "retry" ? `${retryInMs === undefined ? "" : ` after ${duration(retryInMs)}`}.` : "";
+  const retryText = next === "retry" ? `${retryInMs === undefined ? "" : ` after ${formatDuration(retryInMs)}`}.` : "";
   return (
     <p class="note bad" dir="auto">
       <b class="mono">{failure.kind}</b>
       {failure.statusCode !== undefined && <span class="mono"> {failure.statusCode}</span>}: {failure.message}
-      {next !== undefined && ` ${nextWords[next]}${again}`}
+      {next !== undefined && ` ${nextLabels[next]}${retryText}`}
     </p>
   );
 }

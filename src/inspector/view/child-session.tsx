@@ -5,28 +5,28 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
-import { messageOf } from "../api.js";
-import { cost, oneLine, statusWord } from "../state/format.js";
+import { formatErrorMessage } from "../api.js";
+import { formatCost, formatStatus, toOneLine } from "../state/format.js";
 import type { Loaded, SessionNow } from "../state/session-state.js";
-import { itemsOf, type StepItem } from "../state/step-items.js";
+import { type StepItem, toStepItems } from "../state/step-items.js";
+import { RouteLink } from "./common.js";
 import { useInspector } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
-import { RouteLink } from "./parts.js";
 
 /** Entries at the end of a child's log that are shown in place. */
-const mostEntries = 300;
+const maxEntries = 300;
 /** A child session that goes on is asked again after this time, in milliseconds. */
-const againMs = 2_000;
+const refreshMs = 2_000;
 
 type Child = { readonly now: SessionNow; readonly events: readonly PublicEvent[] };
 
 /** @param shown the items of a session, as its steps show them */
 export function ChildSession({
   childId,
-  shown,
+  renderItems,
 }: {
   readonly childId: string;
-  readonly shown: (items: readonly StepItem[]) => ComponentChildren;
+  readonly renderItems: (items: readonly StepItem[]) => ComponentChildren;
 }) {
   const [isOpen, setIsOpen] = useState(false);
   const child = useChild(childId, isOpen);
@@ -42,8 +42,8 @@ export function ChildSession({
           {child.status === "failed" && <p class="warning">{child.message}</p>}
           {child.status === "ready" && (
             <>
-              {child.value.now.seq > mostEntries && <p class="dim">What it did last:</p>}
-              {shown(itemsOf(child.value.events, null))}
+              {child.value.now.seq > maxEntries && <p class="dim">What it did last:</p>}
+              {renderItems(toStepItems(child.value.events, null))}
             </>
           )}
           <p>
@@ -66,12 +66,12 @@ function ChildFacts({ child, childId }: { readonly child: Loaded<Child>; readonl
   const isWaiting = waiting.length > 0;
   return (
     <>
-      <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} label={isWaiting ? "waits" : statusWord(status)} />
+      <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} label={isWaiting ? "waits" : formatStatus(status)} />
       <b class="mono">{info?.agent ?? "child"}</b>
       <span class="cut" dir="auto">
-        {oneLine(info?.title ?? "", 100)}
+        {toOneLine(info?.title ?? "", 100)}
       </span>
-      <span class="num dim">{cost(run?.usage.costUsd, run?.usage.partial)}</span>
+      <span class="num dim">{formatCost(run?.usage.costUsd, run?.usage.partial)}</span>
     </>
   );
 }
@@ -86,18 +86,18 @@ function useChild(childId: string, isOpen: boolean): Loaded<Child> {
     const path = `/v1/sessions/${encodeURIComponent(childId)}`;
     const load = async () => {
       const now = await inspector.api.get<SessionNow>(path);
-      const query = { after: Math.max(0, now.seq - mostEntries), limit: 500 };
+      const query = { after: Math.max(0, now.seq - maxEntries), limit: 500 };
       const { events } = isOpen
         ? await inspector.api.get<{ readonly events: readonly PublicEvent[] }>(`${path}/events`, query)
         : { events: [] };
       if (!isCurrent) return;
       setChild({ status: "ready", value: { now, events } });
-      if (now.activity !== "resting" || now.inbox > 0) timer = setTimeout(start, againMs);
+      if (now.activity !== "resting" || now.inbox > 0) timer = setTimeout(refresh, refreshMs);
     };
-    const start = () => {
-      load().catch((error: unknown) => isCurrent && setChild({ status: "failed", message: messageOf(error) }));
+    const refresh = () => {
+      load().catch((error: unknown) => isCurrent && setChild({ status: "failed", message: formatErrorMessage(error) }));
     };
-    start();
+    refresh();
     return () => {
       isCurrent = false;
       clearTimeout(timer);

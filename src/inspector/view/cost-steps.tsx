@@ -3,9 +3,9 @@
  */
 import { useMemo, useState } from "preact/hooks";
 import { type StepCost, weightOf } from "../state/costs.js";
-import { cost, whole } from "../state/format.js";
-import { known } from "./figures.js";
+import { formatCost, formatCount } from "../state/format.js";
 import { useInspector, useKeys } from "./hooks.js";
+import { formatKnown } from "./usage-table.js";
 import { WindowedList } from "./windowed-list.js";
 
 /** As in the style sheet. */
@@ -13,24 +13,27 @@ const rowHeight = 28;
 
 export function CostSteps({ steps, sessionId }: { readonly steps: readonly StepCost[]; readonly sessionId: string }) {
   const inspector = useInspector();
-  const [isDearestFirst, setIsDearestFirst] = useState(false);
-  const [at, setAt] = useState(-1);
-  const byCost = steps.some(({ usage }) => usage.costUsd !== undefined);
-  const most = steps.reduce((max, { usage }) => Math.max(max, weightOf(usage, byCost)), 0);
-  const shown = useMemo(
-    () => (isDearestFirst ? [...steps].sort((a, b) => weightOf(b.usage, byCost) - weightOf(a.usage, byCost)) : steps),
-    [steps, isDearestFirst, byCost],
+  const [isMostExpensiveFirst, setIsMostExpensiveFirst] = useState(false);
+  const [selectedIndex, setSelectedIndex] = useState(-1);
+  const isByCost = steps.some(({ usage }) => usage.costUsd !== undefined);
+  const maxWeight = steps.reduce((max, { usage }) => Math.max(max, weightOf(usage, isByCost)), 0);
+  const sortedSteps = useMemo(
+    () =>
+      isMostExpensiveFirst
+        ? [...steps].sort((a, b) => weightOf(b.usage, isByCost) - weightOf(a.usage, isByCost))
+        : steps,
+    [steps, isMostExpensiveFirst, isByCost],
   );
   const open = (index: number) => {
-    const step = shown[index];
+    const step = sortedSteps[index];
     if (step !== undefined) inspector.navigate({ screen: "session", sessionId, step: step.key, tab: "step" });
   };
   useKeys({
-    j: () => setAt(Math.min(shown.length - 1, at + 1)),
-    ArrowDown: () => setAt(Math.min(shown.length - 1, at + 1)),
-    k: () => setAt(Math.max(0, at - 1)),
-    ArrowUp: () => setAt(Math.max(0, at - 1)),
-    Enter: () => open(at),
+    j: () => setSelectedIndex(Math.min(sortedSteps.length - 1, selectedIndex + 1)),
+    ArrowDown: () => setSelectedIndex(Math.min(sortedSteps.length - 1, selectedIndex + 1)),
+    k: () => setSelectedIndex(Math.max(0, selectedIndex - 1)),
+    ArrowUp: () => setSelectedIndex(Math.max(0, selectedIndex - 1)),
+    Enter: () => open(selectedIndex),
   });
   return (
     <section class="cost-steps" aria-label="By step">
@@ -39,24 +42,24 @@ export function CostSteps({ steps, sessionId }: { readonly steps: readonly StepC
         <button
           type="button"
           class="chip"
-          aria-pressed={isDearestFirst}
-          onClick={() => setIsDearestFirst(!isDearestFirst)}
+          aria-pressed={isMostExpensiveFirst}
+          onClick={() => setIsMostExpensiveFirst(!isMostExpensiveFirst)}
         >
-          {byCost ? "Dearest first" : "Most tokens first"}
+          {isByCost ? "Dearest first" : "Most tokens first"}
         </button>
       </header>
-      <WindowedList items={shown} rowHeight={rowHeight} label="By step" selected={at} idOf={idOf}>
+      <WindowedList items={sortedSteps} rowHeight={rowHeight} label="By step" selected={selectedIndex} toId={toRowId}>
         {(step, index) => (
           <div
             key={step.key}
-            id={idOf(step)}
+            id={toRowId(step)}
             role="option"
             tabIndex={-1}
-            aria-selected={index === at}
-            class={index === at ? "line cost selected" : "line cost"}
+            aria-selected={index === selectedIndex}
+            class={index === selectedIndex ? "line cost selected" : "line cost"}
             onClick={() => open(index)}
           >
-            <StepCells step={step} share={most === 0 ? 0 : weightOf(step.usage, byCost) / most} />
+            <StepCells step={step} share={maxWeight === 0 ? 0 : weightOf(step.usage, isByCost) / maxWeight} />
           </div>
         )}
       </WindowedList>
@@ -64,7 +67,7 @@ export function CostSteps({ steps, sessionId }: { readonly steps: readonly StepC
   );
 }
 
-function idOf({ key }: StepCost): string {
+function toRowId({ key }: StepCost): string {
   return `cost-${key}`;
 }
 
@@ -78,12 +81,12 @@ function StepCells({ step: { index, models, usage }, share }: { readonly step: S
         <span style={{ width: `${Math.round(share * 100)}%` }} />
       </span>
       <span class="num right" title="Tokens in">
-        {known(inputTokens, whole)}
+        {formatKnown(inputTokens, formatCount)}
       </span>
       <span class="num right" title="Tokens out">
-        {known(outputTokens, whole)}
+        {formatKnown(outputTokens, formatCount)}
       </span>
-      <span class="num right">{known(costUsd, (usd) => cost(usd, partial))}</span>
+      <span class="num right">{formatKnown(costUsd, (usd) => formatCost(usd, partial))}</span>
     </>
   );
 }

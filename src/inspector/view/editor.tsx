@@ -2,54 +2,61 @@
  * Writing an input, a result or a reply: as a form if the schema can be one, else as JSON. It is checked before it is sent.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Written } from "../state/decisions.js";
-import { checked, checkedJson, fieldsOf, inputOf, type Values, valuesOf } from "../state/input-form.js";
+import type { WriteChoice } from "../state/decisions.js";
+import {
+  checkValue,
+  type FieldValues,
+  parseAndCheck,
+  toFieldValues,
+  toFormFields,
+  toInput,
+} from "../state/input-form.js";
 import { FormButtons } from "./form-buttons.js";
 import { FormField } from "./form-field.js";
 
 export type EditorProps = {
-  readonly choice: Written;
+  readonly choice: WriteChoice;
   readonly isSending: boolean;
   readonly onSend: (value: unknown) => void;
   readonly onCancel: () => void;
 };
 
 export function Editor({ choice, isSending, onSend, onCancel }: EditorProps) {
-  const { schema, before } = choice;
-  const [base, setBase] = useState(before);
-  const fields = fieldsOf(schema, base);
-  const isText = schema === undefined && typeof before === "string";
+  const { schema, initialValue } = choice;
+  const [base, setBase] = useState(initialValue);
+  const fields = toFormFields(schema, base);
+  const isText = schema === undefined && typeof initialValue === "string";
   const [isForm, setIsForm] = useState(fields !== null);
-  const [values, setValues] = useState<Values>(valuesOf(fields ?? [], before));
-  const [text, setText] = useState(isText ? "" : JSON.stringify(before ?? {}, null, 2));
+  const [values, setValues] = useState<FieldValues>(toFieldValues(fields ?? [], initialValue));
+  const [text, setText] = useState(isText ? "" : JSON.stringify(initialValue ?? {}, null, 2));
   const box = useRef<HTMLDivElement>(null);
   // Before the next key: a key that found the focus elsewhere would be the page's.
   useLayoutEffect(() => box.current?.querySelector<HTMLElement>("input, textarea, select")?.focus(), [isForm]);
   const result = isText
     ? ({ ok: true, value: text } as const)
     : isForm && fields !== null
-      ? checked(inputOf(fields, values, base), schema)
-      : checkedJson(text, schema);
+      ? checkValue(toInput(fields, values, base), schema)
+      : parseAndCheck(text, schema);
   const send = () => result.ok && onSend(result.value);
-  const press = (event: KeyboardEvent) => {
+  const handleKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") {
       event.preventDefault();
       onCancel();
     }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
   };
-  const turn = () => {
-    if (isForm && fields !== null) setText(JSON.stringify(inputOf(fields, values, base), null, 2));
+  const toggleForm = () => {
+    if (isForm && fields !== null) setText(JSON.stringify(toInput(fields, values, base), null, 2));
     else if (result.ok) {
-      const found = fieldsOf(schema, result.value);
-      if (found === null) return;
+      const nextFields = toFormFields(schema, result.value);
+      if (nextFields === null) return;
       setBase(result.value);
-      setValues(valuesOf(found, result.value));
+      setValues(toFieldValues(nextFields, result.value));
     }
     setIsForm(!isForm);
   };
   return (
-    <div class="editor" ref={box} onKeyDown={press}>
+    <div class="editor" ref={box} onKeyDown={handleKeyDown}>
       {isForm && fields !== null ? (
         fields.map((field) => (
           <FormField
@@ -84,7 +91,7 @@ export function Editor({ choice, isSending, onSend, onCancel }: EditorProps) {
         onCancel={onCancel}
       >
         {fields !== null && (
-          <button type="button" class="quiet" onClick={turn} disabled={!isForm && !result.ok}>
+          <button type="button" class="quiet" onClick={toggleForm} disabled={!isForm && !result.ok}>
             {isForm ? "As JSON" : "As a form"}
           </button>
         )}

@@ -4,8 +4,8 @@
 
 import type { PublicEvent } from "../../index.js";
 import { formatCursor } from "../../stream/cursor.js";
-import { oneLine } from "../state/format.js";
-import { Clock } from "./parts.js";
+import { toOneLine } from "../state/format.js";
+import { Clock } from "./common.js";
 
 export function EventLines({ events }: { readonly events: readonly PublicEvent[] }) {
   if (events.length === 0) return <p class="loading">No events are here yet.</p>;
@@ -30,7 +30,7 @@ export function EventCells({ event }: { readonly event: PublicEvent }) {
         <Clock at={at} isInList />
       </span>
       <span class="mono">{type}</span>
-      <span class="cut dim mono">{gistOf(event)}</span>
+      <span class="cut dim mono">{summarizeEvent(event)}</span>
     </>
   );
 }
@@ -47,7 +47,7 @@ function EventLine({ event }: { readonly event: PublicEvent }) {
 }
 
 /** What stands in every event, or says no more than the line before. */
-const usual = [
+const commonFields = [
   "type",
   "sessionId",
   "seq",
@@ -61,8 +61,10 @@ const usual = [
 ];
 
 /** The fields that tell an event from others of its type, on one line. */
-function gistOf(event: PublicEvent): string {
-  const own = Object.entries(event).filter(([name]) => !usual.includes(name));
-  const texts = own.map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`);
-  return oneLine(texts.join("  "), 300);
+function summarizeEvent(event: PublicEvent): string {
+  const ownFields = Object.entries(event).filter(([name]) => !commonFields.includes(name));
+  const texts = ownFields.map(
+    ([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+  return toOneLine(texts.join("  "), 300);
 }

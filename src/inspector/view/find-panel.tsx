@@ -4,9 +4,9 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatCursor } from "../../stream/cursor.js";
-import { messageOf } from "../api.js";
-import { type Match, placeOfMatch } from "../state/find.js";
-import { whole } from "../state/format.js";
+import { formatErrorMessage } from "../api.js";
+import { type Match, toRouteTarget } from "../state/find.js";
+import { formatCount } from "../state/format.js";
 import type { SessionState } from "../state/session-state.js";
 import { useInspector } from "./hooks.js";
 import { WindowedList } from "./windowed-list.js";
@@ -14,31 +14,31 @@ import { WindowedList } from "./windowed-list.js";
 /** As in the style sheet. */
 const rowHeight = 44;
 /** How long nobody types before the search begins, in milliseconds. */
-const restMs = 250;
-const mostMatches = 500;
+const searchDelayMs = 250;
+const maxMatches = 500;
 
 export type FindPanelProps = {
   readonly session: SessionState;
-  readonly onGo: (place: ReturnType<typeof placeOfMatch>) => void;
+  readonly onGo: (place: ReturnType<typeof toRouteTarget>) => void;
   readonly onClose: () => void;
 };
 
 export function FindPanel({ session, onGo, onClose }: FindPanelProps) {
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
+  const [selectedIndex, setSelectedIndex] = useState(0);
   const { matches, isOver, problem } = useMatches(session.id, text.trim());
   const input = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => input.current?.focus(), []);
-  const selected = Math.min(at, matches.length - 1);
-  const show = (index: number) => {
+  const selected = Math.min(selectedIndex, matches.length - 1);
+  const selectMatch = (index: number) => {
     const match = matches[index];
-    setAt(Math.max(0, index));
-    if (match !== undefined) onGo(placeOfMatch(match, session.rows));
+    setSelectedIndex(Math.max(0, index));
+    if (match !== undefined) onGo(toRouteTarget(match, session.rows));
   };
-  const press = (event: KeyboardEvent) => {
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (by !== 0) show(Math.min(matches.length - 1, Math.max(0, selected + by)));
-    else if (event.key === "Enter") show(selected);
+  const handleKeyDown = (event: KeyboardEvent) => {
+    const direction = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (direction !== 0) selectMatch(Math.min(matches.length - 1, Math.max(0, selected + direction)));
+    else if (event.key === "Enter") selectMatch(selected);
     else if (event.key === "Escape") onClose();
     else return;
     event.preventDefault();
@@ -55,30 +55,30 @@ export function FindPanel({ session, onGo, onClose }: FindPanelProps) {
           value={text}
           onInput={(event) => {
             setText(event.currentTarget.value);
-            setAt(0);
+            setSelectedIndex(0);
           }}
-          onKeyDown={press}
+          onKeyDown={handleKeyDown}
         />
         <button type="button" class="quiet" onClick={onClose}>
           Close <kbd>Esc</kbd>
         </button>
       </div>
       <p class="find-state dim" role="status">
-        {stateText(text.trim(), matches.length, isOver, problem)}
+        {formatSearchState(text.trim(), matches.length, isOver, problem)}
       </p>
       <WindowedList
         items={matches}
         rowHeight={rowHeight}
         label="Matches"
         selected={selected}
-        idOf={(match) => `match-${formatCursor(match)}`}
-        onKeyDown={press}
+        toId={(match) => `match-${formatCursor(match)}`}
+        onKeyDown={handleKeyDown}
       >
         {(match, index) => (
           <MatchLine
             match={match}
             isSelected={index === selected}
-            onSelect={() => show(index)}
+            onSelect={() => selectMatch(index)}
             key={formatCursor(match)}
           />
         )}
@@ -87,14 +87,14 @@ export function FindPanel({ session, onGo, onClose }: FindPanelProps) {
   );
 }
 
-function stateText(text: string, count: number, isOver: boolean, problem: string | null): string {
+function formatSearchState(text: string, count: number, isOver: boolean, problem: string | null): string {
   if (problem !== null) return problem;
   if (text === "") return "In requests, answers, calls and results.";
-  const found = count === 1 ? "1 match" : `${whole(count)}${isOver ? "" : "+"} matches`;
+  const found = count === 1 ? "1 match" : `${formatCount(count)}${isOver ? "" : "+"} matches`;
   return isOver ? found : `${found}, searching…`;
 }
 
-const whereWords: { readonly [where in Match["where"]]: string } = {
+const fieldLabels: { readonly [where in Match["where"]]: string } = {
   request: "request",
   text: "said",
   reasoning: "reasoning",
@@ -112,7 +112,7 @@ function MatchLine({
   readonly isSelected: boolean;
   readonly onSelect: () => void;
 }) {
-  const { where, name, before, match: words, after, callKey, modelCallIndex } = match;
+  const { where, name, before, match: matchText, after, callKey, modelCallIndex } = match;
   const step = modelCallIndex ?? (callKey === undefined ? undefined : Number(callKey.split("/").at(-2)));
   return (
     <div
@@ -125,36 +125,36 @@ function MatchLine({
     >
       <span class="num dim index">{step ?? ""}</span>
       <span class="dim">
-        {whereWords[where]}
+        {fieldLabels[where]}
         {name !== undefined && <span class="mono"> {name}</span>}
       </span>
       <span class="cut words" dir="auto">
         {before.slice(-24)}
-        <mark>{words}</mark>
+        <mark>{matchText}</mark>
         {after}
       </span>
     </div>
   );
 }
 
-type Found = {
+type SearchState = {
   readonly text: string;
   readonly matches: readonly Match[];
   readonly isOver: boolean;
   readonly problem: string | null;
 };
-const nothing: Found = { text: "", matches: [], isOver: true, problem: null };
+const noMatches: SearchState = { text: "", matches: [], isOver: true, problem: null };
 
 /** Searches page by page, until there are enough matches or the text is another one. */
-function useMatches(sessionId: string, text: string): Found {
+function useMatches(sessionId: string, text: string): SearchState {
   const inspector = useInspector();
-  const [found, setFound] = useState<Found>(nothing);
+  const [found, setFound] = useState<SearchState>(noMatches);
   useEffect(() => {
-    if (text === "") return setFound(nothing);
+    if (text === "") return setFound(noMatches);
     let isCurrent = true;
     const search = async () => {
       const matches: Match[] = [];
-      for (let after: string | null = ""; after !== null && isCurrent && matches.length < mostMatches; ) {
+      for (let after: string | null = ""; after !== null && isCurrent && matches.length < maxMatches; ) {
         const path = `/v1/sessions/${encodeURIComponent(sessionId)}/find`;
         const page: { readonly matches: readonly Match[]; readonly next: string | null } = await inspector.api.get(
           path,
@@ -168,13 +168,15 @@ function useMatches(sessionId: string, text: string): Found {
       }
     };
     const timer = setTimeout(() => {
-      search().catch((error: unknown) => isCurrent && setFound({ ...nothing, text, problem: messageOf(error) }));
-    }, restMs);
+      search().catch(
+        (error: unknown) => isCurrent && setFound({ ...noMatches, text, problem: formatErrorMessage(error) }),
+      );
+    }, searchDelayMs);
     return () => {
       isCurrent = false;
       clearTimeout(timer);
     };
   }, [sessionId, text]);
   // What was found of another text says nothing of this one.
-  return found.text === text ? found : { ...nothing, text, isOver: false };
+  return found.text === text ? found : { ...noMatches, text, isOver: false };
 }

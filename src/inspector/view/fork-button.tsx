@@ -1,10 +1,10 @@
 /**
  * Opens the dialog that forks the session.
  */
-import type { ForkPlace } from "../state/fork.js";
+import type { ForkPoint } from "../state/fork.js";
 import { useInspector } from "./hooks.js";
 
-export function ForkButton({ place }: { readonly place: ForkPlace }) {
+export function ForkButton({ place }: { readonly place: ForkPoint }) {
   const inspector = useInspector();
   return (
     <button

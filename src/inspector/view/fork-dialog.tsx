@@ -2,24 +2,24 @@
  * Forking a session: up to where it is copied, and what the copy is asked. The session itself stays as it is.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { messageOf } from "../api.js";
+import { formatErrorMessage } from "../api.js";
 import { askCopy, copySession, type ForkedStep, loadForkedStep } from "../fork-session.js";
-import { type ForkPlace, filesLeftOut, inputWith, textIn } from "../state/fork.js";
-import { stepOfKey } from "../state/route.js";
+import { countOmittedFiles, type ForkPoint, replaceText, textOfRequest } from "../state/fork.js";
+import { parseStepKey } from "../state/route.js";
 import type { SessionState } from "../state/session-state.js";
 import { FormButtons } from "./form-buttons.js";
 import { useInspector } from "./hooks.js";
 
 /** `again`: the copy ends before the request of the run, which is asked in other words. `after`: it goes on from there. */
-type How = "again" | "after";
+type ForkMode = "again" | "after";
 
-export function ForkDialog({ session, place }: { readonly session: SessionState; readonly place: ForkPlace }) {
+export function ForkDialog({ session, place }: { readonly session: SessionState; readonly place: ForkPoint }) {
   const inspector = useInspector();
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
   const close = () => inspector.dispatch({ type: "fork", place: null });
   const step = "step" in place ? place.step : null;
-  const found = useForkedStep(session, step);
+  const forkedStep = useForkedStep(session, step);
   return (
     <dialog
       ref={dialog}
@@ -32,17 +32,17 @@ export function ForkDialog({ session, place }: { readonly session: SessionState;
     >
       <h2>Fork</h2>
       <p class="dim">A new session with the same history up to a place. This session stays as it is.</p>
-      {"seq" in place && <ForkForm session={session} forked={{ begun: null, end: place.seq }} step={null} />}
-      {step !== null && found === null && <p class="loading">Loading…</p>}
-      <Problem text={typeof found === "string" ? found : null} />
-      {step !== null && found !== null && typeof found === "object" && (
-        <ForkForm session={session} forked={found} step={step} />
+      {"seq" in place && <ForkForm session={session} forked={{ runStarted: null, end: place.seq }} step={null} />}
+      {step !== null && forkedStep === null && <p class="loading">Loading…</p>}
+      <ErrorText text={typeof forkedStep === "string" ? forkedStep : null} />
+      {step !== null && forkedStep !== null && typeof forkedStep === "object" && (
+        <ForkForm session={session} forked={forkedStep} step={step} />
       )}
     </dialog>
   );
 }
 
-function Problem({ text }: { readonly text: string | null }) {
+function ErrorText({ text }: { readonly text: string | null }) {
   if (text === null) return null;
   return (
     <p class="warning" role="alert">
@@ -54,49 +54,49 @@ function Problem({ text }: { readonly text: string | null }) {
 /** Null while it is loaded; a text if that failed. */
 function useForkedStep(session: SessionState, step: string | null): ForkedStep | string | null {
   const inspector = useInspector();
-  const [found, setFound] = useState<ForkedStep | string | null>(null);
+  const [forkedStep, setForkedStep] = useState<ForkedStep | string | null>(null);
   useEffect(() => {
     if (step === null || !session.isIndexed) return;
     let isCurrent = true;
     loadForkedStep(inspector.api, session, step).then(
-      (forked) => isCurrent && setFound((known) => known ?? forked ?? "There is no such step."),
-      (error: unknown) => isCurrent && setFound(messageOf(error)),
+      (forked) => isCurrent && setForkedStep((current) => current ?? forked ?? "There is no such step."),
+      (error: unknown) => isCurrent && setForkedStep(formatErrorMessage(error)),
     );
     return () => {
       isCurrent = false;
     };
   }, [step, session.isIndexed]);
-  return found;
+  return forkedStep;
 }
 
 function ForkForm({
   session,
-  forked: { begun, end },
+  forked: { runStarted, end },
   step,
 }: {
   readonly session: SessionState;
   readonly forked: ForkedStep;
   readonly step: string | null;
 }) {
-  const index = step === null ? null : stepOfKey(step).index;
-  const [how, setHow] = useState<How>(begun !== null && index === 1 ? "again" : "after");
-  const request = begun === null ? "" : textIn(begun.input);
-  const [texts, setTexts] = useState<{ readonly [how in How]: string }>({ again: request, after: "" });
-  const isAgain = how === "again" && begun !== null;
+  const index = step === null ? null : parseStepKey(step).index;
+  const [how, setHow] = useState<ForkMode>(runStarted !== null && index === 1 ? "again" : "after");
+  const request = runStarted === null ? "" : textOfRequest(runStarted.input);
+  const [texts, setTexts] = useState<{ readonly [how in ForkMode]: string }>({ again: request, after: "" });
+  const isAgain = how === "again" && runStarted !== null;
   const text = texts[how];
-  const at = isAgain ? begun.seq - 1 : end;
+  const forkSeq = isAgain ? runStarted.seq - 1 : end;
   const field = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => field.current?.focus(), [how]);
-  const { send, isSending, problem, close } = useFork(session.id, at);
-  const submit = () => text.trim() !== "" && send(inputWith(text, isAgain ? begun.input : []));
-  const press = (event: KeyboardEvent) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit();
-  const leftOut = isAgain ? filesLeftOut(begun.input) : 0;
+  const { send, isSending, problem, close } = useFork(session.id, forkSeq);
+  const submit = () => text.trim() !== "" && send(replaceText(text, isAgain ? runStarted.input : []));
+  const handleKeyDown = (event: KeyboardEvent) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit();
+  const omittedFiles = isAgain ? countOmittedFiles(runStarted.input) : 0;
   return (
-    <div class="editor" onKeyDown={press}>
-      {begun !== null && <Choices how={how} onChoose={setHow} index={index} />}
+    <div class="editor" onKeyDown={handleKeyDown}>
+      {runStarted !== null && <ModeChoices how={how} onChoose={setHow} index={index} />}
       <label>
         <span class="field-name">
-          {isAgain ? "The request" : "The next request"} <span class="dim num">after entry {at}</span>
+          {isAgain ? "The request" : "The next request"} <span class="dim num">after entry {forkSeq}</span>
         </span>
         <textarea
           rows={5}
@@ -106,12 +106,13 @@ function ForkForm({
           onInput={(event) => setTexts({ ...texts, [how]: event.currentTarget.value })}
         />
       </label>
-      {leftOut > 0 && (
+      {omittedFiles > 0 && (
         <p class="warning">
-          {leftOut === 1 ? "One file of the request is" : `${leftOut} files of the request are`} not sent again.
+          {omittedFiles === 1 ? "One file of the request is" : `${omittedFiles} files of the request are`} not sent
+          again.
         </p>
       )}
-      <Problem text={problem} />
+      <ErrorText text={problem} />
       <FormButtons
         label="Fork and send"
         keys="Ctrl Enter"
@@ -127,38 +128,38 @@ function ForkForm({
   );
 }
 
-function Choices({
+function ModeChoices({
   how,
   onChoose,
   index,
 }: {
-  readonly how: How;
-  readonly onChoose: (how: How) => void;
+  readonly how: ForkMode;
+  readonly onChoose: (how: ForkMode) => void;
   readonly index: number | null;
 }) {
   return (
     <fieldset>
       <legend class="label">The copy</legend>
-      <Choice how="again" chosen={how} onChoose={onChoose} label="asks again">
+      <ModeChoice how="again" chosen={how} onChoose={onChoose} label="asks again">
         It ends before the request of this run.
-      </Choice>
-      <Choice how="after" chosen={how} onChoose={onChoose} label={`goes on after step ${index}`}>
+      </ModeChoice>
+      <ModeChoice how="after" chosen={how} onChoose={onChoose} label={`goes on after step ${index}`}>
         What was under way there is ended.
-      </Choice>
+      </ModeChoice>
     </fieldset>
   );
 }
 
-function Choice({
+function ModeChoice({
   how,
   chosen,
   onChoose,
   label,
   children,
 }: {
-  readonly how: How;
-  readonly chosen: How;
-  readonly onChoose: (how: How) => void;
+  readonly how: ForkMode;
+  readonly chosen: ForkMode;
+  readonly onChoose: (how: ForkMode) => void;
   readonly label: string;
   readonly children: string;
 }) {
@@ -173,7 +174,7 @@ function Choice({
 }
 
 /** Copies the session, asks the copy, and opens it. If asking fails, the copy that is there is asked again. */
-function useFork(sessionId: string, at: number) {
+function useFork(sessionId: string, forkSeq: number) {
   const inspector = useInspector();
   const copies = useRef(new Map<number, string>());
   const [state, setState] = useState<{ readonly isSending: boolean; readonly problem: string | null }>({
@@ -181,15 +182,15 @@ function useFork(sessionId: string, at: number) {
   });
   const close = () => inspector.dispatch({ type: "fork", place: null });
   const fork = async (input: Parameters<typeof askCopy>[2] | null) => {
-    const copy = copies.current.get(at) ?? (await copySession(inspector.api, sessionId, at));
-    copies.current.set(at, copy);
+    const copy = copies.current.get(forkSeq) ?? (await copySession(inspector.api, sessionId, forkSeq));
+    copies.current.set(forkSeq, copy);
     if (input !== null) await askCopy(inspector.api, copy, input);
     inspector.navigate({ screen: "session", sessionId: copy, tab: "step" });
   };
   const send = (input: Parameters<typeof askCopy>[2] | null) => {
     if (state.isSending) return;
     setState({ isSending: true, problem: null });
-    fork(input).catch((error: unknown) => setState({ isSending: false, problem: messageOf(error) }));
+    fork(input).catch((error: unknown) => setState({ isSending: false, problem: formatErrorMessage(error) }));
   };
   return { ...state, send, close };
 }

@@ -2,12 +2,19 @@
  * A field of a form: a control, a group of fields, or a list whose items can be added and taken out.
  */
 import type { ComponentChildren } from "preact";
-import { type Field, type Item, type PlainField, type Value, type Values, withNewItem } from "../state/input-form.js";
+import {
+  addItem,
+  type Field,
+  type FieldValue,
+  type FieldValues,
+  type ListItem,
+  type PlainField,
+} from "../state/input-form.js";
 
-export type FormFieldProps<Of = Field> = {
-  readonly field: Of;
-  readonly value: Value;
-  readonly onChange: (value: Value) => void;
+export type FormFieldProps<FieldOf = Field> = {
+  readonly field: FieldOf;
+  readonly value: FieldValue;
+  readonly onChange: (value: FieldValue) => void;
 };
 
 export function FormField({ field, value, onChange }: FormFieldProps) {
@@ -21,28 +28,28 @@ export function FormField({ field, value, onChange }: FormFieldProps) {
   }
 }
 
-type Of<Kind extends Field["kind"]> = Extract<Field, { readonly kind: Kind }>;
+type FieldOf<Kind extends Field["kind"]> = Extract<Field, { readonly kind: Kind }>;
 
-function Group({ field, value, onChange }: FormFieldProps<Of<"group">>) {
-  const values = value as Values;
+function Group({ field, value, onChange }: FormFieldProps<FieldOf<"group">>) {
+  const values = value as FieldValues;
   return (
-    <Nested field={field}>
+    <FieldGroup field={field}>
       {field.fields.map((one) => (
         <FormField
           key={one.name}
           field={one}
           value={values[one.name] ?? ""}
-          onChange={(changed) => onChange({ ...values, [one.name]: changed })}
+          onChange={(newValue) => onChange({ ...values, [one.name]: newValue })}
         />
       ))}
-    </Nested>
+    </FieldGroup>
   );
 }
 
-function List({ field, value, onChange }: FormFieldProps<Of<"list">>) {
-  const items = value as readonly Item[];
+function List({ field, value, onChange }: FormFieldProps<FieldOf<"list">>) {
+  const items = value as readonly ListItem[];
   return (
-    <Nested field={field}>
+    <FieldGroup field={field}>
       {items.map((item, index) => {
         const label = `${field.item.label} ${index + 1}`;
         return (
@@ -50,7 +57,7 @@ function List({ field, value, onChange }: FormFieldProps<Of<"list">>) {
             <FormField
               field={{ ...field.item, label }}
               value={item.value}
-              onChange={(changed) => onChange(items.map((one) => (one === item ? { ...one, value: changed } : one)))}
+              onChange={(newValue) => onChange(items.map((one) => (one === item ? { ...one, value: newValue } : one)))}
             />
             <button
               type="button"
@@ -64,25 +71,25 @@ function List({ field, value, onChange }: FormFieldProps<Of<"list">>) {
           </div>
         );
       })}
-      <button type="button" class="quiet add" onClick={() => onChange(withNewItem(field.item, items))}>
+      <button type="button" class="quiet add" onClick={() => onChange(addItem(field.item, items))}>
         + {field.item.label}
       </button>
-    </Nested>
+    </FieldGroup>
   );
 }
 
-function Nested({ field, children }: { readonly field: Field; readonly children: ComponentChildren }) {
+function FieldGroup({ field, children }: { readonly field: Field; readonly children: ComponentChildren }) {
   return (
     <fieldset class="nested">
       <legend>
-        <Name field={field} />
+        <FieldName field={field} />
       </legend>
       {children}
     </fieldset>
   );
 }
 
-function Name({ field: { label, isRequired, about } }: { readonly field: Field }) {
+function FieldName({ field: { label, isRequired, about } }: { readonly field: Field }) {
   return (
     <span class="field-name">
       {label}
@@ -95,7 +102,7 @@ function Name({ field: { label, isRequired, about } }: { readonly field: Field }
 function Control({ field, value, onChange }: FormFieldProps<PlainField>) {
   const { kind, isRequired, choices } = field;
   const text = typeof value === "string" ? value : "";
-  const name = <Name field={field} />;
+  const name = <FieldName field={field} />;
   if (kind === "flag")
     return (
       <label class="flag">
@@ -117,7 +124,8 @@ function Control({ field, value, onChange }: FormFieldProps<PlainField>) {
         </select>
       </label>
     );
-  const input = (event: { readonly currentTarget: { readonly value: string } }) => onChange(event.currentTarget.value);
+  const handleInput = (event: { readonly currentTarget: { readonly value: string } }) =>
+    onChange(event.currentTarget.value);
   return (
     <label>
       {name}
@@ -126,7 +134,7 @@ function Control({ field, value, onChange }: FormFieldProps<PlainField>) {
           class="mono"
           rows={Math.min(12, text.split("\n").length + 1)}
           value={text}
-          onInput={input}
+          onInput={handleInput}
           spellcheck={false}
         />
       ) : (
@@ -135,7 +143,7 @@ function Control({ field, value, onChange }: FormFieldProps<PlainField>) {
           type="text"
           inputMode={kind === "number" ? "decimal" : "text"}
           value={text}
-          onInput={input}
+          onInput={handleInput}
         />
       )}
     </label>

@@ -1,7 +1,7 @@
 /**
  * The hooks that ran: what each was called for, how it ended, how long it took.
  */
-import { duration } from "../state/format.js";
+import { formatDuration } from "../state/format.js";
 import type { StepTrace } from "../state/session-state.js";
 import { Icon } from "./icons.js";
 
@@ -14,7 +14,7 @@ export function HookLines({ hooks }: { readonly hooks: readonly Hook[] }) {
   return (
     <details class="hooks" open={failed > 0}>
       <summary>
-        {hooks.length === 1 ? "1 hook" : `${hooks.length} hooks`}, <span class="num">{duration(ms)}</span>
+        {hooks.length === 1 ? "1 hook" : `${hooks.length} hooks`}, <span class="num">{formatDuration(ms)}</span>
         {failed > 0 && <span class="warns"> {failed} failed</span>}
       </summary>
       {hooks.map(({ name, hook, outcome, message, startedAt, durationMs }) => (
@@ -23,7 +23,7 @@ export function HookLines({ hooks }: { readonly hooks: readonly Hook[] }) {
           <span class="cut">{name}</span>
           <span class="mono dim">{hook}</span>
           <span class="dim">{outcome.replace("_", " ")}</span>
-          <span class="num dim right">{duration(durationMs)}</span>
+          <span class="num dim right">{formatDuration(durationMs)}</span>
           {message !== undefined && <span class="about">{message}</span>}
         </p>
       ))}

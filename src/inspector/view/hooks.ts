@@ -23,26 +23,26 @@ export function useNow(everyMs: number): number {
   return now;
 }
 
-export type Keys = { readonly [key: string]: ((event: KeyboardEvent) => void) | undefined };
+export type KeyHandlers = { readonly [key: string]: ((event: KeyboardEvent) => void) | undefined };
 
 /** Single keys, as long as nobody types into a field. They work as soon as what they act on is on the screen. */
-export function useKeys(keys: Keys): void {
-  const current = useRef(keys);
-  current.current = keys;
+export function useKeys(keys: KeyHandlers): void {
+  const currentKeys = useRef(keys);
+  currentKeys.current = keys;
   useLayoutEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const act = current.current[event.key];
-      if (act === undefined) return;
+    const handleKeyDown = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTextField(event.target)) return;
+      const handler = currentKeys.current[event.key];
+      if (handler === undefined) return;
       event.preventDefault();
-      act(event);
+      handler(event);
     };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
+    addEventListener("keydown", handleKeyDown);
+    return () => removeEventListener("keydown", handleKeyDown);
   }, []);
 }
 
-function isTyping(target: EventTarget | null): boolean {
+function isTextField(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
 }
 
@@ -52,9 +52,9 @@ export function useIsNarrow(): boolean {
   const [isNarrow, setIsNarrow] = useState(matchMedia(query).matches);
   useEffect(() => {
     const media = matchMedia(query);
-    const change = () => setIsNarrow(media.matches);
-    media.addEventListener("change", change);
-    return () => media.removeEventListener("change", change);
+    const updateIsNarrow = () => setIsNarrow(media.matches);
+    media.addEventListener("change", updateIsNarrow);
+    return () => media.removeEventListener("change", updateIsNarrow);
   }, []);
   return isNarrow;
 }

@@ -23,13 +23,13 @@ const shapes: { readonly [sign in Sign]: ComponentChildren } = {
 
 export function Icon({ sign, label }: { readonly sign: Sign; readonly label?: string }) {
   return (
-    <svg class={`icon ${sign}`} viewBox="0 0 12 12" width="12" height="12" {...named(label)}>
+    <svg class={`icon ${sign}`} viewBox="0 0 12 12" width="12" height="12" {...labelAttributes(label)}>
       {shapes[sign]}
     </svg>
   );
 }
 
-function named(label: string | undefined) {
+function labelAttributes(label: string | undefined) {
   return label === undefined ? ({ "aria-hidden": "true" } as const) : ({ role: "img", "aria-label": label } as const);
 }
 

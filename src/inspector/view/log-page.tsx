@@ -5,24 +5,24 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
 import { formatCursor } from "../../stream/cursor.js";
-import { messageOf } from "../api.js";
-import { exactTime } from "../state/format.js";
-import { type Route, stepKey } from "../state/route.js";
+import { formatErrorMessage } from "../api.js";
+import { formatExactTime } from "../state/format.js";
+import { type Route, toStepKey } from "../state/route.js";
 import type { SessionState } from "../state/session-state.js";
-import { stepAt } from "../state/steps.js";
+import { locateStep } from "../state/steps.js";
+import { EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { EventCells } from "./event-lines.js";
 import { ForkButton } from "./fork-button.js";
 import { useInspector, useKeys } from "./hooks.js";
-import { Empty, Failed, RouteLink } from "./parts.js";
 import { SaveButton } from "./save-button.js";
-import { SessionHead } from "./session-page.js";
+import { SessionHeader } from "./session-page.js";
 import { WindowedList } from "./windowed-list.js";
 
 /** As in the style sheet. */
 const rowHeight = 26;
-const page = 500;
+const pageSize = 500;
 
-const types = [
+const eventTypes = [
   ...["session_created", "run_started", "run_queued", "steered", "message", "text", "reasoning", "tool_call"],
   ...["approval_requested", "approval_answered", "tool_result", "tool_failed", "call_complete", "step_finished"],
   ...["attempt_failed", "compacted", "handed_off", "hook_failed", "restarted", "abort_requested", "suspended", "final"],
@@ -35,22 +35,22 @@ type Pages = { readonly events: readonly PublicEvent[]; readonly next: string | 
 export function LogPage({ session, route }: { readonly session: SessionState; readonly route: LogRoute }) {
   const inspector = useInspector();
   const { pages, isLoading, load } = useLogPages(session.id, route.type, session.last.seq);
-  const [at, setAt] = useState(0);
+  const [selectedIndex, setSelectedIndex] = useState(0);
   const { events } = pages;
-  const selected = Math.min(at, events.length - 1);
+  const selected = Math.min(selectedIndex, events.length - 1);
   const event = events[selected];
-  const choose = (type: string) =>
+  const filterByType = (type: string) =>
     inspector.navigate(
       { screen: "log", sessionId: session.id, ...(type === "" ? {} : { type }) },
       { isReplacing: true },
     );
   useKeys({
-    j: () => setAt(Math.min(events.length - 1, selected + 1)),
-    ArrowDown: () => setAt(Math.min(events.length - 1, selected + 1)),
-    k: () => setAt(Math.max(0, selected - 1)),
-    ArrowUp: () => setAt(Math.max(0, selected - 1)),
-    Home: () => setAt(0),
-    End: () => setAt(events.length - 1),
+    j: () => setSelectedIndex(Math.min(events.length - 1, selected + 1)),
+    ArrowDown: () => setSelectedIndex(Math.min(events.length - 1, selected + 1)),
+    k: () => setSelectedIndex(Math.max(0, selected - 1)),
+    ArrowUp: () => setSelectedIndex(Math.max(0, selected - 1)),
+    Home: () => setSelectedIndex(0),
+    End: () => setSelectedIndex(events.length - 1),
     l: () => inspector.navigate({ screen: "session", sessionId: session.id, tab: "step" }),
     a: () => inspector.navigate({ screen: "approvals" }),
     f: () => event !== undefined && inspector.dispatch({ type: "fork", place: { seq: event.seq } }),
@@ -59,16 +59,16 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
   });
   return (
     <main class="session log">
-      <SessionHead session={session} screen="log" />
+      <SessionHeader session={session} screen="log" />
       <div class="filters">
         <select
           id="find"
           aria-label="Type"
           value={route.type ?? ""}
-          onChange={(change) => choose(change.currentTarget.value)}
+          onChange={(change) => filterByType(change.currentTarget.value)}
         >
           <option value="">Every type</option>
-          {types.map((type) => (
+          {eventTypes.map((type) => (
             <option value={type} key={type}>
               {type}
             </option>
@@ -84,25 +84,25 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
         )}
         {events.length > 0 && <SaveButton sessionId={session.id} type={route.type} />}
       </div>
-      {pages.problem !== null && <Failed message={pages.problem} retry={load} />}
+      {pages.problem !== null && <LoadFailure message={pages.problem} retry={load} />}
       {events.length === 0 && !isLoading && pages.problem === null && (
-        <Empty title="No event is of this type">
-          <button type="button" onClick={() => choose("")}>
+        <EmptyState title="No event is of this type">
+          <button type="button" onClick={() => filterByType("")}>
             Show every type
           </button>
-        </Empty>
+        </EmptyState>
       )}
       <div class="panes">
-        <WindowedList items={events} rowHeight={rowHeight} label="Events" selected={selected} idOf={idOf}>
+        <WindowedList items={events} rowHeight={rowHeight} label="Events" selected={selected} toId={toRowId}>
           {(one, index) => (
             <div
-              key={idOf(one)}
-              id={idOf(one)}
+              key={toRowId(one)}
+              id={toRowId(one)}
               role="option"
               tabIndex={-1}
               aria-selected={index === selected}
               class={index === selected ? "line event selected" : "line event"}
-              onClick={() => setAt(index)}
+              onClick={() => setSelectedIndex(index)}
             >
               <EventCells event={one} />
             </div>
@@ -114,18 +114,18 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
   );
 }
 
-function idOf(event: PublicEvent): string {
+function toRowId(event: PublicEvent): string {
   return `event-${formatCursor(event)}`;
 }
 
 function EventDetail({ event, sessionId }: { readonly event: PublicEvent; readonly sessionId: string }) {
-  const step = stepAt(event);
+  const step = locateStep(event);
   return (
     <section class="event-detail" aria-label="The event">
       <p>
-        <b class="mono">{event.type}</b> <span class="dim">{exactTime(event.at)}</span>{" "}
+        <b class="mono">{event.type}</b> <span class="dim">{formatExactTime(event.at)}</span>{" "}
         {step !== null && (
-          <RouteLink to={{ screen: "session", sessionId, step: stepKey(step.runId, step.index), tab: "step" }}>
+          <RouteLink to={{ screen: "session", sessionId, step: toStepKey(step.runId, step.index), tab: "step" }}>
             Step {step.index}
           </RouteLink>
         )}
@@ -141,28 +141,29 @@ function useLogPages(sessionId: string, type: string | undefined, lastSeq: numbe
   const inspector = useInspector();
   const [pages, setPages] = useState<Pages>({ events: [], next: "0", problem: null });
   const [isLoading, setIsLoading] = useState(false);
-  const current = useRef("");
-  const wanted = `${sessionId} ${type ?? ""}`;
+  const currentKey = useRef("");
+  const logKey = `${sessionId} ${type ?? ""}`;
 
-  const loadFrom = async (known: readonly PublicEvent[], after: string) => {
+  const loadFrom = async (previous: readonly PublicEvent[], after: string) => {
     setIsLoading(true);
     try {
       const loaded = await inspector.api.get<{ readonly events: readonly PublicEvent[]; readonly next: string | null }>(
         `/v1/sessions/${encodeURIComponent(sessionId)}/events`,
-        { after, type, limit: page },
+        { after, type, limit: pageSize },
       );
-      if (current.current === wanted)
-        setPages({ events: [...known, ...loaded.events], next: loaded.next, problem: null });
+      if (currentKey.current === logKey)
+        setPages({ events: [...previous, ...loaded.events], next: loaded.next, problem: null });
     } catch (error) {
-      if (current.current === wanted) setPages({ events: known, next: after, problem: messageOf(error) });
+      if (currentKey.current === logKey)
+        setPages({ events: previous, next: after, problem: formatErrorMessage(error) });
     }
     setIsLoading(false);
   };
 
   useEffect(() => {
-    current.current = wanted;
+    currentKey.current = logKey;
     void loadFrom([], "0");
-  }, [wanted]);
+  }, [logKey]);
   useEffect(() => {
     const last = pages.events.at(-1);
     if (pages.next !== null || isLoading || last === undefined || lastSeq <= last.seq) return;

@@ -5,25 +5,25 @@
 import { useEffect } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
 import { formatCursor } from "../../stream/cursor.js";
-import { exactTime, whole } from "../state/format.js";
-import { markText } from "../state/marks.js";
+import { formatCount, formatExactTime } from "../state/format.js";
+import { formatMark } from "../state/marks.js";
 import type { SessionState } from "../state/session-state.js";
-import { itemsOf } from "../state/step-items.js";
+import { toStepItems } from "../state/step-items.js";
+import { EmptyState, PlainText, RouteLink } from "./common.js";
 import { EventLines } from "./event-lines.js";
 import { useInspector } from "./hooks.js";
 import { Markdown } from "./markdown.js";
-import { Empty, PlainText, RouteLink } from "./parts.js";
 import { StepItems } from "./step-items.js";
 
-export function MarkDetail({ session, place }: { readonly session: SessionState; readonly place: string }) {
+export function MarkDetail({ session, cursor }: { readonly session: SessionState; readonly cursor: string }) {
   const inspector = useInspector();
-  const mark = session.marks.find((one) => formatCursor(one) === place);
-  const event = session.whole.get(place);
-  useEffect(() => inspector.loadEvent(place), [place, session.id]);
+  const mark = session.marks.find((one) => formatCursor(one) === cursor);
+  const event = session.whole.get(cursor);
+  useEffect(() => inspector.loadEvent(cursor), [cursor, session.id]);
   if (mark === undefined)
     return (
       <section class="step-detail">
-        {session.isIndexed ? <Empty title="Nothing happened at this place" /> : <p class="loading">Loading…</p>}
+        {session.isIndexed ? <EmptyState title="Nothing happened at this place" /> : <p class="loading">Loading…</p>}
       </section>
     );
   return (
@@ -33,17 +33,17 @@ export function MarkDetail({ session, place }: { readonly session: SessionState;
           ‹ Steps
         </RouteLink>
         <h2>{titles[mark.type]}</h2>
-        <time class="num dim">{exactTime(mark.at)}</time>
+        <time class="num dim">{formatExactTime(mark.at)}</time>
       </div>
       <div class="step-body" tabIndex={0}>
         {event === undefined ? (
-          <p class="loading">{markText(mark).text}</p>
+          <p class="loading">{formatMark(mark).text}</p>
         ) : (
           <>
             {event.type === "compacted" ? (
               <Compaction event={event} />
             ) : (
-              <StepItems items={itemsOf([event], null)} sessionId={session.id} />
+              <StepItems items={toStepItems([event], null)} sessionId={session.id} />
             )}
             <EventLines events={[event]} />
           </>
@@ -72,10 +72,10 @@ function Compaction({ event }: { readonly event: Extract<PublicEvent, { readonly
     <>
       {fault !== undefined && <p class="note bad">{fault.message}</p>}
       <dl class="facts wide">
-        <Fact name="messages replaced" value={whole(replaced?.messages)} />
-        <Fact name="from entry" value={whole(replaced?.from)} />
-        <Fact name="tokens before" value={whole(tokensBefore)} />
-        <Fact name="tokens after" value={whole(tokensAfter)} />
+        <Fact name="messages replaced" value={formatCount(replaced?.messages)} />
+        <Fact name="from entry" value={formatCount(replaced?.from)} />
+        <Fact name="tokens before" value={formatCount(tokensBefore)} />
+        <Fact name="tokens after" value={formatCount(tokensAfter)} />
         {model !== undefined && <Fact name="summary by" value={model} />}
       </dl>
       {summary !== undefined && (

@@ -4,24 +4,24 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { showHidden } from "../../core/data/hidden-characters.js";
-import { directionOf } from "../state/direction.js";
-import { bytes } from "../state/format.js";
-import { type Block, type Inline, markdownOf } from "../state/markdown.js";
+import { detectDirection } from "../state/direction.js";
+import { formatBytes } from "../state/format.js";
+import { type Block, type Inline, parseMarkdown } from "../state/parse-markdown.js";
 
 /** Characters of a text that are shown at first. */
-const mostShown = 20_000;
+const maxShown = 20_000;
 
 export function Markdown({ text }: { readonly text: string }) {
   const [isWhole, setIsWhole] = useState(false);
-  const isCut = text.length > mostShown && !isWhole;
-  const shown = isCut ? text.slice(0, mostShown) : text;
-  const blocks = useMemo(() => markdownOf(shown), [shown]);
+  const isCut = text.length > maxShown && !isWhole;
+  const visibleText = isCut ? text.slice(0, maxShown) : text;
+  const blocks = useMemo(() => parseMarkdown(visibleText), [visibleText]);
   return (
-    <div class="markdown" dir={directionOf(blocks)}>
+    <div class="markdown" dir={detectDirection(blocks)}>
       <Blocks blocks={blocks} />
       {isCut && (
         <button type="button" class="more" onClick={() => setIsWhole(true)}>
-          Show all ({bytes(text.length)})
+          Show all ({formatBytes(text.length)})
         </button>
       )}
     </div>
@@ -46,14 +46,14 @@ function BlockView({ block }: { readonly block: Block }) {
           class={`heading h${Math.min(4, block.level)}`}
           role="heading"
           aria-level={Math.min(6, block.level + 2)}
-          dir={directionOf([block])}
+          dir={detectDirection([block])}
         >
           <Inlines inlines={block.children} />
         </p>
       );
     case "paragraph":
       return (
-        <p dir={directionOf([block])}>
+        <p dir={detectDirection([block])}>
           <Inlines inlines={block.children} />
         </p>
       );
@@ -71,7 +71,7 @@ function BlockView({ block }: { readonly block: Block }) {
       );
     case "quote":
       return (
-        <blockquote dir={directionOf([block])}>
+        <blockquote dir={detectDirection([block])}>
           <Blocks blocks={block.blocks} />
         </blockquote>
       );
@@ -83,7 +83,7 @@ function BlockView({ block }: { readonly block: Block }) {
           <Blocks blocks={item} />
         </li>
       ));
-      const dir = directionOf([block]);
+      const dir = detectDirection([block]);
       return block.start === null ? (
         <ul dir={dir}>{items}</ul>
       ) : (
@@ -101,7 +101,7 @@ function Table({ table }: { readonly table: Extract<Block, { readonly kind: "tab
   const { align, head, rows } = table;
   return (
     <div class="table-box" tabIndex={0} role="region" aria-label="Table">
-      <table dir={directionOf([table])}>
+      <table dir={detectDirection([table])}>
         <thead>
           <tr>
             {head.map((cell, at) => (

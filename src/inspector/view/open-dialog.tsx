@@ -3,26 +3,26 @@
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ListedSession } from "../../server/client/index.js";
-import { messageOf } from "../api.js";
-import { oneLine, statusWord } from "../state/format.js";
+import { formatErrorMessage } from "../api.js";
+import { formatStatus, toOneLine } from "../state/format.js";
+import { Age } from "./common.js";
 import { useInspector } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
-import { Age } from "./parts.js";
 
-const restMs = 150;
-const mostShown = 12;
+const searchDelayMs = 150;
+const maxShown = 12;
 
 /** Opens with ⌘K or ctrl-K. */
 export function OpenDialog() {
   const [isOpen, setIsOpen] = useState(false);
   useEffect(() => {
-    const press = (event: KeyboardEvent) => {
+    const handleKeyDown = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || !(event.metaKey || event.ctrlKey) || event.altKey) return;
       event.preventDefault();
-      setIsOpen((was) => !was);
+      setIsOpen((wasOpen) => !wasOpen);
     };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
+    addEventListener("keydown", handleKeyDown);
+    return () => removeEventListener("keydown", handleKeyDown);
   }, []);
   return isOpen ? <OpenForm onClose={() => setIsOpen(false)} /> : null;
 }
@@ -31,7 +31,7 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
   const inspector = useInspector();
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
+  const [selectedIndex, setSelectedIndex] = useState(0);
   const { sessions, problem } = useSessions(text.trim());
   useLayoutEffect(() => dialog.current?.showModal(), []);
   const open = (session: ListedSession | undefined) => {
@@ -39,11 +39,11 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
     onClose();
     inspector.navigate({ screen: "session", sessionId: session.sessionId, tab: "step" });
   };
-  const press = (event: KeyboardEvent) => {
+  const handleKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (by !== 0) setAt(Math.min(sessions.length - 1, Math.max(0, at + by)));
-    else if (event.key === "Enter") open(sessions[at]);
+    const direction = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (direction !== 0) setSelectedIndex(Math.min(sessions.length - 1, Math.max(0, selectedIndex + direction)));
+    else if (event.key === "Enter") open(sessions[selectedIndex]);
     else return;
     event.preventDefault();
   };
@@ -54,20 +54,20 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
       aria-label="Open a session"
       onClose={onClose}
       onClick={(event) => event.target === dialog.current && onClose()}
-      onKeyDown={press}
+      onKeyDown={handleKeyDown}
     >
       <input
         type="text"
         role="combobox"
         aria-expanded="true"
         aria-controls="open-list"
-        aria-activedescendant={sessions[at] === undefined ? undefined : `open-${at}`}
+        aria-activedescendant={sessions[selectedIndex] === undefined ? undefined : `open-${selectedIndex}`}
         aria-label="Title or id of a session"
         placeholder="Title or id of a session"
         value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);
-          setAt(0);
+          setSelectedIndex(0);
         }}
       />
       <div id="open-list" role="listbox" aria-label="Sessions">
@@ -77,13 +77,13 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
             id={`open-${index}`}
             role="option"
             tabIndex={-1}
-            aria-selected={index === at}
-            class={index === at ? "open-line selected" : "open-line"}
+            aria-selected={index === selectedIndex}
+            class={index === selectedIndex ? "open-line selected" : "open-line"}
             onClick={() => open(session)}
           >
-            <Icon sign={signOfStatus(session.status)} label={statusWord(session.status)} />
+            <Icon sign={signOfStatus(session.status)} label={formatStatus(session.status)} />
             <span class="cut" dir="auto">
-              {oneLine(session.info?.title ?? "") || "Without a title"}
+              {toOneLine(session.info?.title ?? "") || "Without a title"}
             </span>
             <span class="mono dim">{session.sessionId.slice(0, 8)}</span>
             <span class="dim right">
@@ -103,30 +103,33 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
 
 function useSessions(text: string) {
   const inspector = useInspector();
-  const [found, setFound] = useState<{ readonly sessions: readonly ListedSession[]; readonly problem: string | null }>({
+  const [result, setResult] = useState<{
+    readonly sessions: readonly ListedSession[];
+    readonly problem: string | null;
+  }>({
     sessions: [],
     problem: "Loading…",
   });
   useEffect(() => {
     let isCurrent = true;
     const load = async () => {
-      const query = { q: text, limit: mostShown };
+      const query = { q: text, limit: maxShown };
       const { sessions } = await inspector.api.get<{ readonly sessions: readonly ListedSession[] }>(
         "/v1/sessions",
         query,
       );
-      if (isCurrent) setFound({ sessions, problem: null });
+      if (isCurrent) setResult({ sessions, problem: null });
     };
     const timer = setTimeout(
       () => {
-        load().catch((error: unknown) => isCurrent && setFound({ sessions: [], problem: messageOf(error) }));
+        load().catch((error: unknown) => isCurrent && setResult({ sessions: [], problem: formatErrorMessage(error) }));
       },
-      text === "" ? 0 : restMs,
+      text === "" ? 0 : searchDelayMs,
     );
     return () => {
       isCurrent = false;
       clearTimeout(timer);
     };
   }, [text]);
-  return found;
+  return result;
 }

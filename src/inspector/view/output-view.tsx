@@ -3,20 +3,20 @@
  */
 import { useState } from "preact/hooks";
 import type { ToolOutput } from "../../index.js";
-import { messageOf } from "../api.js";
-import { bytes, whole } from "../state/format.js";
+import { formatErrorMessage } from "../api.js";
+import { formatBytes, formatCount } from "../state/format.js";
 import type { Loaded } from "../state/session-state.js";
 import { textOfOutput } from "../state/step-items.js";
+import { PlainText } from "./common.js";
 import { useInspector } from "./hooks.js";
-import { PlainText } from "./parts.js";
 
 /** Lines of an output that are shown at first. */
-const mostLines = 12;
+const maxLines = 12;
 /** Lines of a page, and the most characters of a line. */
 const pageLines = 400;
-const longestLine = 4_000;
+const maxLine = 4_000;
 /** The largest output that the page loads. */
-const mostBytes = 32 * 1_024 * 1_024;
+const maxBytes = 32 * 1_024 * 1_024;
 
 export function OutputView({
   output,
@@ -29,37 +29,37 @@ export function OutputView({
 }) {
   const [isWhole, setIsWhole] = useState(false);
   const text = textOfOutput(output);
-  const head = text.slice(0, 4_000).split("\n").slice(0, mostLines).join("\n");
-  const isShort = head.length === text.length;
+  const preview = text.slice(0, 4_000).split("\n").slice(0, maxLines).join("\n");
+  const isShort = preview.length === text.length;
   const full = "full" in output ? output.full : undefined;
   return (
     <div class={isError ? "output error" : "output"}>
-      {text === "" ? <p class="dim">no output</p> : <PlainText text={isWhole ? text : head} mono />}
+      {text === "" ? <p class="dim">no output</p> : <PlainText text={isWhole ? text : preview} mono />}
       {!isShort && (
         <button type="button" class="more" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
-          {isWhole ? "Show less" : `Show all ${whole(text.split("\n").length)} lines`}
+          {isWhole ? "Show less" : `Show all ${formatCount(text.split("\n").length)} lines`}
         </button>
       )}
-      {full !== undefined && <KeptOutput full={full} sessionId={sessionId} />}
+      {full !== undefined && <FullOutput full={full} sessionId={sessionId} />}
     </div>
   );
 }
 
-type Full = NonNullable<Extract<ToolOutput, { readonly type: "text" }>["full"]>;
+type FullOutputReference = NonNullable<Extract<ToolOutput, { readonly type: "text" }>["full"]>;
 
-function KeptOutput({ full, sessionId }: { readonly full: Full; readonly sessionId: string }) {
+function FullOutput({ full, sessionId }: { readonly full: FullOutputReference; readonly sessionId: string }) {
   const inspector = useInspector();
   const [lines, setLines] = useState<Loaded<readonly string[]> | null>(null);
   const load = () => {
     setLines({ status: "loading" });
     inspector.api.text(`/v1/sessions/${encodeURIComponent(sessionId)}/blobs/${full.blob}`).then(
       (text) => setLines({ status: "ready", value: text.split("\n") }),
-      (error: unknown) => setLines({ status: "failed", message: messageOf(error) }),
+      (error: unknown) => setLines({ status: "failed", message: formatErrorMessage(error) }),
     );
   };
-  const size = `${bytes(full.bytes)}, ${whole(full.lines)} lines`;
-  if (full.bytes > mostBytes) return <p class="dim">The whole output ({size}) is too large for this page.</p>;
-  if (lines?.status === "ready") return <Pages lines={lines.value} size={size} />;
+  const size = `${formatBytes(full.bytes)}, ${formatCount(full.lines)} lines`;
+  if (full.bytes > maxBytes) return <p class="dim">The whole output ({size}) is too large for this page.</p>;
+  if (lines?.status === "ready") return <OutputPages lines={lines.value} size={size} />;
   return (
     <>
       <button type="button" class="more" disabled={lines?.status === "loading"} onClick={load}>
@@ -70,15 +70,15 @@ function KeptOutput({ full, sessionId }: { readonly full: Full; readonly session
   );
 }
 
-function Pages({ lines, size }: { readonly lines: readonly string[]; readonly size: string }) {
+function OutputPages({ lines, size }: { readonly lines: readonly string[]; readonly size: string }) {
   const [page, setPage] = useState(0);
   const last = Math.max(0, Math.ceil(lines.length / pageLines) - 1);
-  const from = page * pageLines;
-  const shown = lines
-    .slice(from, from + pageLines)
-    .map((line) => (line.length > longestLine ? `${line.slice(0, longestLine)}…` : line));
-  const to = (label: string, where: number, isOff: boolean) => (
-    <button type="button" class="quiet" disabled={isOff} onClick={() => setPage(where)}>
+  const firstLine = page * pageLines;
+  const visibleLines = lines
+    .slice(firstLine, firstLine + pageLines)
+    .map((line) => (line.length > maxLine ? `${line.slice(0, maxLine)}…` : line));
+  const pageButton = (label: string, targetPage: number, isDisabled: boolean) => (
+    <button type="button" class="quiet" disabled={isDisabled} onClick={() => setPage(targetPage)}>
       {label}
     </button>
   );
@@ -86,15 +86,16 @@ function Pages({ lines, size }: { readonly lines: readonly string[]; readonly si
     <section class="kept-output" aria-label="The whole output">
       <p class="kept-bar">
         <span class="num dim">
-          Lines {whole(from + 1)} to {whole(Math.min(lines.length, from + pageLines))} of {whole(lines.length)} ({size})
+          Lines {formatCount(firstLine + 1)} to {formatCount(Math.min(lines.length, firstLine + pageLines))} of{" "}
+          {formatCount(lines.length)} ({size})
         </span>
-        {to("First", 0, page === 0)}
-        {to("Previous", page - 1, page === 0)}
-        {to("Next", page + 1, page === last)}
-        {to("Last", last, page === last)}
+        {pageButton("First", 0, page === 0)}
+        {pageButton("Previous", page - 1, page === 0)}
+        {pageButton("Next", page + 1, page === last)}
+        {pageButton("Last", last, page === last)}
       </p>
       <div class="plain mono kept-lines" dir="auto" tabIndex={0} role="region" aria-label="Lines of the output">
-        {shown.join("\n")}
+        {visibleLines.join("\n")}
       </div>
     </section>
   );

@@ -2,16 +2,16 @@
  * The entries of a step as they are stored, as JSON.
  */
 import { useEffect, useState } from "preact/hooks";
-import { messageOf } from "../api.js";
+import { formatErrorMessage } from "../api.js";
 import type { Loaded, SessionState } from "../state/session-state.js";
 import type { StepRow } from "../state/steps.js";
+import { LoadFailure, PlainText } from "./common.js";
 import { CopyButton } from "./copy-button.js";
 import { useInspector } from "./hooks.js";
-import { Failed, PlainText } from "./parts.js";
 
 type Entry = { readonly seq: number; readonly event: { readonly type: string } };
 
-const mostEntries = 500;
+const maxEntries = 500;
 
 export function RawEntries({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
   const inspector = useInspector();
@@ -19,19 +19,22 @@ export function RawEntries({ session, row }: { readonly session: SessionState; r
   const next = session.rows[session.rows.indexOf(row) + 1];
   useEffect(() => {
     let isCurrent = true;
-    const tell = (loaded: Loaded<readonly Entry[]>) => isCurrent && setEntries(loaded);
+    const setIfCurrent = (loaded: Loaded<readonly Entry[]>) => isCurrent && setEntries(loaded);
     const path = `/v1/sessions/${encodeURIComponent(session.id)}/entries`;
-    inspector.api.get<{ readonly entries: readonly Entry[] }>(path, { after: row.seq - 1, limit: mostEntries }).then(
+    inspector.api.get<{ readonly entries: readonly Entry[] }>(path, { after: row.seq - 1, limit: maxEntries }).then(
       ({ entries: all }) =>
-        tell({ status: "ready", value: all.filter(({ seq }) => seq < (next?.seq ?? Number.POSITIVE_INFINITY)) }),
-      (error: unknown) => tell({ status: "failed", message: messageOf(error) }),
+        setIfCurrent({
+          status: "ready",
+          value: all.filter(({ seq }) => seq < (next?.seq ?? Number.POSITIVE_INFINITY)),
+        }),
+      (error: unknown) => setIfCurrent({ status: "failed", message: formatErrorMessage(error) }),
     );
     return () => {
       isCurrent = false;
     };
   }, [session.id, row.key, row.seq, next?.seq, session.last.seq]);
   if (entries.status === "loading") return <p class="loading">Loading…</p>;
-  if (entries.status === "failed") return <Failed message={entries.message} />;
+  if (entries.status === "failed") return <LoadFailure message={entries.message} />;
   const { value } = entries;
   return (
     <>

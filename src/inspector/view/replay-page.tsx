@@ -3,59 +3,60 @@
  */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Replay } from "../../index.js";
-import { ApiError, messageOf } from "../api.js";
-import { whole } from "../state/format.js";
-import { diffOf, sidesOf } from "../state/line-diff.js";
+import { ApiError, formatErrorMessage } from "../api.js";
+import { formatCount } from "../state/format.js";
+import { diffLines, toSideBySide } from "../state/line-diff.js";
 import type { Loaded, SessionState } from "../state/session-state.js";
+import { EmptyState, ExactText, LoadFailure, RouteLink } from "./common.js";
 import { useInspector, useKeys } from "./hooks.js";
 import { Icon } from "./icons.js";
-import { Empty, ExactText, Failed, RouteLink } from "./parts.js";
-import { SessionHead } from "./session-page.js";
+import { SessionHeader } from "./session-page.js";
 
-type Options = { readonly policy: "present" | "recorded"; readonly prompt: "present" | "recorded" };
+type ReplayChoices = { readonly policy: "present" | "recorded"; readonly prompt: "present" | "recorded" };
 
 export function ReplayPage({ session }: { readonly session: SessionState }) {
   const inspector = useInspector();
-  const [options, setOptions] = useState<Options>({ policy: "present", prompt: "present" });
+  const [options, setOptions] = useState<ReplayChoices>({ policy: "present", prompt: "present" });
   const { replay, isElsewhere, run } = useReplay(session.id, options);
-  const back = () => inspector.navigate({ screen: "session", sessionId: session.id, tab: "step" });
+  const goBack = () => inspector.navigate({ screen: "session", sessionId: session.id, tab: "step" });
   useKeys({
-    Escape: back,
+    Escape: goBack,
     l: () => inspector.navigate({ screen: "log", sessionId: session.id }),
     a: () => inspector.navigate({ screen: "approvals" }),
   });
   return (
     <main class="session replay">
-      <SessionHead session={session} screen="replay" />
+      <SessionHeader session={session} screen="replay" />
       <div class="filters">
-        <Recorded name="policy" options={options} onChange={setOptions}>
+        <RecordedOption name="policy" options={options} onChange={setOptions}>
           Take decisions of policies from the log
-        </Recorded>
-        <Recorded name="prompt" options={options} onChange={setOptions}>
+        </RecordedOption>
+        <RecordedOption name="prompt" options={options} onChange={setOptions}>
           Ignore changes of prompts and tools
-        </Recorded>
+        </RecordedOption>
         <button type="button" disabled={replay.status === "loading"} onClick={run}>
           Run again
         </button>
       </div>
       <div class="replay-body">
         {replay.status === "loading" && <p class="loading">The log is run against the present code…</p>}
-        {replay.status === "failed" && (isElsewhere ? <Elsewhere /> : <Failed message={replay.message} retry={run} />)}
+        {replay.status === "failed" &&
+          (isElsewhere ? <AgentElsewhere /> : <LoadFailure message={replay.message} retry={run} />)}
         {replay.status === "ready" && <Outcome replay={replay.value} session={session} />}
       </div>
     </main>
   );
 }
 
-function Recorded({
+function RecordedOption({
   name,
   options,
   onChange,
   children,
 }: {
-  readonly name: keyof Options;
-  readonly options: Options;
-  readonly onChange: (options: Options) => void;
+  readonly name: keyof ReplayChoices;
+  readonly options: ReplayChoices;
+  readonly onChange: (options: ReplayChoices) => void;
   readonly children: string;
 }) {
   return (
@@ -70,20 +71,20 @@ function Recorded({
   );
 }
 
-function Elsewhere() {
+function AgentElsewhere() {
   return (
-    <Empty title="The agent of this session is not here">
+    <EmptyState title="The agent of this session is not here">
       <p>A replay needs the present code. Run it in a process that has the agent:</p>
       <pre>await agent.session(id).replay()</pre>
-    </Empty>
+    </EmptyState>
   );
 }
 
-function useReplay(sessionId: string, options: Options) {
+function useReplay(sessionId: string, options: ReplayChoices) {
   const inspector = useInspector();
   const [replay, setReplay] = useState<Loaded<Replay>>({ status: "loading" });
   const [isElsewhere, setIsElsewhere] = useState(false);
-  const [count, setCount] = useState(0);
+  const [runCount, setRunCount] = useState(0);
   const { policy, prompt } = options;
   useEffect(() => {
     let isCurrent = true;
@@ -91,23 +92,23 @@ function useReplay(sessionId: string, options: Options) {
     inspector.api
       .post<{ readonly replay: Replay }>(`/v1/sessions/${encodeURIComponent(sessionId)}/replay`, { policy, prompt })
       .then(
-        (answer) => isCurrent && setReplay({ status: "ready", value: answer.replay }),
+        (reply) => isCurrent && setReplay({ status: "ready", value: reply.replay }),
         (error: unknown) => {
           if (!isCurrent) return;
           setIsElsewhere(error instanceof ApiError && error.code === "agent_mismatch");
-          setReplay({ status: "failed", message: messageOf(error) });
+          setReplay({ status: "failed", message: formatErrorMessage(error) });
         },
       );
     return () => {
       isCurrent = false;
     };
-  }, [sessionId, policy, prompt, count]);
-  return { replay, isElsewhere, run: () => setCount((before) => before + 1) };
+  }, [sessionId, policy, prompt, runCount]);
+  return { replay, isElsewhere, run: () => setRunCount((previous) => previous + 1) };
 }
 
 function Outcome({ replay, session }: { readonly replay: Replay; readonly session: SessionState }) {
   const { difference, entries, sessions } = replay;
-  const size = `${whole(entries)} ${entries === 1 ? "entry" : "entries"}${sessions === 1 ? "" : ` of ${sessions} sessions`}`;
+  const size = `${formatCount(entries)} ${entries === 1 ? "entry" : "entries"}${sessions === 1 ? "" : ` of ${sessions} sessions`}`;
   if (difference === null)
     return (
       <p class="outcome-line">
@@ -151,7 +152,7 @@ function Outcome({ replay, session }: { readonly replay: Replay; readonly sessio
 }
 
 function SideBySide({ recorded, present }: { readonly recorded: unknown; readonly present: unknown }) {
-  const rows = useMemo(() => sidesOf(diffOf(textOf(recorded), textOf(present))), [recorded, present]);
+  const rows = useMemo(() => toSideBySide(diffLines(formatValue(recorded), formatValue(present))), [recorded, present]);
   return (
     <table class="sides mono">
       <thead>
@@ -172,7 +173,7 @@ function SideBySide({ recorded, present }: { readonly recorded: unknown; readonl
   );
 }
 
-function textOf(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === undefined) return "nothing";
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }

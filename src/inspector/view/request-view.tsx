@@ -3,20 +3,20 @@
  * first differs from the request before, from which place on the provider's cache is of no use.
  */
 import { useEffect, useState } from "preact/hooks";
-import { oneLine, whole } from "../state/format.js";
+import { formatCount, toOneLine } from "../state/format.js";
 import { type Loaded, requestKey, type SentRequest, type SessionState } from "../state/session-state.js";
 import type { StepRow } from "../state/steps.js";
 import { AttemptPicker } from "./attempts.js";
+import { Fields, LoadFailure, PlainText } from "./common.js";
 import { CopyButton } from "./copy-button.js";
 import { useInspector } from "./hooks.js";
-import { Failed, Fields, PlainText } from "./parts.js";
 
 export function RequestTab({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
   const inspector = useInspector();
   const attempts = session.traces.get(row.key)?.attempts ?? [];
   const last = attempts.length - 1;
-  const [chosen, setChosen] = useState<number | null>(null);
-  const at = chosen ?? last;
+  const [chosenIndex, setChosenIndex] = useState<number | null>(null);
+  const at = chosenIndex ?? last;
   // The page has loaded that of the last one.
   const attempt = at === last ? undefined : attempts[at]?.attempt;
   useEffect(() => {
@@ -24,7 +24,7 @@ export function RequestTab({ session, row }: { readonly session: SessionState; r
   }, [attempt]);
   return (
     <>
-      <AttemptPicker attempts={attempts} at={at} onChoose={setChosen} />
+      <AttemptPicker attempts={attempts} selectedIndex={at} onChoose={setChosenIndex} />
       <RequestView request={session.requests.get(requestKey(row.key, attempt))} isFirst={row.index === 1} />
     </>
   );
@@ -38,66 +38,66 @@ function RequestView({
   readonly isFirst: boolean;
 }) {
   if (request === undefined || request.status === "loading") return <p class="loading">Loading the request…</p>;
-  if (request.status === "failed") return <Failed message={request.message} />;
+  if (request.status === "failed") return <LoadFailure message={request.message} />;
   const { value } = request;
-  const { request: sent, tokens, difference } = value;
+  const { request: sentRequest, tokens, difference } = value;
   const isBroken = (part: string, index: number | null) => difference?.part === part && difference.index === index;
   return (
     <>
       <div class="request-head">
         <p>
-          About <b class="num">{whole(tokens.total)}</b> tokens, as Pawl estimates.{" "}
+          About <b class="num">{formatCount(tokens.total)}</b> tokens, as Pawl estimates.{" "}
           {difference === null ? (
             <span class="dim">{isFirst ? "It is the first of its run." : "It only adds to the request before."}</span>
           ) : (
             <span class="warns">
-              {whereText(difference)} differs from the request before: about {whole(difference.tokensLost)} tokens
-              cannot come from a cache.
+              {formatDifferencePart(difference)} differs from the request before: about{" "}
+              {formatCount(difference.tokensLost)} tokens cannot come from a cache.
             </span>
           )}
         </p>
-        <CopyButton text={() => JSON.stringify(sent, null, 2)} />
+        <CopyButton text={() => JSON.stringify(sentRequest, null, 2)} />
       </div>
       <TokenBar tokens={tokens} />
-      {sent.systemPrompt !== undefined && (
-        <Part title="System prompt" tokens={tokens.systemPrompt} isBroken={isBroken("systemPrompt", null)}>
-          <PlainText text={sent.systemPrompt} />
-        </Part>
+      {sentRequest.systemPrompt !== undefined && (
+        <RequestPart title="System prompt" tokens={tokens.systemPrompt} isBroken={isBroken("systemPrompt", null)}>
+          <PlainText text={sentRequest.systemPrompt} />
+        </RequestPart>
       )}
-      {sent.tools.length > 0 && (
-        <Part
-          title={`Tools: ${sent.tools.map(({ name }) => name).join(", ")}`}
+      {sentRequest.tools.length > 0 && (
+        <RequestPart
+          title={`Tools: ${sentRequest.tools.map(({ name }) => name).join(", ")}`}
           tokens={tokens.tools}
           isBroken={isBroken("tools", null)}
         >
-          {sent.tools.map((tool) => (
+          {sentRequest.tools.map((tool) => (
             <div class="tool" key={tool.name}>
               <h4 class="mono">{tool.name}</h4>
               <PlainText text={tool.description ?? ""} />
               <PlainText text={JSON.stringify(tool.inputSchema ?? {}, null, 2)} mono />
             </div>
           ))}
-        </Part>
+        </RequestPart>
       )}
-      {sent.messages.map((message, index) => (
-        <Part
+      {sentRequest.messages.map((message, index) => (
+        <RequestPart
           key={index}
           title={message.role}
           number={index + 1}
-          preview={previewOf(message.parts)}
+          preview={formatPreview(message.parts)}
           tokens={tokens.messages[index] ?? null}
           isBroken={isBroken("message", index)}
         >
           {message.parts.map((part, at) => (
             <MessagePart part={part} key={at} />
           ))}
-        </Part>
+        </RequestPart>
       ))}
     </>
   );
 }
 
-function whereText({ part, index }: NonNullable<SentRequest["difference"]>): string {
+function formatDifferencePart({ part, index }: NonNullable<SentRequest["difference"]>): string {
   if (part === "message") return `Message ${(index ?? 0) + 1}`;
   return part === "tools" ? "The list of tools" : "The system prompt";
 }
@@ -115,7 +115,7 @@ function TokenBar({ tokens }: { readonly tokens: SentRequest["tokens"] }) {
       {parts.map(
         ([name, count]) =>
           count > 0 && (
-            <div key={name} style={{ flexGrow: count }} title={`${name}: about ${whole(count)} tokens`}>
+            <div key={name} style={{ flexGrow: count }} title={`${name}: about ${formatCount(count)} tokens`}>
               <span>{name}</span>
             </div>
           ),
@@ -124,7 +124,7 @@ function TokenBar({ tokens }: { readonly tokens: SentRequest["tokens"] }) {
   );
 }
 
-function Part({
+function RequestPart({
   title,
   number,
   preview = "",
@@ -148,7 +148,7 @@ function Part({
           {preview}
         </span>
         {isBroken && <span class="tag warns">first difference</span>}
-        <span class="num dim">{whole(tokens)}</span>
+        <span class="num dim">{formatCount(tokens)}</span>
       </summary>
       {children}
     </details>
@@ -163,13 +163,13 @@ type AnyPart = {
   readonly output?: { readonly text?: string; readonly value?: unknown };
 };
 
-function previewOf(parts: readonly unknown[]): string {
+function formatPreview(parts: readonly unknown[]): string {
   const texts = (parts as readonly AnyPart[]).map(({ type, text, name, output, input }) => {
     if (type === "tool_call") return `${name}(${JSON.stringify(input)})`;
     if (type === "tool_result") return `${name} → ${output?.text ?? JSON.stringify(output?.value ?? "")}`;
     return text ?? type ?? "";
   });
-  return oneLine(texts.join(" · "), 240);
+  return toOneLine(texts.join(" · "), 240);
 }
 
 function MessagePart({ part }: { readonly part: unknown }) {

@@ -2,9 +2,9 @@
  * Saves what the log shows as a file, and says how far it is.
  */
 import { useState } from "preact/hooks";
-import { messageOf } from "../api.js";
+import { formatErrorMessage } from "../api.js";
 import { saveLog } from "../save-log.js";
-import { whole } from "../state/format.js";
+import { formatCount } from "../state/format.js";
 import { useInspector } from "./hooks.js";
 
 type Saving =
@@ -21,7 +21,7 @@ export function SaveButton({ sessionId, type }: { readonly sessionId: string; re
       await saveLog(api, sessionId, type, (count) => setSaving({ status: "saving", count }));
       setSaving({ status: "none" });
     } catch (error) {
-      setSaving({ status: "failed", message: messageOf(error) });
+      setSaving({ status: "failed", message: formatErrorMessage(error) });
     }
   };
   const isSaving = saving.status === "saving";
@@ -34,7 +34,7 @@ export function SaveButton({ sessionId, type }: { readonly sessionId: string; re
         title="Saves the events as a file, a line of JSON each"
         onClick={() => void save()}
       >
-        {isSaving ? `Saving ${whole(saving.count)}…` : "Save"}
+        {isSaving ? `Saving ${formatCount(saving.count)}…` : "Save"}
       </button>
       {saving.status === "failed" && (
         <span class="warns" role="alert">

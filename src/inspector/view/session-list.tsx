@@ -4,41 +4,41 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ListedSession } from "../../server/client/index.js";
-import { type AppState, type ListRow, rowsOf } from "../state/app-state.js";
-import { cost, oneLine, short, statusWord, whole } from "../state/format.js";
+import { type AppState, type ListRow, listRows } from "../state/app-state.js";
+import { formatCost, formatCount, formatShortCount, formatStatus, toOneLine } from "../state/format.js";
 import type { Route } from "../state/route.js";
+import { Age, EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { useInspector, useKeys } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
-import { Age, Empty, Failed, RouteLink } from "./parts.js";
 
 const statuses = ["model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"] as const;
 
 export function SessionList({ list, waiting }: { readonly list: AppState["list"]; readonly waiting: number }) {
   const inspector = useInspector();
-  const [at, setAt] = useState(0);
+  const [selectedIndex, setSelectedIndex] = useState(0);
   const { sessions } = list;
-  const rows = rowsOf(list);
-  const selected = Math.min(at, rows.length - 1);
-  const move = (by: number) => setAt(Math.max(0, Math.min(rows.length - 1, selected + by)));
+  const rows = listRows(list);
+  const selected = Math.min(selectedIndex, rows.length - 1);
+  const move = (offset: number) => setSelectedIndex(Math.max(0, Math.min(rows.length - 1, selected + offset)));
   const open = () => {
     const row = rows[selected];
-    if (row !== undefined) inspector.navigate(routeTo(row.session));
+    if (row !== undefined) inspector.navigate(toSessionRoute(row.session));
   };
-  const fold = (isOpening: boolean) => {
+  const setFolded = (isOpening: boolean) => {
     const session = rows[selected]?.session;
     if (session?.hasChildren === true && list.children.has(session.sessionId) !== isOpening)
-      void inspector.fold(session.sessionId);
+      void inspector.toggleChildren(session.sessionId);
   };
   useKeys({
     j: () => move(1),
     ArrowDown: () => move(1),
     k: () => move(-1),
     ArrowUp: () => move(-1),
-    Home: () => setAt(0),
-    End: () => setAt(rows.length - 1),
+    Home: () => setSelectedIndex(0),
+    End: () => setSelectedIndex(rows.length - 1),
     Enter: open,
-    ArrowRight: () => fold(true),
-    ArrowLeft: () => fold(false),
+    ArrowRight: () => setFolded(true),
+    ArrowLeft: () => setFolded(false),
     a: () => inspector.navigate({ screen: "approvals" }),
     "/": () => document.getElementById("find")?.focus(),
   });
@@ -51,10 +51,14 @@ export function SessionList({ list, waiting }: { readonly list: AppState["list"]
           <kbd>a</kbd>
         </RouteLink>
       )}
-      {sessions.status === "failed" && <Failed message={sessions.message} retry={() => void inspector.loadList()} />}
+      {sessions.status === "failed" && (
+        <LoadFailure message={sessions.message} retry={() => void inspector.loadList()} />
+      )}
       {sessions.status === "loading" && <p class="loading">Loading sessions…</p>}
       {sessions.status === "ready" && rows.length === 0 && <NoSessions list={list} />}
-      {rows.length > 0 && <Table rows={rows} unfolded={list.children} selected={selected} onSelect={setAt} />}
+      {rows.length > 0 && (
+        <Table rows={rows} unfolded={list.children} selected={selected} onSelect={setSelectedIndex} />
+      )}
       {list.next !== null && (
         <button type="button" class="load-more" onClick={() => void inspector.loadList({ isMore: true })}>
           Older sessions
@@ -64,14 +68,14 @@ export function SessionList({ list, waiting }: { readonly list: AppState["list"]
   );
 }
 
-function routeTo({ sessionId }: ListedSession): Route {
+function toSessionRoute({ sessionId }: ListedSession): Route {
   return { screen: "session", sessionId, tab: "step" };
 }
 
 function Filters({ list }: { readonly list: AppState["list"] }) {
   const inspector = useInspector();
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const filter = (change: Partial<Pick<AppState["list"], "status" | "agent" | "find">>, waitMs = 0) => {
+  const applyFilter = (change: Partial<Pick<AppState["list"], "status" | "agent" | "find">>, waitMs = 0) => {
     inspector.dispatch({ type: "list_filtered", filter: change });
     clearTimeout(timer.current);
     timer.current = setTimeout(() => void inspector.loadList(), waitMs);
@@ -85,22 +89,26 @@ function Filters({ list }: { readonly list: AppState["list"] }) {
         placeholder="Find a title or an id"
         aria-label="Find a title or an id"
         value={list.find}
-        onInput={(event) => filter({ find: event.currentTarget.value }, 200)}
+        onInput={(event) => applyFilter({ find: event.currentTarget.value }, 200)}
         onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
       />
       <select
         aria-label="Status"
         value={list.status}
-        onChange={(event) => filter({ status: event.currentTarget.value })}
+        onChange={(event) => applyFilter({ status: event.currentTarget.value })}
       >
         <option value="">Every status</option>
         {statuses.map((status) => (
           <option value={status} key={status}>
-            {statusWord(status)}
+            {formatStatus(status)}
           </option>
         ))}
       </select>
-      <select aria-label="Agent" value={list.agent} onChange={(event) => filter({ agent: event.currentTarget.value })}>
+      <select
+        aria-label="Agent"
+        value={list.agent}
+        onChange={(event) => applyFilter({ agent: event.currentTarget.value })}
+      >
         <option value="">Every agent</option>
         {list.agents.map((agent) => (
           <option value={agent} key={agent}>
@@ -116,21 +124,21 @@ function NoSessions({ list }: { readonly list: AppState["list"] }) {
   const inspector = useInspector();
   if (list.find === "" && list.status === "" && list.agent === "")
     return (
-      <Empty title="No sessions yet">
+      <EmptyState title="No sessions yet">
         <p>They appear here as soon as an agent begins one. Try it in a terminal:</p>
         <pre>pawl run "List the files"</pre>
-      </Empty>
+      </EmptyState>
     );
   const clear = () => {
     inspector.dispatch({ type: "list_filtered", filter: { find: "", status: "", agent: "" } });
     void inspector.loadList();
   };
   return (
-    <Empty title="No session is like that">
+    <EmptyState title="No session is like that">
       <button type="button" onClick={clear}>
         Show all sessions
       </button>
-    </Empty>
+    </EmptyState>
   );
 }
 
@@ -143,10 +151,10 @@ function Table({
   readonly rows: readonly ListRow[];
   readonly unfolded: AppState["list"]["children"];
   readonly selected: number;
-  readonly onSelect: (at: number) => void;
+  readonly onSelect: (selectedIndex: number) => void;
 }) {
-  const current = useRef<HTMLDivElement>(null);
-  useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [selected]);
+  const selectedRow = useRef<HTMLDivElement>(null);
+  useEffect(() => selectedRow.current?.scrollIntoView({ block: "nearest" }), [selected]);
   // Rows hold links and buttons. An option of a listbox may hold none: assistive technology would not be told of them.
   return (
     <div class="table" role="treegrid" aria-label="Sessions" tabIndex={0} aria-activedescendant={`session-${selected}`}>
@@ -171,7 +179,7 @@ function Table({
             aria-expanded={hasChildren ? isUnfolded : undefined}
             aria-selected={index === selected}
             class={index === selected ? "row selected" : "row"}
-            ref={index === selected ? current : null}
+            ref={index === selected ? selectedRow : null}
             onPointerDown={() => onSelect(index)}
           >
             <SessionRow row={row} isUnfolded={isUnfolded} />
@@ -203,7 +211,7 @@ function FoldButton({ sessionId, isUnfolded }: { readonly sessionId: string; rea
       aria-expanded={isUnfolded}
       aria-label={label}
       title={`${label} (→ ←)`}
-      onClick={() => void inspector.fold(sessionId)}
+      onClick={() => void inspector.toggleChildren(sessionId)}
     >
       {isUnfolded ? "▾" : "▸"} children
     </button>
@@ -236,22 +244,22 @@ function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: Lis
     <>
       <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
       <Cell class="title" style={{ paddingInlineStart: `${depth * 20}px` }}>
-        <RouteLink to={routeTo(session)} tabIndex={-1}>
-          <span dir="auto">{oneLine(info?.title ?? "") || "Without a title"}</span>
+        <RouteLink to={toSessionRoute(session)} tabIndex={-1}>
+          <span dir="auto">{toOneLine(info?.title ?? "") || "Without a title"}</span>
           <span class="id mono">{sessionId.slice(0, 8)}</span>
         </RouteLink>
         {session.hasChildren && <FoldButton sessionId={sessionId} isUnfolded={isUnfolded} />}
       </Cell>
       <Cell class="dim cut agent">{info?.agent ?? ""}</Cell>
-      <Cell class={isWaiting ? "state waits" : `state ${status}`}>{isWaiting ? "waits" : statusWord(status)}</Cell>
+      <Cell class={isWaiting ? "state waits" : `state ${status}`}>{isWaiting ? "waits" : formatStatus(status)}</Cell>
       <Cell class="right num steps" title={lastRun === null ? "" : "Steps of the last run"}>
-        {lastRun === null ? "" : whole(lastRun.steps)}
+        {lastRun === null ? "" : formatCount(lastRun.steps)}
         {lastRun !== null && <span class="unit">{lastRun.steps === 1 ? " step" : " steps"}</span>}
       </Cell>
-      <Cell class="right num tokens" title={`${whole(isUnknown ? null : sum)} tokens in the last run`}>
-        {lastRun === null ? "" : short(isUnknown ? null : sum)}
+      <Cell class="right num tokens" title={`${formatCount(isUnknown ? null : sum)} tokens in the last run`}>
+        {lastRun === null ? "" : formatShortCount(isUnknown ? null : sum)}
       </Cell>
-      <Cell class="right num cost">{lastRun === null ? "" : cost(usage?.costUsd, usage?.partial)}</Cell>
+      <Cell class="right num cost">{lastRun === null ? "" : formatCost(usage?.costUsd, usage?.partial)}</Cell>
       <Cell class="right dim">
         <Age at={updatedAt} isInList />
       </Cell>

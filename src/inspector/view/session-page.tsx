@@ -5,16 +5,16 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatCursor } from "../../stream/cursor.js";
-import { cost, oneLine, short, statusWord, whole } from "../state/format.js";
+import { formatCost, formatCount, formatShortCount, formatStatus, toOneLine } from "../state/format.js";
 import type { Route, SessionScreen, StepTab } from "../state/route.js";
 import type { SessionNow, SessionState } from "../state/session-state.js";
 import { isProblem } from "../state/steps.js";
-import { idOfLine, nextLine, nextStep, type TimelineLine, timelineOf } from "../state/timeline.js";
+import { createTimeline, findNextLine, findNextStep, type TimelineLine, toLineId } from "../state/timeline.js";
+import { EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { FindPanel } from "./find-panel.js";
 import { useInspector, useIsNarrow, useKeys } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
 import { MarkDetail } from "./mark-detail.js";
-import { Empty, Failed, RouteLink } from "./parts.js";
 import { SessionViews } from "./session-views.js";
 import { StepDetail } from "./step-detail.js";
 import { StepList } from "./step-list.js";
@@ -23,7 +23,7 @@ import { TimePanel } from "./time-panel.js";
 type SessionRoute = Extract<Route, { readonly screen: "session" }>;
 
 /** How long a step must be looked at before its details are loaded, in milliseconds. */
-const restMs = 120;
+const loadDelayMs = 120;
 
 export function SessionPage({ session, route }: { readonly session: SessionState; readonly route: SessionRoute }) {
   const inspector = useInspector();
@@ -31,65 +31,65 @@ export function SessionPage({ session, route }: { readonly session: SessionState
   const [tool, setTool] = useState("");
   const [isFinding, setIsFinding] = useState(false);
   const { rows, runs, marks, filter } = session;
-  const lines = useMemo(() => timelineOf({ rows, runs, marks }, filter, tool), [rows, runs, marks, filter, tool]);
-  const places = useMemo(() => new Map(lines.map((line, at) => [idOfLine(line), at])), [lines]);
+  const lines = useMemo(() => createTimeline({ rows, runs, marks }, filter, tool), [rows, runs, marks, filter, tool]);
+  const lineIndexes = useMemo(() => new Map(lines.map((line, at) => [toLineId(line), at])), [lines]);
   const step = route.mark === undefined ? (route.step ?? rows.at(-1)?.key) : undefined;
-  const lineOf = (to: Pick<SessionRoute, "step" | "mark">) =>
-    places.get(to.mark === undefined ? `step-${to.step ?? rows.at(-1)?.key}` : `mark-${to.mark}`) ?? -1;
+  const findLine = (to: Pick<SessionRoute, "step" | "mark">) =>
+    lineIndexes.get(to.mark === undefined ? `step-${to.step ?? rows.at(-1)?.key}` : `mark-${to.mark}`) ?? -1;
   /** Keys may come faster than the page is drawn: the address knows of all of them. */
-  const here = () => {
+  const currentLine = () => {
     const { route: now } = inspector.state();
-    return lineOf(now.screen === "session" ? now : route);
+    return findLine(now.screen === "session" ? now : route);
   };
-  const go = (to: Pick<SessionRoute, "step" | "mark">, tab: StepTab = route.tab, isReplacing = true) =>
+  const navigateTo = (to: Pick<SessionRoute, "step" | "mark">, tab: StepTab = route.tab, isReplacing = true) =>
     inspector.navigate({ screen: "session", sessionId: session.id, tab, ...to }, { isReplacing });
   const goToLine = (line: TimelineLine | undefined, isReplacing = true) => {
-    if (line?.kind === "step") go({ step: line.row.key }, route.tab, isReplacing);
-    if (line?.kind === "mark") go({ mark: formatCursor(line.mark) }, "step", isReplacing);
+    if (line?.kind === "step") navigateTo({ step: line.row.key }, route.tab, isReplacing);
+    if (line?.kind === "mark") navigateTo({ mark: formatCursor(line.mark) }, "step", isReplacing);
   };
-  useStepKeys({ go, step, tab: route.tab, session });
-  useMoveKeys(lines, here, (at) => goToLine(lines[at]));
+  useStepKeys({ navigateTo, step, tab: route.tab, session });
+  useMoveKeys(lines, currentLine, (at) => goToLine(lines[at]));
   useKeys({
     "/": () => setIsFinding(true),
     Escape: () => (isFinding ? setIsFinding(false) : inspector.navigate({ screen: "sessions" })),
   });
   if (session.now.status === "failed") return <SessionFailed message={session.now.message} />;
-  const isOneShown = isNarrow && (route.step !== undefined || route.mark !== undefined);
+  const isStepShown = isNarrow && (route.step !== undefined || route.mark !== undefined);
   return (
-    <main class={isOneShown ? "session one-step" : "session"}>
-      <SessionHead session={session} screen="session" />
+    <main class={isStepShown ? "session one-step" : "session"}>
+      <SessionHeader session={session} screen="session" />
       {rows.length === 0 && session.isIndexed ? (
-        <Empty title="No steps yet">
+        <EmptyState title="No steps yet">
           <p>The first one appears here as soon as a process takes the request.</p>
-        </Empty>
+        </EmptyState>
       ) : (
         <>
           <div class="panes">
             {isFinding ? (
-              <FindPanel session={session} onGo={(to) => go(to, "step")} onClose={() => setIsFinding(false)} />
+              <FindPanel session={session} onGo={(to) => navigateTo(to, "step")} onClose={() => setIsFinding(false)} />
             ) : (
               <StepList
                 session={session}
                 lines={lines}
-                selected={lineOf(route)}
+                selected={findLine(route)}
                 tool={tool}
                 onTool={setTool}
                 onSelect={(line) => goToLine(line, !isNarrow)}
               />
             )}
-            {route.mark !== undefined && <MarkDetail session={session} place={route.mark} />}
+            {route.mark !== undefined && <MarkDetail session={session} cursor={route.mark} />}
             {step !== undefined && (
               <StepDetail
                 session={session}
                 step={step}
                 tab={route.tab}
                 isFollowing={route.step === undefined}
-                onTab={(tab) => go({ step }, tab)}
-                onFollow={() => go({}, "step")}
+                onTab={(tab) => navigateTo({ step }, tab)}
+                onFollow={() => navigateTo({}, "step")}
               />
             )}
           </div>
-          {rows.length > 0 && <TimePanel session={session} step={step} onSelect={(key) => go({ step: key })} />}
+          {rows.length > 0 && <TimePanel session={session} step={step} onSelect={(key) => navigateTo({ step: key })} />}
         </>
       )}
     </main>
@@ -97,55 +97,59 @@ export function SessionPage({ session, route }: { readonly session: SessionState
 }
 
 /** Keys that move in the list. */
-function useMoveKeys(lines: readonly TimelineLine[], here: () => number, goTo: (at: number) => void): void {
+function useMoveKeys(
+  lines: readonly TimelineLine[],
+  currentLine: () => number,
+  selectLine: (at: number) => void,
+): void {
   useKeys({
-    j: () => goTo(nextLine(lines, here(), 1)),
-    ArrowDown: () => goTo(nextLine(lines, here(), 1)),
-    k: () => goTo(nextLine(lines, here(), -1)),
-    ArrowUp: () => goTo(nextLine(lines, here(), -1)),
-    PageDown: () => goTo(nextLine(lines, Math.min(lines.length, here() + 20) - 1, 1)),
-    PageUp: () => goTo(nextLine(lines, Math.max(-1, here() - 20), 1)),
-    Home: () => goTo(nextStep(lines, -1, 1)),
-    n: () => goTo(nextStep(lines, here(), 1, isProblem)),
+    j: () => selectLine(findNextLine(lines, currentLine(), 1)),
+    ArrowDown: () => selectLine(findNextLine(lines, currentLine(), 1)),
+    k: () => selectLine(findNextLine(lines, currentLine(), -1)),
+    ArrowUp: () => selectLine(findNextLine(lines, currentLine(), -1)),
+    PageDown: () => selectLine(findNextLine(lines, Math.min(lines.length, currentLine() + 20) - 1, 1)),
+    PageUp: () => selectLine(findNextLine(lines, Math.max(-1, currentLine() - 20), 1)),
+    Home: () => selectLine(findNextStep(lines, -1, 1)),
+    n: () => selectLine(findNextStep(lines, currentLine(), 1, isProblem)),
   });
 }
 
 /** Keys that do not move in the list; and loading what is looked at. */
 function useStepKeys({
-  go,
+  navigateTo,
   step,
   tab,
   session,
 }: {
-  readonly go: (to: Pick<SessionRoute, "step" | "mark">, tab?: StepTab, isReplacing?: boolean) => void;
+  readonly navigateTo: (to: Pick<SessionRoute, "step" | "mark">, tab?: StepTab, isReplacing?: boolean) => void;
   readonly step: string | undefined;
   readonly tab: StepTab;
   readonly session: SessionState;
 }): void {
   const inspector = useInspector();
   useKeys({
-    End: () => go({}, "step"),
-    r: () => step !== undefined && go({ step }, tab === "request" ? "step" : "request"),
+    End: () => navigateTo({}, "step"),
+    r: () => step !== undefined && navigateTo({ step }, tab === "request" ? "step" : "request"),
     l: () => inspector.navigate({ screen: "log", sessionId: session.id }),
     f: () => step !== undefined && inspector.dispatch({ type: "fork", place: { step } }),
     a: () => inspector.navigate({ screen: "approvals" }),
   });
-  const isOver =
+  const hasEnded =
     step !== undefined && session.rows.findLast(({ key }) => key === step)?.flags.includes("under_way") === false;
   useEffect(() => {
     if (step === undefined || !session.hasNewest) return;
     const timer = setTimeout(() => {
       inspector.loadStep(step);
       if (tab === "request") inspector.loadRequest(step);
-    }, restMs);
+    }, loadDelayMs);
     return () => clearTimeout(timer);
-  }, [step, tab, isOver, session.hasNewest, session.isIndexed, session.now.status]);
+  }, [step, tab, hasEnded, session.hasNewest, session.isIndexed, session.now.status]);
 }
 
 function SessionFailed({ message }: { readonly message: string }) {
   return (
     <main class="session">
-      <Failed message={message} />
+      <LoadFailure message={message} />
       <p class="center">
         <RouteLink to={{ screen: "sessions" }}>All sessions</RouteLink>
       </p>
@@ -154,7 +158,7 @@ function SessionFailed({ message }: { readonly message: string }) {
 }
 
 /** What the session is and how it is doing, on one line. */
-export function SessionHead({ session, screen }: { readonly session: SessionState; readonly screen: SessionScreen }) {
+export function SessionHeader({ session, screen }: { readonly session: SessionState; readonly screen: SessionScreen }) {
   const { now, rows, live } = session;
   if (now.status !== "ready") return <header class="session-head" aria-busy="true" />;
   const { info, status, activity, sessionId, waiting, run } = now.value;
@@ -163,14 +167,14 @@ export function SessionHead({ session, screen }: { readonly session: SessionStat
   return (
     <header class="session-head">
       <h1 class="cut" dir="auto">
-        {oneLine(info?.title ?? "") || "Without a title"}
+        {toOneLine(info?.title ?? "") || "Without a title"}
       </h1>
       <span class="id mono dim" title={sessionId}>
         {sessionId.slice(0, 8)}
       </span>
       <span class={isWaiting ? "state waits" : `state ${status}`}>
         <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
-        {isWaiting ? `${waiting.length === 1 ? "1 call waits" : `${waiting.length} calls wait`}` : statusWord(status)}
+        {isWaiting ? `${waiting.length === 1 ? "1 call waits" : `${waiting.length} calls wait`}` : formatStatus(status)}
       </span>
       {isRunning && live === "none" && (
         <span class="dim" title="Another process drives this session, and its text is not sent here. The log is.">
@@ -214,15 +218,15 @@ function Facts({
       </div>
       <div>
         <dt>steps</dt>
-        <dd class="num">{whole(steps)}</dd>
+        <dd class="num">{formatCount(steps)}</dd>
       </div>
-      <div title={`${whole(tokens)} tokens in the last run`}>
+      <div title={`${formatCount(tokens)} tokens in the last run`}>
         <dt>tokens</dt>
-        <dd class="num">{short(tokens)}</dd>
+        <dd class="num">{formatShortCount(tokens)}</dd>
       </div>
       <div title="The cost of the last run, by list prices">
         <dt>cost</dt>
-        <dd class="num">{cost(costUsd, partial)}</dd>
+        <dd class="num">{formatCost(costUsd, partial)}</dd>
       </div>
     </dl>
   );

@@ -2,7 +2,7 @@
  * The screens of one session, as links.
  */
 import type { SessionScreen } from "../state/route.js";
-import { RouteLink } from "./parts.js";
+import { RouteLink } from "./common.js";
 
 const views = [
   ["session", "Steps"],

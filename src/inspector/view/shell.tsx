@@ -7,13 +7,13 @@ import { showHidden } from "../../core/data/hidden-characters.js";
 import type { Inspector } from "../inspector.js";
 import type { Access, AppState } from "../state/app-state.js";
 import { ApprovalsPage } from "./approvals-page.js";
+import { EmptyState, RouteLink } from "./common.js";
 import { CostPage } from "./cost-page.js";
 import { ForkDialog } from "./fork-dialog.js";
 import { HelpDialog } from "./help-dialog.js";
 import { InspectorContext, useInspector, useKeys } from "./hooks.js";
 import { LogPage } from "./log-page.js";
 import { OpenDialog } from "./open-dialog.js";
-import { Empty, RouteLink } from "./parts.js";
 import { ReplayPage } from "./replay-page.js";
 import { SessionList } from "./session-list.js";
 import { SessionPage } from "./session-page.js";
@@ -25,19 +25,19 @@ export function Shell({ inspector }: { readonly inspector: Inspector }) {
   const state = inspector.state();
   return (
     <InspectorContext.Provider value={inspector}>
-      {state.access === "in" ? <Inside state={state} /> : <Outside access={state.access} />}
+      {state.access === "in" ? <SignedIn state={state} /> : <SignedOut access={state.access} />}
     </InspectorContext.Provider>
   );
 }
 
-function Inside({ state }: { readonly state: AppState }) {
+function SignedIn({ state }: { readonly state: AppState }) {
   const inspector = useInspector();
   useKeys({
     "?": () => inspector.dispatch({ type: "help", isOpen: !state.isHelpOpen }),
     s: () => inspector.navigate({ screen: "sessions" }),
   });
   useEffect(() => {
-    document.title = titleOf(state);
+    document.title = formatTitle(state);
   });
   return (
     <>
@@ -55,7 +55,7 @@ function Inside({ state }: { readonly state: AppState }) {
   );
 }
 
-function titleOf({ route, approvals, session }: AppState): string {
+function formatTitle({ route, approvals, session }: AppState): string {
   const count = approvals.count > 0 ? `(${approvals.count}${approvals.isMore ? "+" : ""}) ` : "";
   if (route.screen === "approvals") return `${count}Approvals – Pawl`;
   const title = session?.now.status === "ready" ? session.now.value.info?.title : undefined;
@@ -83,18 +83,18 @@ function Screen({ state }: { readonly state: AppState }) {
 function TopBar({ state }: { readonly state: AppState }) {
   const inspector = useInspector();
   const { route, approvals, connection } = state;
-  const isSessions = route.screen !== "approvals";
+  const isOnSessions = route.screen !== "approvals";
   return (
     <header class="top">
       <RouteLink to={{ screen: "sessions" }} class="brand" title="All sessions">
-        <Mark />
+        <Logo />
         Pawl
       </RouteLink>
       <nav aria-label="Screens">
-        <RouteLink to={{ screen: "sessions" }} aria-current={isSessions ? "page" : undefined}>
+        <RouteLink to={{ screen: "sessions" }} aria-current={isOnSessions ? "page" : undefined}>
           Sessions
         </RouteLink>
-        <RouteLink to={{ screen: "approvals" }} aria-current={isSessions ? undefined : "page"}>
+        <RouteLink to={{ screen: "approvals" }} aria-current={isOnSessions ? undefined : "page"}>
           Approvals
           {approvals.count > 0 && (
             <span class="badge num">
@@ -122,7 +122,7 @@ function TopBar({ state }: { readonly state: AppState }) {
 }
 
 /** A tooth and its pawl. */
-function Mark() {
+function Logo() {
   return (
     <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="mark">
       <path d="M2 13 8 3l1.5 4H14L8 13Z" fill="currentColor" />
@@ -134,7 +134,7 @@ type Theme = "system" | "light" | "dark";
 const nextTheme = { system: "dark", dark: "light", light: "system" } as const;
 
 function ThemeButton() {
-  const [theme, setTheme] = useState<Theme>(() => themeIn(localStorage.getItem("pawl.theme")));
+  const [theme, setTheme] = useState<Theme>(() => parseTheme(localStorage.getItem("pawl.theme")));
   useEffect(() => {
     document.documentElement.dataset.theme = theme;
     localStorage.setItem("pawl.theme", theme);
@@ -157,11 +157,11 @@ function ThemeButton() {
   );
 }
 
-function themeIn(text: string | null): Theme {
+function parseTheme(text: string | null): Theme {
   return text === "light" || text === "dark" ? text : "system";
 }
 
-const reasons: {
+const accessMessages: {
   readonly [access in Exclude<Access, "in" | "checking" | "other_login">]: readonly [title: string, text: string];
 } = {
   no_key: [
@@ -185,7 +185,7 @@ function OtherLogin() {
   const { from = "", to = "" } = inspector.otherLogin() ?? {};
   return (
     <main class="outside">
-      <Empty title="This link is for another login">
+      <EmptyState title="This link is for another login">
         <p>
           This browser acts as <strong>{showHidden(from)}</strong>. With the link, everything you do here counts as done
           by <strong>{showHidden(to)}</strong>. Take it only if you asked for it.
@@ -198,21 +198,21 @@ function OtherLogin() {
             Act as {showHidden(to)}
           </button>
         </p>
-      </Empty>
+      </EmptyState>
     </main>
   );
 }
 
-function Outside({ access }: { readonly access: Exclude<Access, "in"> }) {
+function SignedOut({ access }: { readonly access: Exclude<Access, "in"> }) {
   if (access === "checking") return <p class="loading center">…</p>;
   if (access === "other_login") return <OtherLogin />;
-  const [title, text] = reasons[access];
+  const [title, text] = accessMessages[access];
   return (
     <main class="outside">
-      <Empty title={title}>
+      <EmptyState title={title}>
         <p>{text}</p>
         <pre>pawl ui</pre>
-      </Empty>
+      </EmptyState>
     </main>
   );
 }

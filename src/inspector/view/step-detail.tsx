@@ -1,17 +1,17 @@
 /**
  * One step: what the model said, each call with its input, answer and output, and the request as it was sent.
  */
-import { cacheBreakText } from "../state/cache-break.js";
-import { duration, whole } from "../state/format.js";
+import { formatCacheBreak } from "../state/cache-break.js";
+import { formatCount, formatDuration } from "../state/format.js";
 import type { StepTab } from "../state/route.js";
 import type { SessionState } from "../state/session-state.js";
-import { itemsOf } from "../state/step-items.js";
+import { toStepItems } from "../state/step-items.js";
 import type { StepRow } from "../state/steps.js";
 import { Attempts } from "./attempts.js";
+import { Clock, EmptyState, RouteLink, Tabs } from "./common.js";
 import { EventLines } from "./event-lines.js";
 import { ForkButton } from "./fork-button.js";
 import { HookLines } from "./hook-lines.js";
-import { Clock, Empty, RouteLink, Tabs } from "./parts.js";
 import { RawEntries } from "./raw-entries.js";
 import { RequestTab } from "./request-view.js";
 import { StepItems } from "./step-items.js";
@@ -38,11 +38,11 @@ export function StepDetail({ session, step, tab, isFollowing, onTab, onFollow }:
     return (
       <section class="step-detail">
         {session.isIndexed ? (
-          <Empty title="There is no such step">
+          <EmptyState title="There is no such step">
             <button type="button" onClick={onFollow}>
               Show the newest step
             </button>
-          </Empty>
+          </EmptyState>
         ) : (
           <p class="loading">Loading…</p>
         )}
@@ -101,18 +101,20 @@ function StepFacts({ row }: { readonly row: StepRow }) {
       </div>
       <div>
         <dt>time</dt>
-        <dd class="num">{duration(row.ms)}</dd>
+        <dd class="num">{formatDuration(row.ms)}</dd>
       </div>
       <div title="Tokens that the model read: those from its cache, and new ones">
         <dt>in</dt>
         <dd class="num">
-          {whole(row.input)}
-          {row.cacheRead !== null && row.cacheRead > 0 && <span class="dim"> ({whole(row.cacheRead)} cached)</span>}
+          {formatCount(row.input)}
+          {row.cacheRead !== null && row.cacheRead > 0 && (
+            <span class="dim"> ({formatCount(row.cacheRead)} cached)</span>
+          )}
         </dd>
       </div>
       <div title="Tokens that the model wrote">
         <dt>out</dt>
-        <dd class="num">{whole(row.output)}</dd>
+        <dd class="num">{formatCount(row.output)}</dd>
       </div>
     </dl>
   );
@@ -120,7 +122,7 @@ function StepFacts({ row }: { readonly row: StepRow }) {
 
 /** Says what broke the provider's cache, and what that cost. */
 function CacheLine({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
-  const text = cacheBreakText(session.traces.get(row.key));
+  const text = formatCacheBreak(session.traces.get(row.key));
   if (text === null) return null;
   return (
     <p class="note warn cache-line">
@@ -135,19 +137,20 @@ function CacheLine({ session, row }: { readonly session: SessionState; readonly 
 function StepOverview({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
   const details = session.details.get(row.key);
   const { partial } = session;
-  const own = partial !== null && partial.runId === row.runId && partial.modelCallIndex === row.index ? partial : null;
+  const ownPartial =
+    partial !== null && partial.runId === row.runId && partial.modelCallIndex === row.index ? partial : null;
   const events = details?.events ?? [];
   const trace = session.traces.get(row.key);
   const attempts = trace?.attempts ?? [];
-  const items = itemsOf(events, own, attempts.length > 0);
-  const head = session.runs.get(row.runId);
+  const items = toStepItems(events, ownPartial, attempts.length > 0);
+  const heading = session.runs.get(row.runId);
   const isFirst = session.rows.find(({ runId }) => runId === row.runId)?.key === row.key;
   const hasInput = items.some((item) => item.kind === "input" && item.how === "Request");
   const request =
-    isFirst && head !== undefined && !hasInput
-      ? [{ kind: "input", how: "Request", text: head.text, by: head.by } as const]
+    isFirst && heading !== undefined && !hasInput
+      ? [{ kind: "input", how: "Request", text: heading.text, by: heading.by } as const]
       : [];
-  const isLoading = details === undefined && own === null;
+  const isLoading = details === undefined && ownPartial === null;
   return (
     <>
       <Attempts attempts={attempts} key={row.key} />

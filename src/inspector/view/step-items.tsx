@@ -2,15 +2,15 @@
  * What a step shows, part by part.
  */
 
-import { duration, oneLine } from "../state/format.js";
+import { formatDuration, toOneLine } from "../state/format.js";
 import type { StepTrace } from "../state/session-state.js";
 import type { CallAnswer, CallItem, StepItem } from "../state/step-items.js";
 import { ChildSession } from "./child-session.js";
+import { Ago, Fields, PlainText, RouteLink } from "./common.js";
 import { HookLines } from "./hook-lines.js";
 import { Icon, type Sign, signOfOutcome, signOfStatus } from "./icons.js";
 import { Markdown } from "./markdown.js";
 import { OutputView } from "./output-view.js";
-import { Ago, Fields, PlainText, RouteLink } from "./parts.js";
 
 type Hooks = StepTrace["hooks"];
 
@@ -67,7 +67,7 @@ function Item({
     case "reasoning":
       return (
         <details class="reasoning" open={item.isOpen}>
-          <summary>Reasoning{item.isOpen ? "" : `: ${oneLine(item.text, 100)}`}</summary>
+          <summary>Reasoning{item.isOpen ? "" : `: ${toOneLine(item.text, 100)}`}</summary>
           <Markdown text={item.text} />
         </details>
       );
@@ -133,7 +133,7 @@ function Call({
         <span class="outcome dim">
           {isAsking ? "waits for an answer" : (outcome ?? (writing === null ? "" : "writing…"))}
         </span>
-        <span class="num dim">{ms === null ? "" : duration(ms)}</span>
+        <span class="num dim">{ms === null ? "" : formatDuration(ms)}</span>
       </header>
       {writing !== null && <PlainText text={writing} mono />}
       {input !== undefined && (
@@ -154,18 +154,18 @@ function Call({
       ))}
       {tries.map(({ attempt, message, retryInMs }) => (
         <p class="note bad" key={attempt}>
-          Attempt {attempt} failed: {message} Tried again after {duration(retryInMs)}.
+          Attempt {attempt} failed: {message} Tried again after {formatDuration(retryInMs)}.
         </p>
       ))}
       {steps.map((step) => (
         <p class="tool-step" key={step.step}>
           <Icon sign={signOfOutcome(step.outcome)} label={step.outcome} />
           <span class="mono">{step.step}</span>
-          <span class="num dim">{duration(step.ms)}</span>
+          <span class="num dim">{formatDuration(step.ms)}</span>
         </p>
       ))}
       {childId !== null && (
-        <ChildSession childId={childId} shown={(items) => <StepItems items={items} sessionId={childId} />} />
+        <ChildSession childId={childId} renderItems={(items) => <StepItems items={items} sessionId={childId} />} />
       )}
       {item.returned !== null && (
         <>
@@ -180,7 +180,7 @@ function Call({
   );
 }
 
-const answerWords: { readonly [answer: string]: string } = {
+const answerLabels: { readonly [answer: string]: string } = {
   approve: "Approved",
   modify: "Approved with changes",
   deny: "Denied",
@@ -194,21 +194,21 @@ const answerWords: { readonly [answer: string]: string } = {
 };
 
 /** What was decided, and by whom. */
-export function answerPhrase({ answer, by, overruled }: Answered): string {
-  const word = answerWords[answer] ?? answer;
-  if (overruled === undefined) return `${word}${by ? ` by ${by}` : ""}`;
-  const first = answerWords[overruled.answer] ?? overruled.answer;
-  return `${first}${overruled.by ? ` by ${overruled.by}` : ""}, but ${lower(word)} by the permissions`;
+export function formatDecision({ answer, by, overruled }: DecisionFields): string {
+  const label = answerLabels[answer] ?? answer;
+  if (overruled === undefined) return `${label}${by ? ` by ${by}` : ""}`;
+  const firstLabel = answerLabels[overruled.answer] ?? overruled.answer;
+  return `${firstLabel}${overruled.by ? ` by ${overruled.by}` : ""}, but ${lowercaseFirst(label)} by the permissions`;
 }
 
-type Answered = {
+type DecisionFields = {
   readonly answer: string;
   readonly by?: string | null;
   readonly overruled?: CallAnswer["overruled"];
 };
 
-function lower(word: string): string {
-  return `${word.charAt(0).toLowerCase()}${word.slice(1)}`;
+function lowercaseFirst(label: string): string {
+  return `${label.charAt(0).toLowerCase()}${label.slice(1)}`;
 }
 
 function AnswerLine({ answer, input }: { readonly answer: CallAnswer; readonly input: unknown }) {
@@ -216,7 +216,7 @@ function AnswerLine({ answer, input }: { readonly answer: CallAnswer; readonly i
   return (
     <div class="answer-line">
       <p>
-        {answerPhrase(answer)}
+        {formatDecision(answer)}
         {note !== null && <>: {note}</>}
         <span class="dim">
           {" "}

@@ -2,22 +2,22 @@
  * The steps of a session, one line each, live: what each called, how long it took, and how much the model read.
  */
 import { useMemo } from "preact/hooks";
-import { duration, oneLine, short, whole } from "../state/format.js";
-import { type Mark, markText } from "../state/marks.js";
+import { formatCount, formatDuration, formatShortCount, toOneLine } from "../state/format.js";
+import { formatMark, type Mark } from "../state/marks.js";
 import type { SessionState } from "../state/session-state.js";
 import type { StepFilter } from "../state/steps.js";
 import {
   type Counts,
-  callsText,
-  countsOf,
-  idOfLine,
-  signOfStep,
+  countSteps,
+  formatCalls,
+  getStepSign,
+  listTools,
   type TimelineLine,
-  toolsIn,
+  toLineId,
 } from "../state/timeline.js";
+import { Clock } from "./common.js";
 import { useInspector } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
-import { Clock } from "./parts.js";
 import { type RowGroup, WindowedList } from "./windowed-list.js";
 
 /** As in the style sheet. */
@@ -34,27 +34,27 @@ export type StepListProps = {
 };
 
 export function StepList({ session, lines, selected, tool, onTool, onSelect }: StepListProps) {
-  const counts = useMemo(() => countsOf(session.rows), [session.rows]);
-  const tools = useMemo(() => toolsIn(session.rows), [session.rows]);
-  const runs = useMemo(() => lines.flatMap(groupAt), [lines]);
-  const places = useMemo(() => placesOf(lines), [lines]);
+  const counts = useMemo(() => countSteps(session.rows), [session.rows]);
+  const tools = useMemo(() => listTools(session.rows), [session.rows]);
+  const runs = useMemo(() => lines.flatMap(toRowGroup), [lines]);
+  const positions = useMemo(() => listPositions(lines), [lines]);
   const isWriting = session.partial !== null;
   return (
     <section class="step-list" aria-label="Steps">
       <StepFilters session={session} counts={counts} tools={tools} tool={tool} onTool={onTool} />
-      <WindowedList items={lines} groups={runs} rowHeight={rowHeight} label="Steps" selected={selected} idOf={idOfLine}>
+      <WindowedList items={lines} groups={runs} rowHeight={rowHeight} label="Steps" selected={selected} toId={toLineId}>
         {(line, index) =>
           line.kind === "run" ? (
-            <RunLine key={idOfLine(line)} line={line} />
+            <RunLine key={toLineId(line)} line={line} />
           ) : (
             <div
-              key={idOfLine(line)}
-              id={idOfLine(line)}
+              key={toLineId(line)}
+              id={toLineId(line)}
               role="option"
               tabIndex={-1}
               aria-selected={index === selected}
               aria-setsize={lines.length - runs.length}
-              aria-posinset={places[index]}
+              aria-posinset={positions[index]}
               class={`line ${line.kind}${index === selected ? " selected" : ""}`}
               onClick={() => onSelect(line)}
             >
@@ -73,38 +73,38 @@ export function StepList({ session, lines, selected, tool, onTool, onSelect }: S
 }
 
 /** The place of each line among those that can be chosen, from 1. A heading cannot. */
-function placesOf(lines: readonly TimelineLine[]): readonly number[] {
-  let place = 0;
-  return lines.map(({ kind }) => (kind === "run" ? place : ++place));
+function listPositions(lines: readonly TimelineLine[]): readonly number[] {
+  let position = 0;
+  return lines.map(({ kind }) => (kind === "run" ? position : ++position));
 }
 
-type Run = Extract<TimelineLine, { readonly kind: "run" }>;
+type RunTimelineLine = Extract<TimelineLine, { readonly kind: "run" }>;
 
 /** A run is a group of steps, named as its heading is. */
-function groupAt(line: TimelineLine, at: number): readonly RowGroup[] {
+function toRowGroup(line: TimelineLine, at: number): readonly RowGroup[] {
   if (line.kind !== "run") return [];
-  const status = line.head?.result?.status ?? "completed";
-  return [{ at, label: status === "completed" ? titleOf(line) : `${titleOf(line)}, ${status}` }];
+  const status = line.heading?.result?.status ?? "completed";
+  return [{ at, label: status === "completed" ? formatRunTitle(line) : `${formatRunTitle(line)}, ${status}` }];
 }
 
-function titleOf({ head, runId }: Run): string {
-  return head === null ? `Run ${runId.slice(0, 8)}` : oneLine(head.text) || "Run";
+function formatRunTitle({ heading, runId }: RunTimelineLine): string {
+  return heading === null ? `Run ${runId.slice(0, 8)}` : toOneLine(heading.text) || "Run";
 }
 
 /** The heading of a run. Assistive technology has its text as the name of the group. */
-function RunLine({ line }: { readonly line: Run }) {
-  const { head, at } = line;
-  const result = head?.result ?? null;
-  const queued = head === null || head.queuedAt === null ? 0 : head.at - head.queuedAt;
+function RunLine({ line }: { readonly line: RunTimelineLine }) {
+  const { heading, at } = line;
+  const result = heading?.result ?? null;
+  const queuedMs = heading === null || heading.queuedAt === null ? 0 : heading.at - heading.queuedAt;
   return (
-    <div class="line run" id={idOfLine(line)} aria-hidden="true">
+    <div class="line run" id={toLineId(line)} aria-hidden="true">
       <span class="cut" dir="auto">
-        {titleOf(line)}
+        {formatRunTitle(line)}
       </span>
       {result !== null && result.status !== "completed" && (
         <Icon sign={signOfStatus(result.status)} label={`${result.status}`} />
       )}
-      <span class="num dim" title={queued > 0 ? `Queued for ${duration(queued)}` : undefined}>
+      <span class="num dim" title={queuedMs > 0 ? `Queued for ${formatDuration(queuedMs)}` : undefined}>
         <Clock at={at} isInList />
       </span>
     </div>
@@ -112,7 +112,7 @@ function RunLine({ line }: { readonly line: Run }) {
 }
 
 function MarkLine({ mark }: { readonly mark: Mark }) {
-  const { text, figure, tone } = markText(mark);
+  const { text, figure, tone } = formatMark(mark);
   return (
     <>
       <span class={tone === "plain" ? "cut" : `cut ${tone}`} dir="auto">
@@ -138,18 +138,18 @@ function StepLine({
   readonly line: Extract<TimelineLine, { readonly kind: "step" }>;
   readonly isWriting: boolean;
 }) {
-  const sign = signOfStep(row);
+  const sign = getStepSign(row);
   const isUnderWay = row.flags.includes("under_way");
   const text =
-    row.calls.length > 0 ? callsText(row.calls) : isWriting ? "writing…" : isUnderWay ? "thinking…" : "answer";
+    row.calls.length > 0 ? formatCalls(row.calls) : isWriting ? "writing…" : isUnderWay ? "thinking…" : "answer";
   return (
     <>
       <span class="num dim index">{row.index}</span>
       <Icon sign={sign} label={signLabels[sign]} />
       <span class={row.calls.length > 0 ? "cut mono" : "cut dim"}>{text}</span>
-      <span class="num right">{isUnderWay && sign !== "waiting" ? "" : duration(row.ms)}</span>
-      <span class="num right dim" title={`${whole(row.input)} tokens read by the model`}>
-        {row.input === null ? "" : short(row.input)}
+      <span class="num right">{isUnderWay && sign !== "waiting" ? "" : formatDuration(row.ms)}</span>
+      <span class="num right dim" title={`${formatCount(row.input)} tokens read by the model`}>
+        {row.input === null ? "" : formatShortCount(row.input)}
       </span>
     </>
   );
@@ -169,22 +169,22 @@ function StepFilters({
   readonly onTool: (name: string) => void;
 }) {
   const inspector = useInspector();
-  const choose = (chosen: StepFilter) =>
-    inspector.dispatch({ type: "session", id, action: { type: "filtered", filter: chosen } });
-  const one = (name: StepFilter, label: string, count: number | null) =>
+  const setFilter = (newFilter: StepFilter) =>
+    inspector.dispatch({ type: "session", id, action: { type: "filtered", filter: newFilter } });
+  const filterChip = (name: StepFilter, label: string, count: number | null) =>
     (count === null || count > 0 || filter === name) && (
-      <button type="button" class="chip" aria-pressed={filter === name} onClick={() => choose(name)} key={name}>
+      <button type="button" class="chip" aria-pressed={filter === name} onClick={() => setFilter(name)} key={name}>
         {label}
         {count !== null && <span class="num">{count}</span>}
       </button>
     );
   return (
     <div class="step-filters">
-      {one("all", "All", null)}
-      {one("failed", "Failed", counts.failed)}
-      {one("waiting", "Waiting", counts.waiting)}
-      {one("retried", "Retried", counts.retried)}
-      {one("slow", "Slow", counts.slow)}
+      {filterChip("all", "All", null)}
+      {filterChip("failed", "Failed", counts.failed)}
+      {filterChip("waiting", "Waiting", counts.waiting)}
+      {filterChip("retried", "Retried", counts.retried)}
+      {filterChip("slow", "Slow", counts.slow)}
       {(tools.length > 1 || tool !== "") && (
         <select
           aria-label="Only steps that call this tool"

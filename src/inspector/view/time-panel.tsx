@@ -2,16 +2,16 @@
  * A session over time: a strip of its states, with long waits folded; and the waterfall of the range that is chosen on it.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { clockSpan, duration, exactTime } from "../state/format.js";
+import { formatClockSpan, formatDuration, formatExactTime } from "../state/format.js";
 import type { SessionState } from "../state/session-state.js";
-import { type StripState, stripOf } from "../state/state-strip.js";
+import { createStrip, type StripState } from "../state/state-strip.js";
 import type { StepRow } from "../state/steps.js";
 import type { Span, TimeAxis } from "../state/time-axis.js";
-import { rowsWithin } from "../state/waterfall.js";
+import { selectRowsWithin } from "../state/waterfall.js";
 import { useInspector, useKeys, useNow } from "./hooks.js";
 import { WaterfallRows } from "./waterfall-rows.js";
 
-const stateWords: { readonly [state in StripState]: string } = {
+const stateLabels: { readonly [state in StripState]: string } = {
   model: "model",
   tools: "tools",
   waiting: "waits",
@@ -19,7 +19,7 @@ const stateWords: { readonly [state in StripState]: string } = {
 };
 
 /** Steps before and after the one that is looked at, unless a range is chosen. */
-const around = 15;
+const stepsAround = 15;
 
 export function TimePanel({
   session,
@@ -36,11 +36,11 @@ export function TimePanel({
   const now = useNow(isUnderWay ? 1_000 : 60_000);
   const { rows, runs } = session;
   // While something is under way, the strip is drawn once a second: thousands of steps are not looked at for each event.
-  const strip = useMemo(() => stripOf({ rows, runs }, now), [rows.length, session.isIndexed, isUnderWay ? now : 0]);
-  const shown = useMemo(() => rowsIn(rows, step, range), [rows, step, range]);
+  const strip = useMemo(() => createStrip({ rows, runs }, now), [rows.length, session.isIndexed, isUnderWay ? now : 0]);
+  const visibleRows = useMemo(() => selectRows(rows, step, range), [rows, step, range]);
   useKeys({ w: () => setIsOpen(!isOpen) });
-  useTraces(session, isOpen ? shown : []);
-  const seen = spanOf(shown);
+  useTraces(session, isOpen ? visibleRows : []);
+  const visibleSpan = toSpan(visibleRows);
   const selected = rows.find(({ key }) => key === step);
   return (
     <section class={isOpen ? "time-panel open" : "time-panel"} aria-label="Time">
@@ -58,7 +58,7 @@ export function TimePanel({
           axis={strip.axis}
           pieces={strip.pieces}
           failures={strip.failures}
-          range={isOpen ? seen : null}
+          range={isOpen ? visibleSpan : null}
           at={selected === undefined ? null : selected.startedAt}
           onRange={(chosen) => {
             setRange(chosen);
@@ -69,8 +69,12 @@ export function TimePanel({
       </div>
       {isOpen && (
         <>
-          <RangeLine shown={shown} seen={seen} onReset={range === null ? null : () => setRange(null)} />
-          <WaterfallRows rows={shown} traces={session.traces} now={now} selected={step} onSelect={onSelect} />
+          <RangeLine
+            visibleRows={visibleRows}
+            visibleSpan={visibleSpan}
+            onReset={range === null ? null : () => setRange(null)}
+          />
+          <WaterfallRows rows={visibleRows} traces={session.traces} now={now} selected={step} onSelect={onSelect} />
         </>
       )}
     </section>
@@ -78,22 +82,23 @@ export function TimePanel({
 }
 
 function RangeLine({
-  shown,
-  seen,
+  visibleRows,
+  visibleSpan,
   onReset,
 }: {
-  readonly shown: readonly StepRow[];
-  readonly seen: Span | null;
+  readonly visibleRows: readonly StepRow[];
+  readonly visibleSpan: Span | null;
   readonly onReset: (() => void) | null;
 }) {
   return (
     <p class="range-line dim">
-      {seen === null ? (
+      {visibleSpan === null ? (
         "No step is in this range."
       ) : (
         <span class="num">
-          {shown.length === 1 ? "1 step" : `${shown.length} steps`}, {clockSpan(seen.from, seen.to).join(" to ")},{" "}
-          {duration(seen.to - seen.from)}
+          {visibleRows.length === 1 ? "1 step" : `${visibleRows.length} steps`},{" "}
+          {formatClockSpan(visibleSpan.from, visibleSpan.to).join(" to ")},{" "}
+          {formatDuration(visibleSpan.to - visibleSpan.from)}
         </span>
       )}
       {onReset !== null && (
@@ -105,13 +110,13 @@ function RangeLine({
   );
 }
 
-function rowsIn(rows: readonly StepRow[], step: string | undefined, range: Span | null): readonly StepRow[] {
-  if (range !== null) return rowsWithin(rows, range);
+function selectRows(rows: readonly StepRow[], step: string | undefined, range: Span | null): readonly StepRow[] {
+  if (range !== null) return selectRowsWithin(rows, range);
   const at = rows.findIndex(({ key }) => key === step);
-  return at === -1 ? rows.slice(-2 * around) : rows.slice(Math.max(0, at - around), at + around + 1);
+  return at === -1 ? rows.slice(-2 * stepsAround) : rows.slice(Math.max(0, at - stepsAround), at + stepsAround + 1);
 }
 
-function spanOf(rows: readonly StepRow[]): Span | null {
+function toSpan(rows: readonly StepRow[]): Span | null {
   const first = rows[0];
   return first === undefined
     ? null
@@ -135,14 +140,14 @@ function Legend() {
       {(["model", "tools", "waiting"] as const).map((state) => (
         <span key={state}>
           <i class={state} />
-          {stateWords[state]}
+          {stateLabels[state]}
         </span>
       ))}
     </p>
   );
 }
 
-type StripViewProps = ReturnType<typeof stripOf> & {
+type StripViewProps = ReturnType<typeof createStrip> & {
   readonly range: Span | null;
   readonly at: number | null;
   readonly onRange: (range: Span) => void;
@@ -154,19 +159,19 @@ const keyStep = 0.01;
 function StripView({ axis, pieces, failures, range, at, onRange }: StripViewProps) {
   const box = useRef<HTMLDivElement>(null);
   const [drag, setDrag] = useState<readonly [from: number, to: number] | null>(null);
-  const placeOf = (event: PointerEvent) => {
+  const toFraction = (event: PointerEvent) => {
     const { left = 0, width = 1 } = box.current?.getBoundingClientRect() ?? {};
     return Math.min(1, Math.max(0, (event.clientX - left) / width));
   };
   const end = (event: PointerEvent) => {
     if (drag === null) return;
-    const [from, to] = [drag[0], placeOf(event)].sort((a, b) => a - b) as [number, number];
+    const [from, to] = [drag[0], toFraction(event)].sort((a, b) => a - b) as [number, number];
     setDrag(null);
     // A click chooses the surroundings of its place.
     const [first, last] = to - from < 0.004 ? [from - 0.01, to + 0.01] : [from, to];
     onRange({ from: axis.time(Math.max(0, first)), to: axis.time(Math.min(1, last)) });
   };
-  const chosen = drag ?? (range === null ? null : [axis.place(range.from), axis.place(range.to)]);
+  const chosen = drag ?? (range === null ? null : [axis.position(range.from), axis.position(range.to)]);
   return (
     <div
       class="strip"
@@ -175,10 +180,10 @@ function StripView({ axis, pieces, failures, range, at, onRange }: StripViewProp
       aria-label="States of the session over time. Drag over it to choose a range."
       onPointerDown={(event) => {
         box.current?.setPointerCapture(event.pointerId);
-        const place = placeOf(event);
+        const place = toFraction(event);
         setDrag([place, place]);
       }}
-      onPointerMove={(event) => drag !== null && setDrag([drag[0], placeOf(event)])}
+      onPointerMove={(event) => drag !== null && setDrag([drag[0], toFraction(event)])}
       onPointerUp={end}
       onPointerCancel={() => setDrag(null)}
     >
@@ -198,14 +203,14 @@ function StripPieces({ axis, pieces, failures, at }: Pick<StripViewProps, "axis"
         ({ isFolded, start, end, from, to }) =>
           isFolded && (
             <rect key={`fold ${start}`} class="fold" x={start * 1000} width={(end - start) * 1000} y="0" height="20">
-              <title>{`${duration(to - from)} are folded`}</title>
+              <title>{`${formatDuration(to - from)} are folded`}</title>
             </rect>
           ),
       )}
       {failures.map((place) => (
         <rect key={`failed ${place}`} class="failure" x={place * 1000 - 0.8} width="1.6" y="0" height="3" />
       ))}
-      {at !== null && <rect class="here" x={axis.place(at) * 1000 - 0.6} width="1.2" y="0" height="20" />}
+      {at !== null && <rect class="here" x={axis.position(at) * 1000 - 0.6} width="1.2" y="0" height="20" />}
     </svg>
   );
 }
@@ -241,7 +246,7 @@ function ChosenRange({
       aria-valuemin={0}
       aria-valuemax={100}
       aria-valuenow={Math.round(place * 100)}
-      aria-valuetext={exactTime(axis.time(place))}
+      aria-valuetext={formatExactTime(axis.time(place))}
       onKeyDown={move(which)}
     />
   );

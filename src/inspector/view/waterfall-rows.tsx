@@ -2,12 +2,12 @@
  * The rows of a waterfall: a line for each step, its bars at their places in time. A click shows the step.
  */
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { clockSpan, duration } from "../state/format.js";
+import { formatClockSpan, formatDuration } from "../state/format.js";
 import type { SessionState } from "../state/session-state.js";
 import type { StepRow } from "../state/steps.js";
 import type { TimeAxis } from "../state/time-axis.js";
-import { callsText } from "../state/timeline.js";
-import { type Bar, type WaterfallRow, waterfallOf } from "../state/waterfall.js";
+import { formatCalls } from "../state/timeline.js";
+import { type Bar, createWaterfall, type WaterfallRow } from "../state/waterfall.js";
 
 export type WaterfallRowsProps = {
   readonly rows: readonly StepRow[];
@@ -23,7 +23,7 @@ const laneHeight = 7;
 export function WaterfallRows({ rows, traces, now, selected, onSelect }: WaterfallRowsProps) {
   const box = useRef<HTMLOListElement>(null);
   const isOpen = rows.at(-1)?.flags.includes("under_way") === true;
-  const { axis, rows: lines } = useMemo(() => waterfallOf(rows, traces, now), [rows, traces, isOpen ? now : 0]);
+  const { axis, rows: lines } = useMemo(() => createWaterfall(rows, traces, now), [rows, traces, isOpen ? now : 0]);
   useLayoutEffect(() => {
     box.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [selected]);
@@ -32,7 +32,7 @@ export function WaterfallRows({ rows, traces, now, selected, onSelect }: Waterfa
       <AxisLine axis={axis} />
       <ol ref={box}>
         {lines.map((line) => (
-          <Line
+          <WaterfallLine
             key={line.row.key}
             line={line}
             axis={axis}
@@ -45,7 +45,7 @@ export function WaterfallRows({ rows, traces, now, selected, onSelect }: Waterfa
   );
 }
 
-function Line({
+function WaterfallLine({
   line: { row, bars, lanes },
   axis,
   isSelected,
@@ -56,14 +56,14 @@ function Line({
   readonly isSelected: boolean;
   readonly onSelect: () => void;
 }) {
-  const name = row.calls.length === 0 ? "answer" : callsText(row.calls);
+  const name = row.calls.length === 0 ? "answer" : formatCalls(row.calls);
   return (
     <li>
       <button
         type="button"
         class={isSelected ? "fall-line selected" : "fall-line"}
         aria-current={isSelected ? "step" : undefined}
-        aria-label={`Step ${row.index}: ${bars.map((bar) => `${bar.label} ${lengthOf(bar)}`).join(", ")}`}
+        aria-label={`Step ${row.index}: ${bars.map((bar) => `${bar.label} ${formatLength(bar)}`).join(", ")}`}
         onClick={onSelect}
       >
         <span class="num dim">{row.index}</span>
@@ -73,23 +73,23 @@ function Line({
             <BarView bar={bar} axis={axis} key={`${bar.kind} ${bar.from} ${bar.lane} ${bar.label}`} />
           ))}
         </span>
-        <span class="num right dim">{duration(row.ms)}</span>
+        <span class="num right dim">{formatDuration(row.ms)}</span>
       </button>
     </li>
   );
 }
 
-function lengthOf({ from, to }: Bar): string {
-  return duration(to - from);
+function formatLength({ from, to }: Bar): string {
+  return formatDuration(to - from);
 }
 
 function BarView({ bar, axis }: { readonly bar: Bar; readonly axis: TimeAxis }) {
   const { kind, label, lane, from, to } = bar;
-  const [start, end] = [axis.place(from), axis.place(to)];
+  const [start, end] = [axis.position(from), axis.position(to)];
   return (
     <span
       class={`bar ${kind}`}
-      title={`${label}: ${lengthOf(bar)}`}
+      title={`${label}: ${formatLength(bar)}`}
       style={{ left: `${start * 100}%`, width: `${(end - start) * 100}%`, top: `${lane * laneHeight + 3}px` }}
     />
   );
@@ -99,7 +99,7 @@ function BarView({ bar, axis }: { readonly bar: Bar; readonly axis: TimeAxis }) 
 function AxisLine({ axis: { stretches } }: { readonly axis: TimeAxis }) {
   const [first, last] = [stretches[0], stretches.at(-1)];
   if (first === undefined || last === undefined) return null;
-  const [from, to] = clockSpan(first.from, last.to);
+  const [from, to] = formatClockSpan(first.from, last.to);
   const folds = stretches.filter(({ isFolded }) => isFolded);
   return (
     <div class="axis dim num" aria-hidden="true">
@@ -108,7 +108,7 @@ function AxisLine({ axis: { stretches } }: { readonly axis: TimeAxis }) {
         {folds.length <= 6 &&
           folds.map(({ start, end, from, to }) => (
             <span class="folded" key={start} style={{ left: `${((start + end) / 2) * 100}%` }}>
-              {duration(to - from)} folded
+              {formatDuration(to - from)} folded
             </span>
           ))}
         <span>{to}</span>

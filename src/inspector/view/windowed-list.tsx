@@ -22,7 +22,7 @@ export type WindowedListProps<Item> = {
   readonly label: string;
   /** The place of the row that is selected; -1: none. */
   readonly selected: number;
-  readonly idOf: (item: Item) => string;
+  readonly toId: (item: Item) => string;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
   readonly children: (item: Item, index: number) => ComponentChildren;
 };
@@ -31,25 +31,27 @@ export type WindowedListProps<Item> = {
 const overscan = 8;
 
 export function WindowedList<Item>(props: WindowedListProps<Item>) {
-  const { items, groups = ungrouped, rowHeight, label, selected, idOf, onKeyDown, children } = props;
+  const { items, groups = ungrouped, rowHeight, label, selected, toId, onKeyDown, children } = props;
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const [view, setView] = useState({ top: 0, height: 800 });
 
-  const look = () => {
+  const updateView = () => {
     const { current } = box;
     if (current === null) return;
     const { scrollTop, clientHeight, scrollHeight } = current;
     isAtEnd.current = scrollTop + clientHeight >= scrollHeight - rowHeight;
-    setView((known) =>
-      known.top === scrollTop && known.height === clientHeight ? known : { top: scrollTop, height: clientHeight },
+    setView((previous) =>
+      previous.top === scrollTop && previous.height === clientHeight
+        ? previous
+        : { top: scrollTop, height: clientHeight },
     );
   };
 
   useEffect(() => {
     const observer = new ResizeObserver(() => {
       if (box.current !== null && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
-      look();
+      updateView();
     });
     if (box.current !== null) observer.observe(box.current);
     return () => observer.disconnect();
@@ -59,7 +61,7 @@ export function WindowedList<Item>(props: WindowedListProps<Item>) {
     const { current } = box;
     if (current === null || !isAtEnd.current) return;
     current.scrollTop = current.scrollHeight;
-    look();
+    updateView();
   }, [items.length]);
 
   useLayoutEffect(() => {
@@ -69,7 +71,7 @@ export function WindowedList<Item>(props: WindowedListProps<Item>) {
     if (top < current.scrollTop) current.scrollTop = Math.max(0, top - rowHeight);
     else if (top + rowHeight > current.scrollTop + current.clientHeight)
       current.scrollTop = top + 2 * rowHeight - current.clientHeight;
-    look();
+    updateView();
   }, [selected]);
 
   const first = Math.max(0, Math.floor(view.top / rowHeight) - overscan);
@@ -82,13 +84,13 @@ export function WindowedList<Item>(props: WindowedListProps<Item>) {
       role="listbox"
       tabIndex={0}
       aria-label={label}
-      {...(current === undefined ? {} : { "aria-activedescendant": idOf(current) })}
-      onScroll={look}
+      {...(current === undefined ? {} : { "aria-activedescendant": toId(current) })}
+      onScroll={updateView}
       onKeyDown={onKeyDown}
     >
       <div class="windowed-space" style={{ height: `${items.length * rowHeight}px` }}>
         <div class="windowed-rows" style={{ transform: `translateY(${first * rowHeight}px)` }}>
-          {partsOf(groups, first, last).map(({ group, from, to }) => {
+          {splitByGroup(groups, first, last).map(({ group, from, to }) => {
             const rows = items.slice(from, to).map((item, index) => children(item, from + index));
             return group === null ? (
               rows
@@ -104,11 +106,11 @@ export function WindowedList<Item>(props: WindowedListProps<Item>) {
   );
 }
 
-type Part = { readonly group: RowGroup | null; readonly from: number; readonly to: number };
+type RowSlice = { readonly group: RowGroup | null; readonly from: number; readonly to: number };
 
 /** The rows from `first` to before `last`, cut where a group begins. */
-function partsOf(groups: readonly RowGroup[], first: number, last: number): readonly Part[] {
-  const parts: Part[] = [];
+function splitByGroup(groups: readonly RowGroup[], first: number, last: number): readonly RowSlice[] {
+  const parts: RowSlice[] = [];
   let group: RowGroup | null = null;
   let from = first;
   for (const next of groups) {

@@ -7,32 +7,32 @@
 
 import {
   aFunction,
-  aList,
+  anArray,
   anObject,
   checkOptions,
+  integerFrom,
+  nonEmptyString,
   type OptionTable,
   oneOf,
-  someText,
-  wholeNumber,
 } from "../../check-options.js";
 import type { FilePart, ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
-import { inNextTurn, startIdleTimer, warn } from "../../platform/process.js";
+import { scheduleNextTurn, startIdleTimer, warn } from "../../platform/process.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
-import { type PromptCache, promptCaches } from "../../ports/prompt-cache.js";
-import { type CacheUse, createCacheUse } from "./cache-use.js";
+import { type PromptCache, promptCacheModes } from "../../ports/prompt-cache.js";
+import { type CacheState, createCacheState } from "./cache-state.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
-import { asFindTools, createLoadingUse, type LoadingUse } from "./deferred-tools.js";
+import { createLoadingState, type LoadingState, renameSearchCall } from "./deferred-tools.js";
 import { toModelFailure } from "./failure.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
-import { pictureLimitsFor, whyRefused } from "./picture-limits.js";
+import { explainRefusal, findPictureLimits } from "./picture-limits.js";
 import { createPromptConverter, type PromptConverter } from "./prompt.js";
 import { findCacheDialect } from "./prompt-cache.js";
-import { providerSettings } from "./provider-settings.js";
-import { namingRefused } from "./refused-request.js";
-import { takesInResults } from "./result-files.js";
+import { toProviderSettings } from "./provider-settings.js";
+import { addRefusalDetail } from "./refused-request.js";
+import { createResultFileCheck } from "./result-files.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
-import { toolLoadingOf } from "./tool-loading.js";
+import { findToolLoading } from "./tool-loading.js";
 
 /** How a language model of the AI SDK is called. */
 export type AiSdkOptions = {
@@ -54,12 +54,12 @@ export type AiSdkOptions = {
 };
 
 const optionRules: OptionTable<AiSdkOptions> = {
-  id: someText,
-  contextWindow: wholeNumber(1, "tokens"),
+  id: nonEmptyString,
+  contextWindow: integerFrom(1, "tokens"),
   takesInResults: aFunction,
   providerOptions: anObject,
-  providerTools: aList,
-  promptCache: oneOf(...promptCaches),
+  providerTools: anArray,
+  promptCache: oneOf(...promptCacheModes),
 };
 
 /**
@@ -77,13 +77,13 @@ const optionRules: OptionTable<AiSdkOptions> = {
  * ```
  */
 export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = {}): Model {
-  assertUsable(languageModel);
+  assertLanguageModel(languageModel);
   checkOptions("fromAiSdk()", optionRules, options);
   const dialect = findCacheDialect(languageModel);
-  const cache = createCacheUse(dialect, options.promptCache);
-  const loading = toolLoadingOf(languageModel);
-  const tools = createLoadingUse(loading);
-  const limits = pictureLimitsFor(languageModel, options.contextWindow);
+  const cache = createCacheState(dialect, options.promptCache);
+  const loading = findToolLoading(languageModel);
+  const tools = createLoadingState(loading);
+  const limits = findPictureLimits(languageModel, options.contextWindow);
   const convert = createPromptConverter(
     languageModel,
     options.providerTools ?? [],
@@ -95,9 +95,9 @@ export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = 
     ...(options.contextWindow !== undefined && { contextWindow: options.contextWindow }),
     ...(dialect !== null && options.promptCache !== "off" && { cachesPrompts: true }),
     ...(loading !== null && { takesDeferredTools: true }),
-    takesInResults: options.takesInResults ?? takesInResults(languageModel),
-    ...(limits !== null && { whyRefused: (file: FilePart) => whyRefused(file, limits) }),
-    stream: (request, signal) => stream({ model: languageModel, convert, cache, tools }, request, signal),
+    takesInResults: options.takesInResults ?? createResultFileCheck(languageModel),
+    ...(limits !== null && { whyRefused: (file: FilePart) => explainRefusal(file, limits) }),
+    stream: (request, signal) => streamDeltas({ model: languageModel, convert, cache, tools }, request, signal),
   };
 }
 
@@ -116,7 +116,7 @@ export function isModel(value: unknown): value is Model {
   return typeof model.id === "string" && typeof model.stream === "function";
 }
 
-function assertUsable(value: unknown): asserts value is LanguageModel {
+function assertLanguageModel(value: unknown): asserts value is LanguageModel {
   if (isAiSdkModel(value)) return;
   if (typeof value === "string") {
     throw new PawlError(
@@ -136,14 +136,14 @@ function assertUsable(value: unknown): asserts value is LanguageModel {
   );
 }
 
-const warned = new WeakMap<LanguageModel, Set<string>>();
+const shownWarnings = new WeakMap<LanguageModel, Set<string>>();
 
 /** Step events hold each warning each time; a process is warned once, because few programs read those. */
 function warnOnce(model: LanguageModel, warning: string): void {
-  const known = warned.get(model) ?? new Set();
-  warned.set(model, known);
-  if (!known.has(warning)) warn(warning, "PAWL_MODEL");
-  known.add(warning);
+  const shown = shownWarnings.get(model) ?? new Set();
+  shownWarnings.set(model, shown);
+  if (!shown.has(warning)) warn(warning, "PAWL_MODEL");
+  shown.add(warning);
 }
 
 /** How long to wait for the end of a stream after its last useful part, in milliseconds. */
@@ -153,66 +153,70 @@ const endTimeoutMs = 1_000;
  * Parts that are read in one turn of the event loop. A provider's stream gives all that has come without leaving the turn:
  * without a limit, nothing else would happen in the process until a long answer is over.
  */
-const mostInTurn = 50;
+const maxInTurn = 50;
 
-type Opened = ReadableStreamDefaultReader<unknown>;
-type Adapted = {
+type PartReader = ReadableStreamDefaultReader<unknown>;
+type AdaptedModel = {
   readonly model: LanguageModel;
   readonly convert: PromptConverter;
-  readonly cache: CacheUse;
-  readonly tools: LoadingUse;
+  readonly cache: CacheState;
+  readonly tools: LoadingState;
 };
 
-async function* stream(
-  { model, convert, cache, tools }: Adapted,
+async function* streamDeltas(
+  { model, convert, cache, tools }: AdaptedModel,
   request: ModelRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ModelDelta, void, void> {
   if (signal.aborted) return;
-  const { warnings } = providerSettings(request, model, request.tools.length > 0);
+  const { warnings } = toProviderSettings(request, model, request.tools.length > 0);
   for (const warning of warnings) warnOnce(model, warning);
   const unsent = [...warnings, ...cache.warnings(), ...tools.warnings()];
-  const answer = createStreamReader(unsent);
+  const streamReader = createStreamReader(unsent);
   let options: CallOptions | undefined;
-  let reader: Opened | undefined;
+  let reader: PartReader | undefined;
   try {
     const warn = (warning: string) => {
       unsent.push(warning);
       warnOnce(model, warning);
     };
-    options = convert(request, signal, { promptCache: cache.lifetimeFor(request), loading: tools.loading(), warn });
-    reader = await open(model, options, signal);
+    options = convert(request, signal, { promptCache: cache.chooseLifetime(request), loading: tools.loading(), warn });
+    reader = await openStream(model, options, signal);
   } catch (error) {
     if (signal.aborted) return;
     // The provider has not run the request, so it may be sent again within the attempt.
-    if (tools.noteRefusal(request, error) || cache.noteRefusal(request, error))
+    if (tools.recordRefusal(request, error) || cache.recordRefusal(request, error))
       yield { kind: "error", failure: { ...toModelFailure(error), unanswered: true } };
-    else for (const delta of answer.end(error)) yield namingRefused(delta, options);
+    else for (const delta of streamReader.end(error)) yield addRefusalDetail(delta, options);
     return;
   }
   if (reader === undefined) return;
 
   const cancelOnAbort = () => cancel(reader);
   signal.addEventListener("abort", cancelOnAbort, { once: true });
-  let stopWaiting: (() => void) | undefined;
+  let stopTimer: (() => void) | undefined;
   try {
-    for (let parts = 1; !answer.ended && !signal.aborted; parts += 1) {
-      if (parts % mostInTurn === 0) await new Promise<void>(inNextTurn);
-      if (answer.failing) stopWaiting ??= cancelLater(reader);
-      const deltas = await readNext(reader, answer);
+    for (let partCount = 1; !streamReader.ended && !signal.aborted; partCount += 1) {
+      if (partCount % maxInTurn === 0) await new Promise<void>(scheduleNextTurn);
+      if (streamReader.failing) stopTimer ??= cancelAfterTimeout(reader);
+      const deltas = await readNext(reader, streamReader);
       if (signal.aborted) return;
-      for (const delta of deltas) yield namingRefused(asFindTools(delta), options);
+      for (const delta of deltas) yield addRefusalDetail(renameSearchCall(delta), options);
     }
   } finally {
     signal.removeEventListener("abort", cancelOnAbort);
-    stopWaiting?.();
-    if (answer.ended) letEnd(reader);
+    stopTimer?.();
+    if (streamReader.ended) drain(reader);
     else cancel(reader);
   }
 }
 
 /** Opens the provider's stream. Undefined if the signal is aborted first: a provider may ignore its signal. */
-async function open(model: LanguageModel, options: CallOptions, signal: AbortSignal): Promise<Opened | undefined> {
+async function openStream(
+  model: LanguageModel,
+  options: CallOptions,
+  signal: AbortSignal,
+): Promise<PartReader | undefined> {
   const opening = startStream(model, options);
   let stopListening = () => {};
   const aborted = new Promise<undefined>((resolve) => {
@@ -231,34 +235,34 @@ async function open(model: LanguageModel, options: CallOptions, signal: AbortSig
   }
 }
 
-async function startStream(model: LanguageModel, options: CallOptions): Promise<Opened> {
+async function startStream(model: LanguageModel, options: CallOptions): Promise<PartReader> {
   // `never`, because the two specifications have different types. The converter has written the right one.
   const result = await model.doStream(options as never);
   return result.stream.getReader();
 }
 
-async function readNext(reader: Opened, answer: StreamReader): Promise<readonly ModelDelta[]> {
+async function readNext(reader: PartReader, streamReader: StreamReader): Promise<readonly ModelDelta[]> {
   let chunk: { readonly done: boolean; readonly value?: unknown };
   try {
     chunk = await reader.read();
   } catch (error) {
-    return answer.end(error);
+    return streamReader.end(error);
   }
-  return chunk.done ? answer.end() : answer.read(chunk.value);
+  return chunk.done ? streamReader.end() : streamReader.read(chunk.value);
 }
 
-function cancel(reader: Opened): void {
+function cancel(reader: PartReader): void {
   // A failed stream rejects `cancel`. The read has already reported that failure.
   reader.cancel().catch(() => {});
 }
 
-function cancelLater(reader: Opened): () => void {
+function cancelAfterTimeout(reader: PartReader): () => void {
   return startIdleTimer(endTimeoutMs, () => cancel(reader));
 }
 
 /** Reads the stream to its end in the background, so that the connection can be reused for the next request. */
-function letEnd(reader: Opened): void {
-  const stopWaiting = cancelLater(reader);
-  const next = (): Promise<void> => reader.read().then((chunk) => (chunk.done ? undefined : next()));
-  next().then(stopWaiting, stopWaiting);
+function drain(reader: PartReader): void {
+  const stopTimer = cancelAfterTimeout(reader);
+  const readRest = (): Promise<void> => reader.read().then((chunk) => (chunk.done ? undefined : readRest()));
+  readRest().then(stopTimer, stopTimer);
 }

@@ -12,20 +12,23 @@ import { isObject } from "./part.js";
  *
  * @param now epoch milliseconds: a container that has expired is not named
  */
-export function withContainer(
+export function addContainer(
   options: ProviderMetadata,
   messages: readonly Message[],
   tools: readonly (PromptTool | ProviderTool)[],
   now: number = Date.now(),
 ): ProviderMetadata {
   if (!tools.some((tool) => tool.type === "provider" && tool.id.startsWith("anthropic.code_execution"))) return options;
-  const id = lastContainer(messages, now);
+  const id = findLastContainer(messages, now);
   if (id === undefined) return options;
-  const own = options.anthropic?.container;
-  return { ...options, anthropic: { ...options.anthropic, container: { id, ...(isObject(own) ? own : {}) } } };
+  const ownContainer = options.anthropic?.container;
+  return {
+    ...options,
+    anthropic: { ...options.anthropic, container: { id, ...(isObject(ownContainer) ? ownContainer : {}) } },
+  };
 }
 
-function lastContainer(messages: readonly Message[], now: number): string | undefined {
+function findLastContainer(messages: readonly Message[], now: number): string | undefined {
   for (const message of messages.toReversed()) {
     const container = message.role === "assistant" ? message.providerMetadata?.anthropic?.container : undefined;
     if (!isObject(container) || typeof container.id !== "string") continue;

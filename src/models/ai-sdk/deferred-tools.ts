@@ -15,7 +15,7 @@ import type { Json, Message, ProviderMetadata, ToolCallPart } from "../../core/d
 import { callToolName, findToolsName } from "../../core/data/tool-search-names.js";
 import type { DeltaBody, ModelRequest, ToolSpecification } from "../../ports/model.js";
 import type { PromptContent, PromptMessage, PromptPart, PromptTool, ProviderTool } from "./call-options.js";
-import { isObject, ownMetadata } from "./part.js";
+import { isObject, pawlMetadataKey } from "./part.js";
 import { isRefusalOf } from "./refused-request.js";
 import type { ToolLoading } from "./tool-loading.js";
 
@@ -23,7 +23,7 @@ import type { ToolLoading } from "./tool-loading.js";
 const searchName = "pawl.tool_search";
 
 /** In the metadata of a call: the model made it with OpenAI's search tool. */
-const searchMark = "toolSearch";
+const searchMetadataKey = "toolSearch";
 
 /** Characters of JSON. References need all definitions in each request: above this, their upload costs more than they save. */
 const maxReferencedCharacters = 1_000_000;
@@ -41,65 +41,65 @@ export type SentTools = {
 };
 
 /** Whether a model's requests let the provider load tools, in this process. Gateways may speak its format without that. */
-export type LoadingUse = {
+export type LoadingState = {
   readonly loading: () => ToolLoading | null;
   /** Returns true if the request was refused because of its deferred tools. Later requests have none. */
-  readonly noteRefusal: (request: Pick<ModelRequest, "tools">, error: unknown) => boolean;
+  readonly recordRefusal: (request: Pick<ModelRequest, "tools">, error: unknown) => boolean;
   readonly warnings: () => readonly string[];
 };
 
-export function createLoadingUse(known: ToolLoading | null): LoadingUse {
+export function createLoadingState(supported: ToolLoading | null): LoadingState {
   let isRefused = false;
   return {
-    loading: () => (isRefused ? null : known),
-    noteRefusal({ tools }, error) {
-      if (known === null || isRefused || !tools.some(({ defer }) => defer === true)) return false;
+    loading: () => (isRefused ? null : supported),
+    recordRefusal({ tools }, error) {
+      if (supported === null || isRefused || !tools.some(({ defer }) => defer === true)) return false;
       isRefused = isRefusalOf(error, /defer_?loading|tool_?reference|tool_?search/i);
       return isRefused;
     },
-    warnings: () => (isRefused ? refused : none),
+    warnings: () => (isRefused ? refusedWarnings : noWarnings),
   };
 }
 
-const none: readonly string[] = [];
-const refused: readonly string[] = [
+const noWarnings: readonly string[] = [];
+const refusedWarnings: readonly string[] = [
   "defer: the provider refused to load deferred tools, so this process has them called through call_tool",
 ];
 
 /** The tools of a request for a provider that loads tools in this way. Null: it cannot, or has refused it. */
-export function toolsToSend(
+export function selectTools(
   specifications: readonly ToolSpecification[],
   loading: ToolLoading | null,
   convert: (tool: ToolSpecification) => PromptTool | ProviderTool,
 ): SentTools {
-  const shown = specifications.filter(({ defer }) => defer !== true);
-  const tools = shown.map(convert);
-  if (loading === null || shown.length === specifications.length) return { tools, loadable: null };
-  const deferred = specifications.flatMap((one) => {
-    const tool = one.defer === true ? convert(one) : null;
-    return tool?.type === "function" ? [withoutMark(tool)] : [];
+  const visible = specifications.filter(({ defer }) => defer !== true);
+  const tools = visible.map(convert);
+  if (loading === null || visible.length === specifications.length) return { tools, loadable: null };
+  const deferred = specifications.flatMap((specification) => {
+    const tool = specification.defer === true ? convert(specification) : null;
+    return tool?.type === "function" ? [stripCacheMark(tool)] : [];
   });
   const rest = tools.filter(({ name }) => name !== callToolName);
-  const search = shown.find(({ name }) => name === findToolsName);
+  const search = visible.find(({ name }) => name === findToolsName);
   if (search === undefined) return { tools, loadable: null };
   const loadable = { loading, tools: new Map(deferred.map((tool) => [tool.name, tool])) };
   switch (loading) {
     case "tool_reference":
-      if (!mayBeReferenced(rest, deferred)) return { tools, loadable: null };
+      if (!canBeReferenced(rest, deferred)) return { tools, loadable: null };
       return { tools: [...rest, ...deferred.map(deferLoading)], loadable };
     case "tool_search":
       // Deferred functions in the request would each be shown with name and description. In the result they are not.
-      return { tools: rest.map((tool) => (tool.name === findToolsName ? searchTool(search) : tool)), loadable };
+      return { tools: rest.map((tool) => (tool.name === findToolsName ? createSearchTool(search) : tool)), loadable };
   }
 }
 
 /** Whether the request forces a tool that it has only if the provider does not load tools. */
-export function forcesUnloadable({ toolChoice }: Pick<ModelRequest, "toolChoice">): boolean {
+export function forcesDeferredTool({ toolChoice }: Pick<ModelRequest, "toolChoice">): boolean {
   return typeof toolChoice === "object" && (toolChoice.tool === callToolName || toolChoice.tool === findToolsName);
 }
 
 /** Anthropic refuses examples of inputs together with a search for tools. */
-function mayBeReferenced(rest: SentTools["tools"], deferred: readonly PromptTool[]): boolean {
+function canBeReferenced(rest: SentTools["tools"], deferred: readonly PromptTool[]): boolean {
   if (rest.length + deferred.length > maxReferencedTools) return false;
   if ([...rest, ...deferred].some((tool) => "inputExamples" in tool)) return false;
   return JSON.stringify(deferred).length <= maxReferencedCharacters;
@@ -114,85 +114,90 @@ function deferLoading(tool: PromptTool): PromptTool {
 }
 
 /** A deferred tool is not in the prompt cache, and a provider refuses a mark on it. */
-function withoutMark(tool: PromptTool): PromptTool {
-  const own = tool.providerOptions?.anthropic;
-  if (own === undefined || !("cacheControl" in own || "cache_control" in own)) return tool;
-  const { cacheControl: _, cache_control: __, ...rest } = own;
+function stripCacheMark(tool: PromptTool): PromptTool {
+  const anthropicOptions = tool.providerOptions?.anthropic;
+  if (anthropicOptions === undefined || !("cacheControl" in anthropicOptions || "cache_control" in anthropicOptions))
+    return tool;
+  const { cacheControl: _, cache_control: __, ...rest } = anthropicOptions;
   return { ...tool, providerOptions: { ...tool.providerOptions, anthropic: rest } };
 }
 
-function searchTool({ description, inputSchema }: ToolSpecification): ProviderTool {
+function createSearchTool({ description, inputSchema }: ToolSpecification): ProviderTool {
   const args = { execution: "client", description, parameters: inputSchema };
   return { type: "provider", id: "openai.tool_search", name: searchName, args };
 }
 
 /** Whether the message has a call or a result of `find_tools`. */
-export function findsTools({ parts }: Message): boolean {
+export function usesFindTools({ parts }: Message): boolean {
   return parts.some(
     (part) => (part.type === "tool_call" || part.type === "tool_result") && part.name === findToolsName,
   );
 }
 
 /** The calls in a message that the model made with OpenAI's search tool. */
-export function searchCallsIn({ parts }: Message): readonly ToolCallPart[] {
+export function listSearchCalls({ parts }: Message): readonly ToolCallPart[] {
   return parts.flatMap((part) => (part.type === "tool_call" && isSearchCall(part) ? [part] : []));
 }
 
 function isSearchCall({ name, providerMetadata }: ToolCallPart): boolean {
-  return name === findToolsName && providerMetadata?.[ownMetadata]?.[searchMark] === true;
+  return name === findToolsName && providerMetadata?.[pawlMetadataKey]?.[searchMetadataKey] === true;
 }
 
 /**
  * A message with calls or results of `find_tools`, as the provider takes them.
- * @param searched the ids, as they are sent, of calls that the model made with OpenAI's search tool
+ * @param searchCallIds the ids, as they are sent, of calls that the model made with OpenAI's search tool
  */
-export function withLoadedTools(
+export function insertLoadedTools(
   message: PromptMessage,
   loadable: LoadableTools | null,
-  searched: ReadonlySet<string>,
+  searchCallIds: ReadonlySet<string>,
 ): PromptMessage {
   if (message.role === "system") return message;
-  return { ...message, content: message.content.map((part) => loadedPart(part, loadable, searched)) };
+  return { ...message, content: message.content.map((part) => convertLoadedPart(part, loadable, searchCallIds)) };
 }
 
-function loadedPart(part: PromptPart, loadable: LoadableTools | null, searched: ReadonlySet<string>): PromptPart {
+function convertLoadedPart(
+  part: PromptPart,
+  loadable: LoadableTools | null,
+  searchCallIds: ReadonlySet<string>,
+): PromptPart {
   if ((part.type !== "tool-call" && part.type !== "tool-result") || part.toolName !== findToolsName) return part;
-  const isSearch = searched.has(part.toolCallId);
+  const isSearch = searchCallIds.has(part.toolCallId);
   if (loadable?.loading === "tool_search") {
     if (!isSearch) return part;
     if (part.type === "tool-call")
       return { ...part, toolName: searchName, input: { arguments: part.input, call_id: part.toolCallId } };
     // The provider takes only tools as the result of a search. What failed has found none.
-    const found = namesIn(part).flatMap((name) => definitionOf(loadable.tools.get(name)));
+    const found = parseToolNames(part).flatMap((name) => toDefinitions(loadable.tools.get(name)));
     return { ...part, toolName: searchName, output: { type: "json", value: { tools: found } } };
   }
-  if (part.type === "tool-call") return isSearch ? withoutItem(part) : part;
+  if (part.type === "tool-call") return isSearch ? stripProviderOptions(part) : part;
   if (loadable === null) return part;
-  const value = namesIn(part)
+  const value = parseToolNames(part)
     .filter((name) => loadable.tools.has(name))
-    .map(referenceTo);
+    .map(createReference);
   // After a change of the agent's tools there may be none of them: then the model reads the result as it was.
   return value.length === 0 ? part : { ...part, output: { type: "content", value } };
 }
 
 /** A search by OpenAI's tool is a plain call for a request without that tool. */
-function withoutItem(part: PromptPart): PromptPart {
+function stripProviderOptions(part: PromptPart): PromptPart {
   const { providerOptions: _, ...rest } = part;
   return rest;
 }
 
-function referenceTo(toolName: string): PromptContent {
+function createReference(toolName: string): PromptContent {
   return { type: "custom", providerOptions: { anthropic: { type: "tool-reference", toolName } } };
 }
 
-function definitionOf(tool: PromptTool | undefined): readonly { readonly [key: string]: Json }[] {
+function toDefinitions(tool: PromptTool | undefined): readonly { readonly [key: string]: Json }[] {
   if (tool === undefined) return [];
   const { name, description, inputSchema: parameters, strict = false } = tool;
   return [{ type: "function", name, description, parameters, strict, defer_loading: true }];
 }
 
 /** The names in a result of `find_tools`: a line of JSON each. Others are not read: an output may have been cut. */
-function namesIn({ output }: Extract<PromptPart, { readonly type: "tool-result" }>): readonly string[] {
+function parseToolNames({ output }: Extract<PromptPart, { readonly type: "tool-result" }>): readonly string[] {
   if (output.type !== "text") return [];
   const names = output.value.split("\n").flatMap((line) => {
     const parsed = line.startsWith("{") ? parseJson(line) : undefined;
@@ -203,13 +208,13 @@ function namesIn({ output }: Extract<PromptPart, { readonly type: "tool-result" 
 }
 
 /** A call of OpenAI's search tool is a call of `find_tools`. */
-export function asFindTools(delta: DeltaBody): DeltaBody {
+export function renameSearchCall(delta: DeltaBody): DeltaBody {
   if ((delta.kind !== "tool-call" && delta.kind !== "tool-input-start") || delta.name !== searchName) return delta;
   const renamed = { ...delta, name: findToolsName };
   if (renamed.kind === "tool-input-start") return renamed;
   const parsed = parseJson(renamed.input);
-  const given = parsed.ok && isObject(parsed.value) ? parsed.value.arguments : undefined;
-  const input = typeof given === "string" ? given : JSON.stringify(given ?? {});
-  const mark: ProviderMetadata = { [ownMetadata]: { [searchMark]: true } };
+  const rawArguments = parsed.ok && isObject(parsed.value) ? parsed.value.arguments : undefined;
+  const input = typeof rawArguments === "string" ? rawArguments : JSON.stringify(rawArguments ?? {});
+  const mark: ProviderMetadata = { [pawlMetadataKey]: { [searchMetadataKey]: true } };
   return { ...renamed, input, providerMetadata: { ...renamed.providerMetadata, ...mark } };
 }

@@ -26,27 +26,27 @@ export type ErrorBody = {
 export type JsonObject = { readonly [key: string]: unknown };
 
 /** A larger body is not parsed. In characters. */
-const longestBody = 256 * 1024;
+const maxBody = 256 * 1024;
 
 /** Reads the body of an error that was thrown, or that came inside a stream. */
 export function readErrorBody(error: unknown): ErrorBody {
-  const text = stringIn(error, "responseBody");
-  if (text !== undefined && isPage(text)) return { ...nothing, page: titleOf(text) };
-  const found = findError(parse(text)) ?? findError(dataOf(error));
-  return found !== undefined ? describe(found) : nothing;
+  const text = readString(error, "responseBody");
+  if (text !== undefined && isWebPage(text)) return { ...emptyBody, page: readTitle(text) };
+  const errorObject = findError(parse(text)) ?? findError(findParsedBody(error));
+  return errorObject !== undefined ? toErrorBody(errorObject) : emptyBody;
 }
 
-const nothing: ErrorBody = { codes: [], details: [], dailyQuota: false, flagged: false };
+const emptyBody: ErrorBody = { codes: [], details: [], dailyQuota: false, flagged: false };
 
 /** An SDK error has its parsed body in `data` or `value`. An error inside a stream is the parsed body itself. */
-function dataOf(error: unknown): unknown {
+function findParsedBody(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error === "string" ? { message: error } : error;
   const { data, value } = error as { readonly data?: unknown; readonly value?: unknown };
   return data ?? value;
 }
 
 function parse(text: string | undefined): unknown {
-  if (text === undefined || text.length > longestBody) return undefined;
+  if (text === undefined || text.length > maxBody) return undefined;
   try {
     return JSON.parse(text);
   } catch {
@@ -66,13 +66,13 @@ function findError(value: unknown): JsonObject | undefined {
   return typeof body.detail === "string" ? { message: body.detail } : undefined;
 }
 
-function describe(error: JsonObject): ErrorBody {
+function toErrorBody(error: JsonObject): ErrorBody {
   const details = (Array.isArray(error.details) ? error.details : []).filter(isObject);
   const status = [error.statusCode, error.code].find((item) => typeof item === "number");
   const codes = [error.code, ...details.map((detail) => detail.reason), error.type, error.status].filter(
     (code): code is string => typeof code === "string" && /^[\w.-]{1,80}$/.test(code),
   );
-  const message = stringIn(error, "message");
+  const message = readString(error, "message");
   return {
     codes,
     details,
@@ -86,18 +86,18 @@ function describe(error: JsonObject): ErrorBody {
 function isDailyQuota(detail: JsonObject): boolean {
   const violations: unknown = detail.violations;
   if (!Array.isArray(violations)) return false;
-  return violations.some((violation) => stringIn(violation, "quotaId")?.includes("PerDay") === true);
+  return violations.some((violation) => readString(violation, "quotaId")?.includes("PerDay") === true);
 }
 
-function isPage(text: string): boolean {
+function isWebPage(text: string): boolean {
   return /^\s*(<!doctype html|<html|<head|<body)/i.test(text.slice(0, 200));
 }
 
-function titleOf(page: string): string {
+function readTitle(page: string): string {
   return /<title[^>]{0,100}>([^<]{0,200})<\/title>/i.exec(page.slice(0, 4096))?.[1]?.trim() ?? "";
 }
 
-function stringIn(value: unknown, key: string): string | undefined {
+function readString(value: unknown, key: string): string | undefined {
   if (!isObject(value)) return undefined;
   const member = value[key];
   return typeof member === "string" ? member : undefined;

@@ -2,13 +2,13 @@
  * Classifies a provider's error: first by documented codes, then by the HTTP status, then by the state of the
  * connection. The words of a message count only if the provider has no code for the case.
  */
-import { type ModelFailure, type ModelFailureKind, nothingListens } from "../../core/data/message.js";
+import { type ModelFailure, type ModelFailureKind, nothingListensCode } from "../../core/data/message.js";
 import { type ErrorBody, readErrorBody } from "./error-body.js";
-import { refusedHere } from "./nothing-listens.js";
+import { findRefusedLoopback } from "./loopback-refusal.js";
 import { readRetryAfter } from "./retry-after.js";
 
 /** Codes that decide whatever the status is, because one status has several meanings. */
-const kindOfCode: ReadonlyMap<string, ModelFailureKind> = new Map([
+const kindByCode: ReadonlyMap<string, ModelFailureKind> = new Map([
   ["insufficient_quota", "quota"],
   ["billing_hard_limit_reached", "quota"],
   ["billing_not_active", "quota"],
@@ -31,7 +31,7 @@ const kindOfCode: ReadonlyMap<string, ModelFailureKind> = new Map([
 ]);
 
 /** The status of a documented code, for an error inside a stream, which has no status of its own. */
-const statusOfCode: ReadonlyMap<string, number> = new Map([
+const statusByCode: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
   ["authentication_error", 401],
   ["billing_error", 402],
@@ -108,7 +108,7 @@ const certificateCodes: ReadonlySet<string> = new Set([
 const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "ECONNABORTED", "EPIPE", "UND_ERR_SOCKET"]);
 
 /** Errors of the SDK about an invalid request. */
-const requestErrors: ReadonlySet<string> = new Set([
+const requestErrorNames: ReadonlySet<string> = new Set([
   "AI_UnsupportedFunctionalityError",
   "AI_InvalidPromptError",
   "AI_InvalidArgumentError",
@@ -123,19 +123,19 @@ const requestErrors: ReadonlySet<string> = new Set([
  * @param now epoch milliseconds, to which a date in `Retry-After` is compared
  */
 export function toModelFailure(error: unknown, now: number = Date.now()): ModelFailure {
-  const refused = refusedHere(error);
-  if (refused !== undefined) return notListening(refused);
-  const proxyStatus = proxyStatusOf(error);
-  if (proxyStatus !== undefined) return refusedByProxy(proxyStatus);
+  const refusedAddress = findRefusedLoopback(error);
+  if (refusedAddress !== undefined) return createNotListeningFailure(refusedAddress);
+  const proxyStatus = findProxyStatus(error);
+  if (proxyStatus !== undefined) return createProxyFailure(proxyStatus);
   const body = readErrorBody(error);
-  const statusCode = errorStatus(error, body);
-  const systemCode = systemCodeOf(error);
-  const kind = kindOf(error, body, statusCode, systemCode);
+  const statusCode = findErrorStatus(error, body);
+  const systemCode = findSystemCode(error);
+  const kind = classifyError(error, body, statusCode, systemCode);
   const code = body.codes[0] ?? systemCode;
   const retryAfterMs = readRetryAfter(headersOf(error), body.details, now);
   return {
     kind,
-    message: describe(error, body, statusCode, kind, code),
+    message: formatFailure(error, body, statusCode, kind, code),
     ...(statusCode !== undefined && { statusCode }),
     ...(code !== undefined && { code }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
@@ -143,17 +143,17 @@ export function toModelFailure(error: unknown, now: number = Date.now()): ModelF
 }
 
 /** Whether the other side closed the connection, as a server does with one that it kept for a while. */
-export function isClosed({ kind, statusCode, code }: ModelFailure): boolean {
+export function isConnectionClosed({ kind, statusCode, code }: ModelFailure): boolean {
   return kind === "network" && statusCode === undefined && code !== undefined && closedCodes.has(code);
 }
 
-function notListening(address: string): ModelFailure {
+function createNotListeningFailure(address: string): ModelFailure {
   const message = `Nothing listens on ${address}. Start the model server, or check its address.`;
-  return { kind: "network", code: nothingListens, message };
+  return { kind: "network", code: nothingListensCode, message };
 }
 
 /** The status with which a proxy refused to connect. The words are those of undici, which has no code for it. */
-function proxyStatusOf(error: unknown): number | undefined {
+function findProxyStatus(error: unknown): number | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
     const [, status] = /^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(current.message) ?? [];
@@ -164,7 +164,7 @@ function proxyStatusOf(error: unknown): number | undefined {
 }
 
 /** Its credentials and its rules do not change by trying again; what it reaches may. */
-function refusedByProxy(status: number): ModelFailure {
+function createProxyFailure(status: number): ModelFailure {
   if (status === 407)
     return {
       kind: "auth",
@@ -175,28 +175,30 @@ function refusedByProxy(status: number): ModelFailure {
   return { kind: status < 500 ? "auth" : "network", message };
 }
 
-function kindOf(
+function classifyError(
   error: unknown,
   body: ErrorBody,
   statusCode: number | undefined,
   systemCode: string | undefined,
 ): ModelFailureKind {
   for (const code of body.codes) {
-    const kind = kindOfCode.get(code);
+    const kind = kindByCode.get(code);
     if (kind !== undefined) return kind;
   }
   if (body.dailyQuota) return "quota";
   if (body.flagged) return "content_filter";
-  const kind = statusCode !== undefined ? kindOfStatus(statusCode) : kindWithoutStatus(error, systemCode);
-  return kind === "invalid_request" || kind === "provider" ? kindOfWords(body.message ?? messageOf(error), kind) : kind;
+  const kind = statusCode !== undefined ? classifyStatus(statusCode) : classifyWithoutStatus(error, systemCode);
+  return kind === "invalid_request" || kind === "provider"
+    ? classifyMessage(body.message ?? messageOf(error), kind)
+    : kind;
 }
 
-function kindOfWords(message: string, kind: ModelFailureKind): ModelFailureKind {
+function classifyMessage(message: string, kind: ModelFailureKind): ModelFailureKind {
   if (overflowSentences.some((sentence) => sentence.test(message))) return "context_overflow";
   return quotaSentences.some((sentence) => sentence.test(message)) ? "quota" : kind;
 }
 
-function kindOfStatus(status: number): ModelFailureKind {
+function classifyStatus(status: number): ModelFailureKind {
   switch (status) {
     case 401:
     case 403:
@@ -221,12 +223,12 @@ function kindOfStatus(status: number): ModelFailureKind {
   }
 }
 
-function kindWithoutStatus(error: unknown, systemCode: string | undefined): ModelFailureKind {
+function classifyWithoutStatus(error: unknown, systemCode: string | undefined): ModelFailureKind {
   const name = nameOf(error);
   if (name === "AbortError") return "cancelled";
   if (name === "TimeoutError") return "timeout";
   if (name === "AI_LoadAPIKeyError") return "auth";
-  if (requestErrors.has(name)) return "invalid_request";
+  if (requestErrorNames.has(name)) return "invalid_request";
   // No attempt will be trusted, as with credentials that are refused.
   if (systemCode !== undefined && certificateCodes.has(systemCode)) return "auth";
   if (systemCode !== undefined) return timeoutCodes.has(systemCode) ? "timeout" : "network";
@@ -246,12 +248,12 @@ function isCutShort(error: unknown, name: string): boolean {
 }
 
 /** The HTTP status if it is an error status, else the status of the code inside the body. */
-function errorStatus(error: unknown, body: ErrorBody): number | undefined {
-  const own = numberOf(error, "statusCode") ?? numberOf(error, "status");
-  if (own !== undefined && isErrorStatus(own)) return own;
+function findErrorStatus(error: unknown, body: ErrorBody): number | undefined {
+  const ownStatus = readNumber(error, "statusCode") ?? readNumber(error, "status");
+  if (ownStatus !== undefined && isErrorStatus(ownStatus)) return ownStatus;
   if (body.status !== undefined && isErrorStatus(body.status)) return body.status;
   for (const code of body.codes) {
-    const status = statusOfCode.get(code);
+    const status = statusByCode.get(code);
     if (status !== undefined) return status;
   }
   return undefined;
@@ -262,7 +264,7 @@ function isErrorStatus(status: number): boolean {
 }
 
 /** The code of the system or socket error underneath (`ECONNRESET`). */
-function systemCodeOf(error: unknown): string | undefined {
+function findSystemCode(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
     const code = (current as { readonly code?: unknown }).code;
@@ -279,7 +281,7 @@ function headersOf(error: unknown): unknown {
     : undefined;
 }
 
-function numberOf(error: unknown, key: "statusCode" | "status"): number | undefined {
+function readNumber(error: unknown, key: "statusCode" | "status"): number | undefined {
   if (typeof error !== "object" || error === null) return undefined;
   const value = (error as { readonly [key: string]: unknown })[key];
   return typeof value === "number" ? value : undefined;
@@ -294,7 +296,7 @@ function messageOf(error: unknown): string {
   return typeof error === "string" ? error : "";
 }
 
-function describe(
+function formatFailure(
   error: unknown,
   body: ErrorBody,
   statusCode: number | undefined,
@@ -302,15 +304,18 @@ function describe(
   code: string | undefined,
 ): string {
   // The provider's own message may repeat the key, so it is not shown.
-  if (statusCode === undefined && code !== undefined && certificateCodes.has(code)) return untrusted(code);
+  if (statusCode === undefined && code !== undefined && certificateCodes.has(code)) return formatCertificateError(code);
   if (statusCode === 401) return "The provider refused the credentials (status 401). Check the API key.";
-  if (body.page !== undefined) return inSentence("The provider answered with a web page", body.page, statusCode);
+  if (body.page !== undefined)
+    return formatMissingReason("The provider answered with a web page", body.page, statusCode);
   const message = body.message ?? messageOf(error);
-  if (kind === "network" && body.message === undefined) return connectionLost(error, message, code);
-  return message === "" ? inSentence("The provider sent no reason", undefined, statusCode) : readable(message);
+  if (kind === "network" && body.message === undefined) return formatConnectionError(error, message, code);
+  return message === ""
+    ? formatMissingReason("The provider sent no reason", undefined, statusCode)
+    : sanitizeMessage(message);
 }
 
-function untrusted(code: string): string {
+function formatCertificateError(code: string): string {
   const [isExpired, isOtherName] = [/EXPIRED|NOT_YET_VALID/.test(code), /ALTNAME|HOSTNAME/.test(code)];
   if (isExpired)
     return `The certificate of the server is not valid at this time (${code}). Check this machine's clock, or renew the certificate.`;
@@ -319,24 +324,26 @@ function untrusted(code: string): string {
   return `The certificate of the server is not trusted here (${code}). If a proxy or a server of your company signs it, set NODE_EXTRA_CA_CERTS to the file with its certificate authority (PEM), and start again.`;
 }
 
-function inSentence(what: string, title: string | undefined, statusCode: number | undefined): string {
+function formatMissingReason(what: string, title: string | undefined, statusCode: number | undefined): string {
   const status = statusCode !== undefined ? ` (status ${statusCode})` : "";
-  return readable(`${what} instead of an answer${status}${title ? `: ${title}` : "."}`);
+  return sanitizeMessage(`${what} instead of an answer${status}${title ? `: ${title}` : "."}`);
 }
 
-function connectionLost(error: unknown, message: string, code: string | undefined): string {
-  const inMidAnswer = numberOf(error, "statusCode") !== undefined;
-  const why = code !== undefined && !message.includes(code) ? ` (${code})` : "";
-  if (inMidAnswer) return `The connection to the provider was lost in the middle of its answer${why}.`;
-  return readable(message === "" ? `The provider could not be reached${why}.` : `${message}${why}`);
+function formatConnectionError(error: unknown, message: string, code: string | undefined): string {
+  const isMidResponse = readNumber(error, "statusCode") !== undefined;
+  const codeSuffix = code !== undefined && !message.includes(code) ? ` (${code})` : "";
+  if (isMidResponse) return `The connection to the provider was lost in the middle of its answer${codeSuffix}.`;
+  return sanitizeMessage(
+    message === "" ? `The provider could not be reached${codeSuffix}.` : `${message}${codeSuffix}`,
+  );
 }
 
-const longestMessage = 600;
+const maxMessage = 600;
 
 /** Makes a text one line of bounded length, and redacts everything that looks like a key. */
-function readable(text: string): string {
+function sanitizeMessage(text: string): string {
   const line = text
-    .slice(0, 4 * longestMessage)
+    .slice(0, 4 * maxMessage)
     .replace(/[\s\u0000-\u001f\u007f]+/g, " ")
     .replace(/\b(?:sk|pk|rk|gsk|xai|hf|csk|tgp|pplx|nvapi|AIza|ya29)[-_.]?[A-Za-z0-9_\-.*]{8,}/g, "[redacted]")
     .replace(/\b(Bearer|Basic)\s+[^\s"']+/gi, "$1 [redacted]")
@@ -345,5 +352,5 @@ function readable(text: string): string {
       "$1$2[redacted]",
     )
     .trim();
-  return line.length > longestMessage ? `${line.slice(0, longestMessage)}…` : line;
+  return line.length > maxMessage ? `${line.slice(0, maxMessage)}…` : line;
 }

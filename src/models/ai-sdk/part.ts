@@ -3,13 +3,13 @@
  */
 import type { ModelFailure } from "../../core/data/message.js";
 
-export class MalformedPart extends Error {
+export class MalformedPartError extends Error {
   constructor(type: string, field: string) {
     super(`The provider sent a malformed stream part: "${type.slice(0, 40)}" has no usable "${field}".`);
   }
 }
 
-export const cutShort: ModelFailure = {
+export const cutShortFailure: ModelFailure = {
   kind: "network",
   message: "The provider's answer was cut short: it ended without a finish.",
 };
@@ -22,4 +22,4 @@ export function isObject(value: unknown): value is { readonly [key: string]: unk
  * A name in a part's metadata. It marks parts that a provider has and messages do not, so that they are sent back as they
  * came. No provider reads this name.
  */
-export const ownMetadata = "pawl";
+export const pawlMetadataKey = "pawl";

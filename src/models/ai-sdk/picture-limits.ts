@@ -24,7 +24,7 @@ type PictureLimits = {
   readonly maxTotal: number;
 };
 
-const usualTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const commonTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const googleTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"]);
 
 const MiB = 1024 * 1024;
@@ -34,16 +34,16 @@ const MiB = 1024 * 1024;
  * 5242880 bytes", which counts base64. Requests take 32 MB, less on other platforms.
  */
 const claude = {
-  mediaTypes: usualTypes,
+  mediaTypes: commonTypes,
   maxCharacters: 5 * MiB,
   maxSide: 8_000,
   many: { above: 20, maxSide: 2_000 },
 };
 
-type Row = { readonly appliesTo: (model: ModelIdentity) => boolean; readonly limits: PictureLimits };
+type LimitRow = { readonly appliesTo: (model: ModelIdentity) => boolean; readonly limits: PictureLimits };
 
 /** The first row that applies counts. */
-const table: readonly Row[] = [
+const limitTable: readonly LimitRow[] = [
   {
     appliesTo: ({ provider, modelId }) => /claude/i.test(modelId) && /bedrock|vertex/.test(provider),
     limits: { ...claude, provider: "Claude on this platform", maxPictures: 100, maxTotal: 15 * MiB },
@@ -55,7 +55,7 @@ const table: readonly Row[] = [
   {
     // https://platform.openai.com/docs/guides/images-vision: 500 pictures and 50 MB of them in a request.
     appliesTo: ({ provider }) => /^(openai|azure|azure-openai)\b/.test(provider) && !/compatible/.test(provider),
-    limits: { provider: "OpenAI", mediaTypes: usualTypes, maxPictures: 500, maxTotal: 50_000_000 },
+    limits: { provider: "OpenAI", mediaTypes: commonTypes, maxPictures: 500, maxTotal: 50_000_000 },
   },
   {
     // https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/image-understanding: 7 MB inline.
@@ -79,8 +79,8 @@ const table: readonly Row[] = [
 const smallWindow = 200_000;
 
 /** @param contextWindow tokens, if known */
-export function pictureLimitsFor(model: ModelIdentity, contextWindow?: number): PictureLimits | null {
-  const limits = table.find(({ appliesTo }) => appliesTo(model))?.limits ?? null;
+export function findPictureLimits(model: ModelIdentity, contextWindow?: number): PictureLimits | null {
+  const limits = limitTable.find(({ appliesTo }) => appliesTo(model))?.limits ?? null;
   return limits?.provider === "Anthropic" && contextWindow !== undefined && contextWindow > smallWindow
     ? { ...limits, maxPictures: 600 }
     : limits;
@@ -92,70 +92,73 @@ export type { PictureLimits };
 export type Picture = { readonly part: FilePart; readonly characters: number; readonly header: PictureHeader | null };
 
 /** The pictures of a message in their order, also those in results of tools. */
-export function picturesIn({ parts }: Message): readonly Picture[] {
-  const found: Picture[] = [];
+export function listPictures({ parts }: Message): readonly Picture[] {
+  const pictures: Picture[] = [];
   for (const part of parts) {
-    if (part.type === "file") addPicture(part, found);
+    if (part.type === "file") addPicture(part, pictures);
     else if (part.type === "tool_result" && part.output.type === "content")
-      for (const inner of part.output.parts) if (inner.type === "file") addPicture(inner, found);
+      for (const inner of part.output.parts) if (inner.type === "file") addPicture(inner, pictures);
   }
-  return found;
+  return pictures;
 }
 
-function addPicture(part: FilePart, found: Picture[]): void {
-  const picture = pictureOf(part);
-  if (picture !== null) found.push(picture);
+function addPicture(part: FilePart, pictures: Picture[]): void {
+  const picture = toPicture(part);
+  if (picture !== null) pictures.push(picture);
 }
 
 /** Null for what is no picture, and for one of which only the address is sent. */
-function pictureOf(part: FilePart): Picture | null {
+function toPicture(part: FilePart): Picture | null {
   if (!part.mediaType.startsWith("image/") || /^[a-z]+:/i.test(part.data.slice(0, 10))) return null;
   return { part, characters: part.data.length, header: readPictureHeader(part.data) };
 }
 
 /** Why the provider is known to refuse a file, whatever else is in the request; null if it is not known to. */
-export function whyRefused(part: FilePart, limits: PictureLimits): string | null {
-  const picture = pictureOf(part);
-  return picture === null ? null : ownFault(picture, limits);
+export function explainRefusal(part: FilePart, limits: PictureLimits): string | null {
+  const picture = toPicture(part);
+  return picture === null ? null : findPictureFault(picture, limits);
 }
 
-function ownFault({ part, characters, header }: Picture, limits: PictureLimits): string | null {
+function findPictureFault({ part, characters, header }: Picture, limits: PictureLimits): string | null {
   const { provider, mediaTypes, maxCharacters = Number.POSITIVE_INFINITY, maxSide } = limits;
   const mediaType = header?.mediaType ?? part.mediaType;
   if (!mediaTypes.has(mediaType))
     return `${provider} takes no ${mediaType}, only ${[...mediaTypes].map((type) => type.slice(6)).join(", ")}`;
-  if (header === null && usualTypes.has(mediaType)) return `it is not a picture of the type ${mediaType}`;
+  if (header === null && commonTypes.has(mediaType)) return `it is not a picture of the type ${mediaType}`;
   if (characters > maxCharacters)
-    return `it has ${megabytes(characters)} MB as it is sent, and ${provider} takes ${megabytes(maxCharacters)} MB`;
+    return `it has ${formatMegabytes(characters)} MB as it is sent, and ${provider} takes ${formatMegabytes(maxCharacters)} MB`;
   const size = header?.size;
   return size !== undefined && maxSide !== undefined && Math.max(size.width, size.height) > maxSide
     ? `it has ${size.width} × ${size.height} pixels, and ${provider} takes ${maxSide} × ${maxSide}`
     : null;
 }
 
-function megabytes(count: number): string {
+function formatMegabytes(count: number): string {
   return (count / 1_000_000).toFixed(1);
 }
 
 /** The pictures that cannot be sent together, each with the reason: of those, the oldest go. */
-export function findRefusedPictures(all: readonly Picture[], limits: PictureLimits): ReadonlyMap<FilePart, string> {
+export function findRefusedPictures(
+  pictures: readonly Picture[],
+  limits: PictureLimits,
+): ReadonlyMap<FilePart, string> {
   const refused = new Map<FilePart, string>();
-  const left: Picture[] = [];
-  for (const picture of all) {
-    const fault = ownFault(picture, limits);
-    if (fault === null) left.push(picture);
+  const accepted: Picture[] = [];
+  for (const picture of pictures) {
+    const fault = findPictureFault(picture, limits);
+    if (fault === null) accepted.push(picture);
     else refused.set(picture.part, fault);
   }
   const { provider, many, maxPictures, maxTotal } = limits;
-  let count = left.length;
-  let total = left.reduce((sum, { characters }) => sum + characters, 0);
-  const refuse = (picture: Picture, why: string) => {
+  let count = accepted.length;
+  let total = accepted.reduce((sum, { characters }) => sum + characters, 0);
+  const refuse = (picture: Picture, reason: string) => {
     if (refused.has(picture.part)) return;
-    refused.set(picture.part, why);
+    refused.set(picture.part, reason);
     count -= 1;
     total -= picture.characters;
   };
-  for (const picture of left) {
+  for (const picture of accepted) {
     if (many === undefined || count <= many.above) break;
     const { width, height } = picture.header?.size ?? { width: 0, height: 0 };
     if (Math.max(width, height) > many.maxSide)
@@ -164,17 +167,21 @@ export function findRefusedPictures(all: readonly Picture[], limits: PictureLimi
         `it has ${width} × ${height} pixels, and of more than ${many.above} pictures ${provider} takes ${many.maxSide} × ${many.maxSide}`,
       );
   }
-  for (const picture of left) {
+  for (const picture of accepted) {
     if (count > maxPictures) refuse(picture, `${provider} takes ${maxPictures} pictures in a request`);
-    else if (total > maxTotal) refuse(picture, `${provider} takes ${megabytes(maxTotal)} MB of pictures in a request`);
+    else if (total > maxTotal)
+      refuse(picture, `${provider} takes ${formatMegabytes(maxTotal)} MB of pictures in a request`);
     else break;
   }
   return refused;
 }
 
 /** The message with a text in the place of each of these pictures. */
-export function withoutPictures(message: Message, refused: ReadonlyMap<FilePart, string>): Message {
-  const textFor = (part: FilePart) => ({ type: "text" as const, text: `[${leftOut(part, refused.get(part) ?? "")}]` });
+export function replacePictures(message: Message, refused: ReadonlyMap<FilePart, string>): Message {
+  const textFor = (part: FilePart) => ({
+    type: "text" as const,
+    text: `[${formatOmission(part, refused.get(part) ?? "")}]`,
+  });
   const parts = message.parts.map((part) => {
     if (part.type === "file") return refused.has(part) ? textFor(part) : part;
     if (part.type !== "tool_result" || part.output.type !== "content") return part;
@@ -185,22 +192,22 @@ export function withoutPictures(message: Message, refused: ReadonlyMap<FilePart,
 }
 
 /** For the model, and as a warning. */
-export function leftOut({ filename, mediaType }: FilePart, why: string): string {
-  return `The picture ${filename ?? `(${mediaType})`} was left out: ${why}.`;
+export function formatOmission({ filename, mediaType }: FilePart, reason: string): string {
+  return `The picture ${filename ?? `(${mediaType})`} was left out: ${reason}.`;
 }
 
 /** One warning for each reason. It names the first picture only, so it stays the same when more follow. */
-export function warningsOf(refused: ReadonlyMap<FilePart, string>): readonly string[] {
+export function formatWarnings(refused: ReadonlyMap<FilePart, string>): readonly string[] {
   const byReason = new Map<string, FilePart[]>();
-  for (const [part, why] of refused) byReason.set(why, [...(byReason.get(why) ?? []), part].slice(0, 2));
-  return [...byReason].flatMap(([why, [first, second]]) => {
+  for (const [part, reason] of refused) byReason.set(reason, [...(byReason.get(reason) ?? []), part].slice(0, 2));
+  return [...byReason].flatMap(([reason, [first, second]]) => {
     if (first === undefined) return [];
-    if (second === undefined) return [leftOut(first, why)];
-    return [`Several pictures were left out, ${first.filename ?? `one of ${first.mediaType}`} first: ${why}.`];
+    if (second === undefined) return [formatOmission(first, reason)];
+    return [`Several pictures were left out, ${first.filename ?? `one of ${first.mediaType}`} first: ${reason}.`];
   });
 }
 
 /** The media type that the bytes have, if a name or a server says another one. */
-export function trueMediaType(part: FilePart): string {
-  return pictureOf(part)?.header?.mediaType ?? part.mediaType;
+export function detectMediaType(part: FilePart): string {
+  return toPicture(part)?.header?.mediaType ?? part.mediaType;
 }

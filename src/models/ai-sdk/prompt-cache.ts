@@ -42,16 +42,16 @@ export function findCacheDialect({
 }: Pick<LanguageModel, "provider" | "modelId">): CacheDialect | null {
   const isClaude = /claude/i.test(modelId);
   // Vertex ("googleVertex.anthropic.messages") and Bedrock's Messages API ("bedrock.anthropic.messages") use the same code.
-  if (/(^|\.)anthropic(\.|$)/.test(provider)) return marks("anthropic", "cacheControl", "ephemeral", true);
-  if (provider === "amazon-bedrock") return isClaude ? marks("bedrock", "cachePoint", "default", false) : null;
+  if (/(^|\.)anthropic(\.|$)/.test(provider)) return createMarks("anthropic", "cacheControl", "ephemeral", true);
+  if (provider === "amazon-bedrock") return isClaude ? createMarks("bedrock", "cachePoint", "default", false) : null;
   if (/^openrouter(\.|$)/.test(provider))
-    return isClaude ? marks("openrouter", "cacheControl", "ephemeral", false) : null;
+    return isClaude ? createMarks("openrouter", "cacheControl", "ephemeral", false) : null;
   if (/^(openai|azure)\.(responses|chat)$/.test(provider)) return { type: "key", provider: "openai" };
   if (provider === "xai.responses") return { type: "key", provider: "xai" };
   return provider === "gateway" ? { type: "gateway" } : null;
 }
 
-function marks(provider: string, name: string, type: string, onTools: boolean): CacheDialect {
+function createMarks(provider: string, name: string, type: string, onTools: boolean): CacheDialect {
   return {
     type: "marks",
     onTools,
@@ -64,14 +64,14 @@ function marks(provider: string, name: string, type: string, onTools: boolean): 
 export function hasCacheOptions(options: ProviderMetadata | undefined): boolean {
   if (options === undefined) return false;
   for (const own of Object.values(options)) {
-    if (isObject(own) && authorsOptions.some((name) => name in own)) return true;
+    if (isObject(own) && cacheOptionNames.some((name) => name in own)) return true;
   }
   return false;
 }
 
-const authorsOptions = ["cacheControl", "cache_control", "cachePoint", "promptCacheBreakpoint"];
+const cacheOptionNames = ["cacheControl", "cache_control", "cachePoint", "promptCacheBreakpoint"];
 
-export type CachedRequest = {
+export type CacheRequest = {
   readonly dialect: CacheDialect;
   readonly lifetime: ModelRequest["promptCache"] | "usual";
   readonly sessionId: string;
@@ -80,9 +80,9 @@ export type CachedRequest = {
 };
 
 /** Adds what the provider needs in order to cache. `prompt` must be an array of this request alone: marks are put into it. */
-export function withPromptCache(
+export function addPromptCache(
   options: CallOptions & { readonly prompt: PromptMessage[] },
-  { dialect, lifetime, sessionId, isMarked }: CachedRequest,
+  { dialect, lifetime, sessionId, isMarked }: CacheRequest,
 ): CallOptions {
   if (lifetime === "off") return options;
   const { prompt, tools, providerOptions } = options;
@@ -90,25 +90,27 @@ export function withPromptCache(
     case "key":
       return {
         ...options,
-        providerOptions: withDefault(providerOptions, dialect.provider, { promptCacheKey: cacheKey(sessionId) }),
+        providerOptions: addDefaultOptions(providerOptions, dialect.provider, {
+          promptCacheKey: createCacheKey(sessionId),
+        }),
       };
     case "gateway":
-      return { ...options, providerOptions: withDefault(providerOptions, "gateway", { caching: "auto" }) };
+      return { ...options, providerOptions: addDefaultOptions(providerOptions, "gateway", { caching: "auto" }) };
     case "marks": {
-      if (isMarked || hasCacheOptions(providerOptions) || tools?.some(hasOwnMark)) return options;
+      if (isMarked || hasCacheOptions(providerOptions) || tools?.some(hasAuthorMark)) return options;
       const mark = lifetime === "1h" ? dialect.oneHour : dialect.usual;
       markPrompt(prompt, mark, tools !== undefined);
-      return tools === undefined || !dialect.onTools ? options : { ...options, tools: withLastMarked(tools, mark) };
+      return tools === undefined || !dialect.onTools ? options : { ...options, tools: markLastTool(tools, mark) };
     }
   }
 }
 
 /** The same key for all requests of a session. It tells nothing of the session's id, which may be the author's. */
-function cacheKey(sessionId: string): string {
+function createCacheKey(sessionId: string): string {
   return `pawl-${sha256(sessionId).slice(0, 32)}`;
 }
 
-function withDefault(
+function addDefaultOptions(
   options: ProviderMetadata | undefined,
   provider: string,
   added: ProviderMetadata[string],
@@ -117,16 +119,16 @@ function withDefault(
 }
 
 function markPrompt(prompt: PromptMessage[], mark: ProviderMetadata, hasTools: boolean): void {
-  if (prompt[0]?.role === "system") markAt(prompt, 0, mark);
-  const end = findMarkable(prompt, prompt.length);
-  const answer = prompt.findLastIndex(({ role }, index) => index < end && role === "assistant");
-  if (answer === -1 && !hasTools) return;
-  markAt(prompt, end, mark);
-  markAt(prompt, findMarkable(prompt, answer), mark);
+  if (prompt[0]?.role === "system") markMessage(prompt, 0, mark);
+  const end = findMarkableIndex(prompt, prompt.length);
+  const lastAnswer = prompt.findLastIndex(({ role }, index) => index < end && role === "assistant");
+  if (lastAnswer === -1 && !hasTools) return;
+  markMessage(prompt, end, mark);
+  markMessage(prompt, findMarkableIndex(prompt, lastAnswer), mark);
 }
 
 /** The index of the last message before `end` that can carry a mark; -1 if there is none. */
-function findMarkable(prompt: readonly PromptMessage[], end: number): number {
+function findMarkableIndex(prompt: readonly PromptMessage[], end: number): number {
   for (let index = end - 1; index >= 0; index -= 1) {
     const message = prompt[index];
     if (message === undefined || message.role === "system") return -1;
@@ -140,30 +142,30 @@ function findMarkable(prompt: readonly PromptMessage[], end: number): number {
 }
 
 /** Replaces the message, which later requests share. */
-function markAt(prompt: PromptMessage[], index: number, providerOptions: ProviderMetadata): void {
+function markMessage(prompt: PromptMessage[], index: number, providerOptions: ProviderMetadata): void {
   const message = prompt[index];
   if (message !== undefined) prompt[index] = { ...message, providerOptions };
 }
 
 type Tools = readonly (PromptTool | ProviderTool)[];
 
-function hasOwnMark(tool: PromptTool | ProviderTool): boolean {
+function hasAuthorMark(tool: PromptTool | ProviderTool): boolean {
   return tool.type === "function" && hasCacheOptions(tool.providerOptions);
 }
 
-function withLastMarked(tools: Tools, mark: ProviderMetadata): Tools {
+function markLastTool(tools: Tools, mark: ProviderMetadata): Tools {
   // Anthropic refuses a mark on a deferred tool, which is not part of the cache.
   const last = tools.findLastIndex(
     (tool) => tool.type === "function" && tool.providerOptions?.anthropic?.deferLoading !== true,
   );
   return tools.map((tool, index) =>
     index === last && tool.type === "function"
-      ? { ...tool, providerOptions: merged(tool.providerOptions, mark) }
+      ? { ...tool, providerOptions: mergeMark(tool.providerOptions, mark) }
       : tool,
   );
 }
 
-function merged(own: ProviderMetadata | undefined, mark: ProviderMetadata): ProviderMetadata {
+function mergeMark(own: ProviderMetadata | undefined, mark: ProviderMetadata): ProviderMetadata {
   if (own === undefined) return mark;
   const all: { [provider: string]: ProviderMetadata[string] } = { ...own };
   for (const [provider, options] of Object.entries(mark)) all[provider] = { ...own[provider], ...options };

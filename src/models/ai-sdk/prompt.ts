@@ -29,38 +29,38 @@ import type {
   SpecificationVersion,
   WithOptions,
 } from "./call-options.js";
-import { withContainer } from "./container.js";
+import { toCallSettings } from "./call-settings.js";
+import { addContainer } from "./container.js";
 import {
-  findsTools,
-  forcesUnloadable,
+  forcesDeferredTool,
+  insertLoadedTools,
   type LoadableTools,
+  listSearchCalls,
   type SentTools,
-  searchCallsIn,
-  toolsToSend,
-  withLoadedTools,
+  selectTools,
+  usesFindTools,
 } from "./deferred-tools.js";
 import type { LanguageModel } from "./language-model.js";
-import { mergeOptions, withOwn } from "./merge-options.js";
-import { ownMetadata } from "./part.js";
+import { completeOptions, mergeOptions } from "./merge-options.js";
+import { pawlMetadataKey } from "./part.js";
 import {
+  detectMediaType,
+  findPictureLimits,
   findRefusedPictures,
+  formatWarnings,
+  listPictures,
   type PictureLimits,
-  pictureLimitsFor,
-  picturesIn,
-  trueMediaType,
-  warningsOf,
-  withoutPictures,
+  replacePictures,
 } from "./picture-limits.js";
-import { findCacheDialect, hasCacheOptions, withPromptCache } from "./prompt-cache.js";
-import { abandonedCalls, type Converted, providerCallsIn, withoutCalls } from "./provider-calls.js";
-import { providerSettings } from "./provider-settings.js";
-import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
-import { settingsOf } from "./settings.js";
-import { toolCallIdsFor } from "./tool-call-ids.js";
+import { addPromptCache, findCacheDialect, hasCacheOptions } from "./prompt-cache.js";
+import { type ConvertedMessage, findAbandonedCalls, findProviderCalls, removeCalls } from "./provider-calls.js";
+import { toProviderSettings } from "./provider-settings.js";
+import { isSameMap, mapToolIds, shapeResult, type ToolIds } from "./provider-tools.js";
+import { createCallIdMapper } from "./tool-call-ids.js";
 import type { ToolLoading } from "./tool-loading.js";
-import { refusesAlternatives, withoutAlternatives } from "./tool-schema.js";
+import { flattenAlternatives, refusesAlternatives } from "./tool-schema.js";
 
-export type Converting = {
+export type ConvertOptions = {
   /** Default: what the request says. */
   readonly promptCache?: ModelRequest["promptCache"] | "usual";
   /** How the provider loads deferred tools. Default: it does not. */
@@ -69,33 +69,33 @@ export type Converting = {
   readonly warn?: (warning: string) => void;
 };
 
-export type PromptConverter = (request: ModelRequest, signal: AbortSignal, converting?: Converting) => CallOptions;
+export type PromptConverter = (request: ModelRequest, signal: AbortSignal, options?: ConvertOptions) => CallOptions;
 
 /** Creates a converter for one model. It caches each converted message as long as the message is referenced. */
 export function createPromptConverter(
   model: Pick<LanguageModel, "specificationVersion" | "provider" | "modelId">,
   providerTools: readonly ProviderTool[],
   defaults: ProviderMetadata,
-  limits: PictureLimits | null = pictureLimitsFor(model),
+  limits: PictureLimits | null = findPictureLimits(model),
 ): PromptConverter {
   const version = model.specificationVersion;
   const dialect = findCacheDialect(model);
-  const idOf = toolCallIdsFor(model);
-  const mayRelax = refusesAlternatives(model);
-  let converted = new WeakMap<Message, Converted>();
+  const idOf = createCallIdMapper(model);
+  const canRelax = refusesAlternatives(model);
+  let converted = new WeakMap<Message, ConvertedMessage>();
   let toolIds: ToolIds = new Map();
   const convertedTools = new WeakMap<readonly ToolSpecification[], Map<ToolLoading | null, SentTools>>();
 
-  function convertedOf(message: Message): Converted {
+  function getConverted(message: Message): ConvertedMessage {
     let own = converted.get(message);
     if (own === undefined) {
       own = {
         prompt: convertMessage(message, { version, idOf, toolIds }),
-        provider: providerCallsIn(message),
-        isMarked: dialect !== null && message.parts.some(hasMark),
-        pictures: limits === null ? [] : picturesIn(message),
-        finds: findsTools(message),
-        searches: searchCallsIn(message).map(idOf),
+        provider: findProviderCalls(message),
+        isMarked: dialect !== null && message.parts.some(hasCacheMark),
+        pictures: limits === null ? [] : listPictures(message),
+        usesFindTools: usesFindTools(message),
+        searches: listSearchCalls(message).map(idOf),
       };
       converted.set(message, own);
     }
@@ -103,100 +103,103 @@ export function createPromptConverter(
   }
 
   /** The messages as the provider takes them: without the pictures that it is known to refuse. */
-  function allConverted(messages: readonly Message[], warn: (warning: string) => void): readonly Converted[] {
-    const all = messages.map(convertedOf);
+  function convertMessages(messages: readonly Message[], warn: (warning: string) => void): readonly ConvertedMessage[] {
+    const all = messages.map(getConverted);
     const pictures = all.flatMap((one) => one.pictures);
     if (limits === null || pictures.length === 0) return all;
     const refused = findRefusedPictures(pictures, limits);
     if (refused.size === 0) return all;
-    for (const warning of warningsOf(refused)) warn(warning);
+    for (const warning of formatWarnings(refused)) warn(warning);
     return all.map((own, index) => {
       const message = messages[index];
       if (message === undefined || !own.pictures.some(({ part }) => refused.has(part))) return own;
-      return { ...own, prompt: convertMessage(withoutPictures(message, refused), { version, idOf, toolIds }) };
+      return { ...own, prompt: convertMessage(replacePictures(message, refused), { version, idOf, toolIds }) };
     });
   }
 
-  function promptOf(
+  function buildPrompt(
     { systemPrompt, messages }: ModelRequest,
     loadable: LoadableTools | null,
     warn: (warning: string) => void,
   ): { prompt: PromptMessage[]; isMarked: boolean } {
-    const all = allConverted(messages, warn);
-    const left = abandonedCalls(messages, all);
-    let searched: ReadonlySet<string> | undefined;
+    const all = convertMessages(messages, warn);
+    const abandoned = findAbandonedCalls(messages, all);
+    let searchCallIds: ReadonlySet<string> | undefined;
     const prompt: PromptMessage[] = [];
     let isMarked = false;
     if (systemPrompt !== undefined) prompt.push({ role: "system", content: systemPrompt });
     for (const own of all) {
-      if (own.finds) searched ??= new Set(all.flatMap(({ searches }) => searches));
-      const given = searched !== undefined && own.finds ? withLoadedTools(own.prompt, loadable, searched) : own.prompt;
-      const kept = left.size === 0 ? given : withoutCalls(given, left);
+      if (own.usesFindTools) searchCallIds ??= new Set(all.flatMap(({ searches }) => searches));
+      const loaded =
+        searchCallIds !== undefined && own.usesFindTools
+          ? insertLoadedTools(own.prompt, loadable, searchCallIds)
+          : own.prompt;
+      const remaining = abandoned.size === 0 ? loaded : removeCalls(loaded, abandoned);
       // Providers refuse an empty message.
-      if (kept.content.length > 0) prompt.push(kept);
+      if (remaining.content.length > 0) prompt.push(remaining);
       isMarked ||= own.isMarked;
     }
     return { prompt, isMarked };
   }
 
-  function toolsOf(specifications: readonly ToolSpecification[], loading: ToolLoading | null): SentTools {
-    const known = convertedTools.get(specifications) ?? new Map<ToolLoading | null, SentTools>();
-    convertedTools.set(specifications, known);
-    let sent = known.get(loading);
+  function getTools(specifications: readonly ToolSpecification[], loading: ToolLoading | null): SentTools {
+    const sentByLoading = convertedTools.get(specifications) ?? new Map<ToolLoading | null, SentTools>();
+    convertedTools.set(specifications, sentByLoading);
+    let sent = sentByLoading.get(loading);
     if (sent === undefined) {
       const names = new Set(specifications.map(({ name }) => name));
-      const { tools, loadable } = toolsToSend(specifications, loading, (one) => convertTool(one, mayRelax));
+      const { tools, loadable } = selectTools(specifications, loading, (one) => convertTool(one, canRelax));
       sent = { tools: [...tools, ...providerTools.filter(({ name }) => !names.has(name))], loadable };
-      known.set(loading, sent);
+      sentByLoading.set(loading, sent);
     }
     return sent;
   }
 
   /** A caller's own options take precedence over those that stand for a setting. */
-  function optionsFor(request: ModelRequest, hasTools: boolean): ProviderMetadata {
-    const { options } = providerSettings(request, model, hasTools);
+  function buildProviderOptions(request: ModelRequest, hasTools: boolean): ProviderMetadata {
+    const { options } = toProviderSettings(request, model, hasTools);
     const own = mergeOptions(defaults, request.providerOptions);
-    return Object.keys(options).length === 0 ? own : withOwn(options, own);
+    return Object.keys(options).length === 0 ? own : completeOptions(options, own);
   }
 
   /** Results depend on which tool gave them, so they are converted again when the tools change. */
-  function noteTools(tools: readonly (PromptTool | ProviderTool)[]): void {
-    const present = toolIdsOf(tools);
-    if (isSameMap(present, toolIds)) return;
-    toolIds = present;
+  function updateToolIds(tools: readonly (PromptTool | ProviderTool)[]): void {
+    const currentIds = mapToolIds(tools);
+    if (isSameMap(currentIds, toolIds)) return;
+    toolIds = currentIds;
     converted = new WeakMap();
   }
 
   return (request, signal, { promptCache = request.promptCache, loading = null, warn = () => {} } = {}) => {
-    const { tools, loadable } = toolsOf(request.tools, forcesUnloadable(request) ? null : loading);
-    noteTools(tools);
-    const { prompt, isMarked } = promptOf(request, loadable, warn);
+    const { tools, loadable } = getTools(request.tools, forcesDeferredTool(request) ? null : loading);
+    updateToolIds(tools);
+    const { prompt, isMarked } = buildPrompt(request, loadable, warn);
     const options = {
       prompt,
       ...(tools.length > 0 && { tools }),
       ...(tools.length > 0 &&
         request.toolChoice !== undefined && { toolChoice: convertToolChoice(request.toolChoice) }),
-      ...settingsOf(request, version),
+      ...toCallSettings(request, version),
       ...(request.responseFormat !== undefined && { responseFormat: request.responseFormat }),
-      providerOptions: withContainer(optionsFor(request, tools.length > 0), request.messages, tools),
+      providerOptions: addContainer(buildProviderOptions(request, tools.length > 0), request.messages, tools),
       abortSignal: signal,
     };
     if (dialect === null) return options;
-    return withPromptCache(options, { dialect, lifetime: promptCache, sessionId: request.sessionId, isMarked });
+    return addPromptCache(options, { dialect, lifetime: promptCache, sessionId: request.sessionId, isMarked });
   };
 }
 
-function hasMark(part: UserPart | AssistantPart): boolean {
+function hasCacheMark(part: UserPart | AssistantPart): boolean {
   return "providerMetadata" in part && hasCacheOptions(part.providerMetadata);
 }
 
-function convertTool(tool: ToolSpecification, mayRelax: boolean): PromptTool | ProviderTool {
+function convertTool(tool: ToolSpecification, canRelax: boolean): PromptTool | ProviderTool {
   const { name, provider, providerOptions, strict, inputExamples } = tool;
   if (provider !== undefined) return { type: "provider", id: provider.id, name, args: provider.args };
   return {
     type: "function",
     name,
-    ...(mayRelax ? withoutAlternatives(tool) : { description: tool.description, inputSchema: tool.inputSchema }),
+    ...(canRelax ? flattenAlternatives(tool) : { description: tool.description, inputSchema: tool.inputSchema }),
     ...(providerOptions !== undefined && { providerOptions }),
     ...(strict !== undefined && { strict }),
     ...(inputExamples !== undefined && { inputExamples: inputExamples.map((input) => ({ input })) }),
@@ -207,13 +210,13 @@ function convertToolChoice(choice: ToolChoice): PromptToolChoice {
   return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.tool };
 }
 
-type Target = {
+type ConvertTarget = {
   readonly version: SpecificationVersion;
-  readonly idOf: ReturnType<typeof toolCallIdsFor>;
+  readonly idOf: ReturnType<typeof createCallIdMapper>;
   readonly toolIds: ToolIds;
 };
 
-function convertMessage(message: Message, target: Target): PromptMessage {
+function convertMessage(message: Message, target: ConvertTarget): PromptMessage {
   const content: PromptPart[] = [];
   for (const part of message.parts) {
     const own = convertPart(part, target);
@@ -222,13 +225,13 @@ function convertMessage(message: Message, target: Target): PromptMessage {
   return { role: message.role, content };
 }
 
-function convertPart(part: UserPart | AssistantPart, target: Target): PromptPart | undefined {
+function convertPart(part: UserPart | AssistantPart, target: ConvertTarget): PromptPart | undefined {
   const { version } = target;
   switch (part.type) {
     case "text":
       // Providers refuse empty text, except with metadata: then it carries a signature.
       if (part.text === "" && part.providerMetadata === undefined) return undefined;
-      return { type: "text", text: part.text, ...optionsOf(part) };
+      return { type: "text", text: part.text, ...toProviderOptions(part) };
     case "reasoning":
       return convertReasoning(part, version);
     case "file":
@@ -242,16 +245,17 @@ function convertPart(part: UserPart | AssistantPart, target: Target): PromptPart
         toolName: part.name,
         input: part.input,
         ...(part.providerExecuted === true && { providerExecuted: true as const }),
-        ...optionsOf(part),
+        ...toProviderOptions(part),
       };
     case "tool_result":
-      if (part.approval !== undefined) return { type: "tool-approval-response", ...part.approval, ...optionsOf(part) };
+      if (part.approval !== undefined)
+        return { type: "tool-approval-response", ...part.approval, ...toProviderOptions(part) };
       return {
         type: "tool-result",
         toolCallId: target.idOf(part),
         toolName: part.name,
-        output: convertOutput(shapedResult(part, target.toolIds), version),
-        ...optionsOf(part),
+        output: convertOutput(shapeResult(part, target.toolIds), version),
+        ...toProviderOptions(part),
       };
   }
 }
@@ -260,20 +264,20 @@ function convertReasoning(
   part: { readonly text: string; readonly providerMetadata?: ProviderMetadata },
   version: SpecificationVersion,
 ): PromptPart | undefined {
-  const custom = part.providerMetadata?.[ownMetadata]?.custom;
-  if (typeof custom !== "string") return { type: "reasoning", text: part.text, ...optionsOf(part) };
-  return version === "v4" ? { type: "custom", kind: custom, ...optionsOf(part) } : undefined;
+  const custom = part.providerMetadata?.[pawlMetadataKey]?.custom;
+  if (typeof custom !== "string") return { type: "reasoning", text: part.text, ...toProviderOptions(part) };
+  return version === "v4" ? { type: "custom", kind: custom, ...toProviderOptions(part) } : undefined;
 }
 
 function convertFile(part: FilePart, version: SpecificationVersion): PromptPart {
-  const common = { mediaType: trueMediaType(part), data: fileData(part.data, version), ...optionsOf(part) };
-  if (version === "v4" && part.providerMetadata?.[ownMetadata]?.reasoning === true) {
+  const common = { mediaType: detectMediaType(part), data: toFileData(part.data, version), ...toProviderOptions(part) };
+  if (version === "v4" && part.providerMetadata?.[pawlMetadataKey]?.reasoning === true) {
     return { type: "reasoning-file", ...common };
   }
   return { type: "file", ...common, ...(part.filename !== undefined && { filename: part.filename }) };
 }
 
-function fileData(data: string, version: SpecificationVersion): FileData {
+function toFileData(data: string, version: SpecificationVersion): FileData {
   if (version === "v3") return isUrl(data) ? new URL(data) : data;
   return isUrl(data) ? { type: "url", url: new URL(data) } : { type: "data", data };
 }
@@ -291,7 +295,7 @@ function convertOutput(part: ToolResultPart, version: SpecificationVersion): Pro
     case "json":
       return { type: failed ? "error-json" : "json", value: output.value };
     case "content": {
-      const text = failed ? onlyText(output) : undefined;
+      const text = failed ? joinText(output) : undefined;
       if (text !== undefined) return { type: "error-text", value: text };
       return { type: "content", value: output.parts.map((item) => convertContent(item, version)) };
     }
@@ -299,7 +303,7 @@ function convertOutput(part: ToolResultPart, version: SpecificationVersion): Pro
 }
 
 /** A failed result should be sent as `error-text`, because content has no error flag. Undefined if there is a file. */
-function onlyText(output: Extract<ToolOutput, { readonly type: "content" }>): string | undefined {
+function joinText(output: Extract<ToolOutput, { readonly type: "content" }>): string | undefined {
   const texts: string[] = [];
   for (const part of output.parts) {
     if (part.type !== "text") return undefined;
@@ -312,23 +316,23 @@ function convertContent(
   part: Extract<ToolOutput, { readonly type: "content" }>["parts"][number],
   version: SpecificationVersion,
 ): PromptContent {
-  if (part.type === "text") return { type: "text", text: part.text, ...optionsOf(part) };
+  if (part.type === "text") return { type: "text", text: part.text, ...toProviderOptions(part) };
   const { data } = part;
-  const mediaType = trueMediaType(part);
+  const mediaType = detectMediaType(part);
   if (version === "v4") {
     const filename = part.filename !== undefined ? { filename: part.filename } : {};
-    return { type: "file", mediaType, data: fileData(data, version), ...filename, ...optionsOf(part) };
+    return { type: "file", mediaType, data: toFileData(data, version), ...filename, ...toProviderOptions(part) };
   }
   const image = mediaType.startsWith("image/");
-  if (isUrl(data)) return { type: image ? "image-url" : "file-url", url: data, ...optionsOf(part) };
-  return { type: image ? "image-data" : "file-data", mediaType, data, ...optionsOf(part) };
+  if (isUrl(data)) return { type: image ? "image-url" : "file-url", url: data, ...toProviderOptions(part) };
+  return { type: image ? "image-data" : "file-data", mediaType, data, ...toProviderOptions(part) };
 }
 
 /** A provider's own metadata is sent back with the part. */
-function optionsOf(part: { readonly providerMetadata?: ProviderMetadata }): WithOptions {
+function toProviderOptions(part: { readonly providerMetadata?: ProviderMetadata }): WithOptions {
   const metadata = part.providerMetadata;
   if (metadata === undefined) return {};
-  if (!(ownMetadata in metadata)) return { providerOptions: metadata };
-  const { [ownMetadata]: _own, ...providerOptions } = metadata;
+  if (!(pawlMetadataKey in metadata)) return { providerOptions: metadata };
+  const { [pawlMetadataKey]: _own, ...providerOptions } = metadata;
   return { providerOptions };
 }

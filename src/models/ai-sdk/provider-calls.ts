@@ -4,7 +4,7 @@
  * A provider that paused gives the result of such a call in a later message. If the conversation went on without it, the
  * result never comes, and the provider would refuse a call without a result: the call is left out.
  */
-import { type Message, openProviderCalls } from "../../core/data/message.js";
+import { findOpenProviderCalls, type Message } from "../../core/data/message.js";
 import type { PromptMessage } from "./call-options.js";
 import type { Picture } from "./picture-limits.js";
 
@@ -12,47 +12,50 @@ import type { Picture } from "./picture-limits.js";
 export type ProviderCalls = { readonly open: readonly string[]; readonly closed: readonly string[] };
 
 /** A message as a provider is sent it. `provider` is null for almost every message. */
-export type Converted = {
+export type ConvertedMessage = {
   readonly prompt: PromptMessage;
   readonly provider: ProviderCalls | null;
   /** Whether its author marked it for the provider's prompt cache. */
   readonly isMarked: boolean;
   readonly pictures: readonly Picture[];
   /** Whether it has a call or a result of `find_tools`. */
-  readonly finds: boolean;
+  readonly usesFindTools: boolean;
   /** The ids, as they are sent, of the calls that the model made with its provider's own search tool. */
   readonly searches: readonly string[];
 };
 
-export function providerCallsIn(message: Message): ProviderCalls | null {
+export function findProviderCalls(message: Message): ProviderCalls | null {
   if (message.role !== "assistant") return null;
   const calls = new Set(message.parts.flatMap((part) => (part.type === "tool_call" ? [part.toolCallId] : [])));
   const closed = message.parts.flatMap((part) =>
     part.type === "tool_result" && !calls.has(part.toolCallId) ? [part.toolCallId] : [],
   );
-  const open = openProviderCalls(message);
+  const open = findOpenProviderCalls(message);
   return open.length === 0 && closed.length === 0 ? null : { open, closed };
 }
 
 /** The calls that will have no result: none has come, and the user has said something since. */
-export function abandonedCalls(messages: readonly Message[], converted: readonly Converted[]): ReadonlySet<string> {
+export function findAbandonedCalls(
+  messages: readonly Message[],
+  converted: readonly ConvertedMessage[],
+): ReadonlySet<string> {
   const open = new Map<string, number>();
   for (const [index, { provider }] of converted.entries()) {
     for (const id of provider?.closed ?? []) open.delete(id);
     for (const id of provider?.open ?? []) open.set(id, index);
   }
-  if (open.size === 0) return none;
+  if (open.size === 0) return noCalls;
   const lastUser = messages.findLastIndex(({ role }) => role === "user");
   return new Set([...open].flatMap(([id, index]) => (index < lastUser ? [id] : [])));
 }
 
-const none: ReadonlySet<string> = new Set();
+const noCalls: ReadonlySet<string> = new Set();
 
-export function withoutCalls(message: PromptMessage, ids: ReadonlySet<string>): PromptMessage {
+export function removeCalls(message: PromptMessage, ids: ReadonlySet<string>): PromptMessage {
   if (message.role !== "assistant") return message;
-  const isLeftOut = (part: (typeof message.content)[number]) =>
+  const isRemoved = (part: (typeof message.content)[number]) =>
     part.type === "tool-call" && part.providerExecuted === true && ids.has(part.toolCallId);
-  return message.content.some(isLeftOut)
-    ? { ...message, content: message.content.filter((part) => !isLeftOut(part)) }
+  return message.content.some(isRemoved)
+    ? { ...message, content: message.content.filter((part) => !isRemoved(part)) }
     : message;
 }

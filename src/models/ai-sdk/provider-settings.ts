@@ -8,26 +8,26 @@ import type { Json, ProviderMetadata } from "../../core/data/message.js";
 import type { ModelSettings, ReasoningEffort } from "../../core/data/model-settings.js";
 import type { LanguageModel } from "./language-model.js";
 
-type Identity = Pick<LanguageModel, "specificationVersion" | "provider" | "modelId">;
-type Options = { readonly [key: string]: Json };
+type ModelDescriptor = Pick<LanguageModel, "specificationVersion" | "provider" | "modelId">;
+type ProviderOptions = { readonly [key: string]: Json };
 type Effort = Exclude<ReasoningEffort, "provider-default">;
 
 /** How one package is told. A function that is absent, or gives undefined: the package has no such option. */
-type Package = {
+type ProviderPackage = {
   readonly provider: RegExp;
   /** The key of the package in `providerOptions`. */
   readonly key: string;
-  readonly reasoning?: (effort: Effort, modelId: string) => Options | undefined;
-  readonly parallel?: (isAllowed: boolean) => Options;
+  readonly reasoning?: (effort: Effort, modelId: string) => ProviderOptions | undefined;
+  readonly parallel?: (isAllowed: boolean) => ProviderOptions;
 };
 
 /** The nearest effort that a package knows. */
-function nearest(efforts: { readonly [Name in Effort]?: string }, effort: Effort): Options {
+function toNearestEffort(efforts: { readonly [Name in Effort]?: string }, effort: Effort): ProviderOptions {
   return { reasoningEffort: efforts[effort] ?? effort };
 }
 
 /** Thinking tokens for models that take a number. Less than the smallest output limit of such a model. */
-const budgets: { readonly [Name in Exclude<Effort, "none">]: number } = {
+const thinkingBudgets: { readonly [Name in Exclude<Effort, "none">]: number } = {
   minimal: 1_024,
   low: 4_096,
   medium: 8_192,
@@ -37,7 +37,7 @@ const budgets: { readonly [Name in Exclude<Effort, "none">]: number } = {
 };
 
 /** Claude 4.6 and later decide by themselves how long to think, and take an effort. Claude before 3.7 does not think. */
-function claudeThinking(modelId: string): "adaptive" | "budget" | undefined {
+function detectClaudeThinking(modelId: string): "adaptive" | "budget" | undefined {
   const [, first, second] = /claude-(?:[a-z]+-)?(\d)(?:[-.](\d)(?!\d))?/.exec(modelId) ?? [];
   if (first === undefined) return undefined;
   const version = Number(first) + Number(second ?? 0) / 10;
@@ -47,34 +47,34 @@ function claudeThinking(modelId: string): "adaptive" | "budget" | undefined {
 
 const claudeEfforts: { readonly [Name in Effort]?: string } = { minimal: "low", xhigh: "high" };
 
-function anthropicReasoning(effort: Effort, modelId: string): Options | undefined {
-  const kind = claudeThinking(modelId);
+function anthropicReasoning(effort: Effort, modelId: string): ProviderOptions | undefined {
+  const kind = detectClaudeThinking(modelId);
   if (kind === undefined) return undefined;
   if (effort === "none") return { thinking: { type: "disabled" } };
-  if (kind === "budget") return { thinking: { type: "enabled", budgetTokens: budgets[effort] } };
+  if (kind === "budget") return { thinking: { type: "enabled", budgetTokens: thinkingBudgets[effort] } };
   return { thinking: { type: "adaptive" }, effort: claudeEfforts[effort] ?? effort };
 }
 
-function bedrockReasoning(effort: Effort, modelId: string): Options | undefined {
-  const kind = claudeThinking(modelId);
+function bedrockReasoning(effort: Effort, modelId: string): ProviderOptions | undefined {
+  const kind = detectClaudeThinking(modelId);
   if (kind === undefined) return undefined;
   if (effort === "none") return { reasoningConfig: { type: "disabled" } };
-  if (kind === "budget") return { reasoningConfig: { type: "enabled", budgetTokens: budgets[effort] } };
+  if (kind === "budget") return { reasoningConfig: { type: "enabled", budgetTokens: thinkingBudgets[effort] } };
   return { reasoningConfig: { type: "adaptive", maxReasoningEffort: claudeEfforts[effort] ?? effort } };
 }
 
-function googleReasoning(effort: Effort, modelId: string): Options | undefined {
+function googleReasoning(effort: Effort, modelId: string): ProviderOptions | undefined {
   if (/gemini-2\.5/.test(modelId)) {
     // Pro cannot stop thinking.
-    const least = modelId.includes("pro") ? 128 : 0;
-    return { thinkingConfig: { thinkingBudget: effort === "none" ? least : budgets[effort] } };
+    const minBudget = modelId.includes("pro") ? 128 : 0;
+    return { thinkingConfig: { thinkingBudget: effort === "none" ? minBudget : thinkingBudgets[effort] } };
   }
   if (!/gemini-(?:[3-9]|\d\d)/.test(modelId)) return undefined;
   const levels: { readonly [Name in Effort]?: string } = { none: "minimal", xhigh: "high", max: "high" };
   return { thinkingConfig: { thinkingLevel: levels[effort] ?? effort } };
 }
 
-const packages: readonly Package[] = [
+const providerPackages: readonly ProviderPackage[] = [
   {
     provider: /^(openai|azure)\b/,
     key: "openai",
@@ -92,16 +92,16 @@ const packages: readonly Package[] = [
   {
     provider: /^groq\b/,
     key: "groq",
-    reasoning: (effort) => nearest({ minimal: "low", xhigh: "high", max: "high" }, effort),
+    reasoning: (effort) => toNearestEffort({ minimal: "low", xhigh: "high", max: "high" }, effort),
     parallel: (parallelToolCalls) => ({ parallelToolCalls }),
   },
   {
     provider: /^xai\.chat$/,
     key: "xai",
-    reasoning: (effort) => nearest({ minimal: "low", max: "xhigh" }, effort),
+    reasoning: (effort) => toNearestEffort({ minimal: "low", max: "xhigh" }, effort),
     parallel: (isAllowed) => ({ parallel_function_calling: isAllowed }),
   },
-  { provider: /^xai\b/, key: "xai", reasoning: (effort) => nearest({ minimal: "low", max: "xhigh" }, effort) },
+  { provider: /^xai\b/, key: "xai", reasoning: (effort) => toNearestEffort({ minimal: "low", max: "xhigh" }, effort) },
   {
     provider: /^mistral\b/,
     key: "mistral",
@@ -113,7 +113,7 @@ const packages: readonly Package[] = [
     provider: /^deepseek\b/,
     key: "deepseek",
     reasoning: (effort) =>
-      effort === "none" ? { thinking: { type: "disabled" } } : nearest({ minimal: "low" }, effort),
+      effort === "none" ? { thinking: { type: "disabled" } } : toNearestEffort({ minimal: "low" }, effort),
   },
   {
     provider: /^openrouter\b/,
@@ -124,21 +124,24 @@ const packages: readonly Package[] = [
 ];
 
 /** Packages of their own whose provider names look like those of `@ai-sdk/openai-compatible`. */
-const notCompatible = /^(cohere|perplexity|alibaba|huggingface)\b/;
+const incompatibleProviders = /^(cohere|perplexity|alibaba|huggingface)\b/;
 
-function packageOf({ provider, modelId }: Identity): (Package & { readonly modelId: string }) | undefined {
+function findPackage({
+  provider,
+  modelId,
+}: ModelDescriptor): (ProviderPackage & { readonly modelId: string }) | undefined {
   if (provider === "gateway") {
     // The gateway hands the options on to the provider that the model's id names.
     const slash = modelId.indexOf("/");
     const own = { provider: modelId.slice(0, Math.max(0, slash)), modelId: modelId.slice(slash + 1) };
-    const found = packages.find((one) => one.key === own.provider);
-    return found === undefined ? undefined : { ...found, modelId: own.modelId };
+    const providerPackage = providerPackages.find((entry) => entry.key === own.provider);
+    return providerPackage === undefined ? undefined : { ...providerPackage, modelId: own.modelId };
   }
-  const known = packages.find((one) => one.provider.test(provider));
-  if (known !== undefined) return { ...known, modelId };
+  const matchedPackage = providerPackages.find((entry) => entry.provider.test(provider));
+  if (matchedPackage !== undefined) return { ...matchedPackage, modelId };
   // `@ai-sdk/openai-compatible` sends what stands under the provider's name, also what it does not know.
   const [, name] = /^([^.]+)\.chat$/.exec(provider) ?? [];
-  if (name === undefined || notCompatible.test(provider)) return undefined;
+  if (name === undefined || incompatibleProviders.test(provider)) return undefined;
   return {
     provider: /./,
     key: name,
@@ -151,33 +154,34 @@ function packageOf({ provider, modelId }: Identity): (Package & { readonly model
 /** The settings as provider options, and a warning for each that the package cannot be told. */
 export type ProviderSettings = { readonly options: ProviderMetadata; readonly warnings: readonly string[] };
 
-const nothing: ProviderSettings = { options: {}, warnings: [] };
+const noSettings: ProviderSettings = { options: {}, warnings: [] };
 
 /** @param hasTools without tools, providers refuse to be told about their calls */
-export function providerSettings(
+export function toProviderSettings(
   { reasoning = "provider-default", parallelToolCalls }: ModelSettings,
-  model: Identity,
+  model: ModelDescriptor,
   hasTools: boolean,
 ): ProviderSettings {
   const effort = reasoning === "provider-default" || model.specificationVersion === "v4" ? undefined : reasoning;
   const parallel = hasTools ? parallelToolCalls : undefined;
-  if (effort === undefined && parallel === undefined) return nothing;
-  const found = packageOf(model);
+  if (effort === undefined && parallel === undefined) return noSettings;
+  const providerPackage = findPackage(model);
   const warnings: string[] = [];
   const options: { [key: string]: Json } = {};
-  const add = (name: string, own: Options | undefined) => {
+  const add = (name: string, own: ProviderOptions | undefined) => {
     if (own !== undefined) Object.assign(options, own);
     else
       warnings.push(
         `${name}: the package of ${model.provider} has no such option for ${model.modelId}; the setting has no effect`,
       );
   };
-  if (effort !== undefined) add("reasoning", found?.reasoning?.(effort, found.modelId));
+  if (effort !== undefined) add("reasoning", providerPackage?.reasoning?.(effort, providerPackage.modelId));
   // Without an option, providers allow parallel calls.
-  const parallelOptions = parallel === undefined ? undefined : found?.parallel?.(parallel);
+  const parallelOptions = parallel === undefined ? undefined : providerPackage?.parallel?.(parallel);
   if (parallelOptions !== undefined || parallel === false) add("parallelToolCalls", parallelOptions);
   return {
-    options: found === undefined || Object.keys(options).length === 0 ? {} : { [found.key]: options },
+    options:
+      providerPackage === undefined || Object.keys(options).length === 0 ? {} : { [providerPackage.key]: options },
     warnings,
   };
 }

@@ -12,10 +12,10 @@ import type { PromptTool, ProviderTool } from "./call-options.js";
 /** The provider's id of a tool, by its name. */
 export type ToolIds = ReadonlyMap<string, string>;
 
-type Shape = (text: string, failed: boolean) => Json;
+type ResultShape = (text: string, failed: boolean) => Json;
 
 /** By a tool's id: a text as a result of this tool. From OpenAI's reference of the Responses API. */
-const shapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+const resultShapes: ReadonlyMap<string, ResultShape> = new Map<string, ResultShape>([
   [
     "openai.shell",
     (text, failed) => ({
@@ -30,7 +30,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ["openai.apply_patch", (text, failed) => ({ status: failed ? "failed" : "completed", output: text })],
 ]);
 
-export function toolIdsOf(tools: readonly (PromptTool | ProviderTool)[]): ToolIds {
+export function mapToolIds(tools: readonly (PromptTool | ProviderTool)[]): ToolIds {
   return new Map(tools.flatMap((tool) => (tool.type === "provider" ? [[tool.name, tool.id]] : [])));
 }
 
@@ -39,9 +39,9 @@ export function isSameMap(a: ToolIds, b: ToolIds): boolean {
 }
 
 /** The result in the shape that the provider takes. A JSON result of a call that went well has it already. */
-export function shapedResult(part: ToolResultPart, ids: ToolIds): ToolResultPart {
+export function shapeResult(part: ToolResultPart, ids: ToolIds): ToolResultPart {
   const id = ids.size === 0 || part.providerExecuted === true ? undefined : ids.get(part.name);
-  const shape = id === undefined ? undefined : shapes.get(id);
+  const shape = id === undefined ? undefined : resultShapes.get(id);
   const failed = part.isError === true;
   if (shape === undefined || (part.output.type === "json" && !failed)) return part;
   const { isError: _, ...rest } = part;

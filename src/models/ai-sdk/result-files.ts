@@ -4,10 +4,10 @@
  */
 import type { LanguageModel } from "./language-model.js";
 
-type Support = { readonly provider: RegExp; readonly mediaTypes: RegExp };
+type ResultFileSupport = { readonly provider: RegExp; readonly mediaTypes: RegExp };
 
 /** From the code of the packages. `provider` matches the `provider` of a language model. */
-const known: readonly Support[] = [
+const supportTable: readonly ResultFileSupport[] = [
   { provider: /(^|\.)anthropic\b/, mediaTypes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i },
   {
     provider: /^(openai|azure|azure-openai)\.responses$/,
@@ -17,7 +17,7 @@ const known: readonly Support[] = [
 ];
 
 /** Whether a tool's result may contain a file of a media type. An unknown provider gets no files. */
-export function takesInResults({ provider }: LanguageModel): (mediaType: string) => boolean {
-  const support = known.find((entry) => entry.provider.test(provider));
+export function createResultFileCheck({ provider }: LanguageModel): (mediaType: string) => boolean {
+  const support = supportTable.find((entry) => entry.provider.test(provider));
   return (mediaType) => support?.mediaTypes.test(mediaType) === true;
 }

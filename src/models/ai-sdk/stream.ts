@@ -5,11 +5,11 @@
 
 import { checkJson } from "../../core/data/json.js";
 import type { Json, ModelFailure, ProviderMetadata, ToolOutput } from "../../core/data/message.js";
-import { base64Of } from "../../platform/bytes.js";
+import { encodeBase64 } from "../../platform/bytes.js";
 import type { DeltaBody } from "../../ports/model.js";
-import { endingOf, hasCounts, usageOf } from "./ending.js";
-import { isClosed, toModelFailure } from "./failure.js";
-import { cutShort, isObject, MalformedPart, ownMetadata } from "./part.js";
+import { isConnectionClosed, toModelFailure } from "./failure.js";
+import { cutShortFailure, isObject, MalformedPartError, pawlMetadataKey } from "./part.js";
+import { hasCounts, readEnding, readUsage } from "./stream-ending.js";
 
 /** Converts the parts of one attempt into deltas. */
 export type StreamReader = {
@@ -49,9 +49,9 @@ export type PartType =
   | "error"
   | "finish";
 
-type Part = { readonly type: PartType; readonly [field: string]: unknown };
+type StreamPart = { readonly type: PartType; readonly [field: string]: unknown };
 
-const none: readonly DeltaBody[] = [];
+const noDeltas: readonly DeltaBody[] = [];
 
 /** @param unsent warnings about what the request could not say */
 export function createStreamReader(unsent: readonly string[] = []): StreamReader {
@@ -60,62 +60,62 @@ export function createStreamReader(unsent: readonly string[] = []): StreamReader
   let warnings = unsent;
   let failure: ModelFailure | undefined;
   /** The provider has sent a part of its answer. */
-  let answered = false;
+  let hasContent = false;
 
-  function start(model?: string): readonly DeltaBody[] {
-    if (started) return none;
+  function startDeltas(model?: string): readonly DeltaBody[] {
+    if (started) return noDeltas;
     started = true;
     return [{ kind: "start", ...(model !== undefined && { model }), ...(warnings.length > 0 && { warnings }) }];
   }
 
-  function close(last: DeltaBody): readonly DeltaBody[] {
+  function closeWith(last: DeltaBody): readonly DeltaBody[] {
     ended = true;
-    return [...start(), last];
+    return [...startDeltas(), last];
   }
 
-  function finish(part: Part): readonly DeltaBody[] {
-    const usage = usageOf(part.usage);
-    const ending = endingOf(part.finishReason);
+  function readFinish(part: StreamPart): readonly DeltaBody[] {
+    const usage = readUsage(part.usage);
+    const ending = readEnding(part.finishReason);
     failure ??= ending.failure;
-    if (failure !== undefined) return close({ kind: "error", failure, ...(hasCounts(usage) && { usage }) });
-    return close({ kind: "done", finishReason: ending.finishReason, usage, ...metadataOf(part) });
+    if (failure !== undefined) return closeWith({ kind: "error", failure, ...(hasCounts(usage) && { usage }) });
+    return closeWith({ kind: "done", finishReason: ending.finishReason, usage, ...readMetadata(part) });
   }
 
-  function readPart(part: Part): readonly DeltaBody[] {
-    if (part.type !== "stream-start" && part.type !== "error") answered = true;
+  function readPart(part: StreamPart): readonly DeltaBody[] {
+    if (part.type !== "stream-start" && part.type !== "error") hasContent = true;
     switch (part.type) {
       case "stream-start":
-        warnings = [...unsent, ...warningsOf(part.warnings)];
-        return none;
+        warnings = [...unsent, ...formatWarnings(part.warnings)];
+        return noDeltas;
       case "response-metadata":
-        return start(typeof part.modelId === "string" ? part.modelId : undefined);
+        return startDeltas(typeof part.modelId === "string" ? part.modelId : undefined);
       case "error":
         failure ??= toModelFailure(part.error);
-        return none;
+        return noDeltas;
       case "finish":
-        return finish(part);
+        return readFinish(part);
       default: {
-        if (failure !== undefined) return none;
-        const deltas = contentOf(part);
-        return started || deltas.length === 0 ? deltas : [...start(), ...deltas];
+        if (failure !== undefined) return noDeltas;
+        const deltas = toDeltas(part);
+        return started || deltas.length === 0 ? deltas : [...startDeltas(), ...deltas];
       }
     }
   }
 
   return {
     read(part) {
-      if (ended || !isPart(part)) return none;
+      if (ended || !isPart(part)) return noDeltas;
       try {
         return readPart(part);
       } catch (error) {
-        if (!(error instanceof MalformedPart)) throw error;
-        return close({ kind: "error", failure: { kind: "provider", message: error.message } });
+        if (!(error instanceof MalformedPartError)) throw error;
+        return closeWith({ kind: "error", failure: { kind: "provider", message: error.message } });
       }
     },
     end(error) {
-      if (ended) return none;
-      const last = endWithoutFinish(failure ?? (error === undefined ? undefined : toModelFailure(error)));
-      if (answered || !isClosed(last)) return close({ kind: "error", failure: last });
+      if (ended) return noDeltas;
+      const last = toFinalFailure(failure ?? (error === undefined ? undefined : toModelFailure(error)));
+      if (hasContent || !isConnectionClosed(last)) return closeWith({ kind: "error", failure: last });
       // Without `start`: nothing has come, so the request may be sent again within the attempt.
       ended = true;
       return [{ kind: "error", failure: { ...last, unanswered: true } }];
@@ -130,26 +130,26 @@ export function createStreamReader(unsent: readonly string[] = []): StreamReader
 }
 
 /** A stream without a finish was cut, unless the provider or the connection says what failed. */
-function endWithoutFinish(failure: ModelFailure | undefined): ModelFailure {
-  if (failure === undefined) return cutShort;
+function toFinalFailure(failure: ModelFailure | undefined): ModelFailure {
+  if (failure === undefined) return cutShortFailure;
   const isUnexplained = failure.kind === "provider" && failure.statusCode === undefined && failure.code === undefined;
   return isUnexplained ? { ...failure, kind: "network" } : failure;
 }
 
-function isPart(value: unknown): value is Part {
-  return isTagged(value);
+function isPart(value: unknown): value is StreamPart {
+  return hasType(value);
 }
 
-function contentOf(part: Part): readonly DeltaBody[] {
+function toDeltas(part: StreamPart): readonly DeltaBody[] {
   switch (part.type) {
     case "text-start":
     case "text-end":
     case "reasoning-start":
     case "reasoning-end":
-      return [{ kind: part.type, id: text(part, "id"), ...metadataOf(part) }];
+      return [{ kind: part.type, id: text(part, "id"), ...readMetadata(part) }];
     case "text-delta":
     case "reasoning-delta":
-      return [{ kind: part.type, id: text(part, "id"), text: text(part, "delta"), ...metadataOf(part) }];
+      return [{ kind: part.type, id: text(part, "id"), text: text(part, "delta"), ...readMetadata(part) }];
     case "tool-input-start": {
       const executed = part.providerExecuted === true ? { providerExecuted: true } : {};
       return [{ kind: part.type, id: text(part, "id"), name: text(part, "toolName"), ...executed }];
@@ -159,47 +159,47 @@ function contentOf(part: Part): readonly DeltaBody[] {
     case "tool-input-end":
       return [{ kind: part.type, id: text(part, "id") }];
     case "tool-call":
-      return [toolCallOf(part)];
+      return [toToolCall(part)];
     case "tool-approval-request":
       return [{ kind: part.type, id: text(part, "toolCallId"), approvalId: text(part, "approvalId") }];
     case "tool-result":
       // The final result follows.
-      return part.preliminary === true ? none : [toolResultOf(part)];
+      return part.preliminary === true ? noDeltas : [toToolResult(part)];
     case "file":
     case "reasoning-file":
-      return [fileOf(part)];
+      return [toFile(part)];
     case "source":
-      return [sourceOf(part)];
+      return [toSource(part)];
     case "custom":
-      return customOf(part);
+      return toCustomDeltas(part);
     case "stream-start":
     case "response-metadata":
     case "ping":
     case "raw":
     case "error":
     case "finish":
-      return none;
+      return noDeltas;
     default:
       part.type satisfies never;
       // A part of a later version.
-      return none;
+      return noDeltas;
   }
 }
 
-function toolCallOf(part: Part): DeltaBody {
+function toToolCall(part: StreamPart): DeltaBody {
   return {
     kind: "tool-call",
     id: text(part, "toolCallId"),
     name: text(part, "toolName"),
     input: text(part, "input"),
     ...(part.providerExecuted === true && { providerExecuted: true }),
-    ...metadataOf(part),
+    ...readMetadata(part),
   };
 }
 
-function toolResultOf(part: Part): DeltaBody {
-  const value = plainJson(part.result);
-  if (value === undefined) throw new MalformedPart(part.type, "result");
+function toToolResult(part: StreamPart): DeltaBody {
+  const value = toPlainJson(part.result);
+  if (value === undefined) throw new MalformedPartError(part.type, "result");
   const output: ToolOutput = typeof value === "string" ? { type: "text", text: value } : { type: "json", value };
   return {
     kind: "tool-result",
@@ -207,30 +207,30 @@ function toolResultOf(part: Part): DeltaBody {
     name: text(part, "toolName"),
     output,
     ...(part.isError === true && { isError: true }),
-    ...metadataOf(part),
+    ...readMetadata(part),
   };
 }
 
-function fileOf(part: Part): DeltaBody {
+function toFile(part: StreamPart): DeltaBody {
   const own = part.type === "reasoning-file" ? { reasoning: true } : undefined;
-  return { kind: "file", mediaType: text(part, "mediaType"), data: fileData(part), ...metadataOf(part, own) };
+  return { kind: "file", mediaType: text(part, "mediaType"), data: readFileData(part), ...readMetadata(part, own) };
 }
 
 /** Returns base64 text or a URL. v3 sends text or bytes, v4 a tagged object. */
-function fileData(part: Part): string {
+function readFileData(part: StreamPart): string {
   const raw = part.data;
-  const data: unknown = isTagged(raw) ? (raw.type === "url" ? raw.url : raw.data) : raw;
+  const data: unknown = hasType(raw) ? (raw.type === "url" ? raw.url : raw.data) : raw;
   if (typeof data === "string") return data;
   if (data instanceof URL) return data.href;
-  if (data instanceof Uint8Array) return base64Of(data);
-  throw new MalformedPart(part.type, "data");
+  if (data instanceof Uint8Array) return encodeBase64(data);
+  throw new MalformedPartError(part.type, "data");
 }
 
-function isTagged(value: unknown): value is { readonly type: string; readonly url?: unknown; readonly data?: unknown } {
+function hasType(value: unknown): value is { readonly type: string; readonly url?: unknown; readonly data?: unknown } {
   return typeof value === "object" && value !== null && typeof (value as { readonly type?: unknown }).type === "string";
 }
 
-function sourceOf(part: Part): DeltaBody {
+function toSource(part: StreamPart): DeltaBody {
   return {
     kind: "source",
     id: text(part, "id"),
@@ -238,41 +238,41 @@ function sourceOf(part: Part): DeltaBody {
     ...(typeof part.title === "string" && { title: part.title }),
     ...(typeof part.filename === "string" && { filename: part.filename }),
     ...(typeof part.mediaType === "string" && { mediaType: part.mediaType }),
-    ...metadataOf(part),
+    ...readMetadata(part),
   };
 }
 
 /** Custom parts that are announcements, not content. */
-const announcements: ReadonlySet<string> = new Set(["anthropic.message_start"]);
+const announcementKinds: ReadonlySet<string> = new Set(["anthropic.message_start"]);
 
 /**
  * Content that only the provider understands is kept as reasoning without text, and sent back in its original shape.
  */
-function customOf(part: Part): readonly DeltaBody[] {
+function toCustomDeltas(part: StreamPart): readonly DeltaBody[] {
   const kind = text(part, "kind");
-  if (announcements.has(kind)) return none;
+  if (announcementKinds.has(kind)) return noDeltas;
   const id = `custom:${kind}`;
   return [
-    { kind: "reasoning-start", id, ...metadataOf(part, { custom: kind }) },
+    { kind: "reasoning-start", id, ...readMetadata(part, { custom: kind }) },
     { kind: "reasoning-end", id },
   ];
 }
 
-function text(part: Part, field: string): string {
+function text(part: StreamPart, field: string): string {
   const value = part[field];
-  if (typeof value !== "string") throw new MalformedPart(part.type, field);
+  if (typeof value !== "string") throw new MalformedPartError(part.type, field);
   return value;
 }
 
-type OfMetadata = { readonly providerMetadata?: ProviderMetadata };
+type MetadataField = { readonly providerMetadata?: ProviderMetadata };
 
-function metadataOf(part: Part, own?: { readonly [key: string]: Json }): OfMetadata {
+function readMetadata(part: StreamPart, own?: { readonly [key: string]: Json }): MetadataField {
   if (part.providerMetadata === undefined || part.providerMetadata === null) {
-    return own === undefined ? {} : { providerMetadata: { [ownMetadata]: own } };
+    return own === undefined ? {} : { providerMetadata: { [pawlMetadataKey]: own } };
   }
-  const metadata = plainJson(part.providerMetadata);
-  if (!isMetadata(metadata)) throw new MalformedPart(part.type, "providerMetadata");
-  return { providerMetadata: own === undefined ? metadata : { ...metadata, [ownMetadata]: own } };
+  const metadata = toPlainJson(part.providerMetadata);
+  if (!isMetadata(metadata)) throw new MalformedPartError(part.type, "providerMetadata");
+  return { providerMetadata: own === undefined ? metadata : { ...metadata, [pawlMetadataKey]: own } };
 }
 
 function isMetadata(value: Json | undefined): value is ProviderMetadata {
@@ -280,7 +280,7 @@ function isMetadata(value: Json | undefined): value is ProviderMetadata {
 }
 
 /** A copy as plain JSON, without undefined members. Undefined if the value is not JSON. */
-function plainJson(value: unknown): Json | undefined {
+function toPlainJson(value: unknown): Json | undefined {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(value));
     const checked = checkJson(copy);
@@ -291,7 +291,7 @@ function plainJson(value: unknown): Json | undefined {
   }
 }
 
-function warningsOf(value: unknown): readonly string[] {
+function formatWarnings(value: unknown): readonly string[] {
   if (!Array.isArray(value)) return [];
   return value.filter(isObject).map((warning) => {
     const about = [warning.feature, warning.setting].find((item) => typeof item === "string");

@@ -12,7 +12,7 @@ import type { LanguageModel } from "./language-model.js";
 /** The model that a request is for. */
 export type ModelIdentity = Pick<LanguageModel, "provider" | "modelId">;
 
-type Rule = {
+type IdRule = {
   readonly appliesTo: (model: ModelIdentity) => boolean;
   readonly accepts: RegExp;
   /** Gives different ids for different ids, and always the same id for the same one. */
@@ -20,60 +20,60 @@ type Rule = {
 };
 
 /** A readable beginning, then a hash that keeps different ids different. */
-function shortened(id: string): string {
+function shortenId(id: string): string {
   return `${id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 23)}_${sha256(id).slice(0, 16)}`;
 }
 
-const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /** Nine characters of base 62, from 53 bits of a hash. */
-function nineCharacters(id: string): string {
+function toNineCharacters(id: string): string {
   let rest = BigInt(`0x${sha256(id)}`) % 62n ** 9n;
   let text = "";
   for (let index = 0; index < 9; index += 1) {
-    text += digits[Number(rest % 62n)];
+    text += base62Digits[Number(rest % 62n)];
     rest /= 62n;
   }
   return text;
 }
 
 /** The first rule that applies is used. Model ids are searched because gateways and clouds serve models of many providers. */
-const rules: readonly Rule[] = [
+const idRules: readonly IdRule[] = [
   {
     // "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
     appliesTo: ({ provider, modelId }) =>
       /(^|\.)mistral\b/.test(provider) || /(mis|minis|magis)tral|mixtral|codestral|devstral|pixtral/i.test(modelId),
     accepts: /^[A-Za-z0-9]{9}$/,
-    rewrite: nineCharacters,
+    rewrite: toNineCharacters,
   },
   {
     // Anthropic's `tool_use.id` and the `toolUseId` of Bedrock, which has the same alphabet for all of its models.
     appliesTo: ({ provider, modelId }) => /(^|\.)anthropic\b|bedrock/.test(provider) || /claude/i.test(modelId),
     accepts: /^[A-Za-z0-9_-]{1,64}$/,
-    rewrite: shortened,
+    rewrite: shortenId,
   },
   {
     // OpenAI's Responses API: `call_id` has at most 64 characters.
     appliesTo: ({ provider }) => /^(openai|azure|azure-openai)\.responses$/.test(provider),
     accepts: /^.{1,64}$/su,
-    rewrite: shortened,
+    rewrite: shortenId,
   },
   {
     // OpenAI's chat completions: at most 40 characters. Others serve the models with open weights.
     appliesTo: ({ provider, modelId }) =>
       /^(openai|azure|azure-openai)\.chat$/.test(provider) || /^openai\/(?!gpt-oss)/.test(modelId),
     accepts: /^.{1,40}$/su,
-    rewrite: shortened,
+    rewrite: shortenId,
   },
 ];
 
-const asItIs: Pick<Rule, "accepts" | "rewrite"> = { accepts: /./su, rewrite: shortened };
+const defaultRule: Pick<IdRule, "accepts" | "rewrite"> = { accepts: /./su, rewrite: shortenId };
 
 /**
  * The id of a call or result in the requests to a model. A call and its result get the same id, in each request. A call
  * that the provider ran keeps its id, because the provider knows it.
  */
-export function toolCallIdsFor(model: ModelIdentity): (part: ToolCallPart | ToolResultPart) => string {
-  const { accepts, rewrite } = rules.find((rule) => rule.appliesTo(model)) ?? asItIs;
+export function createCallIdMapper(model: ModelIdentity): (part: ToolCallPart | ToolResultPart) => string {
+  const { accepts, rewrite } = idRules.find((rule) => rule.appliesTo(model)) ?? defaultRule;
   return ({ toolCallId: id, providerExecuted }) => (providerExecuted === true || accepts.test(id) ? id : rewrite(id));
 }

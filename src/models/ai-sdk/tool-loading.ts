@@ -71,10 +71,10 @@ const openai: LoadingList = {
   ],
 };
 
-const lists: readonly LoadingList[] = [anthropic, openai];
+const loadingLists: readonly LoadingList[] = [anthropic, openai];
 
 /** Null for a model that is not known to load tools. */
-export function toolLoadingOf({
+export function findToolLoading({
   provider,
   modelId,
 }: {
@@ -82,6 +82,6 @@ export function toolLoadingOf({
   readonly modelId: string;
 }): ToolLoading | null {
   const name = withoutDate(modelId);
-  const list = lists.find((one) => one.provider === provider && one.models.includes(name));
+  const list = loadingLists.find((entry) => entry.provider === provider && entry.models.includes(name));
   return list?.loading ?? null;
 }

@@ -9,7 +9,7 @@ import type { Json } from "../../core/data/message.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { ModelIdentity } from "./tool-call-ids.js";
 
-const refusedAtTop = ["oneOf", "anyOf", "allOf", "enum", "not"] as const;
+const refusedKeywords = ["oneOf", "anyOf", "allOf", "enum", "not"] as const;
 
 export function refusesAlternatives({ provider, modelId }: ModelIdentity): boolean {
   if (/compatible/.test(provider)) return false;
@@ -17,54 +17,57 @@ export function refusesAlternatives({ provider, modelId }: ModelIdentity): boole
 }
 
 /** Characters of the schema's own words that the description repeats. */
-const maxRepeated = 4_000;
+const maxRepeatedCharacters = 4_000;
 
 export type ToolInput = { readonly inputSchema: JsonSchema; readonly description: string };
 
 /** The same, without what may not be at the top of a schema. */
-export function withoutAlternatives({ inputSchema, description }: ToolInput): ToolInput {
-  const present = refusedAtTop.filter((name) => Object.hasOwn(inputSchema, name));
-  if (present.length === 0) return { inputSchema, description };
-  const rest = Object.fromEntries(Object.entries(inputSchema).filter(([name]) => !present.some((one) => one === name)));
-  const branches = present.flatMap((name) => objectsIn(inputSchema[name]));
+export function flattenAlternatives({ inputSchema, description }: ToolInput): ToolInput {
+  const presentKeywords = refusedKeywords.filter((name) => Object.hasOwn(inputSchema, name));
+  if (presentKeywords.length === 0) return { inputSchema, description };
+  const rest = Object.fromEntries(
+    Object.entries(inputSchema).filter(([name]) => !presentKeywords.some((one) => one === name)),
+  );
+  const branches = presentKeywords.flatMap((name) => pickObjects(inputSchema[name]));
   const properties = new Map<string, Json[]>();
   for (const schema of [rest, ...branches])
     for (const [name, property] of Object.entries(isObject(schema.properties) ? schema.properties : {}))
       properties.set(name, [...(properties.get(name) ?? []), property]);
   const required = new Set([
-    ...namesIn(rest.required),
-    ...objectsIn(inputSchema.allOf).flatMap(({ required: all }) => namesIn(all)),
+    ...pickStrings(rest.required),
+    ...pickObjects(inputSchema.allOf).flatMap(({ required: all }) => pickStrings(all)),
   ]);
-  const { additionalProperties: _, ...open } = rest;
-  const said = JSON.stringify(Object.fromEntries(present.map((name) => [name, inputSchema[name]])));
-  const further = said.length > maxRepeated ? "" : ` The input also has to fit this JSON Schema: ${said}`;
+  const { additionalProperties: _, ...openSchema } = rest;
+  const keywordsJson = JSON.stringify(Object.fromEntries(presentKeywords.map((name) => [name, inputSchema[name]])));
+  const addendum =
+    keywordsJson.length > maxRepeatedCharacters ? "" : ` The input also has to fit this JSON Schema: ${keywordsJson}`;
   return {
     inputSchema: {
-      ...open,
+      ...openSchema,
       type: "object",
-      properties: Object.fromEntries([...properties].map(([name, all]) => [name, together(all)])),
+      properties: Object.fromEntries([...properties].map(([name, all]) => [name, mergeSchemas(all)])),
       ...(required.size > 0 && { required: [...required] }),
     },
-    description: `${description}${further}`,
+    description: `${description}${addendum}`,
   };
 }
 
-function together(all: readonly Json[]): Json {
-  const different = [...new Map(all.map((schema) => [JSON.stringify(schema), schema])).values()];
-  const [only] = different;
-  return different.length === 1 && only !== undefined ? only : { anyOf: different };
+function mergeSchemas(all: readonly Json[]): Json {
+  const distinct = [...new Map(all.map((schema) => [JSON.stringify(schema), schema])).values()];
+  const [only] = distinct;
+  return distinct.length === 1 && only !== undefined ? only : { anyOf: distinct };
 }
 
-type Members = { readonly [name: string]: Json };
+type SchemaMembers = { readonly [name: string]: Json };
 
-function isObject(value: Json | undefined): value is Members {
+function isObject(value: Json | undefined): value is SchemaMembers {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function objectsIn(value: Json | undefined): readonly Members[] {
+function pickObjects(value: Json | undefined): readonly SchemaMembers[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-function namesIn(value: Json | undefined): readonly string[] {
+function pickStrings(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
 }

@@ -31,7 +31,7 @@ export function readTurns(messages: readonly Message[]): readonly ConversationTu
     switch (message.role) {
       case "user": {
         const request = textOf(message);
-        if (!isFromTheLoop(request)) turns.push({ request, steps: [] });
+        if (!isLoopMessage(request)) turns.push({ request, steps: [] });
         break;
       }
       case "assistant":
@@ -53,7 +53,7 @@ export function readTurns(messages: readonly Message[]): readonly ConversationTu
 }
 
 /** The loop speaks in the role of the user too: prompts, late results, hints, and the summary of a compaction. */
-function isFromTheLoop(text: string): boolean {
+function isLoopMessage(text: string): boolean {
   if ([continuePrompt, doneToolReminder, finalSummaryPrompt, finalSummaryWithTools].includes(text)) return true;
   return /^\[(?:Note, not from the user|Not from the user|The conversation so far was too long)/.test(text);
 }

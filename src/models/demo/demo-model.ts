@@ -5,8 +5,8 @@
  */
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import { type CallResult, type ConversationTurn, type PlannedCall, readTurns } from "./conversation.js";
-import { type Outcome, type Plan, planFor, type Step } from "./plan.js";
-import { answerOf } from "./report.js";
+import { createPlan, type Plan, type PlanOutcome, type PlanStep } from "./plan.js";
+import { formatAnswer } from "./report.js";
 
 /**
  * The model `demo`: rule-based and deterministic. It uses the tools of `createFileTools` and `createShellTool`, if they
@@ -22,7 +22,7 @@ export function createDemoModel(): Model {
   return {
     id: "demo",
     async *stream(request, signal) {
-      for (const delta of deltasOf(request)) {
+      for (const delta of createDeltas(request)) {
         if (signal.aborted) return;
         yield delta;
       }
@@ -30,8 +30,8 @@ export function createDemoModel(): Model {
   };
 }
 
-function* deltasOf(request: ModelRequest): Generator<ModelDelta> {
-  const { say, calls } = replyTo(request);
+function* createDeltas(request: ModelRequest): Generator<ModelDelta> {
+  const { say, calls } = createReply(request);
   const inputs = calls.map((call) => JSON.stringify(call.input));
   yield { kind: "start", model: "demo" };
   yield { kind: "text-start", id: "text" };
@@ -43,27 +43,27 @@ function* deltasOf(request: ModelRequest): Generator<ModelDelta> {
     kind: "done",
     finishReason: { unified: calls.length > 0 ? "tool-calls" : "stop" },
     usage: {
-      inputTokens: tokensIn((request.systemPrompt ?? "") + JSON.stringify(request.messages)),
-      outputTokens: tokensIn(say + inputs.join("")),
+      inputTokens: approximateTokens((request.systemPrompt ?? "") + JSON.stringify(request.messages)),
+      outputTokens: approximateTokens(say + inputs.join("")),
     },
   };
 }
 
 /** Follows the plan of each request through the results that came after it. The last request decides what to say. */
-function replyTo({ messages, tools, toolChoice }: ModelRequest): Step {
+function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
   const offered = new Set(toolChoice === "none" ? [] : tools.map((tool) => tool.name));
-  let reply: Step = {
-    say: answerOf([], ["I no longer see a request in this conversation. Please ask again."]),
+  let reply: PlanStep = {
+    say: formatAnswer([], ["I no longer see a request in this conversation. Please ask again."]),
     calls: [],
   };
   let earlier: readonly CallResult[] = [];
   for (const { request, steps } of readTurns(messages)) {
-    const next = follow(planFor(request, earlier), steps, offered);
+    const next = followPlan(createPlan(request, earlier), steps, offered);
     if ("say" in next) {
       reply = next;
     } else {
-      reply = { say: answerOf([...next.found, ...next.changed], next.notes), calls: [] };
-      earlier = next.found.filter((result) => !result.isError);
+      reply = { say: formatAnswer([...next.results, ...next.changed], next.notes), calls: [] };
+      earlier = next.results.filter((result) => !result.isError);
     }
   }
   return reply;
@@ -75,29 +75,35 @@ function replyTo({ messages, tools, toolChoice }: ModelRequest): Step {
  * The results of a step are found by the names of its tools. So the plan also goes on if another model began the work, or
  * if other tools were offered then.
  */
-function follow(plan: Plan, steps: ConversationTurn["steps"], offered: ReadonlySet<string>): Step | Outcome {
-  let at = 0;
+function followPlan(
+  plan: Plan,
+  steps: ConversationTurn["steps"],
+  offered: ReadonlySet<string>,
+): PlanStep | PlanOutcome {
+  let fromStep = 0;
   let next = plan.next();
   while (next.done !== true) {
     const { say, calls } = next.value;
     const names = new Set(calls.map((call) => call.name));
-    const found = steps.findIndex((results, index) => index >= at && results.some(({ name }) => names.has(name)));
-    const possible = calls.filter((call) => offered.has(call.name));
-    if (found === -1 && possible.length > 0) return { say, calls: possible };
-    if (found !== -1) at = found + 1;
-    const results = steps[found] ?? [];
+    const stepIndex = steps.findIndex(
+      (results, index) => index >= fromStep && results.some(({ name }) => names.has(name)),
+    );
+    const offeredCalls = calls.filter((call) => offered.has(call.name));
+    if (stepIndex === -1 && offeredCalls.length > 0) return { say, calls: offeredCalls };
+    if (stepIndex !== -1) fromStep = stepIndex + 1;
+    const results = steps[stepIndex] ?? [];
     const missing = calls.filter(({ name }) => !offered.has(name) && !results.some((result) => result.name === name));
-    next = plan.next([...results, ...missing.map(withoutTool)]);
+    next = plan.next([...results, ...missing.map(createMissingToolResult)]);
   }
   return next.value;
 }
 
-function withoutTool({ name, input }: PlannedCall): CallResult {
-  const how = name === "shell" ? " On the command line, --allow-shell offers it." : "";
-  return { name, input, text: `I am not offered this tool here.${how}`, isError: true };
+function createMissingToolResult({ name, input }: PlannedCall): CallResult {
+  const hint = name === "shell" ? " On the command line, --allow-shell offers it." : "";
+  return { name, input, text: `I am not offered this tool here.${hint}`, isError: true };
 }
 
 /** An estimate: about four characters make a token. */
-function tokensIn(text: string): number {
+function approximateTokens(text: string): number {
   return Math.ceil(text.length / 4);
 }

@@ -5,15 +5,15 @@
  * 2. It changes only what the request asks for in so many words, and writes no report if it could not look at anything.
  */
 import type { CallResult, PlannedCall } from "./conversation.js";
-import { reportOf } from "./report.js";
-import { type Request, readRequest, readSpelledOutCall } from "./request.js";
+import { formatReport } from "./report.js";
+import { type DemoRequest, readRequest, readSpelledOutCall } from "./request.js";
 
 /** What the model says before the calls, and the calls. */
-export type Step = { readonly say: string; readonly calls: readonly PlannedCall[] };
+export type PlanStep = { readonly say: string; readonly calls: readonly PlannedCall[] };
 
-export type Outcome = {
+export type PlanOutcome = {
   /** The results that a report is made of. */
-  readonly found: readonly CallResult[];
+  readonly results: readonly CallResult[];
   /** The results of the calls that change something. */
   readonly changed: readonly CallResult[];
   /** More to say after the results. */
@@ -21,55 +21,58 @@ export type Outcome = {
 };
 
 /** Yields each step, is given its results, and returns what to tell the user. */
-export type Plan = Generator<Step, Outcome, readonly CallResult[]>;
+export type Plan = Generator<PlanStep, PlanOutcome, readonly CallResult[]>;
 
 /** @param earlier What the request before this one found, for "write them to FILES.md". */
-export function* planFor(text: string, earlier: readonly CallResult[]): Plan {
+export function* createPlan(text: string, earlier: readonly CallResult[]): Plan {
   const call = readSpelledOutCall(text);
   if (call !== null) {
     const changed = yield { say: `I will call ${call.name}.`, calls: [call] };
-    return { found: [], changed, notes: [] };
+    return { results: [], changed, notes: [] };
   }
 
-  const around = yield {
+  const listing = yield {
     say: "I will look at what is in this folder.",
     calls: [{ name: "list_files", input: { path: ".", depth: 1 } }],
   };
-  const entries = entriesIn(around);
+  const entries = listEntries(listing);
   const request = readRequest(text, entries);
-  const namesNothing = request.texts.length === 0 && request.places.length === 0 && !request.mentionsFiles;
+  const namesNothing = request.texts.length === 0 && request.namedPaths.length === 0 && !request.mentionsFiles;
   const isAboutEarlier = namesNothing && request.reportPath !== null && earlier.length > 0;
-  const found = isAboutEarlier ? earlier : yield lookCloser(request, entries);
-  const notes = namesNothing && !isAboutEarlier ? [examples] : [];
+  const results = isAboutEarlier ? earlier : yield createSearchStep(request, entries);
+  const notes = namesNothing && !isAboutEarlier ? [exampleRequests] : [];
 
   const { reportPath } = request;
-  if (reportPath === null) return { found, changed: [], notes };
-  if (found.every((result) => result.isError))
-    return { found, changed: [], notes: [`I did not write ${reportPath}, because I have nothing to report.`] };
-  const content = reportOf(text, found);
+  if (reportPath === null) return { results, changed: [], notes };
+  if (results.every((result) => result.isError))
+    return { results, changed: [], notes: [`I did not write ${reportPath}, because I have nothing to report.`] };
+  const content = formatReport(text, results);
   const changed = yield {
     say: `I will write what I found to ${reportPath}.`,
     calls: [{ name: "write_file", input: { path: reportPath, content } }],
   };
-  return { found, changed, notes };
+  return { results, changed, notes };
 }
 
 /** Searches if there is a text to search for; else reads and lists what is named; else reads the README. */
-function lookCloser({ texts, places, mentionsFiles }: Request, entries: ReadonlySet<string>): Step {
-  const paths = places.length === 0 ? ["."] : places.map((place) => place.path);
+function createSearchStep({ texts, namedPaths, mentionsFiles }: DemoRequest, entries: ReadonlySet<string>): PlanStep {
+  const paths = namedPaths.length === 0 ? ["."] : namedPaths.map((namedPath) => namedPath.path);
   if (texts.length > 0) {
     const calls = paths.flatMap((path) =>
-      texts.map((sought) => ({ name: "search_files", input: { text: sought, path } })),
+      texts.map((searchText) => ({ name: "search_files", input: { text: searchText, path } })),
     );
-    const where = places.length === 0 ? "this folder" : listed(paths);
-    return { say: `I will search for ${listed(texts.map((sought) => `"${sought}"`))} in ${where}.`, calls };
+    const where = namedPaths.length === 0 ? "this folder" : joinWithAnd(paths);
+    return {
+      say: `I will search for ${joinWithAnd(texts.map((searchText) => `"${searchText}"`))} in ${where}.`,
+      calls,
+    };
   }
-  if (places.length > 0) {
-    const calls = places.map(({ path, isFolder }) => ({
+  if (namedPaths.length > 0) {
+    const calls = namedPaths.map(({ path, isFolder }) => ({
       name: isFolder ? "list_files" : "read_file",
       input: { path },
     }));
-    return { say: `I will look into ${listed(paths)}.`, calls };
+    return { say: `I will look into ${joinWithAnd(paths)}.`, calls };
   }
   const allFiles = [{ name: "list_files", input: { path: "." } }];
   if (mentionsFiles) return { say: "I will list all files.", calls: allFiles };
@@ -80,17 +83,17 @@ function lookCloser({ texts, places, mentionsFiles }: Request, entries: Readonly
     : { say: `${because}. I will read ${readme}.`, calls: [{ name: "read_file", input: { path: readme } }] };
 }
 
-function entriesIn(results: readonly CallResult[]): ReadonlySet<string> {
+function listEntries(results: readonly CallResult[]): ReadonlySet<string> {
   return new Set(results.flatMap((result) => (result.isError ? [] : result.text.split("\n"))));
 }
 
 /** `a`, `a and b`, `a, b and c` */
-function listed(items: readonly string[]): string {
+function joinWithAnd(items: readonly string[]): string {
   const last = items.at(-1) ?? "";
   return items.length < 2 ? last : `${items.slice(0, -1).join(", ")} and ${last}`;
 }
 
-const examples = `Requests that I can follow:
+const exampleRequests = `Requests that I can follow:
 
     List the files under src
     Read README.md

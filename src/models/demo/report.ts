@@ -4,55 +4,57 @@
 import type { Json } from "../../core/data/message.js";
 import type { CallResult } from "./conversation.js";
 
-type Limits = { readonly lines: number; readonly columns: number };
+type ReportLimits = { readonly lines: number; readonly columns: number };
 
-const inAnswer: Limits = { lines: 20, columns: 120 };
-const inReport: Limits = { lines: 200, columns: 400 };
+const answerLimits: ReportLimits = { lines: 20, columns: 120 };
+const reportLimits: ReportLimits = { lines: 200, columns: 400 };
 
-const whatItIs = "I am Pawl's demo model, not an LLM: I follow rules and show what tools returned.";
+const disclaimer = "I am Pawl's demo model, not an LLM: I follow rules and show what tools returned.";
 
-const aboutItself = `${whatItIs}
+const footer = `${disclaimer}
 To use an LLM, set ANTHROPIC_API_KEY, OPENAI_API_KEY or
 GOOGLE_GENERATIVE_AI_API_KEY, start a local model server such as Ollama, or name
 a model: --model provider/name`;
 
 /** @param notes More to say, after the results. */
-export function answerOf(results: readonly CallResult[], notes: readonly string[]): string {
-  return [...results.map((result) => sectionOf(result, inAnswer)), ...notes, aboutItself].join("\n\n");
+export function formatAnswer(results: readonly CallResult[], notes: readonly string[]): string {
+  return [...results.map((result) => formatSection(result, answerLimits)), ...notes, footer].join("\n\n");
 }
 
 /** The text of the report file. The same results give the same text. */
-export function reportOf(request: string, results: readonly CallResult[]): string {
-  const asked = request.split("\n").map((line) => `> ${line}`.trimEnd());
-  const sections = results.map((result) => sectionOf(result, inReport));
-  return `${["# Report", asked.join("\n"), ...sections, whatItIs].join("\n\n")}\n`;
+export function formatReport(request: string, results: readonly CallResult[]): string {
+  const quotedRequest = request.split("\n").map((line) => `> ${line}`.trimEnd());
+  const sections = results.map((result) => formatSection(result, reportLimits));
+  return `${["# Report", quotedRequest.join("\n"), ...sections, disclaimer].join("\n\n")}\n`;
 }
 
 /** A title and the first lines, indented, so that Markdown shows them as they are, whatever they hold. */
-function sectionOf(result: CallResult, limits: Limits): string {
+function formatSection(result: CallResult, limits: ReportLimits): string {
   const { lines, remark } = readOutput(result);
   if (result.isError)
-    return cut(`${result.name} did not work: ${result.text.replace(/^Error: /, "")}`, inReport.columns);
-  if (lines.length === 1 && remark === null) return cut(result.text, limits.columns);
-  const shown = lines.slice(0, limits.lines).map((line) => `    ${cut(line, limits.columns)}`.trimEnd());
-  const more = lines.length > limits.lines ? [`    … and ${lines.length - limits.lines} more`] : [];
-  return [`${titleOf(result)}${remark === null ? "" : ` (${remark})`}:`, "", ...shown, ...more].join("\n");
+    return truncateLine(`${result.name} did not work: ${result.text.replace(/^Error: /, "")}`, reportLimits.columns);
+  if (lines.length === 1 && remark === null) return truncateLine(result.text, limits.columns);
+  const shownLines = lines.slice(0, limits.lines).map((line) => `    ${truncateLine(line, limits.columns)}`.trimEnd());
+  const omittedNote = lines.length > limits.lines ? [`    … and ${lines.length - limits.lines} more`] : [];
+  return [`${formatTitle(result)}${remark === null ? "" : ` (${remark})`}:`, "", ...shownLines, ...omittedNote].join(
+    "\n",
+  );
 }
 
-type Output = {
+type ParsedOutput = {
   readonly lines: readonly string[];
   /** What the tool says of its output in a last line in parentheses: "12 files", "exit code 0". */
   readonly remark: string | null;
 };
 
 /** `read_file` numbers its lines, and has a remark only if it leaves lines out. */
-function readOutput({ name, text }: CallResult): Output {
-  const all = text.split("\n");
+function readOutput({ name, text }: CallResult): ParsedOutput {
+  const allLines = text.split("\n");
   // The loop adds a line of its own to an output that it has cut.
-  const at = all.at(-1)?.startsWith("[The whole is kept") ? all.length - 2 : all.length - 1;
-  const last = at > 0 ? (all[at] ?? "") : "";
+  const at = allLines.at(-1)?.startsWith("[The whole is kept") ? allLines.length - 2 : allLines.length - 1;
+  const last = at > 0 ? (allLines[at] ?? "") : "";
   const remark = last.startsWith("(") && last.endsWith(")") ? last.slice(1, -1) : null;
-  const lines = remark === null ? all : all.slice(0, at);
+  const lines = remark === null ? allLines : allLines.slice(0, at);
   if (name !== "read_file") return { lines, remark };
   const count = Number.parseInt(lines.findLast((line) => /^\d+\t/.test(line)) ?? "0", 10);
   return {
@@ -61,30 +63,30 @@ function readOutput({ name, text }: CallResult): Output {
   };
 }
 
-function titleOf({ name, input }: CallResult): string {
-  const path = textIn(input, "path") ?? ".";
+function formatTitle({ name, input }: CallResult): string {
+  const path = readString(input, "path") ?? ".";
   switch (name) {
     case "list_files":
       return path === "." ? "All files" : `Files in ${path}`;
     case "search_files":
-      return `"${cut(textIn(input, "text") ?? "", inAnswer.columns)}" in ${path === "." ? "this folder" : path}`;
+      return `"${truncateLine(readString(input, "text") ?? "", answerLimits.columns)}" in ${path === "." ? "this folder" : path}`;
     case "read_file":
       return path;
     case "shell":
-      return cut(textIn(input, "command") ?? name, inAnswer.columns);
+      return truncateLine(readString(input, "command") ?? name, answerLimits.columns);
     default:
       return name;
   }
 }
 
-function textIn(input: Json, key: string): string | undefined {
+function readString(input: Json, key: string): string | undefined {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
   const value = (input as { readonly [key: string]: Json })[key];
   return typeof value === "string" ? value : undefined;
 }
 
 /** The first line, no longer than is good to read; never half of a character. */
-function cut(text: string, columns: number): string {
+function truncateLine(text: string, columns: number): string {
   const [line = ""] = text.split("\n", 1);
   return line.length <= columns ? line : `${line.slice(0, columns).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

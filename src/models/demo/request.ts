@@ -6,15 +6,15 @@ import type { PlannedCall } from "./conversation.js";
 /** A longer request is not read at all: half of a request may mean something else. */
 const maxCharacters = 2_000;
 const maxTexts = 3;
-const maxPlaces = 3;
+const maxNamedPaths = 3;
 
-export type Place = { readonly path: string; readonly isFolder: boolean };
+export type NamedPath = { readonly path: string; readonly isFolder: boolean };
 
-export type Request = {
+export type DemoRequest = {
   /** What to search for: texts in quotes, names such as `createAgent` or `max_steps`, marks of unfinished work. */
   readonly texts: readonly string[];
   /** Files and folders that the request names. */
-  readonly places: readonly Place[];
+  readonly namedPaths: readonly NamedPath[];
   readonly mentionsFiles: boolean;
   /** The file for the report. Null: the request asks for no report. */
   readonly reportPath: string | null;
@@ -35,38 +35,38 @@ export function readSpelledOutCall(request: string): PlannedCall | null {
  * @param entries What the folder holds, as `list_files` shows it: folders end with a slash. A word of the request is a
  *   path if its first part is among them. So most words need not be understood.
  */
-export function readRequest(text: string, entries: ReadonlySet<string>): Request {
-  const { reportPath, rest } = splitReport(text.length > maxCharacters ? "" : text);
-  const quoted = [...rest.matchAll(quotation)].map(([, double, back]) => double ?? back ?? "");
-  const words = rest.replaceAll(quotation, " ").split(/[\s,;:!?()]+/);
+export function readRequest(text: string, entries: ReadonlySet<string>): DemoRequest {
+  const { reportPath, rest } = extractReportPath(text.length > maxCharacters ? "" : text);
+  const quoted = [...rest.matchAll(quotationPattern)].map(([, double, back]) => double ?? back ?? "");
+  const words = rest.replaceAll(quotationPattern, " ").split(/[\s,;:!?()]+/);
   const paths = [...quoted, ...words].map((word) => word.replace(/^\.\//, "").replace(/[./]+$/, ""));
   const marks = words.some((word) => /^(?:TODO|FIXME)/i.test(word)) ? ["TODO", "FIXME"] : [];
-  const texts = [...marks, ...quoted, ...words.filter((word) => nameInCode.test(word))];
+  const texts = [...marks, ...quoted, ...words.filter((word) => codeNamePattern.test(word))];
   return {
-    texts: unique(texts.filter((sought) => placeAt(sought, entries) === null)).slice(0, maxTexts),
-    places: unique(paths)
-      .flatMap((path) => placeAt(path, entries) ?? [])
-      .slice(0, maxPlaces),
+    texts: unique(texts.filter((searchText) => findNamedPath(searchText, entries) === null)).slice(0, maxTexts),
+    namedPaths: unique(paths)
+      .flatMap((path) => findNamedPath(path, entries) ?? [])
+      .slice(0, maxNamedPaths),
     mentionsFiles: /\bfiles\b/i.test(rest),
     reportPath,
   };
 }
 
-const quotation = /"([^"\n]+)"|`([^`\n]+)`/g;
-const nameInCode = /^[a-z]+(?:[A-Z]|_[a-z])\w*$/;
+const quotationPattern = /"([^"\n]+)"|`([^`\n]+)`/g;
+const codeNamePattern = /^[a-z]+(?:[A-Z]|_[a-z])\w*$/;
 
 /** What a report may be called. "Write a poem to poem.md" asks for something that the demo model cannot write. */
-const report = "(?:it|them|what you found|(?:(?:a|the)\\s+)?(?:summary|report|list|results?))\\b";
+const reportPattern = "(?:it|them|what you found|(?:(?:a|the)\\s+)?(?:summary|report|list|results?))\\b";
 /** Only a Markdown or text file: "write the results to src/cart.ts" must not replace code by a report. */
-const file = "[\\w@./-]+\\.(?:md|txt)\\b";
+const filePattern = "[\\w@./-]+\\.(?:md|txt)\\b";
 /** `…, then write a summary of them to REPORT.md`; not `do not write …`. */
 const reportClause = new RegExp(
-  `(?:^|\\bthen|\\band|[,;.])\\s*(?:write|save|put)\\s+${report}(?:\\s+\\S+){0,12}?\\s+(?:to|into|in|as)\\s+["\`]?(${file})`,
+  `(?:^|\\bthen|\\band|[,;.])\\s*(?:write|save|put)\\s+${reportPattern}(?:\\s+\\S+){0,12}?\\s+(?:to|into|in|as)\\s+["\`]?(${filePattern})`,
   "i",
 );
 
 /** The path of the report, and the request without it: the report is not among the files to look at. */
-function splitReport(request: string): { readonly reportPath: string | null; readonly rest: string } {
+function extractReportPath(request: string): { readonly reportPath: string | null; readonly rest: string } {
   const clause = reportClause.exec(request);
   if (clause === null) return { reportPath: null, rest: request };
   const [whole, path = ""] = clause;
@@ -74,7 +74,7 @@ function splitReport(request: string): { readonly reportPath: string | null; rea
   return { reportPath: path, rest: request.slice(0, end - path.length) + request.slice(end) };
 }
 
-function placeAt(path: string, entries: ReadonlySet<string>): Place | null {
+function findNamedPath(path: string, entries: ReadonlySet<string>): NamedPath | null {
   const [first = ""] = path.split("/", 1);
   if (entries.has(path) && path !== "") return { path, isFolder: false };
   if (!entries.has(`${first}/`)) return null;

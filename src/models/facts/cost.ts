@@ -25,7 +25,7 @@ export function costOfCall(modelId: string, usage: Usage, prices: PriceTable = l
 export function savedByCache(modelId: string, usage: Usage, prices: PriceTable = listPrices): number | undefined {
   const { cacheReadTokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens: _, ...plain } = usage;
   if (cacheReadTokens + cacheWriteTokens === 0) return 0;
-  return extraCost(modelId, usage, plain, prices);
+  return compareCost(modelId, usage, plain, prices);
 }
 
 /** What a model call had to pay for because the prompt cache broke. */
@@ -58,12 +58,12 @@ export function cacheLoss(
   if (expected === undefined || inputTokens === undefined) return { broke, model };
   // A request that is shorter than the one before could not have read all of it.
   const tokens = Math.max(0, Math.min(expected, inputTokens) - (cacheReadTokens ?? 0));
-  const extra = extraCost(model, usage, withRead(usage, tokens), prices);
+  const extra = compareCost(model, usage, assumeRead(usage, tokens), prices);
   return extra === undefined ? { broke, model, tokens } : { broke, model, tokens, costUsd: Math.max(0, -extra) };
 }
 
 /** The usage if so many more tokens had been read from the cache. They were written to it, or were plain input. */
-function withRead(usage: Usage, tokens: number): Usage {
+function assumeRead(usage: Usage, tokens: number): Usage {
   const { cacheReadTokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
   const written = Math.max(0, cacheWriteTokens - tokens);
   const share = cacheWriteTokens === 0 ? 0 : written / cacheWriteTokens;
@@ -76,19 +76,19 @@ function withRead(usage: Usage, tokens: number): Usage {
 }
 
 /** How many dollars `other` costs more than the call's own usage, from which it differs in what went through the cache. */
-function extraCost(modelId: string, usage: Usage, other: Usage, prices: PriceTable): number | undefined {
-  const cost = costAt(prices, modelId, withOutput(usage));
-  const otherCost = costAt(prices, modelId, withOutput(other));
-  if (cost === undefined || otherCost === undefined || !isChargedAs(usage, cost)) return undefined;
+function compareCost(modelId: string, usage: Usage, otherUsage: Usage, prices: PriceTable): number | undefined {
+  const cost = costAt(prices, modelId, assumeOutput(usage));
+  const otherCost = costAt(prices, modelId, assumeOutput(otherUsage));
+  if (cost === undefined || otherCost === undefined || !matchesCharge(usage, cost)) return undefined;
   return Math.round((otherCost - cost) * 1e9) / 1e9;
 }
 
 /** The output costs the same in both, so it need not be known. */
-function withOutput(usage: Usage): Usage {
+function assumeOutput(usage: Usage): Usage {
   return { ...usage, outputTokens: usage.outputTokens ?? 0 };
 }
 
 /** An agent may have its own prices, which are not in the log. A router that reports its own cost adds a few per cent at most. */
-function isChargedAs({ costUsd, outputTokens }: Usage, cost: number): boolean {
+function matchesCharge({ costUsd, outputTokens }: Usage, cost: number): boolean {
   return costUsd === undefined || outputTokens === undefined || Math.abs(costUsd - cost) <= 0.1 * cost + 1e-8;
 }

@@ -7,7 +7,7 @@
  * Prices are for standard service and text, in US dollars per million tokens. Batches, priority, regions and searches
  * are not included. An unlisted model has no price, which is not zero.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Price, PriceTable, Rates } from "../../ports/services.js";
 import { asOf, generatedPrices, source } from "./prices.generated.js";
 
@@ -94,7 +94,7 @@ const google: PriceList = {
   },
 };
 
-const ownModel: PriceList = {
+const demoPrices: PriceList = {
   provider: "demo",
   asOf: "2026-11-22",
   source: "The demo model runs in this process and calls no provider.",
@@ -102,10 +102,10 @@ const ownModel: PriceList = {
 };
 
 /** The lists that are kept by hand. */
-export const ownPriceLists: readonly PriceList[] = [anthropic, openai, google, ownModel];
+export const curatedPriceLists: readonly PriceList[] = [anthropic, openai, google, demoPrices];
 
 /** The generated table, a list for each provider. */
-function generatedLists(): readonly PriceList[] {
+function groupGeneratedPrices(): readonly PriceList[] {
   const byProvider = new Map<string, { [modelId: string]: Price }>();
   for (const [id, price] of Object.entries(generatedPrices)) {
     const provider = id.slice(0, id.indexOf("/"));
@@ -117,7 +117,7 @@ function generatedLists(): readonly PriceList[] {
 }
 
 /** The lists that `listPrices` combines. A later list replaces prices of an earlier one. */
-export const priceLists: readonly PriceList[] = freeze([...generatedLists(), ...ownPriceLists]);
+export const priceLists: readonly PriceList[] = deepFreeze([...groupGeneratedPrices(), ...curatedPriceLists]);
 
 /** The default prices of an agent. To add your own: `usage: { prices: { ...listPrices, "own/model": { … } } }`. */
-export const listPrices: PriceTable = freeze(Object.assign({}, ...priceLists.map((list) => list.prices)));
+export const listPrices: PriceTable = deepFreeze(Object.assign({}, ...priceLists.map((list) => list.prices)));

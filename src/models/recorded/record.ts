@@ -4,13 +4,13 @@
 
 import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, truncateSync } from "node:fs";
 import { dirname } from "node:path";
-import { checkOptions, type OptionTable, someText } from "../../check-options.js";
+import { checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import type { ModelFailure } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import { asModel } from "../ai-sdk/adapter.js";
 import type { LanguageModel } from "../ai-sdk/language-model.js";
-import { encodeAttempt, hashOf } from "./recording.js";
+import { encodeAttempt, hashRequest } from "./recording.js";
 
 /** Where a recording goes, and what is kept out of it. */
 export type RecordOptions = {
@@ -21,7 +21,7 @@ export type RecordOptions = {
   readonly path: string;
 };
 
-const optionRules: OptionTable<RecordOptions> = { path: someText };
+const optionRules: OptionTable<RecordOptions> = { path: nonEmptyString };
 
 /**
  * Returns a model that records each attempt of `model`, as a JSON line, before it yields the attempt's last delta.
@@ -48,16 +48,16 @@ export function recordModel(model: Model | LanguageModel, options: RecordOptions
     ...(recorded.contextWindow === undefined ? {} : { contextWindow: recorded.contextWindow }),
     stream(request, signal) {
       check();
-      return record(recorded, request, signal, add);
+      return recordAttempt(recorded, request, signal, add);
     },
   };
 }
 
-async function* record(
+async function* recordAttempt(
   model: Model,
   sent: ModelRequest,
   signal: AbortSignal,
-  add: Recording["add"],
+  add: RecordingFile["add"],
 ): AsyncGenerator<ModelDelta, void, undefined> {
   // A copy, because the array of messages grows when the call is over.
   const request: ModelRequest = { ...sent, messages: [...sent.messages] };
@@ -69,39 +69,39 @@ async function* record(
     add(
       encodeAttempt(
         { model: model.id, request, isWhole: true, deltas: [...deltas, last] },
-        hashOf(request),
+        hashRequest(request),
         Date.now(),
       ),
     );
   };
-  const end = (failure: ModelFailure) => write({ kind: "error", failure });
-  const endAborted = () => end(aborted);
+  const recordFailure = (failure: ModelFailure) => write({ kind: "error", failure });
+  const recordAborted = () => recordFailure(abortedFailure);
   // A model that ignores its signal may never yield again.
-  signal.addEventListener("abort", endAborted, { once: true });
+  signal.addEventListener("abort", recordAborted, { once: true });
   try {
     for await (const delta of model.stream(sent, signal)) {
       if (delta.kind === "done" || delta.kind === "error") write(delta);
       else deltas.push(delta);
       yield delta;
     }
-    end(unfinished);
+    recordFailure(unfinishedFailure);
   } catch (error) {
-    end({ kind: "provider", message: error instanceof Error ? error.message : String(error) });
+    recordFailure({ kind: "provider", message: error instanceof Error ? error.message : String(error) });
     throw error;
   } finally {
-    signal.removeEventListener("abort", endAborted);
+    signal.removeEventListener("abort", recordAborted);
     // A consumer that stops reading before the end has given up the call.
-    endAborted();
+    recordAborted();
   }
 }
 
-const aborted: ModelFailure = { kind: "cancelled", message: "The call was aborted." };
-const unfinished: ModelFailure = {
+const abortedFailure: ModelFailure = { kind: "cancelled", message: "The call was aborted." };
+const unfinishedFailure: ModelFailure = {
   kind: "network",
   message: "The stream ended before the answer was complete.",
 };
 
-type Recording = {
+type RecordingFile = {
   /** Appends a line. If that fails, `check` throws from then on. */
   readonly add: (line: string) => void;
   /** @throws PawlError if a line could not be written */
@@ -109,8 +109,8 @@ type Recording = {
 };
 
 /** Creates the file if needed, and removes an unfinished last line. */
-function openRecording(path: string): Recording {
-  let broken: PawlError | undefined;
+function openRecording(path: string): RecordingFile {
+  let writeError: PawlError | undefined;
   try {
     mkdirSync(dirname(path), { recursive: true });
     closeSync(openSync(path, "a", 0o600));
@@ -118,27 +118,27 @@ function openRecording(path: string): Recording {
     const completeBytes = bytes.lastIndexOf("\n") + 1;
     if (completeBytes < bytes.length) truncateSync(path, completeBytes);
   } catch (cause) {
-    throw notWritable(path, cause);
+    throw notWritableError(path, cause);
   }
   return {
     add(line) {
       try {
         appendFileSync(path, line);
       } catch (cause) {
-        broken ??= notWritable(path, cause);
+        writeError ??= notWritableError(path, cause);
       }
     },
     check() {
-      if (broken !== undefined) throw broken;
+      if (writeError !== undefined) throw writeError;
     },
   };
 }
 
-function notWritable(path: string, cause: unknown): PawlError {
-  const what = cause instanceof Error ? cause.message : String(cause);
+function notWritableError(path: string, cause: unknown): PawlError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
   return new PawlError(
     "bad_configuration",
-    `The recording ${path} cannot be written (${what}). Name a file that this process may write.`,
+    `The recording ${path} cannot be written (${reason}). Name a file that this process may write.`,
     { cause },
   );
 }

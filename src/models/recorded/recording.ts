@@ -23,7 +23,7 @@ export function withoutIdentity(request: ModelRequest): RecordedRequest {
 }
 
 /** SHA-256. The order of keys does not matter. */
-export function hashOf(request: ModelRequest): string {
+export function hashRequest(request: ModelRequest): string {
   // By way of JSON text, which drops undefined members.
   const plain = JSON.parse(JSON.stringify(withoutIdentity(request))) as Json;
   return createHash("sha256").update(canonicalJson(plain)).digest("hex");
@@ -39,12 +39,12 @@ export function encodeAttempt({ model, request, deltas }: RecordedAttempt, hash:
  * @throws PawlError `bad_input` if it is invalid
  */
 export function readRecording(path: string): readonly RecordedAttempt[] {
-  const lines = textOf(path).split("\n");
+  const lines = readRecordingText(path).split("\n");
   // The last item is empty, or a line that was never finished.
   return lines.slice(0, -1).map((line, index) => decodeAttempt(line, `line ${index + 1} of ${path}`));
 }
 
-function textOf(path: string): string {
+function readRecordingText(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
@@ -52,25 +52,26 @@ function textOf(path: string): string {
   }
 }
 
-const mostLineBytes = 256 * 1024 * 1024;
+const maxLineBytes = 256 * 1024 * 1024;
 
 function decodeAttempt(line: string, where: string): RecordedAttempt {
-  const parsed = parseJson(line, { maxBytes: mostLineBytes });
-  if (!parsed.ok) throw notAttempt(where, `its JSON cannot be read (${parsed.error})`);
-  const { v, model, request, deltas } = objectIn(parsed.value);
-  if (v !== lineVersion) throw notAttempt(where, `its format is ${JSON.stringify(v ?? null)}, not ${lineVersion}`);
-  const { messages, tools, attempt } = objectIn(request);
+  const parsed = parseJson(line, { maxBytes: maxLineBytes });
+  if (!parsed.ok) throw invalidAttemptError(where, `its JSON cannot be read (${parsed.error})`);
+  const { v, model, request, deltas } = asObject(parsed.value);
+  if (v !== lineVersion)
+    throw invalidAttemptError(where, `its format is ${JSON.stringify(v ?? null)}, not ${lineVersion}`);
+  const { messages, tools, attempt } = asObject(request);
   if (typeof model !== "string" || !Array.isArray(messages) || !Array.isArray(tools) || typeof attempt !== "number")
-    throw notAttempt(where, "its request is incomplete");
-  if (!Array.isArray(deltas) || !deltas.every((delta) => typeof objectIn(delta).kind === "string"))
-    throw notAttempt(where, "it has no valid deltas");
+    throw invalidAttemptError(where, "its request is incomplete");
+  if (!Array.isArray(deltas) || !deltas.every((delta) => typeof asObject(delta).kind === "string"))
+    throw invalidAttemptError(where, "it has no valid deltas");
   return { model, request: request as ModelRequest, isWhole: true, deltas: deltas as RecordedAttempt["deltas"] };
 }
 
-function objectIn(value: unknown): { readonly [key: string]: unknown } {
+function asObject(value: unknown): { readonly [key: string]: unknown } {
   return typeof value === "object" && value !== null ? (value as { readonly [key: string]: unknown }) : {};
 }
 
-function notAttempt(where: string, why: string): PawlError {
-  return new PawlError("bad_input", `The recording has no valid attempt in ${where}: ${why}. Record it again.`);
+function invalidAttemptError(where: string, reason: string): PawlError {
+  return new PawlError("bad_input", `The recording has no valid attempt in ${where}: ${reason}. Record it again.`);
 }

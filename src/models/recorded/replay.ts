@@ -6,7 +6,7 @@
  * 2. A request that was not recorded fails without a retry. The failure names the first difference from a recorded
  *    request.
  */
-import { checkOptions, type OptionTable, oneOf, someText } from "../../check-options.js";
+import { checkOptions, nonEmptyString, type OptionTable, oneOf } from "../../check-options.js";
 import { type Difference, differenceText, firstDifference } from "../../core/data/difference.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest, RecordedAttempt } from "../../ports/model.js";
 import { type RecordedRequest, readRecording, withoutIdentity } from "./recording.js";
@@ -40,7 +40,7 @@ export type ReplayModel = Model & {
   readonly remaining: () => number;
 };
 
-const optionRules: OptionTable<ReplayModelOptions> = { match: oneOf("exact", "order"), id: someText };
+const optionRules: OptionTable<ReplayModelOptions> = { match: oneOf("exact", "order"), id: nonEmptyString };
 
 /**
  * Creates a model that answers from a recording.
@@ -64,29 +64,29 @@ export function createReplayModel(
 ): ReplayModel {
   checkOptions("createReplayModel()", optionRules, options);
   const { match = "exact", id = "replay" } = options;
-  const left = [...(typeof recording === "string" ? readRecording(recording) : recording)];
+  const unusedAttempts = [...(typeof recording === "string" ? readRecording(recording) : recording)];
   const differences: RequestDifference[] = [];
 
-  function answerTo(request: ModelRequest): readonly DeltaBody[] {
+  function takeDeltas(request: ModelRequest): readonly DeltaBody[] {
     const actual = withoutIdentity(request);
-    const exact = left.findIndex((attempt) => differenceOf(attempt, actual) === undefined);
+    const exact = unusedAttempts.findIndex((attempt) => compareRequest(attempt, actual) === undefined);
     const index = match === "order" ? 0 : exact;
-    const found = left[index];
-    if (found !== undefined) left.splice(index, 1);
-    const difference = found === undefined ? nearest(actual) : differenceOf(found, actual);
+    const recorded = unusedAttempts[index];
+    if (recorded !== undefined) unusedAttempts.splice(index, 1);
+    const difference = recorded === undefined ? findNearestDifference(actual) : compareRequest(recorded, actual);
     const { modelCallIndex, attempt } = request;
     if (difference !== undefined) differences.push({ modelCallIndex, attempt, ...difference });
-    return found?.deltas ?? [notRecorded(request, difference)];
+    return recorded?.deltas ?? [createNotRecordedDelta(request, difference)];
   }
 
   /**
    * Compares with the recorded request that agrees with the actual one for longest. It is most likely the intended one.
    */
-  function nearest(actual: RecordedRequest): Difference | undefined {
+  function findNearestDifference(actual: RecordedRequest): Difference | undefined {
     let furthest: Difference | undefined;
-    for (const attempt of left) {
-      const difference = differenceOf(attempt, actual);
-      if (difference !== undefined && (furthest === undefined || depthOf(difference) > depthOf(furthest)))
+    for (const attempt of unusedAttempts) {
+      const difference = compareRequest(attempt, actual);
+      if (difference !== undefined && (furthest === undefined || agreementDepth(difference) > agreementDepth(furthest)))
         furthest = difference;
     }
     return furthest;
@@ -95,9 +95,9 @@ export function createReplayModel(
   return {
     id,
     differences,
-    remaining: () => left.length,
+    remaining: () => unusedAttempts.length,
     async *stream(request, signal): AsyncGenerator<ModelDelta, void, undefined> {
-      for (const delta of answerTo(request)) {
+      for (const delta of takeDeltas(request)) {
         if (signal.aborted) return;
         yield delta;
       }
@@ -105,29 +105,32 @@ export function createReplayModel(
   };
 }
 
-function differenceOf({ request, isWhole }: RecordedAttempt, actual: RecordedRequest): Difference | undefined {
+function compareRequest({ request, isWhole }: RecordedAttempt, actual: RecordedRequest): Difference | undefined {
   if (!isWhole) return firstDifference({ messages: request.messages }, { messages: actual.messages });
   const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, purpose: _____, ...recorded } = request;
-  return firstDifference(inOrder(recorded), inOrder(actual));
+  return firstDifference(orderMembers(recorded), orderMembers(actual));
 }
 
 /** Members are compared in the order in which a provider reads them. */
-function inOrder({ systemPrompt, tools, messages, ...others }: Partial<RecordedRequest>): object {
+function orderMembers({ systemPrompt, tools, messages, ...others }: Partial<RecordedRequest>): object {
   return { systemPrompt, tools, messages, ...others };
 }
 
 /** How far two requests agree. They differ earliest in the system prompt, then in the tools, then in the messages. */
-function depthOf({ path }: Difference): number {
+function agreementDepth({ path }: Difference): number {
   const message = /^messages\[(\d+)\]/.exec(path);
   if (message !== null) return 2 + Number(message[1]);
   return path.startsWith("systemPrompt") ? 0 : path.startsWith("tools") ? 1 : Number.POSITIVE_INFINITY;
 }
 
-function notRecorded({ modelCallIndex, attempt }: ModelRequest, difference: Difference | undefined): DeltaBody {
-  const why =
+function createNotRecordedDelta(
+  { modelCallIndex, attempt }: ModelRequest,
+  difference: Difference | undefined,
+): DeltaBody {
+  const reason =
     difference === undefined
       ? "the recording has no attempt left"
       : `it differs from what was recorded in ${differenceText(difference)}`;
-  const message = `The request of step ${modelCallIndex}, attempt ${attempt} was not recorded: ${why}. If the change is intended, record the run again.`;
+  const message = `The request of step ${modelCallIndex}, attempt ${attempt} was not recorded: ${reason}. If the change is intended, record the run again.`;
   return { kind: "error", failure: { kind: "invalid_request", code: "not_recorded", message } };
 }

@@ -5,19 +5,32 @@
  * So nobody gets the demo model who expects another model. A server that was found by chance is different: nobody asked
  * for it, so one that cannot be used is passed over, and `why` says so.
  */
-import { aFunction, anObject, anything, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
-import { freeze } from "../../core/data/freeze.js";
+import { aFunction, anObject, anyValue, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
 import { createDemoModel } from "../demo/demo-model.js";
+import { fetchUnpooled } from "./fetch-unpooled.js";
 import type { ImportPackage } from "./import-package.js";
-import { chatProblem, findLocalModels, type LocalModel, type ModelList, readModelList } from "./local-servers.js";
-import { fetchOnOwnConnection } from "./own-connection.js";
-import { addressOf, isLoopback, isOpenAi, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
+import {
+  findChatProblem,
+  findFirstChatModel,
+  findLocalModels,
+  type LocalModel,
+  type ModelList,
+} from "./local-servers.js";
+import {
+  findAddress,
+  isLoopback,
+  isOpenAiAddress,
+  knownProviders,
+  type ProviderEnvironment,
+  readVariable,
+} from "./providers.js";
 import { createModelRegistry, type ModelRegistry } from "./registry.js";
 
 /** The default model of each provider. The first provider whose key is set is used. */
-export const defaultModels = freeze([
+export const defaultModels = deepFreeze([
   { key: "ANTHROPIC_API_KEY", model: "anthropic/claude-sonnet-5-5" },
   { key: "OPENAI_API_KEY", model: "openai/gpt-6-astra" },
   { key: "GOOGLE_GENERATIVE_AI_API_KEY", model: "google/gemini-flash-latest" },
@@ -44,7 +57,7 @@ export type ChooseOptions = {
 };
 
 const optionRules: OptionTable<ChooseOptions> = {
-  name: anything,
+  name: anyValue,
   env: anObject,
   fetch: aFunction,
   timeoutMs: numberFrom(0),
@@ -80,67 +93,71 @@ export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> 
       ...(options.importPackage !== undefined && { importPackage: options.importPackage }),
     });
   const list: ModelList = {
-    fetch: options.fetch ?? fetchOnOwnConnection,
+    fetch: options.fetch ?? fetchUnpooled,
     timeoutMs: options.timeoutMs ?? 1_000,
   };
 
-  const choose = (name: string, because: string) => named(name, because, registry, environment);
+  const choose = (name: string, because: string) => chooseNamed(name, because, registry, environment);
   if (options.name !== undefined) return choose(options.name, "it was asked for");
-  const preset = variable(environment, "PAWL_MODEL");
-  if (preset !== undefined) return choose(preset, "PAWL_MODEL names it");
+  const envModel = readVariable(environment, "PAWL_MODEL");
+  if (envModel !== undefined) return choose(envModel, "PAWL_MODEL names it");
 
-  const ownServer = variable(environment, "OPENAI_BASE_URL");
+  const customServer = readVariable(environment, "OPENAI_BASE_URL");
   for (const { key, model } of defaultModels) {
-    if (key === "OPENAI_API_KEY" && ownServer !== undefined && !isOpenAi(ownServer)) {
-      return choose(await modelOfOwnServer(ownServer, environment, list.fetch), "OPENAI_BASE_URL is set");
+    if (key === "OPENAI_API_KEY" && customServer !== undefined && !isOpenAiAddress(customServer)) {
+      return choose(await findCustomServerModel(customServer, environment, list.fetch), "OPENAI_BASE_URL is set");
     }
-    if (variable(environment, key) !== undefined) return choose(model, `${key} is set`);
+    if (readVariable(environment, key) !== undefined) return choose(model, `${key} is set`);
   }
   return chooseLocal(environment, list, choose);
 }
 
-type Choose = (name: string, because: string) => Promise<Choice>;
+type ChooseByName = (name: string, because: string) => Promise<Choice>;
 
-async function named(
+async function chooseNamed(
   name: string,
   because: string,
   registry: ModelRegistry,
   environment: ProviderEnvironment,
 ): Promise<Choice> {
-  if (name === "demo") return demo(because);
+  if (name === "demo") return chooseDemo(because);
   const model = await registry.resolve(name);
   return { model, why: `Using ${name}, because ${because}.`, isLocal: isLocal(name, environment) };
 }
 
-function demo(because: string): Choice {
+function chooseDemo(because: string): Choice {
   const why = `Using the demo model, not an LLM, because ${because}.`;
   return { model: createDemoModel(), why, isLocal: false };
 }
 
 function isLocal(name: string, environment: ProviderEnvironment): boolean {
   const provider = knownProviders.find((known) => name.startsWith(`${known.name}/`));
-  const address = provider === undefined ? undefined : addressOf(provider, environment);
+  const address = provider === undefined ? undefined : findAddress(provider, environment);
   return address !== undefined && isLoopback(address);
 }
 
 /** The first server on this machine that can be used, else the demo model. */
-async function chooseLocal(environment: ProviderEnvironment, list: ModelList, choose: Choose): Promise<Choice> {
-  const passedOver: string[] = [];
-  for await (const found of findLocalModels(environment, list)) {
-    const { name, server, address } = found;
-    const choice = await tryLocal(found, list, () => choose(name, `${server} answers at ${address}`));
-    if (typeof choice !== "string") return { ...choice, why: [choice.why, ...passedOver].join(" ") };
-    passedOver.push(`${server} at ${address} cannot be used: ${choice}`);
+async function chooseLocal(environment: ProviderEnvironment, list: ModelList, choose: ChooseByName): Promise<Choice> {
+  const skipped: string[] = [];
+  for await (const localModel of findLocalModels(environment, list)) {
+    const { name, server, address } = localModel;
+    const choice = await tryLocal(localModel, list, () => choose(name, `${server} answers at ${address}`));
+    if (typeof choice !== "string") return { ...choice, why: [choice.why, ...skipped].join(" ") };
+    skipped.push(`${server} at ${address} cannot be used: ${choice}`);
   }
-  if (passedOver.length === 0)
-    return demo("no model was named, no key is set and no model server answers on this machine");
-  const choice = demo("no model was named and no key is set");
-  return { ...choice, why: [choice.why, ...passedOver].join(" ") };
+  if (skipped.length === 0)
+    return chooseDemo("no model was named, no key is set and no model server answers on this machine");
+  const choice = chooseDemo("no model was named and no key is set");
+  return { ...choice, why: [choice.why, ...skipped].join(" ") };
 }
 
 /** The choice of a server's model, or a sentence that says why it cannot be used. */
-async function tryLocal(found: LocalModel, list: ModelList, choose: () => Promise<Choice>): Promise<Choice | string> {
-  const problem = await chatProblem(found, list);
+async function tryLocal(
+  localModel: LocalModel,
+  list: ModelList,
+  choose: () => Promise<Choice>,
+): Promise<Choice | string> {
+  const problem = await findChatProblem(localModel, list);
   if (problem !== undefined) return `${problem}.`;
   try {
     return await choose();
@@ -153,17 +170,17 @@ async function tryLocal(found: LocalModel, list: ModelList, choose: () => Promis
 /**
  * Milliseconds to wait for a server that the user named. It is longer than for local servers, as it may be far away.
  */
-const ownServerTimeoutMs = 5_000;
+const customServerTimeoutMs = 5_000;
 
 /** The first model that the server at `OPENAI_BASE_URL` lists. */
-async function modelOfOwnServer(
+async function findCustomServerModel(
   address: string,
   environment: ProviderEnvironment,
   fetch: ModelList["fetch"],
 ): Promise<string> {
-  const key = variable(environment, "OPENAI_API_KEY");
-  const list: ModelList = { fetch, timeoutMs: ownServerTimeoutMs, ...(key !== undefined && { key }) };
-  const modelId = await readModelList(address, list);
+  const key = readVariable(environment, "OPENAI_API_KEY");
+  const list: ModelList = { fetch, timeoutMs: customServerTimeoutMs, ...(key !== undefined && { key }) };
+  const modelId = await findFirstChatModel(address, list);
   if (modelId !== undefined) return `openai-compatible/${modelId}`;
   throw new PawlError(
     "unknown_model",

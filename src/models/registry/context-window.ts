@@ -6,7 +6,7 @@
  * - LM Studio: `/api/v0/models`, what is loaded, else the longest.
  * - vLLM: `max_model_len` of `/v1/models`.
  */
-import { askServer, baseOf, isObject, type ModelList, objectsIn } from "./ask-server.js";
+import { fetchJson, isObject, type ModelList, pickObjects, trimTrailingSlashes } from "./server-requests.js";
 
 type Fields = { readonly [key: string]: unknown };
 
@@ -15,63 +15,68 @@ export async function askContextWindow(
   provider: string,
   address: string,
   modelId: string,
-  how: ModelList,
+  options: ModelList,
 ): Promise<number | undefined> {
-  const base = baseOf(address);
+  const base = trimTrailingSlashes(address);
   // The servers' own interfaces are beside the one of OpenAI, `/v1`.
   const root = base.replace(/\/v1$/, "");
   switch (provider) {
     case "ollama":
-      return windowOfOllama(root, modelId, how);
+      return askOllamaWindow(root, modelId, options);
     case "lmstudio":
-      return windowOfLmStudio(root, modelId, how);
+      return askLmStudioWindow(root, modelId, options);
     case "llamacpp": {
-      const [listed, props] = await Promise.all([windowInList(base, modelId, how), askServer(`${root}/props`, how)]);
-      return listed ?? tokens(fieldsOf(fieldsOf(props).default_generation_settings).n_ctx);
+      const [listed, props] = await Promise.all([
+        readListedWindow(base, modelId, options),
+        fetchJson(`${root}/props`, options),
+      ]);
+      return listed ?? toTokenCount(asFields(asFields(props).default_generation_settings).n_ctx);
     }
     default:
-      return windowInList(base, modelId, how);
+      return readListedWindow(base, modelId, options);
   }
 }
 
-async function windowInList(base: string, modelId: string, how: ModelList): Promise<number | undefined> {
-  const models = objectsIn(fieldsOf(await askServer(`${base}/models`, how)).data);
+async function readListedWindow(base: string, modelId: string, options: ModelList): Promise<number | undefined> {
+  const models = pickObjects(asFields(await fetchJson(`${base}/models`, options)).data);
   // A server with one model may take any name for it.
   const model = models.find(({ id }) => id === modelId) ?? (models.length === 1 ? models[0] : undefined);
   if (model === undefined) return undefined;
-  return tokens(fieldsOf(model.meta).n_ctx) ?? tokens(model.max_model_len) ?? tokens(model.context_length);
+  return (
+    toTokenCount(asFields(model.meta).n_ctx) ?? toTokenCount(model.max_model_len) ?? toTokenCount(model.context_length)
+  );
 }
 
-async function windowOfOllama(root: string, modelId: string, how: ModelList): Promise<number | undefined> {
+async function askOllamaWindow(root: string, modelId: string, options: ModelList): Promise<number | undefined> {
   const [loaded, shown] = await Promise.all([
-    askServer(`${root}/api/ps`, how),
-    askServer(`${root}/api/show`, how, { model: modelId }),
+    fetchJson(`${root}/api/ps`, options),
+    fetchJson(`${root}/api/show`, options, { model: modelId }),
   ]);
   const names: readonly unknown[] = [modelId, `${modelId}:latest`];
-  const running = objectsIn(fieldsOf(loaded).models).find(
+  const running = pickObjects(asFields(loaded).models).find(
     ({ name, model }) => names.includes(name) || names.includes(model),
   );
-  const { parameters, model_info: info } = fieldsOf(shown);
-  const longest = Object.entries(fieldsOf(info)).find(([key]) => key.endsWith(".context_length"))?.[1];
-  return tokens(running?.context_length) ?? numCtx(parameters) ?? tokens(longest);
+  const { parameters, model_info: info } = asFields(shown);
+  const maxContext = Object.entries(asFields(info)).find(([key]) => key.endsWith(".context_length"))?.[1];
+  return toTokenCount(running?.context_length) ?? parseNumCtx(parameters) ?? toTokenCount(maxContext);
 }
 
 /** `num_ctx` of a Modelfile's parameters, which are lines of text. */
-function numCtx(parameters: unknown): number | undefined {
+function parseNumCtx(parameters: unknown): number | undefined {
   if (typeof parameters !== "string") return undefined;
-  return tokens(Number(/^num_ctx[ \t]+(\d{1,9})$/m.exec(parameters)?.[1]));
+  return toTokenCount(Number(/^num_ctx[ \t]+(\d{1,9})$/m.exec(parameters)?.[1]));
 }
 
-async function windowOfLmStudio(root: string, modelId: string, how: ModelList): Promise<number | undefined> {
-  const models = objectsIn(fieldsOf(await askServer(`${root}/api/v0/models`, how)).data);
+async function askLmStudioWindow(root: string, modelId: string, options: ModelList): Promise<number | undefined> {
+  const models = pickObjects(asFields(await fetchJson(`${root}/api/v0/models`, options)).data);
   const model = models.find(({ id }) => id === modelId);
-  return tokens(model?.loaded_context_length) ?? tokens(model?.max_context_length);
+  return toTokenCount(model?.loaded_context_length) ?? toTokenCount(model?.max_context_length);
 }
 
-function tokens(value: unknown): number | undefined {
+function toTokenCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
-function fieldsOf(value: unknown): Fields {
+function asFields(value: unknown): Fields {
   return isObject(value) ? value : {};
 }

@@ -20,7 +20,7 @@ export type ImportPackage = (packageName: string) => Promise<ImportedModule | un
  * packages of the working directory are not used. Returns undefined if the package is not installed.
  */
 export async function importInstalledPackage(packageName: string): Promise<ImportedModule | undefined> {
-  for (const from of [import.meta.url, ...mainFiles()]) {
+  for (const from of [import.meta.url, ...listMainFiles()]) {
     const file = findPackage(packageName, from);
     if (file !== undefined) return (await import(pathToFileURL(file).href)) as ImportedModule;
   }
@@ -28,7 +28,7 @@ export async function importInstalledPackage(packageName: string): Promise<Impor
 }
 
 /** The program's file, as it was started and where it really is: package managers link programs. */
-function mainFiles(): readonly string[] {
+function listMainFiles(): readonly string[] {
   const [, program] = process.argv;
   if (program === undefined || !isAbsolute(program)) return [];
   try {

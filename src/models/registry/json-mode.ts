@@ -3,22 +3,22 @@
  *
  * A server that refuses a form gets the same request with the next one. The form that it took is kept, so a server refuses each only once.
  */
-import { readText } from "./ask-server.js";
+import { readText } from "./server-requests.js";
 
 type Fetch = typeof globalThis.fetch;
 
 /** How strictly JSON is asked for, in the order in which the forms are tried. */
-const forms = ["schema", "any_json", "prompt"] as const;
-type Form = (typeof forms)[number];
+const jsonForms = ["schema", "any_json", "prompt"] as const;
+type JsonForm = (typeof jsonForms)[number];
 
-export function withJsonForms(fetch: Fetch): Fetch {
-  let form: Form = "schema";
+export function withJsonFallback(fetch: Fetch): Fetch {
+  let form: JsonForm = "schema";
   return async (input, init) => {
-    const asked = requestWithSchema(init?.body);
-    if (asked === undefined) return fetch(input, init);
+    const schemaRequest = parseSchemaRequest(init?.body);
+    if (schemaRequest === undefined) return fetch(input, init);
     for (;;) {
-      const response = await fetch(input, { ...init, body: bodyIn(form, asked) });
-      const next = forms[forms.indexOf(form) + 1];
+      const response = await fetch(input, { ...init, body: formatBody(form, schemaRequest) });
+      const next = jsonForms[jsonForms.indexOf(form) + 1];
       if (next === undefined || !(await refusesForm(response))) return response;
       await response.body?.cancel();
       form = next;
@@ -26,16 +26,16 @@ export function withJsonForms(fetch: Fetch): Fetch {
   };
 }
 
-type AskedRequest = { readonly response_format: { readonly type: string }; readonly [key: string]: unknown };
+type SchemaRequest = { readonly response_format: { readonly type: string }; readonly [key: string]: unknown };
 
 /** The request, if it asks for JSON by a schema. */
-function requestWithSchema(body: unknown): AskedRequest | undefined {
+function parseSchemaRequest(body: unknown): SchemaRequest | undefined {
   if (typeof body !== "string" || !body.includes('"json_schema"')) return undefined;
-  const request = JSON.parse(body) as Partial<AskedRequest>;
-  return request.response_format?.type === "json_schema" ? (request as AskedRequest) : undefined;
+  const request = JSON.parse(body) as Partial<SchemaRequest>;
+  return request.response_format?.type === "json_schema" ? (request as SchemaRequest) : undefined;
 }
 
-function bodyIn(form: Form, { response_format, ...request }: AskedRequest): string {
+function formatBody(form: JsonForm, { response_format, ...request }: SchemaRequest): string {
   switch (form) {
     case "schema":
       return JSON.stringify({ ...request, response_format });
@@ -47,12 +47,12 @@ function bodyIn(form: Form, { response_format, ...request }: AskedRequest): stri
 }
 
 /** Statuses with which servers refuse a request that they do not understand. */
-const refusals: ReadonlySet<number> = new Set([400, 404, 415, 422, 500, 501]);
-const aboutForm = /response_format|json_schema|json_object|structured output|grammar|schema/i;
-const mostBytes = 64 * 1024;
+const refusalStatuses: ReadonlySet<number> = new Set([400, 404, 415, 422, 500, 501]);
+const formPattern = /response_format|json_schema|json_object|structured output|grammar|schema/i;
+const maxBytes = 64 * 1024;
 
 /** Whether the server refuses how JSON is asked for. The response can still be read. */
 async function refusesForm(response: Response): Promise<boolean> {
-  if (!refusals.has(response.status)) return false;
-  return aboutForm.test((await readText(response.clone(), mostBytes)) ?? "");
+  if (!refusalStatuses.has(response.status)) return false;
+  return formPattern.test((await readText(response.clone(), maxBytes)) ?? "");
 }

@@ -1,10 +1,18 @@
 /**
  * Finds model servers on this machine, and asks for their models by OpenAI's interface, which all of them support.
  */
-import { askServer, baseOf, isObject, type ModelList, objectsIn, statusOf } from "./ask-server.js";
-import { knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 
-export type { ModelList } from "./ask-server.js";
+import { knownProviders, type ProviderEnvironment, readVariable } from "./providers.js";
+import {
+  fetchJson,
+  fetchStatus,
+  isObject,
+  type ModelList,
+  pickObjects,
+  trimTrailingSlashes,
+} from "./server-requests.js";
+
+export type { ModelList } from "./server-requests.js";
 
 /** A model that a server on this machine offers. */
 export type LocalModel = {
@@ -23,7 +31,7 @@ export async function findLocalModel(
   environment: ProviderEnvironment,
   list: ModelList,
 ): Promise<LocalModel | undefined> {
-  for await (const found of findLocalModels(environment, list)) return found;
+  for await (const localModel of findLocalModels(environment, list)) return localModel;
   return undefined;
 }
 
@@ -31,14 +39,14 @@ export async function findLocalModel(
 export async function* findLocalModels(environment: ProviderEnvironment, list: ModelList): AsyncGenerator<LocalModel> {
   const queries = knownProviders.flatMap((provider) => {
     if (provider.protocol === "own" || provider.localTitle === undefined) return [];
-    const address = variable(environment, provider.address) ?? provider.defaultAddress;
+    const address = readVariable(environment, provider.address) ?? provider.defaultAddress;
     if (address === undefined) return [];
     return [
       {
         provider: provider.name,
         server: provider.localTitle,
         address,
-        answer: usableModel(provider.name, address, list),
+        answer: findUsableModel(provider.name, address, list),
       },
     ];
   });
@@ -49,50 +57,52 @@ export async function* findLocalModels(environment: ProviderEnvironment, list: M
 }
 
 /** The first chat model of a server; undefined if it has none, or if no server answers in time. */
-export async function readModelList(address: string, list: ModelList): Promise<string | undefined> {
-  const [first] = await chatModels(address, list);
+export async function findFirstChatModel(address: string, list: ModelList): Promise<string | undefined> {
+  const [first] = await listChatModels(address, list);
   return first;
 }
 
 /** The chat models that a server lists; none if no server answers in time. */
-export async function chatModels(address: string, list: ModelList): Promise<readonly string[]> {
-  const answer = await askServer(`${baseOf(address)}/models`, list);
-  return objectsIn(isObject(answer) ? answer.data : undefined).flatMap(({ id }) =>
+export async function listChatModels(address: string, list: ModelList): Promise<readonly string[]> {
+  const answer = await fetchJson(`${trimTrailingSlashes(address)}/models`, list);
+  return pickObjects(isObject(answer) ? answer.data : undefined).flatMap(({ id }) =>
     // Servers also list embedding models, which cannot chat.
     typeof id === "string" && id !== "" && !/embed/i.test(id) ? [id] : [],
   );
 }
 
 /** The first model that calls tools, as far as the server tells; else the first. */
-async function usableModel(provider: string, address: string, list: ModelList): Promise<string | undefined> {
-  const models = (await chatModels(address, list)).slice(0, mostModelsAsked);
+async function findUsableModel(provider: string, address: string, list: ModelList): Promise<string | undefined> {
+  const models = (await listChatModels(address, list)).slice(0, maxModelsAsked);
   if (provider !== "ollama") return models[0];
-  const abilities = await Promise.all(models.map((modelId) => callsTools(address, modelId, list)));
-  return models.find((_, at) => abilities[at]) ?? models[0];
+  const toolSupport = await Promise.all(models.map((modelId) => canCallTools(address, modelId, list)));
+  return models.find((_, at) => toolSupport[at]) ?? models[0];
 }
 
-const mostModelsAsked = 8;
+const maxModelsAsked = 8;
 
 /** Whether a model of Ollama calls tools. True if the server does not tell. */
-async function callsTools(address: string, modelId: string, list: ModelList): Promise<boolean> {
-  const shown = await askServer(`${baseOf(address).replace(/\/v1$/, "")}/api/show`, list, { model: modelId });
-  const capabilities = isObject(shown) ? shown.capabilities : undefined;
+async function canCallTools(address: string, modelId: string, list: ModelList): Promise<boolean> {
+  const details = await fetchJson(`${trimTrailingSlashes(address).replace(/\/v1$/, "")}/api/show`, list, {
+    model: modelId,
+  });
+  const capabilities = isObject(details) ? details.capabilities : undefined;
   return !Array.isArray(capabilities) || capabilities.includes("tools");
 }
 
 /** Statuses that a server gives to every chat request if it serves no chat, or not without a key. */
-const noChat: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
+const noChatStatuses: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
 
 /**
  * Why a server that lists models cannot be used; undefined if it can. It is sent a chat request without messages: a
  * server that serves chats refuses only the missing messages, and loads no model.
  */
-export async function chatProblem({ address, name }: LocalModel, list: ModelList): Promise<string | undefined> {
+export async function findChatProblem({ address, name }: LocalModel, list: ModelList): Promise<string | undefined> {
   const model = name.slice(name.indexOf("/") + 1);
   const [status, hasTools] = await Promise.all([
-    statusOf(`${baseOf(address)}/chat/completions`, list, { model }),
-    name.startsWith("ollama/") ? callsTools(address, model, list) : true,
+    fetchStatus(`${trimTrailingSlashes(address)}/chat/completions`, list, { model }),
+    name.startsWith("ollama/") ? canCallTools(address, model, list) : true,
   ]);
-  if (status !== undefined && noChat.has(status)) return `it answers a chat request with status ${status}`;
+  if (status !== undefined && noChatStatuses.has(status)) return `it answers a chat request with status ${status}`;
   return hasTools ? undefined : `its model ${model} calls no tools`;
 }

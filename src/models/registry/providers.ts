@@ -6,7 +6,7 @@ import type { ProviderMetadata } from "../../core/data/message.js";
 /** Environment variables, as in `process.env`. */
 export type ProviderEnvironment = { readonly [name: string]: string | undefined };
 
-type Common = {
+type ProviderBase = {
   readonly name: string;
   /** The npm package for the provider's protocol. */
   readonly packageName: string;
@@ -20,10 +20,10 @@ type Common = {
 };
 
 /** A provider with its own package, which knows the default address. */
-type OwnProtocol = Common & { readonly protocol: "own"; readonly key: string };
+type OwnProtocol = ProviderBase & { readonly protocol: "own"; readonly key: string };
 
 /** A server with OpenAI's chat completions interface. A key is sent if its variable is set. */
-type OpenAiCompatible = Common & {
+type OpenAiCompatible = ProviderBase & {
   readonly protocol: "openai-compatible";
   readonly keyRequired?: true;
   readonly defaultAddress?: string;
@@ -36,7 +36,7 @@ type OpenAiCompatible = Common & {
 
 export type KnownProvider = OwnProtocol | OpenAiCompatible;
 
-const compatible = {
+const openAiCompatible = {
   protocol: "openai-compatible",
   packageName: "@ai-sdk/openai-compatible",
   factory: "createOpenAICompatible",
@@ -87,7 +87,7 @@ export const knownProviders: readonly KnownProvider[] = [
     key: "DEEPSEEK_API_KEY",
   },
   {
-    ...compatible,
+    ...openAiCompatible,
     name: "openrouter",
     key: "OPENROUTER_API_KEY",
     keyRequired: true,
@@ -96,34 +96,34 @@ export const knownProviders: readonly KnownProvider[] = [
     defaultAddress: "https://openrouter.ai/api/v1",
   },
   {
-    ...compatible,
+    ...openAiCompatible,
     name: "ollama",
     localTitle: "Ollama",
     address: "OLLAMA_BASE_URL",
     defaultAddress: "http://127.0.0.1:11434/v1",
   },
   {
-    ...compatible,
+    ...openAiCompatible,
     name: "llamacpp",
     localTitle: "llama.cpp",
     address: "LLAMACPP_BASE_URL",
     defaultAddress: "http://127.0.0.1:8080/v1",
   },
   {
-    ...compatible,
+    ...openAiCompatible,
     name: "lmstudio",
     localTitle: "LM Studio",
     address: "LMSTUDIO_BASE_URL",
     defaultAddress: "http://127.0.0.1:1234/v1",
   },
   {
-    ...compatible,
+    ...openAiCompatible,
     name: "vllm",
     localTitle: "vLLM",
     address: "VLLM_BASE_URL",
     defaultAddress: "http://127.0.0.1:8000/v1",
   },
-  { ...compatible, name: "openai-compatible", key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL" },
+  { ...openAiCompatible, name: "openai-compatible", key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL" },
 ];
 
 /** The variables in which a provider looks for its key and its address. */
@@ -143,9 +143,9 @@ export function variablesOf(model: string): ProviderVariables | null {
 }
 
 /** The address of a provider's server, if it is known: from its variable, else the default. */
-export function addressOf(provider: KnownProvider, environment: ProviderEnvironment): string | undefined {
-  const fixed = provider.protocol === "own" ? undefined : provider.defaultAddress;
-  return variable(environment, provider.address) ?? fixed;
+export function findAddress(provider: KnownProvider, environment: ProviderEnvironment): string | undefined {
+  const defaultAddress = provider.protocol === "own" ? undefined : provider.defaultAddress;
+  return readVariable(environment, provider.address) ?? defaultAddress;
 }
 
 /** Whether an address is on this machine. */
@@ -156,12 +156,12 @@ export function isLoopback(address: string): boolean {
 }
 
 /** Whether an address is OpenAI's own. */
-export function isOpenAi(address: string): boolean {
+export function isOpenAiAddress(address: string): boolean {
   return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
 }
 
 /** The value of a variable. An empty variable counts as not set. */
-export function variable(environment: ProviderEnvironment, name: string | undefined): string | undefined {
+export function readVariable(environment: ProviderEnvironment, name: string | undefined): string | undefined {
   const value = name === undefined ? undefined : environment[name]?.trim();
   return value === "" ? undefined : value;
 }

@@ -6,12 +6,18 @@ import { PawlError } from "../../errors.js";
 import type { Model } from "../../ports/model.js";
 import { fromAiSdk, isModel } from "../ai-sdk/adapter.js";
 import type { LanguageModel } from "../ai-sdk/language-model.js";
-import type { ModelList } from "./ask-server.js";
 import { askContextWindow } from "./context-window.js";
+import { fetchUnpooled } from "./fetch-unpooled.js";
 import { type ImportPackage, importInstalledPackage } from "./import-package.js";
-import { withJsonForms } from "./json-mode.js";
-import { fetchOnOwnConnection } from "./own-connection.js";
-import { addressOf, type KnownProvider, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
+import { withJsonFallback } from "./json-mode.js";
+import {
+  findAddress,
+  type KnownProvider,
+  knownProviders,
+  type ProviderEnvironment,
+  readVariable,
+} from "./providers.js";
+import type { ModelList } from "./server-requests.js";
 
 /** Creates a model by the part of its name after the provider: `a/b` for `provider/a/b`. */
 export type ModelProvider = (modelId: string) => Model | LanguageModel | Promise<Model | LanguageModel>;
@@ -67,14 +73,14 @@ const optionRules: OptionTable<RegistryOptions> = {
 export function createModelRegistry(options: RegistryOptions = {}): ModelRegistry {
   checkOptions("createModelRegistry()", optionRules, options);
   const environment = options.env ?? process.env;
-  const means: Means = {
+  const deps: RegistryDeps = {
     environment,
     importPackage: options.importPackage ?? importInstalledPackage,
-    fetch: options.fetch ?? fetchOnOwnConnection,
+    fetch: options.fetch ?? fetchUnpooled,
   };
   const providers = new Map<string, ModelProvider>();
   for (const known of knownProviders) {
-    providers.set(known.name, (modelId) => createKnown(known, modelId, means));
+    providers.set(known.name, (modelId) => createKnownModel(known, modelId, deps));
   }
   for (const [name, provider] of Object.entries(options.providers ?? {})) providers.set(checkName(name), provider);
 
@@ -84,7 +90,7 @@ export function createModelRegistry(options: RegistryOptions = {}): ModelRegistr
       const slash = name.indexOf("/");
       const modelId = name.slice(slash + 1);
       const provider = slash < 1 || modelId === "" ? undefined : providers.get(name.slice(0, slash));
-      if (provider === undefined) throw unknownModel(name, [...providers.keys()]);
+      if (provider === undefined) throw unknownModelError(name, [...providers.keys()]);
       const model = await provider(modelId);
       return isModel(model) ? model : fromAiSdk(model, { id: name });
     },
@@ -101,12 +107,14 @@ export function resolveModel(
   return createModelRegistry(options).resolve(name);
 }
 
-type Means = Required<Pick<RegistryOptions, "importPackage" | "fetch">> & { readonly environment: ProviderEnvironment };
+type RegistryDeps = Required<Pick<RegistryOptions, "importPackage" | "fetch">> & {
+  readonly environment: ProviderEnvironment;
+};
 
-async function createKnown(provider: KnownProvider, modelId: string, means: Means): Promise<Model> {
-  const { environment, importPackage } = means;
+async function createKnownModel(provider: KnownProvider, modelId: string, deps: RegistryDeps): Promise<Model> {
+  const { environment, importPackage } = deps;
   const name = `${provider.name}/${modelId}`;
-  const settings = settingsOf(provider, name, environment);
+  const settings = createSettings(provider, name, environment);
   const imported = await importPackage(provider.packageName);
   if (imported === undefined) {
     throw new PawlError(
@@ -128,7 +136,7 @@ async function createKnown(provider: KnownProvider, modelId: string, means: Mean
     ...(provider.providerOptions !== undefined && { providerOptions: provider.providerOptions }),
   });
   return provider.protocol === "openai-compatible" && provider.tellsWindow
-    ? withContextWindow(model, provider, modelId, means)
+    ? addContextWindow(model, provider, modelId, deps)
     : model;
 }
 
@@ -138,40 +146,40 @@ const windowTimeoutMs = 1_000;
  * The model with the context window that its server tells. A server may load a model only for its first answer, and
  * know the window only then. So it is asked again when the second answer begins.
  */
-async function withContextWindow(
+async function addContextWindow(
   model: Model,
   provider: KnownProvider,
   modelId: string,
-  { environment, fetch }: Means,
+  { environment, fetch }: RegistryDeps,
 ): Promise<Model> {
-  const address = addressOf(provider, environment) ?? "";
-  const key = variable(environment, provider.key);
-  const how: ModelList = { fetch, timeoutMs: windowTimeoutMs, ...(key !== undefined && { key }) };
-  const learn = async () => {
-    const contextWindow = await askContextWindow(provider.name, address, modelId, how);
-    if (contextWindow !== undefined) Object.assign(aware, { contextWindow });
+  const address = findAddress(provider, environment) ?? "";
+  const key = readVariable(environment, provider.key);
+  const options: ModelList = { fetch, timeoutMs: windowTimeoutMs, ...(key !== undefined && { key }) };
+  const refreshWindow = async () => {
+    const contextWindow = await askContextWindow(provider.name, address, modelId, options);
+    if (contextWindow !== undefined) Object.assign(windowAwareModel, { contextWindow });
   };
-  let answers = 0;
-  const aware: Model = {
+  let callCount = 0;
+  const windowAwareModel: Model = {
     ...model,
     stream(request, signal) {
-      answers += 1;
-      if (answers === 2) void learn();
+      callCount += 1;
+      if (callCount === 2) void refreshWindow();
       return model.stream(request, signal);
     },
   };
-  await learn();
-  return aware;
+  await refreshWindow();
+  return windowAwareModel;
 }
 
-function settingsOf(provider: KnownProvider, model: string, environment: ProviderEnvironment): object {
-  const apiKey = variable(environment, provider.key);
-  const address = addressOf(provider, environment);
+function createSettings(provider: KnownProvider, model: string, environment: ProviderEnvironment): object {
+  const apiKey = readVariable(environment, provider.key);
+  const address = findAddress(provider, environment);
   const keyRequired = provider.protocol === "own" || provider.keyRequired === true;
-  if (apiKey === undefined && keyRequired) throw missing(model, "an API key", provider.key);
+  if (apiKey === undefined && keyRequired) throw missingSettingError(model, "an API key", provider.key);
   const key = apiKey !== undefined ? { apiKey } : {};
   if (provider.protocol === "own") return { ...key, ...(address !== undefined && { baseURL: address }) };
-  if (address === undefined) throw missing(model, "the address of its server", provider.address);
+  if (address === undefined) throw missingSettingError(model, "the address of its server", provider.address);
   return {
     name: provider.name,
     baseURL: address,
@@ -179,16 +187,16 @@ function settingsOf(provider: KnownProvider, model: string, environment: Provide
     includeUsage: true,
     // Without it, the provider's package asks for any JSON instead of the schema's.
     supportsStructuredOutputs: true,
-    fetch: withJsonForms(fetchOnOwnConnection),
+    fetch: withJsonFallback(fetchUnpooled),
     ...key,
   };
 }
 
-function missing(model: string, what: string, variableName: string | undefined): PawlError {
-  return new PawlError("bad_configuration", `The model ${model} needs ${what}. Set the variable ${variableName}.`);
+function missingSettingError(model: string, setting: string, variableName: string | undefined): PawlError {
+  return new PawlError("bad_configuration", `The model ${model} needs ${setting}. Set the variable ${variableName}.`);
 }
 
-function unknownModel(name: string, providers: readonly string[]): PawlError {
+function unknownModelError(name: string, providers: readonly string[]): PawlError {
   const known = providers.map((provider) => `${provider}/…`).join(", ");
   return new PawlError(
     "unknown_model",

@@ -5,18 +5,18 @@ import type * as node from "../bytes.js";
 
 const encoder = new TextEncoder();
 /** More arguments of one call may overflow the stack. */
-const mostArguments = 8_192;
+const maxArguments = 8_192;
 
 export const byteLength: typeof node.byteLength = (text) => encoder.encode(text).length;
 
-export const base64Of: typeof node.base64Of = (bytes) => {
+export const encodeBase64: typeof node.encodeBase64 = (bytes) => {
   const parts: string[] = [];
-  for (let at = 0; at < bytes.length; at += mostArguments)
-    parts.push(String.fromCharCode(...bytes.subarray(at, at + mostArguments)));
+  for (let start = 0; start < bytes.length; start += maxArguments)
+    parts.push(String.fromCharCode(...bytes.subarray(start, start + maxArguments)));
   return btoa(parts.join(""));
 };
 
-export const bytesOfBase64: typeof node.bytesOfBase64 = (text) => {
+export const decodeBase64: typeof node.decodeBase64 = (text) => {
   const digits = text
     .replaceAll("-", "+")
     .replaceAll("_", "/")

@@ -8,12 +8,12 @@ import type * as node from "../hash.js";
 
 const encoder = new TextEncoder();
 
-export const sha256: typeof node.sha256 = (data) => bytesToHex(sha256Of(bytesOf(data)));
+export const sha256: typeof node.sha256 = (data) => bytesToHex(sha256Of(toBytes(data)));
 
 export const hmacSha256: typeof node.hmacSha256 = (key, text) =>
   bytesToHex(hmac(sha256Of, encoder.encode(key), encoder.encode(text)));
 
 /** The library takes plain byte arrays only, and none of another realm. */
-function bytesOf(data: string | Uint8Array): Uint8Array {
+function toBytes(data: string | Uint8Array): Uint8Array {
   return typeof data === "string" ? encoder.encode(data) : data;
 }

@@ -7,7 +7,7 @@ import type * as node from "../holder.js";
 
 export const createHolder: typeof node.createHolder = () => {
   const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
-  own.add(id.join(""));
+  ownIds.add(id.join(""));
   // No other holder has this host, so that no process takes the number for one of its own host's.
   return { id: id.join(""), host: `web ${id.join("")}`, pid: 0, startedAt: 0 };
 };
@@ -15,6 +15,6 @@ export const createHolder: typeof node.createHolder = () => {
 export const isHolderDead: typeof node.isHolderDead = () => false;
 
 /** The ids of the holders that were made here. A page or an isolate has few agents. */
-const own = new Set<string>();
+const ownIds = new Set<string>();
 
-export const isHeldHere: typeof node.isHeldHere = ({ id }) => own.has(id);
+export const isHeldHere: typeof node.isHeldHere = ({ id }) => ownIds.has(id);

@@ -6,7 +6,7 @@ import type * as node from "../process.js";
 // biome-ignore lint/suspicious/noConsole: no other way leads to the user of a page or a worker
 export const warn: typeof node.warn = (message, code) => console.warn(`[${code}] PawlWarning: ${message}`);
 
-export const inNextTurn: typeof node.inNextTurn = (callback) => {
+export const scheduleNextTurn: typeof node.scheduleNextTurn = (callback) => {
   setTimeout(callback, 0);
 };
 

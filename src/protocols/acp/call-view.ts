@@ -13,7 +13,7 @@ export type CallView = {
 };
 
 /** Pawl's own tools. Every other tool is `other`. */
-const kinds: ReadonlyMap<string, ToolKind> = new Map([
+const toolKinds: ReadonlyMap<string, ToolKind> = new Map([
   ["list_files", "search"],
   ["search_files", "search"],
   ["search_output", "search"],
@@ -27,38 +27,38 @@ const kinds: ReadonlyMap<string, ToolKind> = new Map([
 ]);
 
 /** @param root the folder that paths start from */
-export function viewOfCall(name: string, input: unknown, root: string): CallView {
-  const kind = kinds.get(name) ?? "other";
+export function createCallView(name: string, input: unknown, root: string): CallView {
+  const kind = toolKinds.get(name) ?? "other";
   const fields = input !== null && typeof input === "object" ? (input as { readonly [key: string]: unknown }) : {};
   const text = (key: string) => (typeof fields[key] === "string" ? fields[key] : undefined);
   const subject = text("command") ?? text("path") ?? text("url") ?? text("text") ?? text("pattern") ?? text("name");
   const title = subject === undefined ? name : kind === "execute" ? subject : `${name} ${subject}`;
   const path = text("path");
-  const isFile = kinds.has(name) && path !== undefined;
+  const isFile = toolKinds.has(name) && path !== undefined;
   return {
-    title: oneLine(title),
+    title: toSingleLine(title),
     kind,
-    locations: isFile ? [locationOf(join(root, path), fields.startLine)] : [],
-    content: isFile ? changeOf(name, join(root, path), text) : [],
+    locations: isFile ? [toLocation(join(root, path), fields.startLine)] : [],
+    content: isFile ? toChanges(name, join(root, path), text) : [],
   };
 }
 
-function locationOf(path: string, line: unknown): ToolCallLocation {
+function toLocation(path: string, line: unknown): ToolCallLocation {
   return typeof line === "number" ? { path, line } : { path };
 }
 
-function changeOf(name: string, path: string, text: (key: string) => string | undefined): ToolCallContent[] {
+function toChanges(name: string, path: string, text: (key: string) => string | undefined): ToolCallContent[] {
   const newText = name === "write_file" ? text("content") : name === "edit_file" ? text("newText") : undefined;
   if (newText === undefined) return [];
   const oldText = text("oldText");
   return [{ type: "diff", path, newText, ...(oldText === undefined ? {} : { oldText }) }];
 }
 
-const longestTitle = 200;
+const maxTitle = 200;
 /** Control characters, and characters that hide text or change its direction: a title must not lie. */
-const hidden = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
+const hiddenCharacters = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
 
-function oneLine(text: string): string {
-  const cut = text.length > longestTitle ? `${text.slice(0, longestTitle)}…` : text;
-  return cut.replace(hidden, "�");
+function toSingleLine(text: string): string {
+  const cut = text.length > maxTitle ? `${text.slice(0, maxTitle)}…` : text;
+  return cut.replace(hiddenCharacters, "�");
 }

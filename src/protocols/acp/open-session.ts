@@ -18,7 +18,7 @@ export type AcpAgent = {
 
 export type RuleChoice = {
   /** What the rule allows, and where it is kept, in words. */
-  readonly says: string;
+  readonly label: string;
   readonly keep: () => Promise<void>;
 };
 
@@ -49,9 +49,9 @@ export type OpenSession = {
   /** The prompts that are open, in their order. */
   readonly turns: Set<Turn>;
   /** Settles when the prompts so far have ended. */
-  tail: Promise<unknown>;
+  lastTurn: Promise<unknown>;
   /** The place in the log up to which the editor was told everything: `seq`, or `seq.index`. */
-  shown: number | string;
+  shownCursor: number | string;
 };
 
 /** Aborts the runs of the prompts, the last one first. Each of the prompts ends with `cancelled`. */
@@ -60,14 +60,14 @@ export async function cancelTurns({ session, by }: OpenSession, turns: Iterable<
   for (const turn of all) turn.isCancelled = true;
   const options = { note: "cancelled in the editor", ...(by === undefined ? {} : { by }) };
   for (const runId of all.flatMap(({ runIds }) => runIds).reverse())
-    await session.abort({ runId, ...options }).catch(unlessUnknown);
+    await session.abort({ runId, ...options }).catch(ignoreUnknownSession);
 }
 
 /** A session whose first run is not in the log yet is unknown. */
-function unlessUnknown(error: unknown): void {
+function ignoreUnknownSession(error: unknown): void {
   if (!(error instanceof PawlError && error.code === "no_session")) throw error;
 }
 
-export function tell({ id: sessionId }: OpenSession, client: AgentContext, update: SessionUpdate): Promise<void> {
+export function sendUpdate({ id: sessionId }: OpenSession, client: AgentContext, update: SessionUpdate): Promise<void> {
   return client.notify("session/update", { sessionId, update });
 }

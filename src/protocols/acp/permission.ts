@@ -12,12 +12,12 @@ import type {
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
 import type { ApprovalDecision, PendingApproval } from "../../index.js";
-import { type FormContent, formSchemaOf, valueOfForm } from "../question-form.js";
-import { viewOfCall } from "./call-view.js";
+import { createFormSchema, type FormContent, readFormValue } from "../question-form.js";
+import { createCallView } from "./call-view.js";
 import type { RuleChoice, RuleChoices } from "./open-session.js";
 
 /** The options of a request, by what is asked. `external` calls are not asked: a program gives their result. */
-const optionsOf: { readonly [Why in PendingApproval["why"]]: readonly PermissionOption[] } = {
+const permissionOptions: { readonly [Why in PendingApproval["why"]]: readonly PermissionOption[] } = {
   policy: [
     { optionId: "allow", name: "Allow", kind: "allow_once" },
     { optionId: "reject", name: "Reject", kind: "reject_once" },
@@ -36,21 +36,24 @@ const optionsOf: { readonly [Why in PendingApproval["why"]]: readonly Permission
 };
 
 /** The id of the option that keeps a rule. */
-const ruleOption = (at: number) => `always-${at + 1}`;
+const formatRuleOption = (at: number) => `always-${at + 1}`;
 
-export function permissionRequest(
+export function createPermissionRequest(
   sessionId: string,
   { callKey, name, input, question, why }: PendingApproval,
   root: string,
   { choices, notes }: RuleChoices = { choices: [], notes: [] },
 ): RequestPermissionRequest {
-  const { title, kind, locations, content } = viewOfCall(name, input, root);
-  const said = [...(question === undefined ? [] : [question]), ...notes];
-  const further = said.map((text) => ({ type: "content" as const, content: { type: "text" as const, text } }));
+  const { title, kind, locations, content } = createCallView(name, input, root);
+  const contentTexts = [...(question === undefined ? [] : [question]), ...notes];
+  const noteContents = contentTexts.map((text) => ({
+    type: "content" as const,
+    content: { type: "text" as const, text },
+  }));
   const rules = choices.map(
-    ({ says }, at): PermissionOption => ({
-      optionId: ruleOption(at),
-      name: `Always allow ${says}`,
+    ({ label }, at): PermissionOption => ({
+      optionId: formatRuleOption(at),
+      name: `Always allow ${label}`,
       kind: "allow_always",
     }),
   );
@@ -64,18 +67,18 @@ export function permissionRequest(
       status: "pending",
       rawInput: input,
       locations,
-      content: [...content, ...further],
+      content: [...content, ...noteContents],
     },
-    options: [...optionsOf[why], ...rules],
+    options: [...permissionOptions[why], ...rules],
   };
 }
 
 /** What the person chose; null if the request was cancelled. */
 export type Choice = { readonly decision: ApprovalDecision; readonly rule?: RuleChoice } | null;
 
-export function choiceOf(outcome: RequestPermissionOutcome, rules?: RuleChoices): Choice {
+export function toChoice(outcome: RequestPermissionOutcome, rules?: RuleChoices): Choice {
   if (outcome.outcome === "cancelled") return null;
-  const rule = rules?.choices.find((_, at) => ruleOption(at) === outcome.optionId);
+  const rule = rules?.choices.find((_, at) => formatRuleOption(at) === outcome.optionId);
   if (rule !== undefined) return { decision: { type: "approve" }, rule };
   switch (outcome.optionId) {
     case "allow":
@@ -92,20 +95,20 @@ export function choiceOf(outcome: RequestPermissionOutcome, rules?: RuleChoices)
 }
 
 /** The form for a question of a tool; null if an editor has no form for such an answer. */
-export function formOf(sessionId: string, asked: PendingApproval): CreateElicitationRequest | null {
-  const requestedSchema = formSchemaOf(asked);
+export function createForm(sessionId: string, approval: PendingApproval): CreateElicitationRequest | null {
+  const requestedSchema = createFormSchema(approval);
   if (requestedSchema === null) return null;
-  const message = asked.question ?? `${asked.name} asks.`;
+  const message = approval.question ?? `${approval.name} asks.`;
   // The cast holds: each property is a text, a number, or true or false.
   return { mode: "form", sessionId, message, requestedSchema } as CreateElicitationRequest;
 }
 
 /** What the person filled in; null if they cancelled the form. */
-export function replyOf(response: CreateElicitationResponse, asked: PendingApproval): ApprovalDecision | null {
+export function toDecision(response: CreateElicitationResponse, approval: PendingApproval): ApprovalDecision | null {
   switch (response.action) {
     case "accept": {
       const { content } = response as { readonly content?: FormContent | null };
-      return { type: "reply", value: valueOfForm(content ?? {}, asked) };
+      return { type: "reply", value: readFormValue(content ?? {}, approval) };
     }
     case "cancel":
       return null;

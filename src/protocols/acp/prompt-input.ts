@@ -5,12 +5,12 @@ import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { PawlError, type UserPart } from "../../index.js";
 
 /** @throws PawlError `bad_input` */
-export function inputOf(prompt: readonly ContentBlock[]): readonly UserPart[] {
+export function toInput(prompt: readonly ContentBlock[]): readonly UserPart[] {
   if (prompt.length === 0) throw new PawlError("bad_input", "The prompt is empty.");
-  return prompt.map(partOf);
+  return prompt.map(toPart);
 }
 
-function partOf(block: ContentBlock): UserPart {
+function toPart(block: ContentBlock): UserPart {
   switch (block.type) {
     case "text":
       return { type: "text", text: block.text };
@@ -30,7 +30,7 @@ function partOf(block: ContentBlock): UserPart {
 }
 
 /** A file is shown as an image, or else by its name. */
-export function contentOf(part: UserPart): ContentBlock {
+export function toContentBlock(part: UserPart): ContentBlock {
   if (part.type === "text") return { type: "text", text: part.text };
   const { data, filename, mediaType } = part;
   const isUrl = /^(?:https?|data):/.test(data);

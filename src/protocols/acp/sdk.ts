@@ -12,8 +12,8 @@ export type AcpSdk = Pick<typeof Sdk, "agent" | "methods" | "ndJsonStream" | "PR
  * @throws PawlError `missing_package`
  */
 export async function importAcpSdk(install = `npm install ${acpPackage}`): Promise<AcpSdk> {
-  const found = (await importInstalledPackage(acpPackage)) as AcpSdk | undefined;
-  if (found !== undefined) return found;
+  const sdk = (await importInstalledPackage(acpPackage)) as AcpSdk | undefined;
+  if (sdk !== undefined) return sdk;
   throw new PawlError(
     "missing_package",
     `ACP needs the package ${acpPackage}, which is not installed. Install it: ${install}`,
@@ -23,23 +23,23 @@ export async function importAcpSdk(install = `npm install ${acpPackage}`): Promi
 export const acpPackage = "@agentclientprotocol/sdk";
 
 /** An error as the editor shows it. Its message is for a person. */
-export function requestError(sdk: AcpSdk, error: unknown): Error {
+export function toRequestError(sdk: AcpSdk, error: unknown): Error {
   if (error instanceof sdk.RequestError) return error;
-  if (!(error instanceof PawlError)) return new sdk.RequestError(internalError, messageOf(error));
-  return new sdk.RequestError(codes.get(error.code) ?? internalError, error.message, { code: error.code });
+  if (!(error instanceof PawlError)) return new sdk.RequestError(internalErrorCode, messageOf(error));
+  return new sdk.RequestError(rpcCodes.get(error.code) ?? internalErrorCode, error.message, { code: error.code });
 }
 
-const internalError = -32_603;
-const invalidParameters = -32_602;
-const notFound = -32_002;
+const internalErrorCode = -32_603;
+const invalidParamsCode = -32_602;
+const notFoundCode = -32_002;
 
-const codes: ReadonlyMap<string, number> = new Map([
-  ["no_session", notFound],
-  ["bad_input", invalidParameters],
-  ["bad_configuration", invalidParameters],
-  ["not_storable", invalidParameters],
-  ["root_mismatch", invalidParameters],
-  ["agent_mismatch", invalidParameters],
+const rpcCodes: ReadonlyMap<string, number> = new Map([
+  ["no_session", notFoundCode],
+  ["bad_input", invalidParamsCode],
+  ["bad_configuration", invalidParamsCode],
+  ["not_storable", invalidParamsCode],
+  ["root_mismatch", invalidParamsCode],
+  ["agent_mismatch", invalidParamsCode],
 ]);
 
 export function messageOf(error: unknown): string {

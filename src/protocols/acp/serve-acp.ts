@@ -18,9 +18,9 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { PawlError, type Store, type StreamItem } from "../../index.js";
 import { type AcpAgent, cancelTurns, type OpenSession } from "./open-session.js";
-import { inputOf } from "./prompt-input.js";
+import { toInput } from "./prompt-input.js";
 import { replaySession } from "./replay-session.js";
-import { type AcpSdk, requestError } from "./sdk.js";
+import { type AcpSdk, toRequestError } from "./sdk.js";
 import { runTurn } from "./turn.js";
 import { createUpdateState } from "./updates.js";
 
@@ -50,14 +50,14 @@ export type AcpHost = {
 };
 
 /** The most sessions that an editor has open at once. */
-const mostOpen = 1_000;
-const pageOfList = 50;
+const maxOpen = 1_000;
+const listPageSize = 50;
 
 export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConnection {
-  const opened = new Map<string, OpenSession>();
+  const openSessions = new Map<string, OpenSession>();
   let client: ClientCapabilities = {};
 
-  const asked =
+  const handleRequest =
     <Params, Response>(handle: (params: Params, client: AgentContext, signal: AbortSignal) => Promise<Response>) =>
     async (request: {
       readonly params: Params;
@@ -67,26 +67,30 @@ export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConne
       try {
         return await handle(request.params, request.client, request.signal);
       } catch (error) {
-        throw requestError(sdk, error);
+        throw toRequestError(sdk, error);
       }
     };
 
-  async function open(sessionId: string, request: Pick<NewSessionRequest, "cwd" | "mcpServers">, isNew: boolean) {
-    if (opened.size >= mostOpen && !opened.has(sessionId))
-      throw new PawlError("bad_input", `${mostOpen} sessions are open. Close one of them first.`);
+  async function loadSession(
+    sessionId: string,
+    request: Pick<NewSessionRequest, "cwd" | "mcpServers">,
+    isNew: boolean,
+  ) {
+    if (openSessions.size >= maxOpen && !openSessions.has(sessionId))
+      throw new PawlError("bad_input", `${maxOpen} sessions are open. Close one of them first.`);
     if ((request.mcpServers?.length ?? 0) > 0)
       host.report("The MCP servers of the editor are not used: Pawl has its own tools only.");
-    const info = isNew ? null : await infoOf(sessionId);
+    const info = isNew ? null : await loadInfo(sessionId);
     const agent = await host.agentFor(request.cwd, info === null ? null : { id: sessionId, model: info.model });
     const root = agent.agent.options.root ?? request.cwd;
     if (info?.root !== undefined && info.root !== root)
       throw new PawlError("root_mismatch", `The session ${sessionId} works in ${info.root}, not in ${root}.`);
-    const session = openSession(sessionId, agent, root);
-    opened.set(sessionId, session);
+    const session = createOpenSession(sessionId, agent, root);
+    openSessions.set(sessionId, session);
     return session;
   }
 
-  function openSession(id: string, agent: AcpAgent, root: string): OpenSession {
+  function createOpenSession(id: string, agent: AcpAgent, root: string): OpenSession {
     return {
       id,
       agent,
@@ -98,52 +102,52 @@ export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConne
       redactStream: host.redaction?.stream ?? (() => (item) => [item]),
       report: host.report,
       turns: new Set(),
-      tail: Promise.resolve(),
-      shown: 0,
+      lastTurn: Promise.resolve(),
+      shownCursor: 0,
     };
   }
 
-  async function infoOf(sessionId: string) {
+  async function loadInfo(sessionId: string) {
     const info = (await host.store.load(sessionId))?.state?.session;
     if (info == null) throw new PawlError("no_session", `There is no session ${sessionId}.`);
     return info;
   }
 
-  function openOf(sessionId: string): OpenSession {
-    const found = opened.get(sessionId);
+  function getOpenSession(sessionId: string): OpenSession {
+    const found = openSessions.get(sessionId);
     if (found !== undefined) return found;
     throw new PawlError("no_session", `The session ${sessionId} is not open. Load or resume it first.`);
   }
 
-  async function close(sessionId: string): Promise<void> {
-    const session = openOf(sessionId);
+  async function closeSession(sessionId: string): Promise<void> {
+    const session = getOpenSession(sessionId);
     await cancelTurns(session, session.turns);
-    await session.tail;
-    opened.delete(sessionId);
+    await session.lastTurn;
+    openSessions.delete(sessionId);
   }
 
   return sdk
     .agent({ name: host.info.name })
     .onRequest("initialize", ({ params }) => {
       client = params.clientCapabilities ?? {};
-      return initialized(sdk, host);
+      return createInitializeResponse(sdk, host);
     })
     .onRequest(
       "session/new",
-      asked(async (params) => ({ sessionId: (await open(host.makeId(), params, true)).id })),
+      handleRequest(async (params) => ({ sessionId: (await loadSession(host.makeId(), params, true)).id })),
     )
     .onRequest(
       "session/load",
-      asked(async (params, context) => {
-        await replaySession(await open(params.sessionId, params, false), context);
+      handleRequest(async (params, context) => {
+        await replaySession(await loadSession(params.sessionId, params, false), context);
         return {};
       }),
     )
     .onRequest(
       "session/resume",
-      asked(async ({ mcpServers = [], ...params }) => {
-        const session = await open(params.sessionId, { ...params, mcpServers }, false);
-        session.shown = (await session.session.state()).seq;
+      handleRequest(async ({ mcpServers = [], ...params }) => {
+        const session = await loadSession(params.sessionId, { ...params, mcpServers }, false);
+        session.shownCursor = (await session.session.state()).seq;
         // What it has cost so far is not read.
         session.updates.spent.costUsd = null;
         return {};
@@ -151,27 +155,27 @@ export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConne
     )
     .onRequest(
       "session/list",
-      asked((params) => listed(params, host)),
+      handleRequest((params) => listSessions(params, host)),
     )
     .onRequest(
       "session/close",
-      asked(({ sessionId }) => close(sessionId)),
+      handleRequest(({ sessionId }) => closeSession(sessionId)),
     )
     .onRequest(
       "session/prompt",
-      asked(
+      handleRequest(
         async ({ sessionId, prompt }: PromptRequest, context, signal): Promise<PromptResponse> =>
-          runTurn(openOf(sessionId), inputOf(prompt), context, signal),
+          runTurn(getOpenSession(sessionId), toInput(prompt), context, signal),
       ),
     )
     .onNotification("session/cancel", async ({ params }) => {
-      const session = opened.get(params.sessionId);
+      const session = openSessions.get(params.sessionId);
       if (session !== undefined) await cancelTurns(session, session.turns).catch(host.report);
     })
     .connect(stream);
 }
 
-function initialized(sdk: AcpSdk, { info }: AcpHost): InitializeResponse {
+function createInitializeResponse(sdk: AcpSdk, { info }: AcpHost): InitializeResponse {
   return {
     protocolVersion: sdk.PROTOCOL_VERSION,
     agentInfo: info,
@@ -184,16 +188,16 @@ function initialized(sdk: AcpSdk, { info }: AcpHost): InitializeResponse {
   };
 }
 
-async function listed({ cwd, cursor }: ListSessionsRequest, host: AcpHost): Promise<ListSessionsResponse> {
-  const after = cursor == null ? undefined : placeInList(cursor);
+async function listSessions({ cwd, cursor }: ListSessionsRequest, host: AcpHost): Promise<ListSessionsResponse> {
+  const after = cursor == null ? undefined : parseListCursor(cursor);
   const found = await host.store.list({
     agent: host.info.name,
     parent: null,
-    limit: pageOfList,
+    limit: listPageSize,
     ...(cwd == null ? {} : { root: cwd }),
     ...(after === undefined ? {} : { after }),
   });
-  const last = found.length === pageOfList ? found.at(-1) : undefined;
+  const last = found.length === listPageSize ? found.at(-1) : undefined;
   const text = host.redaction?.text ?? ((title: string) => title);
   return {
     sessions: found.flatMap(({ sessionId, info, updatedAt }) =>
@@ -205,7 +209,7 @@ async function listed({ cwd, cursor }: ListSessionsRequest, host: AcpHost): Prom
   };
 }
 
-function placeInList(cursor: string): { readonly updatedAt: number; readonly sessionId: string } {
+function parseListCursor(cursor: string): { readonly updatedAt: number; readonly sessionId: string } {
   const [, updatedAt, sessionId] = /^(\d{1,16})\/(.+)$/s.exec(cursor) ?? [];
   if (updatedAt === undefined || sessionId === undefined)
     throw new PawlError("bad_input", "The cursor of the list cannot be read. List from the start.");

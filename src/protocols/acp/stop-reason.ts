@@ -9,7 +9,7 @@ export type TurnEnd =
   /** The prompt fails with this message. */
   | { readonly type: "failed"; readonly message: string };
 
-const ofFailures: { readonly [R in Reason]?: StopReason } = {
+const stopReasons: { readonly [R in Reason]?: StopReason } = {
   max_steps: "max_turn_requests",
   max_cost: "max_turn_requests",
   max_wall_clock: "max_turn_requests",
@@ -22,14 +22,14 @@ const ofFailures: { readonly [R in Reason]?: StopReason } = {
   output_refused: "refusal",
 };
 
-export function turnEnd(result: RunResult): TurnEnd {
+export function toTurnEnd(result: RunResult): TurnEnd {
   switch (result.status) {
     case "completed":
       return { type: "stopped", stopReason: "end_turn" };
     case "aborted":
       return { type: "stopped", stopReason: "cancelled" };
     case "failed": {
-      const stopReason = ofFailures[result.reason];
+      const stopReason = stopReasons[result.reason];
       const message = result.error?.message ?? result.text;
       return stopReason === undefined ? { type: "failed", message } : { type: "stopped", stopReason, note: message };
     }

@@ -14,10 +14,10 @@ import type {
 } from "@agentclientprotocol/sdk";
 import type { FilePart, PublicEvent, SourcePart, ToolOutput, UserMessage } from "../../index.js";
 import type { TodoItem } from "../../tools/index.js";
-import type { CallChange, Noted, ViewChange } from "../../view/view-change.js";
-import { shownOutput, textOfOutput } from "../shown-output.js";
-import { type CallView, viewOfCall } from "./call-view.js";
-import { contentOf } from "./prompt-input.js";
+import type { CallChange, NotedItem, ViewChange } from "../../view/view-change.js";
+import { formatOutput, toDisplayValue } from "../display-output.js";
+import { type CallView, createCallView } from "./call-view.js";
+import { toContentBlock } from "./prompt-input.js";
 
 /** What is known of a stream of updates. */
 export type UpdateState = {
@@ -39,39 +39,39 @@ export function createUpdateState(fields: Omit<UpdateState, "calls" | "plans" | 
   return { ...fields, calls: new Map(), plans: new Map(), spent: { costUsd: 0 } };
 }
 
-export function updatesOf(item: ViewChange, state: UpdateState): readonly SessionUpdate[] {
+export function toUpdates(item: ViewChange, state: UpdateState): readonly SessionUpdate[] {
   switch (item.type) {
     case "part_grew": {
       const sessionUpdate = item.kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
       return [{ sessionUpdate, content: { type: "text", text: item.text } }];
     }
     case "part_whole":
-      return wholePart(item.content);
+      return toPartUpdates(item.content);
     case "call_opened":
       return item.by?.type === "tool_call"
-        ? wholeCall(item.callKey, item.name, item.by.input, state)
-        : beginCall(item.callKey, item.name, {}, state);
+        ? completeCall(item.callKey, item.name, item.by.input, state)
+        : startCall(item.callKey, item.name, {}, state);
     case "call_changed":
-      return changedCall(item.callKey, item.by, state);
+      return toCallUpdates(item.callKey, item.by, state);
     case "call_ended": {
       const { callKey, by } = item;
-      if (by === null) return [change(callKey, "failed", state, "The model did not finish this call.")];
+      if (by === null) return [createCallUpdate(callKey, "failed", state, "The model did not finish this call.")];
       const isError = by.isError === true;
-      return [resultOf(callKey, by, state), ...planUpdate(callKey, isError, state)];
+      return [toResultUpdate(callKey, by, state), ...takePlanUpdates(callKey, isError, state)];
     }
     case "question_opened": {
       const { childId, callKey, name, input } = item.question;
-      const call = childId === undefined ? [] : wholeCall(callKey, name, input, state);
-      return [...call, change(callKey, "pending", state)];
+      const call = childId === undefined ? [] : completeCall(callKey, name, input, state);
+      return [...call, createCallUpdate(callKey, "pending", state)];
     }
     case "question_closed": {
       if (item.by === null) return [];
       const { callKey, name, input } = item.by;
-      const call = input === undefined ? [] : wholeCall(callKey, name, input, state);
-      return [...call, change(callKey, "in_progress", state)];
+      const call = input === undefined ? [] : completeCall(callKey, name, input, state);
+      return [...call, createCallUpdate(callKey, "in_progress", state)];
     }
     case "note":
-      return noteUpdates(item.item, state);
+      return toNoteUpdates(item.item, state);
     case "step_started":
     case "step_ended":
     case "part_started":
@@ -84,26 +84,26 @@ export function updatesOf(item: ViewChange, state: UpdateState): readonly Sessio
 }
 
 /** The messages of a person, for an editor that loads a session. */
-export function userUpdates(messages: readonly UserMessage[], messageId: string): readonly SessionUpdate[] {
+export function toUserUpdates(messages: readonly UserMessage[], messageId: string): readonly SessionUpdate[] {
   return messages.flatMap(({ parts }) =>
-    parts.map((part) => ({ sessionUpdate: "user_message_chunk" as const, messageId, content: contentOf(part) })),
+    parts.map((part) => ({ sessionUpdate: "user_message_chunk" as const, messageId, content: toContentBlock(part) })),
   );
 }
 
-function beginCall(toolCallId: string, name: string, input: unknown, state: UpdateState): readonly SessionUpdate[] {
+function startCall(toolCallId: string, name: string, input: unknown, state: UpdateState): readonly SessionUpdate[] {
   if (state.calls.has(toolCallId)) return [];
-  const view = viewOfCall(name, input, state.root);
+  const view = createCallView(name, input, state.root);
   state.calls.set(toolCallId, view);
   return [{ sessionUpdate: "tool_call", toolCallId, title: view.title, name, kind: view.kind, status: "pending" }];
 }
 
 /** The call with its input, which was not known when the call began. */
-function wholeCall(callKey: string, name: string, input: unknown, state: UpdateState): readonly SessionUpdate[] {
-  const view = viewOfCall(name, input, state.root);
+function completeCall(callKey: string, name: string, input: unknown, state: UpdateState): readonly SessionUpdate[] {
+  const view = createCallView(name, input, state.root);
   const { title, kind, locations, content } = view;
   const isNew = !state.calls.has(callKey);
   state.calls.set(callKey, view);
-  const plan = planIn(name, input);
+  const plan = parsePlan(name, input);
   if (plan !== null) state.plans.set(callKey, plan);
   return [
     {
@@ -120,55 +120,62 @@ function wholeCall(callKey: string, name: string, input: unknown, state: UpdateS
   ];
 }
 
-function change(toolCallId: string, status: ToolCallStatus, state: UpdateState, note?: string): SessionUpdate {
+function createCallUpdate(
+  toolCallId: string,
+  status: ToolCallStatus,
+  state: UpdateState,
+  note?: string,
+): SessionUpdate {
   const update = { sessionUpdate: "tool_call_update", toolCallId, status } as const;
-  return note === undefined ? update : { ...update, content: [...changesOf(toolCallId, state), textContent(note)] };
+  return note === undefined
+    ? update
+    : { ...update, content: [...getCallChanges(toolCallId, state), toTextContent(note)] };
 }
 
-function changesOf(callKey: string, { calls }: UpdateState): readonly ToolCallContent[] {
+function getCallChanges(callKey: string, { calls }: UpdateState): readonly ToolCallContent[] {
   return calls.get(callKey)?.content ?? [];
 }
 
-function textContent(text: string): ToolCallContent {
+function toTextContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }
 
-type Given = { readonly output: ToolOutput; readonly returned?: ToolOutput; readonly isError?: boolean };
+type CallResult = { readonly output: ToolOutput; readonly returned?: ToolOutput; readonly isError?: boolean };
 
-function resultOf(callKey: string, given: Given, state: UpdateState): SessionUpdate {
-  const { output, returned = output, isError = false } = given;
-  const changes = isError ? [] : changesOf(callKey, state);
+function toResultUpdate(callKey: string, result: CallResult, state: UpdateState): SessionUpdate {
+  const { output, returned = output, isError = false } = result;
+  const changes = isError ? [] : getCallChanges(callKey, state);
   return {
     sessionUpdate: "tool_call_update",
     toolCallId: callKey,
     status: isError ? "failed" : "completed",
-    content: changes.length > 0 ? [...changes] : contentsOf(output),
-    rawOutput: shownOutput(returned),
+    content: changes.length > 0 ? [...changes] : toContents(output),
+    rawOutput: toDisplayValue(returned),
   };
 }
 
-function contentsOf(output: ToolOutput): ToolCallContent[] {
-  if (output.type !== "content") return [textContent(textOfOutput(output))];
-  return output.parts.map((part) => ({ type: "content", content: contentOf(part) }));
+function toContents(output: ToolOutput): ToolCallContent[] {
+  if (output.type !== "content") return [toTextContent(formatOutput(output))];
+  return output.parts.map((part) => ({ type: "content", content: toContentBlock(part) }));
 }
 
-function wholePart(part: FilePart | SourcePart): readonly SessionUpdate[] {
-  if (part.type === "file") return [{ sessionUpdate: "agent_message_chunk", content: contentOf(part) }];
+function toPartUpdates(part: FilePart | SourcePart): readonly SessionUpdate[] {
+  if (part.type === "file") return [{ sessionUpdate: "agent_message_chunk", content: toContentBlock(part) }];
   if (part.url === undefined) return [];
   const content: ContentBlock = { type: "resource_link", name: part.title ?? part.url, uri: part.url };
   return [{ sessionUpdate: "agent_message_chunk", content }];
 }
 
-function changedCall(callKey: string, by: CallChange, state: UpdateState): readonly SessionUpdate[] {
+function toCallUpdates(callKey: string, by: CallChange, state: UpdateState): readonly SessionUpdate[] {
   switch (by.type) {
     case "call_start":
-      return beginCall(callKey, by.name, {}, state);
+      return startCall(callKey, by.name, {}, state);
     case "tool_call":
-      return wholeCall(callKey, by.name, by.input, state);
+      return completeCall(callKey, by.name, by.input, state);
     case "progress":
-      return [change(callKey, "in_progress", state, by.note)];
+      return [createCallUpdate(callKey, "in_progress", state, by.note)];
     case "preliminary":
-      return [change(callKey, "in_progress", state, textOfOutput(by.output))];
+      return [createCallUpdate(callKey, "in_progress", state, formatOutput(by.output))];
     case "input_grew":
     case "child_started":
     case "tool_step":
@@ -177,29 +184,29 @@ function changedCall(callKey: string, by: CallChange, state: UpdateState): reado
   }
 }
 
-function noteUpdates(item: Noted, state: UpdateState): readonly SessionUpdate[] {
+function toNoteUpdates(item: NotedItem, state: UpdateState): readonly SessionUpdate[] {
   switch (item.type) {
     case "step_finished":
-      return usageUpdate(item, state);
+      return toUsageUpdates(item, state);
     case "attempt_failed":
       return item.next === "retry" || item.next === "fallback"
-        ? notice("warning", "The model failed, and is asked again.", item.failure.message, state)
+        ? createNotices("warning", "The model failed, and is asked again.", item.failure.message, state)
         : [];
     case "attempt_withdrawn":
-      return notice("warning", "The last answer was refused: take no notice of it.", undefined, state);
+      return createNotices("warning", "The last answer was refused: take no notice of it.", undefined, state);
     case "restarted":
-      return notice("info", "The run was interrupted and goes on.", item.fault?.message, state);
+      return createNotices("info", "The run was interrupted and goes on.", item.fault?.message, state);
     case "handed_off":
-      return notice("info", `${item.to} goes on.`, undefined, state);
+      return createNotices("info", `${item.to} goes on.`, undefined, state);
     case "compacted":
-      return compaction(item, state);
+      return toCompactionUpdates(item, state);
     default:
       // Every other event is for other readers: the trace, the log, a page of one's own.
       return [];
   }
 }
 
-function usageUpdate(
+function toUsageUpdates(
   { usage: { inputTokens = 0, outputTokens = 0, costUsd } }: Extract<PublicEvent, { readonly type: "step_finished" }>,
   { contextWindow: size, spent }: UpdateState,
 ): readonly SessionUpdate[] {
@@ -213,7 +220,7 @@ function usageUpdate(
 const planStatuses = { open: "pending", in_progress: "in_progress", done: "completed" } as const;
 
 /** The plan that a call of `todo` sends; null for any other call. */
-function planIn(name: string, input: unknown): readonly PlanEntry[] | null {
+function parsePlan(name: string, input: unknown): readonly PlanEntry[] | null {
   const items =
     name === "todo" && input !== null && typeof input === "object" ? (input as { items?: unknown }).items : null;
   if (!Array.isArray(items)) return null;
@@ -227,13 +234,13 @@ function planIn(name: string, input: unknown): readonly PlanEntry[] | null {
 }
 
 /** The plan holds once the call has kept it. */
-function planUpdate(callKey: string, isError: boolean, { plans }: UpdateState): readonly SessionUpdate[] {
+function takePlanUpdates(callKey: string, isError: boolean, { plans }: UpdateState): readonly SessionUpdate[] {
   const entries = plans.get(callKey);
   plans.delete(callKey);
   return entries === undefined || isError ? [] : [{ sessionUpdate: "plan", entries: [...entries] }];
 }
 
-function notice(
+function createNotices(
   severity: "info" | "warning",
   title: string,
   description: string | undefined,
@@ -243,7 +250,7 @@ function notice(
   return [{ sessionUpdate: "notice", severity, title, ...(description === undefined ? {} : { description }) }];
 }
 
-function compaction(
+function toCompactionUpdates(
   { seq, summary, fault }: Extract<PublicEvent, { readonly type: "compacted" }>,
   { client }: UpdateState,
 ): readonly SessionUpdate[] {

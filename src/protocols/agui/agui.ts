@@ -6,11 +6,11 @@
  * 3. An interrupt is a call that waits. `resume` answers it, in days and from any process, and the run goes on.
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
-import { callKeyOf, interruptIdOf } from "../interrupt-id.js";
-import { type RunFlowOptions, runFlow } from "../run-flow.js";
-import { answerRun, joinedRun, type PostedSession, sendRun } from "../run-places.js";
-import { type AguiEvent, type AguiRun, aguiEvents } from "./events.js";
-import { type AguiBody, type AguiRequest, aguiRequest, messagesBefore, type ResumeEntry } from "./request.js";
+import { formatInterruptId, parseCallKey } from "../interrupt-id.js";
+import { answerRun, joinRun, type PostableSession, startRun } from "../run-cursors.js";
+import { type RunFlowOptions, streamRun } from "../run-flow.js";
+import { type AguiEvent, type AguiRun, toAguiEvents } from "./events.js";
+import { type AguiBody, type AguiRequest, messagesBefore, parseAguiRequest, type ResumeEntry } from "./request.js";
 
 export type AguiOptions = {
   /** Who answers. The log records it. */
@@ -24,61 +24,66 @@ export type AguiOptions = {
  */
 export async function postAgui(
   body: AguiBody,
-  session: PostedSession,
+  session: PostableSession,
   { by, signal }: AguiOptions,
 ): Promise<AsyncGenerator<AguiEvent, void, undefined>> {
   const { threadId, runId } = body;
-  const request = aguiRequest(body);
-  const { flow, isRepeated } = await flowOf(request, body, session, by);
-  const before = isRepeated ? messagesBefore(flow.runId, body) : null;
-  return events(session, { threadId, runId, messagesOf: flow.runId, calls: new Map() }, { ...flow, signal }, before);
+  const request = parseAguiRequest(body);
+  const { flow, isRepeated } = await startFlow(request, body, session, by);
+  const previousMessages = isRepeated ? messagesBefore(flow.runId, body) : null;
+  return streamEvents(
+    session,
+    { threadId, runId, messagesOf: flow.runId, calls: new Map() },
+    { ...flow, signal },
+    previousMessages,
+  );
 }
 
-async function flowOf(
+async function startFlow(
   request: AguiRequest,
   { runId }: AguiBody,
-  session: PostedSession,
+  session: PostableSession,
   by: string,
 ): Promise<{ readonly flow: RunFlowOptions; readonly isRepeated: boolean }> {
   switch (request.type) {
     case "message": {
-      const { isNew, ...flow } = await sendRun(session, request.input, runId);
+      const { isNew, ...flow } = await startRun(session, request.input, runId);
       return { flow, isRepeated: !isNew };
     }
     case "join":
-      return { flow: await joinedRun(session, runId), isRepeated: true };
+      return { flow: await joinRun(session, runId), isRepeated: true };
     case "resume": {
       const flow = await answerRun(
         session,
-        request.entries.map((entry) => ({ ...entry, callKey: callKeyOf(entry.interruptId) })),
-        ({ interruptId }, waiting) => waiting.find((one) => interruptIdOf(one) === interruptId),
-        (entry, asked) => giveAnswer(session, asked, entry, by),
+        request.entries.map((entry) => ({ ...entry, callKey: parseCallKey(entry.interruptId) })),
+        ({ interruptId }, waiting) => waiting.find((candidate) => formatInterruptId(candidate) === interruptId),
+        (entry, approval) => sendDecision(session, approval, entry, by),
       );
       return { flow, isRepeated: false };
     }
   }
 }
 
-/** @param before the messages before the run, for a client that has a part of it; null if it has none */
-async function* events(
-  session: PostedSession,
+/** @param previousMessages the messages before the run, for a client that has a part of it; null if it has none */
+async function* streamEvents(
+  session: PostableSession,
   run: AguiRun,
   flow: RunFlowOptions,
-  before: readonly unknown[] | null,
+  previousMessages: readonly unknown[] | null,
 ): AsyncGenerator<AguiEvent, void, undefined> {
   yield { type: "RUN_STARTED", threadId: run.threadId, runId: run.runId };
-  if (before !== null) yield { type: "MESSAGES_SNAPSHOT", messages: before };
-  for await (const item of runFlow(session, flow)) yield* aguiEvents(item, run);
+  if (previousMessages !== null) yield { type: "MESSAGES_SNAPSHOT", messages: previousMessages };
+  for await (const item of streamRun(session, flow)) yield* toAguiEvents(item, run);
 }
 
-async function giveAnswer(
-  session: PostedSession,
-  asked: PendingApproval,
+async function sendDecision(
+  session: PostableSession,
+  approval: PendingApproval,
   entry: ResumeEntry,
   by: string,
 ): Promise<void> {
-  const { callKey, inputHash, questionId } = asked;
-  const decision = decisionOf(asked, entry);
+  const { callKey, inputHash, questionId } = approval;
+  const decision = toDecision(approval, entry);
   await session.answer(callKey, decision, {
     by,
     ...(inputHash === undefined ? {} : { inputHash }),
@@ -86,7 +91,7 @@ async function giveAnswer(
   });
 }
 
-function decisionOf({ why, callKey }: PendingApproval, { status, payload }: ResumeEntry): ApprovalDecision {
+function toDecision({ why, callKey }: PendingApproval, { status, payload }: ResumeEntry): ApprovalDecision {
   const fields =
     payload !== null && typeof payload === "object" ? (payload as { readonly [key: string]: unknown }) : {};
   const note = typeof fields.note === "string" ? { note: fields.note } : {};

@@ -7,10 +7,10 @@
  */
 
 import type { PendingApproval, PublicEvent, ToolOutput } from "../../index.js";
-import type { CallChange, Noted, ViewChange } from "../../view/view-change.js";
-import { interruptIdOf } from "../interrupt-id.js";
-import type { Waiting } from "../run-flow.js";
-import { shownOutput, textOfOutput } from "../shown-output.js";
+import type { CallChange, NotedItem, ViewChange } from "../../view/view-change.js";
+import { formatOutput, toDisplayValue } from "../display-output.js";
+import { formatInterruptId } from "../interrupt-id.js";
+import type { RunWaiting } from "../run-flow.js";
 
 /** One event: its `type`, and the fields that AG-UI defines for it. */
 export type AguiEvent = { readonly type: string; readonly [field: string]: unknown };
@@ -25,7 +25,7 @@ export type AguiRun = {
   readonly calls: Map<string, "nothing" | "some" | "all">;
 };
 
-export function aguiEvents(item: ViewChange | Waiting, run: AguiRun): readonly AguiEvent[] {
+export function toAguiEvents(item: ViewChange | RunWaiting, run: AguiRun): readonly AguiEvent[] {
   switch (item.type) {
     case "step_started":
       return [{ type: "STEP_STARTED", stepName: `${item.modelCallIndex}.${item.attempt}` }];
@@ -34,30 +34,33 @@ export function aguiEvents(item: ViewChange | Waiting, run: AguiRun): readonly A
     case "part_started":
     case "part_grew":
     case "part_ended":
-      return partEvents(item, run);
+      return toPartEvents(item, run);
     case "part_whole":
-      return [custom(item.content.type, item.content)];
+      return [createCustomEvent(item.content.type, item.content)];
     case "call_opened":
       return item.by?.type === "tool_call"
-        ? wholeCall(item.callKey, item.name, item.by.input, run)
-        : beginCall(item.callKey, item.name, run);
+        ? completeCall(item.callKey, item.name, item.by.input, run)
+        : startCall(item.callKey, item.name, run);
     case "call_changed":
-      return changedCall(item.callKey, item.by, run);
+      return toCallEvents(item.callKey, item.by, run);
     case "call_ended": {
       const { by } = item;
-      const content = by === null ? "The model did not finish this call." : textOfOutput(seenByPeople(by));
+      const content = by === null ? "The model did not finish this call." : formatOutput(findDisplayOutput(by));
       return [...endInput(item.callKey, run), result(item.callKey, content)];
     }
     case "question_opened": {
       const { childId, callKey, name, input } = item.question;
-      return childId === undefined ? [] : wholeCall(callKey, name, input, run);
+      return childId === undefined ? [] : completeCall(callKey, name, input, run);
     }
     case "run_ended":
-      return [...openInputs(run), ...finalEvents(item.by, run)];
+      return [...endOpenInputs(run), ...toFinalEvents(item.by, run)];
     case "waiting":
-      return [...openInputs(run), finished(run, { type: "interrupt", interrupts: item.approvals.map(interruptOf) })];
+      return [
+        ...endOpenInputs(run),
+        createFinishedEvent(run, { type: "interrupt", interrupts: item.approvals.map(toInterrupt) }),
+      ];
     case "note":
-      return noteEvents(item.item);
+      return toNoteEvents(item.item);
     case "question_closed":
     case "run_started":
     case "gap":
@@ -67,7 +70,7 @@ export function aguiEvents(item: ViewChange | Waiting, run: AguiRun): readonly A
 
 type PartChange = Extract<ViewChange, { readonly type: "part_started" | "part_grew" | "part_ended" }>;
 
-function partEvents(item: PartChange, { messagesOf }: AguiRun): readonly AguiEvent[] {
+function toPartEvents(item: PartChange, { messagesOf }: AguiRun): readonly AguiEvent[] {
   const messageId = `${messagesOf}/${item.part}`;
   const isText = item.kind === "text";
   switch (item.type) {
@@ -90,7 +93,7 @@ function partEvents(item: PartChange, { messagesOf }: AguiRun): readonly AguiEve
   }
 }
 
-function beginCall(toolCallId: string, toolCallName: string, { calls }: AguiRun): readonly AguiEvent[] {
+function startCall(toolCallId: string, toolCallName: string, { calls }: AguiRun): readonly AguiEvent[] {
   if (calls.has(toolCallId)) return [];
   calls.set(toolCallId, "nothing");
   return [{ type: "TOOL_CALL_START", toolCallId, toolCallName }];
@@ -109,11 +112,11 @@ function endInput(toolCallId: string, { calls }: AguiRun): readonly AguiEvent[] 
 }
 
 /** An input that did not stream comes in one piece. */
-function wholeCall(toolCallId: string, name: string, input: unknown, run: AguiRun): readonly AguiEvent[] {
-  const begun = beginCall(toolCallId, name, run);
+function completeCall(toolCallId: string, name: string, input: unknown, run: AguiRun): readonly AguiEvent[] {
+  const startEvents = startCall(toolCallId, name, run);
   const isNew = run.calls.get(toolCallId) === "nothing";
   const args = isNew ? addInput(toolCallId, JSON.stringify(input), run) : [];
-  return [...begun, ...args, ...endInput(toolCallId, run)];
+  return [...startEvents, ...args, ...endInput(toolCallId, run)];
 }
 
 function result(toolCallId: string, content: string): AguiEvent {
@@ -121,22 +124,22 @@ function result(toolCallId: string, content: string): AguiEvent {
 }
 
 /** What the tool returned, unless the model was told of an error. */
-function seenByPeople(by: NonNullable<Extract<ViewChange, { readonly type: "call_ended" }>["by"]>): ToolOutput {
+function findDisplayOutput(by: NonNullable<Extract<ViewChange, { readonly type: "call_ended" }>["by"]>): ToolOutput {
   return "returned" in by && by.returned !== undefined && by.isError !== true ? by.returned : by.output;
 }
 
-function changedCall(callKey: string, change: CallChange, run: AguiRun): readonly AguiEvent[] {
+function toCallEvents(callKey: string, change: CallChange, run: AguiRun): readonly AguiEvent[] {
   switch (change.type) {
     case "input_grew":
       return addInput(callKey, change.text, run);
     case "call_start":
-      return beginCall(callKey, change.name, run);
+      return startCall(callKey, change.name, run);
     case "tool_call":
-      return wholeCall(callKey, change.name, change.input, run);
+      return completeCall(callKey, change.name, change.input, run);
     case "preliminary":
-      return [custom("preliminary", { callKey, output: shownOutput(change.output) })];
+      return [createCustomEvent("preliminary", { callKey, output: toDisplayValue(change.output) })];
     case "progress":
-      return [custom("progress", { callKey, note: change.note })];
+      return [createCustomEvent("progress", { callKey, note: change.note })];
     case "child_started":
     case "tool_step":
     case "tool_failed":
@@ -144,14 +147,20 @@ function changedCall(callKey: string, change: CallChange, run: AguiRun): readonl
   }
 }
 
-function noteEvents(item: Noted): readonly AguiEvent[] {
+function toNoteEvents(item: NotedItem): readonly AguiEvent[] {
   switch (item.type) {
     case "attempt_failed":
-      return [custom("attempt_failed", { next: item.next, retryInMs: item.retryInMs, message: item.failure.message })];
+      return [
+        createCustomEvent("attempt_failed", {
+          next: item.next,
+          retryInMs: item.retryInMs,
+          message: item.failure.message,
+        }),
+      ];
     case "restarted":
-      return [custom("restarted", {})];
+      return [createCustomEvent("restarted", {})];
     case "handed_off":
-      return [custom("handed_off", { from: item.from, to: item.to })];
+      return [createCustomEvent("handed_off", { from: item.from, to: item.to })];
     case "compacted": {
       const content = { tokensBefore: item.tokensBefore, tokensAfter: item.tokensAfter };
       return [{ type: "ACTIVITY_SNAPSHOT", messageId: `compacted/${item.seq}`, activityType: "COMPACTED", content }];
@@ -162,32 +171,32 @@ function noteEvents(item: Noted): readonly AguiEvent[] {
   }
 }
 
-function custom(name: string, value: object): AguiEvent {
+function createCustomEvent(name: string, value: object): AguiEvent {
   return { type: "CUSTOM", name: `pawl.${name}`, value };
 }
 
-function openInputs(run: AguiRun): readonly AguiEvent[] {
+function endOpenInputs(run: AguiRun): readonly AguiEvent[] {
   return [...run.calls.keys()].flatMap((callKey) => endInput(callKey, run));
 }
 
-function finished({ threadId, runId }: AguiRun, outcome: object, more: object = {}): AguiEvent {
-  return { type: "RUN_FINISHED", threadId, runId, outcome, ...more };
+function createFinishedEvent({ threadId, runId }: AguiRun, outcome: object, extraFields: object = {}): AguiEvent {
+  return { type: "RUN_FINISHED", threadId, runId, outcome, ...extraFields };
 }
 
-function interruptOf(asked: PendingApproval): object {
-  const { callKey: toolCallId, name, why, question, schema, url, expiresAt, input } = asked;
+function toInterrupt(approval: PendingApproval): object {
+  const { callKey: toolCallId, name, why, question, schema, url, expiresAt, input } = approval;
   return {
-    id: interruptIdOf(asked),
-    reason: reasons[why],
+    id: formatInterruptId(approval),
+    reason: interruptReasons[why],
     toolCallId,
     ...(question === undefined ? {} : { message: question }),
-    responseSchema: why === "tool" ? (schema ?? {}) : responses[why],
+    responseSchema: why === "tool" ? (schema ?? {}) : responseSchemas[why],
     ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
     metadata: { name, input, why, ...(url === undefined ? {} : { url }) },
   };
 }
 
-const reasons: { readonly [Why in PendingApproval["why"]]: string } = {
+const interruptReasons: { readonly [Why in PendingApproval["why"]]: string } = {
   policy: "tool_call",
   provider: "tool_call",
   recovery: "pawl:recovery",
@@ -202,7 +211,7 @@ const approvalSchema = {
 } as const;
 
 /** What an answer looks like. */
-const responses: { readonly [Why in Exclude<PendingApproval["why"], "tool">]: object } = {
+const responseSchemas: { readonly [Why in Exclude<PendingApproval["why"], "tool">]: object } = {
   policy: approvalSchema,
   provider: approvalSchema,
   recovery: {
@@ -213,24 +222,24 @@ const responses: { readonly [Why in Exclude<PendingApproval["why"], "tool">]: ob
   external: { type: "object", properties: { output: {}, isError: { type: "boolean" } }, required: ["output"] },
 };
 
-function finalEvents(
+function toFinalEvents(
   { result: { usage, steps, text, ...result } }: Extract<PublicEvent, { readonly type: "final" }>,
   run: AguiRun,
 ): readonly AguiEvent[] {
-  const used = { usage: [usageOf(usage)] };
+  const usageFields = { usage: [toUsage(usage)] };
   switch (result.status) {
     case "failed":
-      return [{ type: "RUN_ERROR", message: result.error?.message ?? text, code: result.reason, ...used }];
+      return [{ type: "RUN_ERROR", message: result.error?.message ?? text, code: result.reason, ...usageFields }];
     case "aborted":
-      return [finished(run, { type: "cancelled" }, used)];
+      return [createFinishedEvent(run, { type: "cancelled" }, usageFields)];
     default:
-      return [finished(run, { type: "success" }, { result: { text, steps }, ...used })];
+      return [createFinishedEvent(run, { type: "success" }, { result: { text, steps }, ...usageFields })];
   }
 }
 
 type Usage = Extract<PublicEvent, { readonly type: "final" }>["result"]["usage"];
 
-function usageOf({ inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens }: Usage): object {
+function toUsage({ inputTokens, outputTokens, reasoningTokens, cacheReadTokens, cacheWriteTokens }: Usage): object {
   return {
     inputTokens,
     outputTokens,

@@ -22,27 +22,27 @@ export type AguiRequest =
   /** A client that lost its stream in the middle posts what it has of the answer. */
   | { readonly type: "join" };
 
-type Fields = { readonly [key: string]: unknown };
+type JsonObject = { readonly [key: string]: unknown };
 
 /** @throws PawlError `bad_input` */
-export function aguiRequest(body: AguiBody): AguiRequest {
+export function parseAguiRequest(body: AguiBody): AguiRequest {
   // The tools and the model's view are the agent's own: what is not used must not seem to be.
   for (const key of ["tools", "context"])
     if (Array.isArray(body[key]) && body[key].length > 0)
       return refuse(`${key} of a page are not taken: a tool of a page is an external tool of the agent`);
   const { resume = [], messages = [] } = body;
   if (!Array.isArray(resume)) return refuse("The field resume is not a list");
-  if (resume.length > 0) return { type: "resume", entries: resume.map(entryIn) };
+  if (resume.length > 0) return { type: "resume", entries: resume.map(parseResumeEntry) };
   if (!Array.isArray(messages)) return refuse("The field messages is not a list");
   const last: unknown = messages.at(-1);
-  if (!isFields(last)) return refuse("There is no message");
-  if (answering.has(last.role)) return { type: "join" };
+  if (!isObject(last)) return refuse("There is no message");
+  if (agentRoles.has(last.role)) return { type: "join" };
   if (last.role !== "user") return refuse("The last message is not a user's");
-  return { type: "message", input: [{ role: "user", parts: partsIn(last.content) }] };
+  return { type: "message", input: [{ role: "user", parts: parseParts(last.content) }] };
 }
 
 /** The roles of what an agent says and does. */
-const answering: ReadonlySet<unknown> = new Set(["assistant", "tool", "reasoning", "activity"]);
+const agentRoles: ReadonlySet<unknown> = new Set(["assistant", "tool", "reasoning", "activity"]);
 
 /**
  * The messages that the client posted, without what it has of a run: the stream tells all of that again. A client keeps its
@@ -51,21 +51,21 @@ const answering: ReadonlySet<unknown> = new Set(["assistant", "tool", "reasoning
 export function messagesBefore(runId: string, { messages }: AguiBody): readonly unknown[] {
   const posted: readonly unknown[] = Array.isArray(messages) ? messages : [];
   return posted.flatMap((message) => {
-    if (!isFields(message) || typeof message.id !== "string" || !message.id.startsWith(`${runId}/`)) return [message];
+    if (!isObject(message) || typeof message.id !== "string" || !message.id.startsWith(`${runId}/`)) return [message];
     return message.role === "reasoning" ? [{ ...message, content: "" }] : [];
   });
 }
 
-function refuse(what: string): never {
-  throw new PawlError("bad_input", `${what}. Send a RunAgentInput of AG-UI 1.0.`);
+function refuse(problem: string): never {
+  throw new PawlError("bad_input", `${problem}. Send a RunAgentInput of AG-UI 1.0.`);
 }
 
-function isFields(value: unknown): value is Fields {
+function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function entryIn(entry: unknown): ResumeEntry {
-  if (!isFields(entry)) return refuse("An entry of resume is not an object");
+function parseResumeEntry(entry: unknown): ResumeEntry {
+  if (!isObject(entry)) return refuse("An entry of resume is not an object");
   const { interruptId, status, payload } = entry;
   if (status !== "resolved" && status !== "cancelled")
     return refuse('An entry of resume is not "resolved" or "cancelled"');
@@ -73,14 +73,14 @@ function entryIn(entry: unknown): ResumeEntry {
   return { interruptId, status, payload };
 }
 
-function partsIn(content: unknown): readonly UserPart[] {
+function parseParts(content: unknown): readonly UserPart[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   if (!Array.isArray(content) || content.length === 0) return refuse("The message says nothing");
   return content.map((part: unknown): UserPart => {
-    if (!isFields(part)) return refuse("A part of the message is not an object");
+    if (!isObject(part)) return refuse("A part of the message is not an object");
     if (part.type === "text" && typeof part.text === "string") return { type: "text", text: part.text };
     const { source } = part;
-    if (!isFields(source) || typeof source.value !== "string" || source.type === "file")
+    if (!isObject(source) || typeof source.value !== "string" || source.type === "file")
       return refuse(`The message cannot have a part of type ${JSON.stringify(part.type)} with this source`);
     const mediaType = typeof source.mimeType === "string" ? source.mimeType : `${part.type}/*`;
     return { type: "file", mediaType, data: source.value };

@@ -7,13 +7,13 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
 import { questionKey } from "../../view/view-change.js";
-import { interruptIdOf } from "../interrupt-id.js";
-import { redactedSession } from "../redacted-session.js";
-import { runFlow } from "../run-flow.js";
-import { sendRun } from "../run-places.js";
+import { formatInterruptId } from "../interrupt-id.js";
+import { redactSession } from "../redact-session.js";
+import { startRun } from "../run-cursors.js";
+import { streamRun } from "../run-flow.js";
+import { createForm, type Form, type FormResponse, toDecision } from "./approval-forms.js";
 import type { CalledSession, McpHost } from "./host.js";
-import { createProgress } from "./progress.js";
-import { decisionOf, type Form, type FormResponse, formOf } from "./questions.js";
+import { createProgress } from "./send-progress.js";
 
 /** What the client brings back with its answers. */
 export type CallState = {
@@ -40,85 +40,87 @@ export async function callAgent(
   const { session, host, context } = call;
   const by = host.by === undefined ? {} : { by: host.by };
   const answered = new Set<string>();
-  const place =
-    state === undefined ? await sendRun(session, call.prompt, host.makeId()) : { runId: state.runId, after: state.seq };
-  const isAnswered = state === undefined || (await giveAnswers(call, answered, by));
-  if (!isAnswered) return waitingResult(call, place.runId);
+  const cursor =
+    state === undefined
+      ? await startRun(session, call.prompt, host.makeId())
+      : { runId: state.runId, after: state.seq };
+  const hasAnswers = state === undefined || (await sendDecisions(call, answered, by));
+  if (!hasAnswers) return createWaitingResult(call, cursor.runId);
   const onCancel = () => {
     if (host.leaving?.signal.aborted === true) return;
-    void session.abort({ runId: place.runId, note: "cancelled by the MCP client", ...by }).catch(host.report);
+    void session.abort({ runId: cursor.runId, note: "cancelled by the MCP client", ...by }).catch(host.report);
   };
   context.mcpReq.signal.addEventListener("abort", onCancel, { once: true });
   if (context.mcpReq.signal.aborted) onCancel();
   try {
-    return await follow(call, place, answered);
+    return await followCall(call, cursor, answered);
   } finally {
     context.mcpReq.signal.removeEventListener("abort", onCancel);
   }
 }
 
-type Place = { readonly runId: string; readonly after: number | string };
+type RunStart = { readonly runId: string; readonly after: number | string };
 
-async function follow(
+async function followCall(
   call: AgentCall,
-  place: Place,
+  cursor: RunStart,
   answered: ReadonlySet<string>,
 ): Promise<CallToolResult | InputRequiredResult> {
   const { session, host, context } = call;
   const progress = createProgress(context);
   const stop = new AbortController();
-  const leave = () => stop.abort();
-  host.leaving?.signal.addEventListener("abort", leave, { once: true });
-  if (host.leaving?.signal.aborted === true) leave();
-  if (host.endsWithRequest === true) context.mcpReq.signal.addEventListener("abort", leave, { once: true });
+  const stopFollowing = () => stop.abort();
+  host.leaving?.signal.addEventListener("abort", stopFollowing, { once: true });
+  if (host.leaving?.signal.aborted === true) stopFollowing();
+  if (host.endsWithRequest === true) context.mcpReq.signal.addEventListener("abort", stopFollowing, { once: true });
   const failure = host.carryOn(session).then((why) => {
     if (why !== null) stop.abort();
     return why;
   });
-  const shown = redactedSession(session, host.redaction?.stream ?? (() => (item) => [item]));
+  const redacted = redactSession(session, host.redaction?.stream ?? (() => (item) => [item]));
   try {
-    for await (const item of runFlow(shown, { ...place, answered, signal: stop.signal })) {
-      if (item.type === "waiting") return await asks(call, place.runId, item.approvals);
+    for await (const item of streamRun(redacted, { ...cursor, answered, signal: stop.signal })) {
+      if (item.type === "waiting") return await requestInput(call, cursor.runId, item.approvals);
       await progress(item);
-      if (item.type === "run_ended") return resultOf(item.by.result, call);
+      if (item.type === "run_ended") return toToolResult(item.by.result, call);
     }
   } finally {
-    host.leaving?.signal.removeEventListener("abort", leave);
+    host.leaving?.signal.removeEventListener("abort", stopFollowing);
   }
-  if (host.leaving?.signal.aborted === true) return goesOn(call, place.runId, host.leaving.whereToRead);
-  return textResult(call, place.runId, (await failure) ?? "The run ended without a result.", true);
+  if (host.leaving?.signal.aborted === true) return createDetachedResult(call, cursor.runId, host.leaving.whereToRead);
+  return createTextResult(call, cursor.runId, (await failure) ?? "The run ended without a result.", true);
 }
 
-async function asks(
+async function requestInput(
   call: AgentCall,
   runId: string,
   approvals: readonly PendingApproval[],
 ): Promise<CallToolResult | InputRequiredResult> {
   const forms: { [id: string]: Form } = {};
-  for (const asked of approvals) {
-    const form = formOf(asked);
-    if (form !== null) forms[interruptIdOf(asked)] = form;
+  for (const approval of approvals) {
+    const form = createForm(approval);
+    if (form !== null) forms[formatInterruptId(approval)] = form;
   }
-  if (!call.canAsk || Object.keys(forms).length === 0) return waitingResult(call, runId);
+  if (!call.canAsk || Object.keys(forms).length === 0) return createWaitingResult(call, runId);
   const { seq } = await call.session.state();
   return call.inputRequired(forms, { agent: call.agent, sessionId: call.session.id, runId, seq });
 }
 
 /** @returns false if nothing was answered */
-async function giveAnswers(call: AgentCall, answered: Set<string>, by: { readonly by?: string }): Promise<boolean> {
+async function sendDecisions(call: AgentCall, answered: Set<string>, by: { readonly by?: string }): Promise<boolean> {
   const { session, context } = call;
   const responses = context.mcpReq.inputResponses ?? {};
   const waiting = await session.pendingApprovals();
-  let closed = 0;
-  for (const asked of waiting) {
-    const response = responses[interruptIdOf(asked)];
+  let dismissed = 0;
+  for (const approval of waiting) {
+    const response = responses[formatInterruptId(approval)];
     if (response === undefined) continue;
-    const decision = decisionOf(Object(response) as FormResponse, asked);
+    const decision = toDecision(Object(response) as FormResponse, approval);
     if (decision === null) {
-      closed += 1;
+      dismissed += 1;
       continue;
     }
-    const { callKey, inputHash, questionId } = asked;
+    const { callKey, inputHash, questionId } = approval;
     const options = {
       ...by,
       ...(inputHash === undefined ? {} : { inputHash }),
@@ -131,14 +133,14 @@ async function giveAnswers(call: AgentCall, answered: Set<string>, by: { readonl
       // The run would wait for ever for an answer that fits.
       await session.answer(callKey, decision.type === "reply" ? { type: "decline" } : { type: "deny" }, options);
     }
-    answered.add(questionKey(asked));
+    answered.add(questionKey(approval));
   }
-  return answered.size > 0 || closed === 0;
+  return answered.size > 0 || dismissed === 0;
 }
 
-function resultOf(result: RunResult, call: AgentCall): CallToolResult {
+function toToolResult(result: RunResult, call: AgentCall): CallToolResult {
   const message = result.status === "failed" ? (result.error?.message ?? result.text) : result.text;
-  return textResult(
+  return createTextResult(
     call,
     result.runId,
     message,
@@ -147,21 +149,21 @@ function resultOf(result: RunResult, call: AgentCall): CallToolResult {
   );
 }
 
-function goesOn(
+function createDetachedResult(
   call: AgentCall,
   runId: string,
   whereToRead: NonNullable<McpHost["leaving"]>["whereToRead"],
 ): CallToolResult {
   const text = `This call is not answered any longer, and the run goes on. ${whereToRead(call.session.id, runId)}`;
-  return textResult(call, runId, text, true, "connection_ended");
+  return createTextResult(call, runId, text, true, "connection_ended");
 }
 
-function waitingResult(call: AgentCall, runId: string): CallToolResult {
+function createWaitingResult(call: AgentCall, runId: string): CallToolResult {
   const text = `The run waits for a person. ${call.host.whereToAnswer(call.session.id)}`;
-  return textResult(call, runId, text, true, "awaiting_human");
+  return createTextResult(call, runId, text, true, "awaiting_human");
 }
 
-function textResult(
+function createTextResult(
   { session, host }: AgentCall,
   runId: string,
   text: string,

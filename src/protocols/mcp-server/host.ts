@@ -2,13 +2,13 @@
  * Who serves agents to MCP clients.
  */
 import type { Session, StreamItem } from "../../index.js";
-import type { PostedSession } from "../run-places.js";
+import type { PostableSession } from "../run-cursors.js";
 
 /** An agent, as a tool. */
 export type McpAgent = { readonly name: string; readonly description: string };
 
 /** The session that a call of an agent runs in. */
-export type CalledSession = PostedSession & Pick<Session, "abort">;
+export type CalledSession = PostableSession & Pick<Session, "abort">;
 
 export type McpHost = {
   readonly info: { readonly name: string; readonly version: string };

@@ -22,37 +22,40 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
     capabilities: { tools: {} },
     requestState: { verify: codec.verify },
   });
-  server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toolOf) }));
+  server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toTool) }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
-    const found = host.agents.find(({ name }) => name === params.name);
-    if (found === undefined) throw new PawlError("bad_input", `There is no tool ${params.name}.`);
+    const mcpAgent = host.agents.find(({ name }) => name === params.name);
+    if (mcpAgent === undefined) throw new PawlError("bad_input", `There is no tool ${params.name}.`);
     const state = context.mcpReq.requestState<CallState>();
     const call: Omit<AgentCall, "session"> = {
-      agent: found.name,
-      prompt: promptOf(params.arguments),
+      agent: mcpAgent.name,
+      prompt: parsePrompt(params.arguments),
       host,
       context,
-      canAsk: host.mayAnswer !== false && canAsk(context.mcpReq.envelope, server.getClientCapabilities()),
+      canAsk: host.mayAnswer !== false && supportsElicitation(context.mcpReq.envelope, server.getClientCapabilities()),
       inputRequired: async (forms, next) => {
-        const asks = Object.entries(forms).map(([id, form]) => [id, sdk.inputRequired.elicit(elicited(form))]);
+        const inputRequests = Object.entries(forms).map(([id, form]) => [
+          id,
+          sdk.inputRequired.elicit(toElicitation(form)),
+        ]);
         return sdk.inputRequired({
-          inputRequests: Object.fromEntries(asks),
+          inputRequests: Object.fromEntries(inputRequests),
           requestState: await codec.mint(next, context),
         });
       },
     };
-    const session = await host.openSession(found.name, state?.sessionId ?? sessionIdOf(params._meta));
+    const session = await host.openSession(mcpAgent.name, state?.sessionId ?? readSessionId(params._meta));
     return callAgent({ ...call, session }, state);
   });
   return server;
 }
 
 // The cast holds: the forms have plain fields only.
-function elicited(form: object): Parameters<typeof Sdk.inputRequired.elicit>[0] {
+function toElicitation(form: object): Parameters<typeof Sdk.inputRequired.elicit>[0] {
   return { mode: "form", ...form } as Parameters<typeof Sdk.inputRequired.elicit>[0];
 }
 
-function toolOf({ name, description }: McpAgent) {
+function toTool({ name, description }: McpAgent) {
   return {
     name,
     description,
@@ -65,22 +68,26 @@ function toolOf({ name, description }: McpAgent) {
   };
 }
 
-function promptOf(input: { readonly [key: string]: unknown } = {}): string {
+function parsePrompt(input: { readonly [key: string]: unknown } = {}): string {
   const { prompt } = input;
   if (typeof prompt === "string" && prompt !== "") return prompt;
   throw new PawlError("bad_input", "The argument prompt is missing: a text that says what the agent should do.");
 }
 
 /** Since the protocol of 2026 each request says what the client can do. Before, the client said it once. */
-function canAsk(envelope: object | undefined, once: Sdk.ClientCapabilities | undefined): boolean {
-  const said = (envelope as { readonly [key: string]: unknown } | undefined)?.[capabilitiesKey] ?? once;
-  return (said as Sdk.ClientCapabilities | undefined)?.elicitation !== undefined;
+function supportsElicitation(
+  envelope: object | undefined,
+  clientCapabilities: Sdk.ClientCapabilities | undefined,
+): boolean {
+  const capabilities =
+    (envelope as { readonly [key: string]: unknown } | undefined)?.[capabilitiesKey] ?? clientCapabilities;
+  return (capabilities as Sdk.ClientCapabilities | undefined)?.elicitation !== undefined;
 }
 
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 
 /** A client may go on with a session that an earlier result named. */
-function sessionIdOf(meta: { readonly [key: string]: unknown } | undefined): string | undefined {
+function readSessionId(meta: { readonly [key: string]: unknown } | undefined): string | undefined {
   const id = meta?.["pawl/sessionId"];
   return typeof id === "string" && id !== "" ? id : undefined;
 }

@@ -31,7 +31,7 @@ export async function importMcpSdk(install = `npm install ${mcpPackage}`): Promi
 export async function serveMcp(sdk: McpSdk, host: McpHost, signal: AbortSignal): Promise<void> {
   const codec = createStateCodec(sdk.server, randomBytes(32));
   const transport = new sdk.stdio.StdioServerTransport();
-  const closed = new Promise<void>((resolve) => {
+  const disconnected = new Promise<void>((resolve) => {
     process.stdin.once("end", resolve);
     process.stdin.once("close", resolve);
     signal.addEventListener("abort", () => resolve(), { once: true });
@@ -41,6 +41,6 @@ export async function serveMcp(sdk: McpSdk, host: McpHost, signal: AbortSignal):
     transport,
     onerror: host.report,
   });
-  await closed;
+  await disconnected;
   await handle.close();
 }

@@ -4,7 +4,7 @@
  */
 import { type AnswerOptions, type ApprovalDecision, type Input, PawlError, type UserPart } from "../../index.js";
 import { questionKey } from "../../view/view-change.js";
-import { createKnown, type Known, type QuestionData } from "./chunks.js";
+import { createKnownContent, type KnownContent, type QuestionData } from "./chunks.js";
 
 /** The body that the transport posts: the server has checked its fields, and this module checks what they hold. */
 export type ChatBody = { readonly messages?: unknown; readonly trigger?: unknown; readonly answers?: unknown };
@@ -14,9 +14,9 @@ type ChatRequest =
   | { readonly type: "message"; readonly runId: string; readonly input: Input }
   | {
       readonly type: "answers";
-      readonly answers: readonly (ChatAnswer | OwnAnswer)[];
+      readonly answers: readonly (ChatAnswer | ExplicitAnswer)[];
       /** What the page has of the message, and its calls that have no result there. */
-      readonly known: Known;
+      readonly known: KnownContent;
       readonly unsettled: ReadonlySet<string>;
     };
 
@@ -29,73 +29,80 @@ export type ChatAnswer = { readonly callKey: string; readonly input: unknown } &
 );
 
 /** An answer in the field `answers`: it names the input, or the question, that the person saw. */
-export type OwnAnswer = {
+export type ExplicitAnswer = {
   readonly type: "own";
   readonly callKey: string;
   readonly decision: ApprovalDecision;
 } & Pick<AnswerOptions, "inputHash" | "questionId">;
 
-type Fields = { readonly [key: string]: unknown };
+type JsonObject = { readonly [key: string]: unknown };
 
-const longestId = 200;
+const maxId = 200;
 
 /** @throws PawlError `bad_input` */
-export function chatRequest({ trigger = "submit-message", messages, answers: own = [] }: ChatBody): ChatRequest {
+export function parseChatRequest({
+  trigger = "submit-message",
+  messages,
+  answers: rawAnswers = [],
+}: ChatBody): ChatRequest {
   if (trigger !== "submit-message")
     return refuse(`The trigger ${JSON.stringify(trigger)} is not supported: a session keeps what it answered. Fork it`);
   if (!Array.isArray(messages)) return refuse("The field messages is not a list");
   const last: unknown = messages.at(-1);
-  if (!isFields(last) || !Array.isArray(last.parts)) return refuse("The last message has no parts");
+  if (!isObject(last) || !Array.isArray(last.parts)) return refuse("The last message has no parts");
   const parts = last.parts.map(
-    (part): Fields => (isFields(part) ? part : refuse("A part of the message is no object")),
+    (part): JsonObject => (isObject(part) ? part : refuse("A part of the message is no object")),
   );
-  const owned = ownAnswers(own);
+  const explicitAnswers = parseAnswers(rawAnswers);
   if (last.role === "user") {
-    if (owned.length > 0) return refuse("Answers do not go with a message of the user");
-    return { type: "message", runId: idIn(last.id, "id of the message"), input: inputOf(parts) };
+    if (explicitAnswers.length > 0) return refuse("Answers do not go with a message of the user");
+    return { type: "message", runId: parseId(last.id, "id of the message"), input: toInput(parts) };
   }
   if (last.role !== "assistant") return refuse(`The last message has the role ${JSON.stringify(last.role)}`);
-  const named = new Set(owned.map(({ callKey }) => callKey));
-  const answers = [...owned, ...parts.flatMap(answerIn).filter(({ callKey }) => !named.has(callKey))];
+  const answeredKeys = new Set(explicitAnswers.map(({ callKey }) => callKey));
+  const answers = [
+    ...explicitAnswers,
+    ...parts.flatMap(parsePartAnswer).filter(({ callKey }) => !answeredKeys.has(callKey)),
+  ];
   if (answers.length === 0) return refuse("The last message is the assistant's, and answers no call");
-  const unsettled = parts.flatMap((part) => (isSettled(part) ? [] : textIn(part.toolCallId)));
-  return { type: "answers", answers, known: knownIn(parts), unsettled: new Set(unsettled) };
+  const unsettled = parts.flatMap((part) => (isSettled(part) ? [] : toStrings(part.toolCallId)));
+  return { type: "answers", answers, known: collectKnown(parts), unsettled: new Set(unsettled) };
 }
 
-const mostAnswers = 100;
+const maxAnswers = 100;
 
-function ownAnswers(given: unknown): readonly OwnAnswer[] {
-  if (!Array.isArray(given) || given.length > mostAnswers)
-    return refuse(`The field answers is not a list of at most ${mostAnswers}`);
-  return given.map((one: unknown) => {
-    if (!isFields(one) || typeof one.callKey !== "string" || !isFields(one.decision))
+function parseAnswers(given: unknown): readonly ExplicitAnswer[] {
+  if (!Array.isArray(given) || given.length > maxAnswers)
+    return refuse(`The field answers is not a list of at most ${maxAnswers}`);
+  return given.map((item: unknown) => {
+    if (!isObject(item) || typeof item.callKey !== "string" || !isObject(item.decision))
       return refuse("An answer needs a callKey and a decision");
-    const { callKey, inputHash, questionId } = one;
-    const seen = {
+    const { callKey, inputHash, questionId } = item;
+    const shownIds = {
       ...(typeof inputHash === "string" && { inputHash }),
       ...(typeof questionId === "string" && { questionId }),
     };
-    if (Object.keys(seen).length === 0)
+    if (Object.keys(shownIds).length === 0)
       return refuse(`The answer to the call ${callKey} names neither the inputHash nor the questionId that was shown`);
     // The session checks whether the decision fits.
-    return { type: "own", callKey, decision: one.decision as ApprovalDecision, ...seen };
+    return { type: "own", callKey, decision: item.decision as ApprovalDecision, ...shownIds };
   });
 }
 
-function isSettled({ state, preliminary }: Fields): boolean {
+function isSettled({ state, preliminary }: JsonObject): boolean {
   return (
     (state === "output-available" && preliminary !== true) || state === "output-error" || state === "output-denied"
   );
 }
 
-function knownIn(parts: readonly Fields[]): Known {
-  const known = createKnown();
+function collectKnown(parts: readonly JsonObject[]): KnownContent {
+  const known = createKnownContent();
   for (const { type, toolCallId, input, data } of parts) {
     if (typeof toolCallId === "string") {
       known.calls.add(toolCallId);
       known.inputs.set(toolCallId, input);
     }
-    if (type === "data-pawl-question" && isFields(data) && typeof data.callKey === "string") {
+    if (type === "data-pawl-question" && isObject(data) && typeof data.callKey === "string") {
       const question = data as QuestionData;
       known.questions.set(questionKey(question), question);
     }
@@ -103,47 +110,47 @@ function knownIn(parts: readonly Fields[]): Known {
   return known;
 }
 
-function refuse(what: string): never {
-  throw new PawlError("bad_input", `${what}. Send what the chat transport of the AI SDK sends.`);
+function refuse(problem: string): never {
+  throw new PawlError("bad_input", `${problem}. Send what the chat transport of the AI SDK sends.`);
 }
 
-function isFields(value: unknown): value is Fields {
+function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function textIn(value: unknown): readonly string[] {
+function toStrings(value: unknown): readonly string[] {
   return typeof value === "string" ? [value] : [];
 }
 
-function idIn(value: unknown, name: string): string {
-  if (typeof value === "string" && value !== "" && value.length <= longestId) return value;
-  return refuse(`The ${name} is not a text of 1 to ${longestId} characters`);
+function parseId(value: unknown, name: string): string {
+  if (typeof value === "string" && value !== "" && value.length <= maxId) return value;
+  return refuse(`The ${name} is not a text of 1 to ${maxId} characters`);
 }
 
-function inputOf(parts: readonly Fields[]): Input {
-  const said = parts.flatMap((part): readonly UserPart[] => {
+function toInput(parts: readonly JsonObject[]): Input {
+  const inputParts = parts.flatMap((part): readonly UserPart[] => {
     if (typeof part.type === "string" && part.type.startsWith("data-")) return [];
     if (part.type === "text" && typeof part.text === "string") return [{ type: "text", text: part.text }];
     if (part.type === "file" && typeof part.mediaType === "string" && typeof part.url === "string") {
       const filename = typeof part.filename === "string" ? { filename: part.filename } : {};
-      return [{ type: "file", mediaType: part.mediaType, data: dataOf(part.url), ...filename }];
+      return [{ type: "file", mediaType: part.mediaType, data: readFileData(part.url), ...filename }];
     }
     return refuse(`A user's message cannot have a part of type ${JSON.stringify(part.type)}`);
   });
-  if (said.length === 0) return refuse("The message says nothing");
-  return [{ role: "user", parts: said }];
+  if (inputParts.length === 0) return refuse("The message says nothing");
+  return [{ role: "user", parts: inputParts }];
 }
 
 /** The data of a `data:` URL, or the URL. */
-function dataOf(url: string): string {
+function readFileData(url: string): string {
   const comma = url.indexOf(",");
   return url.startsWith("data:") && url.slice(0, comma).endsWith(";base64") ? url.slice(comma + 1) : url;
 }
 
-function answerIn(part: Fields): readonly ChatAnswer[] {
+function parsePartAnswer(part: JsonObject): readonly ChatAnswer[] {
   const { toolCallId: callKey, input, state, approval } = part;
   if (typeof callKey !== "string") return [];
-  if (state === "approval-responded" && isFields(approval)) {
+  if (state === "approval-responded" && isObject(approval)) {
     const note = typeof approval.reason === "string" ? { note: approval.reason } : {};
     return [
       approval.approved === true ? { callKey, input, type: "approve" } : { callKey, input, type: "deny", ...note },

@@ -6,10 +6,10 @@
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
 import { questionKey } from "../../view/view-change.js";
-import { answerRun, type PostedSession, placeOfRun, sendRun } from "../run-places.js";
-import { type ChatAnswer, type ChatBody, chatRequest, type OwnAnswer } from "./chat-request.js";
-import type { Known, UiChunk } from "./chunks.js";
-import { runChunks } from "./run-chunks.js";
+import { answerRun, findRun, type PostableSession, startRun } from "../run-cursors.js";
+import { type ChatAnswer, type ChatBody, type ExplicitAnswer, parseChatRequest } from "./chat-request.js";
+import type { KnownContent, UiChunk } from "./chunks.js";
+import { streamChunks } from "./run-chunks.js";
 
 export type ChatOptions = {
   /** Who answers. The log records it. */
@@ -23,78 +23,83 @@ export type ChatOptions = {
  */
 export async function postChat(
   body: ChatBody,
-  session: PostedSession,
+  session: PostableSession,
   { by, signal }: ChatOptions,
 ): Promise<AsyncGenerator<UiChunk, void, undefined>> {
-  const request = chatRequest(body);
+  const request = parseChatRequest(body);
   if (request.type === "message")
-    return runChunks(session, { ...(await sendRun(session, request.input, request.runId)), signal });
+    return streamChunks(session, { ...(await startRun(session, request.input, request.runId)), signal });
   const { answers, known, unsettled } = request;
   const flow = await answerRun(
     session,
     answers,
-    (answer, waiting) => waiting.find((asked) => isFor(answer, asked, known)),
-    (answer, asked) => (answer.type === "own" ? giveOwn(session, answer, by) : giveAnswer(session, answer, asked, by)),
+    (answer, waiting) => waiting.find((approval) => isAnswerTo(answer, approval, known)),
+    (answer, approval) =>
+      answer.type === "own" ? sendExplicitAnswer(session, answer, by) : sendAnswer(session, answer, approval, by),
   );
-  return runChunks(session, { ...flow, known, unsettled, signal });
+  return streamChunks(session, { ...flow, known, unsettled, signal });
 }
 
-function isFor(answer: ChatAnswer | OwnAnswer, asked: PendingApproval, { questions }: Known): boolean {
-  if (answer.callKey !== asked.callKey) return false;
-  if (answer.type === "own") return answer.questionId === asked.questionId;
-  if (asked.why !== "tool") return true;
+function isAnswerTo(
+  answer: ChatAnswer | ExplicitAnswer,
+  approval: PendingApproval,
+  { questions }: KnownContent,
+): boolean {
+  if (answer.callKey !== approval.callKey) return false;
+  if (answer.type === "own") return answer.questionId === approval.questionId;
+  if (approval.why !== "tool") return true;
   // The part of the call does not say which question it answers: the one that the page shows.
-  const shown = questions.get(questionKey(asked));
+  const shown = questions.get(questionKey(approval));
   return shown !== undefined && shown.answer === undefined;
 }
 
 /** A run that has not ended, whole, for a page that lost its stream. */
 export async function resumeChat(
-  session: PostedSession,
+  session: PostableSession,
   runId: string,
   signal: AbortSignal,
 ): Promise<AsyncGenerator<UiChunk, void, undefined>> {
-  return runChunks(session, { ...(await placeOfRun(session, runId)), signal });
+  return streamChunks(session, { ...(await findRun(session, runId)), signal });
 }
 
-async function giveAnswer(
-  session: PostedSession,
+async function sendAnswer(
+  session: PostableSession,
   answer: ChatAnswer,
-  asked: PendingApproval,
+  approval: PendingApproval,
   by: string,
 ): Promise<void> {
   const { callKey } = answer;
-  if (!isEqualJson(answer.input, asked.input))
+  if (!isEqualJson(answer.input, approval.input))
     throw new PawlError(
       "bad_input",
       `The answer to the call ${callKey} is to another input than the one that waits. Load the messages again.`,
     );
-  if (asked.why === "external" && answer.type === "result") {
+  if (approval.why === "external" && answer.type === "result") {
     await session.provideResult(callKey, answer.output);
     return;
   }
-  if (asked.why === "external" && answer.type === "failure") {
+  if (approval.why === "external" && answer.type === "failure") {
     await session.provideResult(callKey, answer.message, { isError: true });
     return;
   }
-  const { inputHash, questionId } = asked;
-  await session.answer(callKey, decisionOf(answer, asked), {
+  const { inputHash, questionId } = approval;
+  await session.answer(callKey, toDecision(answer, approval), {
     by,
     ...(inputHash === undefined ? {} : { inputHash }),
     ...(questionId === undefined ? {} : { questionId }),
   });
 }
 
-async function giveOwn(session: PostedSession, answer: OwnAnswer, by: string): Promise<void> {
-  const { type: _, callKey, decision, ...seen } = answer;
-  await session.answer(callKey, decision, { by, ...seen });
+async function sendExplicitAnswer(session: PostableSession, answer: ExplicitAnswer, by: string): Promise<void> {
+  const { type: _, callKey, decision, ...shownIds } = answer;
+  await session.answer(callKey, decision, { by, ...shownIds });
 }
 
 /**
  * What the page's yes, no, output or error says to what is asked. Nobody knows whether a call in doubt has run: a yes runs
  * it again, a no fails it, and an output is what it gave. An output of a call whose tool asks is the reply.
  */
-function decisionOf(answer: ChatAnswer, { why }: PendingApproval): ApprovalDecision {
+function toDecision(answer: ChatAnswer, { why }: PendingApproval): ApprovalDecision {
   const isRecovery = why === "recovery";
   switch (answer.type) {
     case "approve":
@@ -115,9 +120,10 @@ function isEqualJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const left = Object.entries(a);
-  const right = new Map(Object.entries(b));
+  const leftEntries = Object.entries(a);
+  const rightEntries = new Map(Object.entries(b));
   return (
-    left.length === right.size && left.every(([key, value]) => right.has(key) && isEqualJson(value, right.get(key)))
+    leftEntries.length === rightEntries.size &&
+    leftEntries.every(([key, value]) => rightEntries.has(key) && isEqualJson(value, rightEntries.get(key)))
   );
 }

@@ -6,9 +6,9 @@
  * 3. The tools are dynamic ones: the page knows them by name, not by type.
  */
 import type { FilePart, PendingApproval, PublicEvent, SourcePart, ToolCallPart } from "../../index.js";
-import { type CallChange, type Noted, questionKey, type ViewChange } from "../../view/view-change.js";
-import type { Waiting } from "../run-flow.js";
-import { shownOutput, textOfOutput } from "../shown-output.js";
+import { type CallChange, type NotedItem, questionKey, type ViewChange } from "../../view/view-change.js";
+import { formatOutput, toDisplayValue } from "../display-output.js";
+import type { RunWaiting } from "../run-flow.js";
 
 /** One chunk. Its shape is that of the AI SDK's `UIMessageChunk`, as far as Pawl writes it. */
 export type UiChunk =
@@ -82,7 +82,7 @@ export type RunMetadata = {
 };
 
 /** What the page has already. */
-export type Known = {
+export type KnownContent = {
   /** The calls that have parts. */
   readonly calls: Set<string>;
   /** The questions, by `questionKey`. */
@@ -110,11 +110,11 @@ export type QuestionData = {
   readonly by?: string | undefined;
 };
 
-export function createKnown(): Known {
+export function createKnownContent(): KnownContent {
   return { calls: new Set(), questions: new Map(), inputs: new Map() };
 }
 
-export function chunksOf(item: ViewChange | Waiting, known: Known): readonly UiChunk[] {
+export function toChunks(item: ViewChange | RunWaiting, known: KnownContent): readonly UiChunk[] {
   switch (item.type) {
     case "step_started":
       return [{ type: "start-step" }];
@@ -127,53 +127,53 @@ export function chunksOf(item: ViewChange | Waiting, known: Known): readonly UiC
     case "part_ended":
       return [{ type: `${item.kind}-end`, id: item.part }];
     case "part_whole":
-      return item.content.type === "file" ? [fileChunk(item.content)] : sourceChunks(item.content);
+      return item.content.type === "file" ? [toFileChunk(item.content)] : toSourceChunks(item.content);
     case "call_opened":
-      return item.by?.type === "tool_call" ? providersCall(item.by) : begunCall(item.callKey, item.name, known);
+      return item.by?.type === "tool_call" ? toProviderCall(item.by) : startCall(item.callKey, item.name, known);
     case "call_changed":
-      return changedCall(item.callKey, item.by, known);
+      return toCallChunks(item.callKey, item.by, known);
     case "call_ended":
-      return endedCall(item, known);
+      return toEndChunks(item, known);
     case "question_opened":
-      return questionChunks(item.question, known);
+      return toQuestionChunks(item.question, known);
     case "question_closed":
-      return item.by === null ? [] : answeredChunks(item.by, known);
+      return item.by === null ? [] : toAnswerChunks(item.by, known);
     case "run_ended":
-      return finalChunks(item.by);
+      return toFinalChunks(item.by);
     case "waiting":
       return [{ type: "finish", finishReason: "tool-calls" }];
     case "note":
-      return noteChunks(item.item);
+      return toNoteChunks(item.item);
     case "run_started":
     case "gap":
       return [];
   }
 }
 
-function begunCall(callKey: string, name: string, known: Known): readonly UiChunk[] {
+function startCall(callKey: string, name: string, known: KnownContent): readonly UiChunk[] {
   if (known.calls.has(callKey)) return [];
   known.calls.add(callKey);
   return [{ type: "tool-input-start", toolCallId: callKey, toolName: name, dynamic: true }];
 }
 
-function failedCall(toolCallId: string, errorText: string): UiChunk {
+function createErrorChunk(toolCallId: string, errorText: string): UiChunk {
   return { type: "tool-output-error", toolCallId, errorText, dynamic: true };
 }
 
-function changedCall(callKey: string, change: CallChange, known: Known): readonly UiChunk[] {
+function toCallChunks(callKey: string, change: CallChange, known: KnownContent): readonly UiChunk[] {
   switch (change.type) {
     case "input_grew":
       return [{ type: "tool-input-delta", toolCallId: callKey, inputTextDelta: change.text }];
     case "call_start":
-      return begunCall(callKey, change.name, known);
+      return startCall(callKey, change.name, known);
     case "tool_call":
-      return availableCall(change, known);
+      return toInputChunks(change, known);
     case "preliminary": {
-      const output = shownOutput(change.output);
+      const output = toDisplayValue(change.output);
       return [{ type: "tool-output-available", toolCallId: callKey, output, dynamic: true, preliminary: true }];
     }
     case "progress":
-      return [dataChunk("progress", { callKey, note: change.note }, true)];
+      return [createDataChunk("progress", { callKey, note: change.note }, true)];
     case "child_started":
     case "tool_step":
     case "tool_failed":
@@ -181,32 +181,36 @@ function changedCall(callKey: string, change: CallChange, known: Known): readonl
   }
 }
 
-function endedCall(
+function toEndChunks(
   { callKey, name, by }: Extract<ViewChange, { readonly type: "call_ended" }>,
-  known: Known,
+  known: KnownContent,
 ): readonly UiChunk[] {
-  if (by === null) return [failedCall(callKey, "The model did not finish this call.")];
-  if ("seq" in by) return [...begunCall(callKey, name, known), resultChunk(by)];
-  if (by.isError === true) return [failedCall(callKey, textOfOutput(by.output))];
-  const given = { type: "tool-output-available", toolCallId: callKey, output: shownOutput(by.output) } as const;
-  return [{ ...given, dynamic: true, providerExecuted: true }];
+  if (by === null) return [createErrorChunk(callKey, "The model did not finish this call.")];
+  if ("seq" in by) return [...startCall(callKey, name, known), toResultChunk(by)];
+  if (by.isError === true) return [createErrorChunk(callKey, formatOutput(by.output))];
+  const outputChunk = {
+    type: "tool-output-available",
+    toolCallId: callKey,
+    output: toDisplayValue(by.output),
+  } as const;
+  return [{ ...outputChunk, dynamic: true, providerExecuted: true }];
 }
 
-function providersCall({ toolCallId, name: toolName, input }: ToolCallPart): readonly UiChunk[] {
+function toProviderCall({ toolCallId, name: toolName, input }: ToolCallPart): readonly UiChunk[] {
   return [
     { type: "tool-input-start", toolCallId, toolName, dynamic: true },
     { type: "tool-input-available", toolCallId, toolName, input, dynamic: true, providerExecuted: true },
   ];
 }
 
-function fileChunk({ mediaType, data }: FilePart): UiChunk {
+function toFileChunk({ mediaType, data }: FilePart): UiChunk {
   const url = /^(?:https?|data):/.test(data) ? data : `data:${mediaType};base64,${data}`;
   return { type: "file", mediaType, url };
 }
 
-function sourceChunks({ id: sourceId, url, title, filename, mediaType }: SourcePart): readonly UiChunk[] {
-  const named = title === undefined ? {} : { title };
-  if (url !== undefined) return [{ type: "source-url", sourceId, url, ...named }];
+function toSourceChunks({ id: sourceId, url, title, filename, mediaType }: SourcePart): readonly UiChunk[] {
+  const titleField = title === undefined ? {} : { title };
+  if (url !== undefined) return [{ type: "source-url", sourceId, url, ...titleField }];
   const file = filename === undefined ? {} : { filename };
   const text = title ?? filename ?? sourceId;
   return [
@@ -214,39 +218,39 @@ function sourceChunks({ id: sourceId, url, title, filename, mediaType }: SourceP
   ];
 }
 
-function noteChunks(item: Noted): readonly UiChunk[] {
+function toNoteChunks(item: NotedItem): readonly UiChunk[] {
   switch (item.type) {
     case "attempt_failed": {
       const { modelCallIndex, attempt, next, retryInMs } = item;
       const message = item.failure.message;
-      return [dataChunk("retry", { modelCallIndex, attempt, next, retryInMs, message }, true)];
+      return [createDataChunk("retry", { modelCallIndex, attempt, next, retryInMs, message }, true)];
     }
     case "restarted":
-      return [dataChunk("retry", { next: "restart" }, true)];
+      return [createDataChunk("retry", { next: "restart" }, true)];
     case "compacted":
-      return [dataChunk("compacted", { tokensBefore: item.tokensBefore, tokensAfter: item.tokensAfter })];
+      return [createDataChunk("compacted", { tokensBefore: item.tokensBefore, tokensAfter: item.tokensAfter })];
     case "handed_off":
-      return [dataChunk("handoff", { from: item.from, to: item.to })];
+      return [createDataChunk("handoff", { from: item.from, to: item.to })];
     case "steered":
-      return item.source === "user" ? [dataChunk("steered", { input: item.input })] : [];
+      return item.source === "user" ? [createDataChunk("steered", { input: item.input })] : [];
     default:
       // Every other event is for other readers: the trace, the log, a page of one's own.
       return [];
   }
 }
 
-function dataChunk(name: "retry" | "progress", data: DataChunk["data"], transient: true): DataChunk;
-function dataChunk(name: "compacted" | "handoff" | "steered", data: DataChunk["data"]): DataChunk;
-function dataChunk(name: string, data: DataChunk["data"], transient?: true): DataChunk {
+function createDataChunk(name: "retry" | "progress", data: DataChunk["data"], transient: true): DataChunk;
+function createDataChunk(name: "compacted" | "handoff" | "steered", data: DataChunk["data"]): DataChunk;
+function createDataChunk(name: string, data: DataChunk["data"], transient?: true): DataChunk {
   const chunk = { type: `data-pawl-${name}` as DataChunk["type"], data };
   return transient === undefined ? chunk : { ...chunk, transient };
 }
 
-type Named = { readonly callKey: string; readonly name: string; readonly input: unknown };
+type NamedCall = { readonly callKey: string; readonly name: string; readonly input: unknown };
 
-function availableCall({ callKey, name, input }: Named, known: Known): readonly UiChunk[] {
+function toInputChunks({ callKey, name, input }: NamedCall, known: KnownContent): readonly UiChunk[] {
   return [
-    ...begunCall(callKey, name, known),
+    ...startCall(callKey, name, known),
     { type: "tool-input-available", toolCallId: callKey, toolName: name, input, dynamic: true },
   ];
 }
@@ -257,49 +261,52 @@ type Question = Extract<PublicEvent, { readonly type: "approval_requested" }>;
  * The input is told once more: a person who approves is shown all of it, and the call of a child session has no part in this
  * message yet.
  */
-function questionChunks(event: Question, known: Known): readonly UiChunk[] {
+function toQuestionChunks(event: Question, known: KnownContent): readonly UiChunk[] {
   const { callKey, why, question, questionId, inputHash, schema, url, expiresAt } = event;
-  const call = availableCall(event, known);
+  const call = toInputChunks(event, known);
   if (why === "external") return call;
   known.inputs.set(callKey, event.input);
-  const asked = questionChunk({ callKey, why, question, questionId, inputHash, schema, url, expiresAt }, known);
+  const asked = createQuestionChunk({ callKey, why, question, questionId, inputHash, schema, url, expiresAt }, known);
   // What a tool asks needs more than a yes or a no.
   if (why === "tool") return [...call, asked];
   return [...call, asked, { type: "tool-approval-request", approvalId: callKey, toolCallId: callKey }];
 }
 
 /** The part keeps its id, so the page has one part for each question. */
-function questionChunk(data: QuestionData, known: Known): UiChunk {
+function createQuestionChunk(data: QuestionData, known: KnownContent): UiChunk {
   const id = questionKey(data);
   known.questions.set(id, data);
   return { type: "data-pawl-question", id, data };
 }
 
-type Answered = Extract<PublicEvent, { readonly type: "approval_answered" }>;
+type AnswerEvent = Extract<PublicEvent, { readonly type: "approval_answered" }>;
 
 /** Answers after which the call runs, with the input of the answer if somebody has edited it. */
-const letsRun: ReadonlySet<string> = new Set(["approve", "modify", "rerun"]);
+const runningAnswers: ReadonlySet<string> = new Set(["approve", "modify", "rerun"]);
 
-function answeredChunks(event: Answered, known: Known): readonly UiChunk[] {
+function toAnswerChunks(event: AnswerEvent, known: KnownContent): readonly UiChunk[] {
   const { callKey, name, questionId, answer, value, note, by } = event;
   const asked = known.questions.get(questionKey(event)) ?? { callKey, questionId };
-  const told = questionChunk({ ...asked, answer, note, by, ...(value === undefined ? {} : { value }) }, known);
+  const answerChunk = createQuestionChunk(
+    { ...asked, answer, note, by, ...(value === undefined ? {} : { value }) },
+    known,
+  );
   const input = event.input ?? known.inputs.get(callKey);
   // Every page learns that the call no longer waits, whoever has answered.
-  return letsRun.has(answer) && input !== undefined
-    ? [...availableCall({ callKey, name, input }, known), told]
-    : [told];
+  return runningAnswers.has(answer) && input !== undefined
+    ? [...toInputChunks({ callKey, name, input }, known), answerChunk]
+    : [answerChunk];
 }
 
-export function resultChunk(event: Extract<PublicEvent, { readonly type: "tool_result" }>): UiChunk {
+export function toResultChunk(event: Extract<PublicEvent, { readonly type: "tool_result" }>): UiChunk {
   const { callKey: toolCallId, outcome, output, returned = output, isError } = event;
   if (outcome === "denied") return { type: "tool-output-denied", toolCallId };
-  if (isError) return failedCall(toolCallId, textOfOutput(output));
+  if (isError) return createErrorChunk(toolCallId, formatOutput(output));
   // As in the AI SDK, a page gets what the tool returned, whatever the model reads of it.
-  return { type: "tool-output-available", toolCallId, output: shownOutput(returned), dynamic: true };
+  return { type: "tool-output-available", toolCallId, output: toDisplayValue(returned), dynamic: true };
 }
 
-function finalChunks({ result }: Extract<PublicEvent, { readonly type: "final" }>): readonly UiChunk[] {
+function toFinalChunks({ result }: Extract<PublicEvent, { readonly type: "final" }>): readonly UiChunk[] {
   const { status, usage, steps, sessionId } = result;
   const reason = "reason" in result ? { reason: result.reason } : {};
   const error = result.status === "failed" ? { error: result.error?.message ?? result.text } : {};

@@ -6,8 +6,8 @@
 import type { PublicEvent } from "../../index.js";
 import { createSessionView } from "../../view/session-view.js";
 import type { ReadableSession } from "../run-flow.js";
-import { chunksOf, createKnown, type DataChunk, type RunMetadata, type UiChunk } from "./chunks.js";
-import { messageIdOf } from "./run-chunks.js";
+import { createKnownContent, type DataChunk, type RunMetadata, toChunks, type UiChunk } from "./chunks.js";
+import { formatMessageId } from "./run-chunks.js";
 
 type UiPart = { readonly type: string; readonly [key: string]: unknown };
 
@@ -19,48 +19,52 @@ export type UiMessage = {
 };
 
 /** All messages of a session, oldest first. */
-export async function uiMessages(session: ReadableSession): Promise<readonly UiMessage[]> {
+export async function readUiMessages(session: ReadableSession): Promise<readonly UiMessage[]> {
   const messages: UiMessage[] = [];
   let run: {
     readonly id: string;
     readonly take: (event: PublicEvent) => void;
     readonly message: () => UiMessage;
   } | null = null;
-  const close = () => {
+  const finishRun = () => {
     if (run !== null) messages.push(run.message());
     run = null;
   };
   for await (const item of session.events({ follow: false })) {
     const event = item as PublicEvent;
     if (event.type === "run_started") {
-      close();
-      messages.push({ id: event.runId, role: "user", parts: event.input.flatMap(({ parts }) => parts.map(userPart)) });
-      run = assistantMessage(event.runId, session.id);
+      finishRun();
+      messages.push({
+        id: event.runId,
+        role: "user",
+        parts: event.input.flatMap(({ parts }) => parts.map(toUserPart)),
+      });
+      run = createAssistantMessage(event.runId, session.id);
     } else if (run !== null && (!("runId" in event) || event.runId === undefined || event.runId === run.id))
       run.take(event);
   }
-  close();
+  finishRun();
   return messages;
 }
 
 type UserPart = Extract<PublicEvent, { readonly type: "run_started" }>["input"][number]["parts"][number];
 
-function userPart(part: UserPart): UiPart {
+function toUserPart(part: UserPart): UiPart {
   if (part.type === "text") return { type: "text", text: part.text };
   const { mediaType, data, filename } = part;
   const url = /^(?:https?|data):/.test(data) ? data : `data:${mediaType};base64,${data}`;
   return { type: "file", mediaType, url, ...(filename === undefined ? {} : { filename }) };
 }
 
-function assistantMessage(id: string, sessionId: string) {
+function createAssistantMessage(id: string, sessionId: string) {
   const view = createSessionView();
-  const known = createKnown();
+  const known = createKnownContent();
   const parts: { [key: string]: unknown; type: string }[] = [];
-  const open = new Map<string, { text: string; type: string }>();
+  const openParts = new Map<string, { text: string; type: string }>();
   let metadata: RunMetadata = { sessionId };
-  const byCall = new Map<string, { [key: string]: unknown }>();
+  const callParts = new Map<string, { [key: string]: unknown }>();
 
-  function apply(chunk: UiChunk): void {
+  function applyChunk(chunk: UiChunk): void {
     switch (chunk.type) {
       case "start-step":
         parts.push({ type: "step-start" });
@@ -69,12 +73,12 @@ function assistantMessage(id: string, sessionId: string) {
       case "reasoning-start": {
         const part = { type: chunk.type === "text-start" ? "text" : "reasoning", text: "", state: "done" };
         parts.push(part);
-        open.set(chunk.id, part);
+        openParts.set(chunk.id, part);
         return;
       }
       case "text-delta":
       case "reasoning-delta": {
-        const part = open.get(chunk.id);
+        const part = openParts.get(chunk.id);
         if (part !== undefined) part.text += chunk.delta;
         return;
       }
@@ -82,7 +86,7 @@ function assistantMessage(id: string, sessionId: string) {
         const { toolCallId, toolName } = chunk;
         const part = { type: "dynamic-tool", toolCallId, toolName, state: "input-streaming", input: undefined };
         parts.push(part);
-        byCall.set(toolCallId, part);
+        callParts.set(toolCallId, part);
         return;
       }
       case "tool-input-available":
@@ -109,42 +113,42 @@ function assistantMessage(id: string, sessionId: string) {
         parts.push({ ...chunk });
         return;
       default:
-        if (isKeptData(chunk)) keepData(chunk);
+        if (isMessageData(chunk)) upsertData(chunk);
     }
   }
 
   /** A part that comes again takes the place of the one before. */
-  function keepData(chunk: DataChunk): void {
-    const present =
+  function upsertData(chunk: DataChunk): void {
+    const existing =
       chunk.id === undefined ? undefined : parts.find(({ type, id }) => type === chunk.type && id === chunk.id);
-    if (present === undefined) parts.push({ ...chunk });
-    else present.data = chunk.data;
+    if (existing === undefined) parts.push({ ...chunk });
+    else existing.data = chunk.data;
   }
 
   function change(toolCallId: string, fields: { readonly [key: string]: unknown }): void {
-    const part = byCall.get(toolCallId);
+    const part = callParts.get(toolCallId);
     if (part !== undefined) Object.assign(part, fields);
   }
 
   return {
     id,
     take: (event: PublicEvent) => {
-      for (const change of view.apply(event)) for (const chunk of chunksOf(change, known)) apply(chunk);
-      if (event.type === "approval_answered") deniedApproval(byCall.get(event.callKey), event);
+      for (const change of view.apply(event)) for (const chunk of toChunks(change, known)) applyChunk(chunk);
+      if (event.type === "approval_answered") applyDenial(callParts.get(event.callKey), event);
     },
-    message: (): UiMessage => ({ id: messageIdOf(id), role: "assistant", metadata, parts }),
+    message: (): UiMessage => ({ id: formatMessageId(id), role: "assistant", metadata, parts }),
   };
 }
 
-function isKeptData(chunk: UiChunk): chunk is DataChunk {
+function isMessageData(chunk: UiChunk): chunk is DataChunk {
   return chunk.type.startsWith("data-") && !("transient" in chunk);
 }
 
 /** A page that has said no shows so until the call has a result. */
-function deniedApproval(part: { [key: string]: unknown } | undefined, { callKey, note }: Answered): void {
+function applyDenial(part: { [key: string]: unknown } | undefined, { callKey, note }: AnswerEvent): void {
   if (part === undefined || part.state !== "approval-requested") return;
   const reason = note === undefined ? {} : { reason: note };
   Object.assign(part, { state: "approval-responded", approval: { id: callKey, approved: false, ...reason } });
 }
 
-type Answered = Extract<PublicEvent, { readonly type: "approval_answered" }>;
+type AnswerEvent = Extract<PublicEvent, { readonly type: "approval_answered" }>;

@@ -1,32 +1,32 @@
 /**
  * The chunks of one run.
  */
-import { type ReadableSession, type RunFlowOptions, runFlow } from "../run-flow.js";
-import { chunksOf, createKnown, type Known, resultChunk, type UiChunk } from "./chunks.js";
+import { type ReadableSession, type RunFlowOptions, streamRun } from "../run-flow.js";
+import { createKnownContent, type KnownContent, toChunks, toResultChunk, type UiChunk } from "./chunks.js";
 
 export type RunChunksOptions = RunFlowOptions & {
   /** What the page has already. */
-  readonly known?: Known;
+  readonly known?: KnownContent;
   /** The calls that have no result on the page. Those that ended before the place are told first. */
   readonly unsettled?: ReadonlySet<string>;
 };
 
 /** The id of the message that holds a run. It is not the id of the user's message, which names the run. */
-export function messageIdOf(runId: string): string {
+export function formatMessageId(runId: string): string {
   return `run:${runId}`;
 }
 
-export async function* runChunks(
+export async function* streamChunks(
   session: ReadableSession,
-  { known = createKnown(), unsettled = new Set(), ...options }: RunChunksOptions,
+  { known = createKnownContent(), unsettled = new Set(), ...options }: RunChunksOptions,
 ): AsyncGenerator<UiChunk, void, undefined> {
-  yield { type: "start", messageId: messageIdOf(options.runId), messageMetadata: { sessionId: session.id } };
-  if (unsettled.size > 0) yield* missedResults(session, options, unsettled);
-  for await (const item of runFlow(session, options)) yield* chunksOf(item, known);
+  yield { type: "start", messageId: formatMessageId(options.runId), messageMetadata: { sessionId: session.id } };
+  if (unsettled.size > 0) yield* streamMissedResults(session, options, unsettled);
+  for await (const item of streamRun(session, options)) yield* toChunks(item, known);
 }
 
 /** While one of several calls waited, the others went on, and no stream was open to tell the page. */
-async function* missedResults(
+async function* streamMissedResults(
   session: ReadableSession,
   { runId, after }: RunFlowOptions,
   unsettled: ReadonlySet<string>,
@@ -36,6 +36,6 @@ async function* missedResults(
   for await (const event of session.events({ after: state.startSeq - 1, follow: false })) {
     if (event.type !== "tool_result") continue;
     if (event.seq > Number(after)) return;
-    if (unsettled.has(event.callKey)) yield resultChunk(event);
+    if (unsettled.has(event.callKey)) yield toResultChunk(event);
   }
 }

@@ -2,7 +2,7 @@
  * The agents behind the tools of an agent, and the parent whose tool the agent is itself.
  */
 
-import { childCallsOf } from "../../core/machine/parent.js";
+import { findChildCalls } from "../../core/machine/child-reports.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
 import type { SessionInfo, State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
@@ -32,7 +32,7 @@ export type ChildAgent = {
   /** Takes a child session up in this process, unless another process holds it. */
   readonly takeUp: (sessionId: string) => Promise<void>;
   /** If a child session is driven here and has nothing to do, resolves when its lease was given back. */
-  readonly letGo: (sessionId: string) => Promise<void>;
+  readonly releaseIfIdle: (sessionId: string) => Promise<void>;
   /**
    * Sees to it that a child session goes on, in this process or another, while somebody waits for its parent here. Calls
    * `onEnd` when it rests or is interrupted here, with an error if it cannot go on here. Call the returned function to
@@ -62,7 +62,7 @@ export type ParentLink = {
 };
 
 /** The agent behind a tool; undefined for an ordinary tool. */
-export function childAgentOf(toolName: string, family: AgentFamily): ChildAgent | undefined {
+export function findChildAgent(toolName: string, family: AgentFamily): ChildAgent | undefined {
   return family.children.get(toolName);
 }
 
@@ -75,8 +75,8 @@ export async function takeUpChildren(
   family: AgentFamily,
   { atWork = false }: { readonly atWork?: boolean } = {},
 ): Promise<void> {
-  const calls = childCallsOf(state).filter(({ askedAt }) => !atWork || askedAt === undefined);
-  await Promise.allSettled(calls.map(({ name, childId }) => childAgentOf(name, family)?.takeUp(childId)));
+  const calls = findChildCalls(state).filter(({ askedAt }) => !atWork || askedAt === undefined);
+  await Promise.allSettled(calls.map(({ name, childId }) => findChildAgent(name, family)?.takeUp(childId)));
 }
 
 /** If the parent cannot be taken up here, the message in its inbox makes it due for another process. */
@@ -89,7 +89,7 @@ export async function takeUpParent(sessionId: string, { parent }: AgentFamily): 
 }
 
 /** Several families as one. Of two tools with the same name, that of the first family counts. */
-export function joinedFamily(families: readonly AgentFamily[]): AgentFamily {
+export function joinFamilies(families: readonly AgentFamily[]): AgentFamily {
   const [first, ...others] = families;
   if (first !== undefined && others.length === 0) return first;
   const children = new Map<string, ChildAgent>();

@@ -45,33 +45,33 @@ export function bindAgent(agent: HandoffAgent, binding: Binding): void {
  * The agents that can be reached, by name, the given one included.
  * @throws PawlError `bad_configuration`
  */
-export function reachableAgents(agent: HandoffAgent): ReadonlyMap<string, HandoffAgent> {
+export function findReachableAgents(agent: HandoffAgent): ReadonlyMap<string, HandoffAgent> {
   const own = bindings.get(agent);
   const found = new Map<string, HandoffAgent>([[own?.name ?? agent.options.name ?? "agent", agent]]);
   // A map gives the entries, too, that are added meanwhile.
   for (const [from, reached] of found)
     for (const handoff of bindings.get(reached)?.handoffs ?? []) {
-      const next = agentOf(from, handoff);
+      const next = resolveAgent(from, handoff);
       const known = found.get(handoff.name);
       if (known === undefined) found.set(handoff.name, next);
-      else if (lineageOf(known) !== lineageOf(next)) throw twoOfOneName(handoff.name);
+      else if (getLineage(known) !== getLineage(next)) throw duplicateNameError(handoff.name);
     }
   return found;
 }
 
 /** What an agent has in common with those that `with` made from it; agents of different origin have different ones. */
-export function lineageOf(agent: HandoffAgent): object {
+export function getLineage(agent: HandoffAgent): object {
   return bindings.get(agent)?.lineage ?? agent;
 }
 
 /** Two agents of one name: a session that is handed over could go on with either. */
-export function twoOfOneName(name: string): PawlError {
+export function duplicateNameError(name: string): PawlError {
   return misconfigured(
     `Two different agents are named "${name}", and both can be reached through handoffs. Rename one of them, or hand over to the same agent.`,
   );
 }
 
-function agentOf(from: string, { name, agent }: Handoff): HandoffAgent {
+function resolveAgent(from: string, { name, agent }: Handoff): HandoffAgent {
   const found: unknown = agent();
   const binding = typeof found === "object" && found !== null ? bindings.get(found) : undefined;
   if (binding === undefined)
@@ -92,12 +92,12 @@ export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, 
   const compiled = new Map<string, CompiledAgent>();
   let agents: ReadonlyMap<string, HandoffAgent> | null = null;
   const reachable = () => {
-    agents ??= reachableAgents(self());
+    agents ??= findReachableAgents(self());
     return agents;
   };
   const graph: AgentGraph = {
     names: () => [...reachable().keys()],
-    partsOf(name) {
+    getAgent(name) {
       const first = own();
       if (name === first.name) return first;
       const agent = reachable().get(name);

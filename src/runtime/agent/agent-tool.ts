@@ -2,7 +2,7 @@
  * An agent as a tool: each call is a session of its own. The parent waits for it and holds nothing meanwhile (TOOL-11).
  */
 
-import { aFunction, anything, checkOptions, type OptionTable } from "../../check-options.js";
+import { aFunction, anyValue, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema, Tool } from "../../ports/tool.js";
 import type { CompiledInput } from "../tools/schema.js";
@@ -10,7 +10,7 @@ import type { AgentFamily, ChildAgent, ParentLink } from "./agent-family.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { compileOutput } from "./local-run-options.js";
 
-const mark = Symbol("pawl.agent");
+const agentMark = Symbol("pawl.agent");
 
 /**
  * How an agent is called as a tool of another one: `agent.asTool(options)`.
@@ -44,7 +44,7 @@ export type AgentToolOptions<Input> = {
 };
 
 /** The agent behind a tool, and how a call uses it. */
-export type AgentBehind<Handle> = {
+export type AgentOfTool<Handle> = {
   readonly agent: Handle;
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
@@ -59,12 +59,12 @@ const taskSchema = {
 } as const;
 
 const agentToolRules: OptionTable<AgentToolOptions<never>> = {
-  name: anything,
-  description: anything,
-  input: anything,
+  name: anyValue,
+  description: anyValue,
+  input: anyValue,
   request: aFunction,
-  output: anything,
-  budgetShare: anything,
+  output: anyValue,
+  budgetShare: anyValue,
 };
 const agentToolNames = {
   toolName: "name",
@@ -75,7 +75,11 @@ const agentToolNames = {
 };
 
 /** @throws PawlError `bad_configuration` */
-export function makeAgentTool<Handle, Input>(agent: Handle, agentName: string, options: AgentToolOptions<Input>): Tool {
+export function createAgentTool<Handle, Input>(
+  agent: Handle,
+  agentName: string,
+  options: AgentToolOptions<Input>,
+): Tool {
   checkOptions<object>("asTool()", agentToolRules, options, { otherNames: agentToolNames });
   const { name = agentName, description, input = taskSchema, request, budgetShare = 0.5 } = options;
   if (!(budgetShare > 0 && budgetShare <= 1))
@@ -88,47 +92,47 @@ export function makeAgentTool<Handle, Input>(agent: Handle, agentName: string, o
       "bad_configuration",
       `The tool "${name}" has an input of its own, and no \`request\`. Add the function that makes the agent's request from the input.`,
     );
-  const behind: AgentBehind<Handle> = {
+  const agentOfTool: AgentOfTool<Handle> = {
     agent,
     budgetShare,
-    request: (given) => (request === undefined ? taskOf(given) : request(given as Input)),
+    request: (given) => (request === undefined ? readTask(given) : request(given as Input)),
     ...(options.output === undefined
       ? {}
       : { output: compileOutput(options.output, `The option output of the tool "${name}"`) }),
   };
-  const tool: Tool = { name, description, input, recover: "rerun", [mark]: behind } as Tool;
+  const tool: Tool = { name, description, input, recover: "rerun", [agentMark]: agentOfTool } as Tool;
   return tool;
 }
 
 /** The agent behind a tool; undefined for an ordinary tool. */
-export function agentBehind<Handle>(tool: object): AgentBehind<Handle> | undefined {
-  return mark in tool ? (tool[mark] as AgentBehind<Handle>) : undefined;
+export function findAgentOfTool<Handle>(tool: object): AgentOfTool<Handle> | undefined {
+  return agentMark in tool ? (tool[agentMark] as AgentOfTool<Handle>) : undefined;
 }
 
-function taskOf(input: unknown): string {
+function readTask(input: unknown): string {
   return typeof input === "object" && input !== null && "task" in input ? String(input.task) : String(input);
 }
 
-type Shared = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs" | "address" | "childObservers">;
+type SharedDeps = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs" | "address" | "childObservers">;
 
 /** Binds the agent behind a tool to its parent, and to the store, clock and observers of the parent's process. */
-export type BindChild = (link: ParentLink, shared: Shared, output: CompiledInput | undefined) => BoundChild;
+export type BindChild = (link: ParentLink, shared: SharedDeps, output: CompiledInput | undefined) => BoundChild;
 
 export type BoundChild = Omit<ChildAgent, "budgetShare" | "request" | "output">;
 
 /** Binds the agents behind these tools to this process. */
-export function familyOf(
+export function createFamily(
   tools: CompiledAgent["tools"],
   link: ParentLink,
-  shared: Shared,
+  shared: SharedDeps,
   parent: ParentLink | undefined,
 ): AgentFamily {
   const children = new Map<string, ChildAgent>();
   for (const [name, { tool }] of tools) {
-    const behind = agentBehind<BindChild>(tool);
-    if (behind === undefined) continue;
-    const { agent, ...use } = behind;
-    children.set(name, { ...agent(link, shared, behind.output), ...use });
+    const agentOfTool = findAgentOfTool<BindChild>(tool);
+    if (agentOfTool === undefined) continue;
+    const { agent, ...use } = agentOfTool;
+    children.set(name, { ...agent(link, shared, agentOfTool.output), ...use });
   }
   return parent === undefined ? { children } : { children, parent };
 }

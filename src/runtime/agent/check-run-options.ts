@@ -2,20 +2,20 @@
  * Checks the options of one run: their names and kinds, and the names of tools in them.
  */
 import {
+  aBoolean,
   aFunction,
-  aList,
+  anArray,
   anObject,
-  anyText,
-  anything,
+  anyValue,
   aSignal,
+  aString,
   checkOptions,
+  nonEmptyString,
   type OptionRule,
   type OptionTable,
   oneOf,
-  someText,
-  trueOrFalse,
 } from "../../check-options.js";
-import { problemOfId, refusedId } from "../../core/data/ids.js";
+import { findIdProblem, formatIdError } from "../../core/data/ids.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import { PawlError } from "../../errors.js";
 import type { CompiledAgent } from "./compiled-agent.js";
@@ -28,53 +28,53 @@ import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
 import type { EventsOptions } from "./stream-types.js";
 
 const localRules: OptionTable<LocalOptions> = {
-  output: anything,
-  stopWhen: anything,
-  tools: anything,
+  output: anyValue,
+  stopWhen: anyValue,
+  tools: anyValue,
   dependencyOverrides: anObject,
 };
 
 /** Invalid values are ignored, as the specification says. */
 const aTraceparent: OptionRule = {
-  takes: (value) => value === null || anyText.takes(value),
-  wanted: "a string, as in W3C's traceparent header",
+  accepts: (value) => value === null || aString.accepts(value),
+  expected: "a string, as in W3C's traceparent header",
 };
 
 const runRules: OptionTable<Omit<StartOptions, "sessionId" | "history" | "dropOpenCalls">> = {
   signal: aSignal,
-  runId: anything,
+  runId: anyValue,
   limits: anObject,
-  agent: someText,
-  systemPrompt: anyText,
-  activeTools: anything,
-  toolChoice: anything,
-  interactive: trueOrFalse,
+  agent: nonEmptyString,
+  systemPrompt: aString,
+  activeTools: anyValue,
+  toolChoice: anyValue,
+  interactive: aBoolean,
   providerOptions: anObject,
-  model: anyText,
+  model: aString,
   settings: anObject,
-  by: anything,
+  by: anyValue,
   traceparent: aTraceparent,
   ...localRules,
 };
 
 const startRules: OptionTable<StartOptions> = {
   ...runRules,
-  sessionId: anything,
-  history: aList,
-  dropOpenCalls: trueOrFalse,
+  sessionId: anyValue,
+  history: anArray,
+  dropOpenCalls: aBoolean,
 };
 const streamRules: OptionTable<StartOptions & Pick<EventsOptions, "children">> = {
   ...startRules,
-  children: trueOrFalse,
+  children: aBoolean,
 };
 
 const modes = oneOf("queue", "steer", "interrupt", "reject");
 const { dependencyOverrides: _, tools: _tools, ...sentRules } = runRules;
 /** `checkSkip` looks at the value: whether it fits depends on the mode. */
-const skipRules: OptionTable<SteerOptions> = { skip: anything };
+const skipRules: OptionTable<SteerOptions> = { skip: anyValue };
 const sendRules = { ...sentRules, mode: modes, ...skipRules };
 const { signal: _signal, limits: _limits, ...agentlessRules } = sendRules;
-const postedRules = { ...agentlessRules, root: anyText };
+const postedRules = { ...agentlessRules, root: aString };
 
 /** The names of other libraries for these options. */
 const otherNames = {
@@ -100,7 +100,7 @@ const otherNames = {
   maxOutputTokens: "settings.maxOutputTokens",
 };
 
-const settings = { code: "bad_input", otherNames } as const;
+const checkSettings = { code: "bad_input", otherNames } as const;
 
 /** @throws PawlError `bad_input` */
 export function checkStartOptions(
@@ -108,7 +108,7 @@ export function checkStartOptions(
   options: StartOptions,
   agent: NameOwner,
 ): void {
-  checkOptions(what, what === "runStream()" ? streamRules : startRules, options, settings);
+  checkOptions(what, what === "runStream()" ? streamRules : startRules, options, checkSettings);
   checkToolNames(options, agent);
   checkModelName(options, agent);
   if (options.sessionId !== undefined) checkSessionId(options.sessionId);
@@ -118,7 +118,7 @@ export function checkStartOptions(
 
 /** @throws PawlError `bad_input` */
 export function checkSendOptions(options: SentOptions, agent: NameOwner): void {
-  checkOptions<object>("send()", sendRules, options, settings);
+  checkOptions<object>("send()", sendRules, options, checkSettings);
   checkToolNames(options, agent);
   checkModelName(options, agent);
   refuseFunctions(options);
@@ -128,7 +128,7 @@ type SentOptions = Omit<StartOptions, "sessionId" | "dependencyOverrides">;
 
 /** Without an agent: whether the names are those of its tools and models shows when the run is carried out. */
 export function checkPostedOptions(options: SentOptions): void {
-  checkOptions<object>("send()", postedRules, options, settings);
+  checkOptions<object>("send()", postedRules, options, checkSettings);
   checkToolNames(options, null);
   refuseFunctions(options);
 }
@@ -144,45 +144,45 @@ function refuseFunctions(options: SentOptions): void {
 
 /** @throws PawlError `bad_input` */
 export function checkSteerOptions(options: SteerOptions & Sender): void {
-  checkOptions("steer()", { ...skipRules, by: anything }, options, settings);
+  checkOptions("steer()", { ...skipRules, by: anyValue }, options, checkSettings);
 }
 
 /** @throws PawlError `bad_input` */
 export function checkSeedOptions(options: HistoryOptions): void {
-  checkOptions("seed()", { dropOpenCalls: trueOrFalse }, options, settings);
+  checkOptions("seed()", { dropOpenCalls: aBoolean }, options, checkSettings);
 }
 
-const aLook: OptionRule = {
-  takes: (value) =>
-    anObject.takes(value) && ["state", "isPosted", "binding"].every((name) => Object.hasOwn(Object(value), name)),
-  wanted: "what was read of the session: { state, isPosted, binding }",
+const aSessionLook: OptionRule = {
+  accepts: (value) =>
+    anObject.accepts(value) && ["state", "isPosted", "binding"].every((name) => Object.hasOwn(Object(value), name)),
+  expected: "what was read of the session: { state, isPosted, binding }",
 };
 
 /** @throws PawlError `bad_input` */
 export function checkResumeOptions(options: ResumeOptions): void {
-  const rules = { ...localRules, follow: trueOrFalse, onTaken: aFunction, onLeft: aFunction, seen: aLook };
-  checkOptions("resume()", rules, options, settings);
+  const rules = { ...localRules, follow: aBoolean, onTaken: aFunction, onLeft: aFunction, seen: aSessionLook };
+  checkOptions("resume()", rules, options, checkSettings);
 }
 
 /** @throws PawlError `bad_input` for an id that no session can have */
 export function checkSessionId(id: string): void {
-  const problem = problemOfId(id);
-  if (problem !== null) throw new PawlError("bad_input", refusedId("session", id, problem));
+  const problem = findIdProblem(id);
+  if (problem !== null) throw new PawlError("bad_input", formatIdError("session", id, problem));
 }
 
 /** The names of what a run may choose: the agent's, and those of the agents that it reaches. Any of them may have the session. */
 type NameOwner = Pick<CompiledAgent, "tools" | "named" | "graph">;
 
-function namesIn(agent: NameOwner, kind: "tools" | "named"): ReadonlyMap<string, unknown> {
+function collectNames(agent: NameOwner, kind: "tools" | "named"): ReadonlyMap<string, unknown> {
   const { graph } = agent;
   if (graph === null) return agent[kind];
-  return new Map(graph.names().flatMap((name): [string, unknown][] => [...(graph.partsOf(name)?.[kind] ?? [])]));
+  return new Map(graph.names().flatMap((name): [string, unknown][] => [...(graph.getAgent(name)?.[kind] ?? [])]));
 }
 
 /** Only a model that the agent has by name can be chosen. @throws PawlError `bad_input` */
 function checkModelName({ model }: StartOptions, agent: NameOwner): void {
   if (model === undefined || agent.named.has(model)) return;
-  const named = namesIn(agent, "named");
+  const named = collectNames(agent, "named");
   if (named.has(model)) return;
   const near = nearestName(model, named.keys());
   const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
@@ -195,14 +195,14 @@ function checkModelName({ model }: StartOptions, agent: NameOwner): void {
 }
 
 function toolsFor(options: StartOptions, agent: NameOwner): ReadonlyMap<string, unknown> {
-  const known = namesIn(agent, "tools");
+  const known = collectNames(agent, "tools");
   const own = namesOfRunTools(options);
   return own === undefined ? known : new Map([...known, ...own.map((name) => [name, null] as const)]);
 }
 
 /** @throws PawlError `duplicate_tool` */
 export function checkRunTools(tools: RunTools | undefined, agent: CompiledAgent): void {
-  if (tools !== undefined) refuseKnownTools(tools, namesIn(agent, "tools"), agent);
+  if (tools !== undefined) refuseKnownTools(tools, collectNames(agent, "tools"), agent);
 }
 
 /** Only tools of the agent can be chosen. @throws PawlError `bad_input` */

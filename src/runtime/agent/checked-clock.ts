@@ -12,7 +12,7 @@ import type { Clock } from "../../ports/clock.js";
  * which time stands still, and a warning of the process (`PAWL_CLOCK`) says so once.
  * @throws PawlError `bad_configuration` if a function is missing, or a first reading is no time
  */
-export function checkedClock(clock: Clock): Clock {
+export function createCheckedClock(clock: Clock): Clock {
   for (const name of ["now", "elapsed", "after"] as const)
     if (typeof clock?.[name] !== "function")
       throw misconfigured(
@@ -20,8 +20,8 @@ export function checkedClock(clock: Clock): Clock {
       );
   const last = { now: firstReading("now", clock.now()), elapsed: firstReading("elapsed", clock.elapsed()) };
   const warned = new Set<Name>();
-  const broken = (name: Name, reading: unknown): number => {
-    if (!warned.has(name)) warn(faultOf(name, reading), "PAWL_CLOCK");
+  const reportBroken = (name: Name, reading: unknown): number => {
+    if (!warned.has(name)) warn(formatFault(name, reading), "PAWL_CLOCK");
     warned.add(name);
     return last[name];
   };
@@ -29,13 +29,13 @@ export function checkedClock(clock: Clock): Clock {
   return {
     now() {
       const reading = clock.now();
-      if (!isTime(reading)) return broken("now", reading);
+      if (!isTime(reading)) return reportBroken("now", reading);
       last.now = reading;
       return reading;
     },
     elapsed() {
       const reading = clock.elapsed();
-      if (!isTime(reading)) return broken("elapsed", reading);
+      if (!isTime(reading)) return reportBroken("elapsed", reading);
       last.elapsed = reading;
       return reading;
     },
@@ -46,18 +46,18 @@ export function checkedClock(clock: Clock): Clock {
 type Name = "now" | "elapsed";
 
 function firstReading(name: Name, reading: unknown): number {
-  if (!isTime(reading)) throw misconfigured(faultOf(name, reading));
+  if (!isTime(reading)) throw misconfigured(formatFault(name, reading));
   return reading;
 }
 
 /** Milliseconds. A date cannot be further from 1970. */
-const mostMs = 8.64e15;
+const maxMs = 8.64e15;
 
 function isTime(reading: unknown): reading is number {
-  return typeof reading === "number" && Math.abs(reading) <= mostMs;
+  return typeof reading === "number" && Math.abs(reading) <= maxMs;
 }
 
-function faultOf(name: Name, reading: unknown): string {
+function formatFault(name: Name, reading: unknown): string {
   const shown = typeof reading === "number" ? String(reading) : `a value of type ${typeof reading}`;
   return `The clock's ${name}() gives ${shown}; it must give milliseconds as a number. Correct the clock option, or find what has replaced Date.now or performance.now.`;
 }

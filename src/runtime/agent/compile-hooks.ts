@@ -1,7 +1,7 @@
 /**
  * The hooks of an agent: checked once, and grouped by the point at which they are called.
  */
-import { anything, checkPlainOptions, type OptionTable, trueOrFalse } from "../../check-options.js";
+import { aBoolean, anyValue, checkPlainOptions, type OptionTable } from "../../check-options.js";
 import type { HookPoint } from "../../core/machine/event.js";
 import { PawlError } from "../../errors.js";
 import type { Hook, HookContext } from "../../ports/hook.js";
@@ -45,11 +45,11 @@ export function compileHooks(hooks: readonly Hook[]): Hooks {
   if (!Array.isArray(hooks)) throw misconfigured("hooks is no array. Give the hooks as an array.");
   hooks.forEach(checkHook);
   const compiled: { [Point in HookPoint]?: readonly CompiledHook[] } = {};
-  for (const point of hookPoints) compiled[point] = hooks.flatMap((hook) => compileAt(point, hook));
+  for (const point of hookPoints) compiled[point] = hooks.flatMap((hook) => compilePoint(point, hook));
   return compiled as Hooks;
 }
 
-function compileAt(point: HookPoint, hook: Hook): readonly CompiledHook[] {
+function compilePoint(point: HookPoint, hook: Hook): readonly CompiledHook[] {
   if (hook[point] === undefined) return [];
   const { name, timeoutMs = defaultHookTimeoutMs, onFailure, hold = false } = hook;
   const isClosed = onFailure === undefined ? failsClosedByDefault[point] : onFailure === "closed";
@@ -57,14 +57,14 @@ function compileAt(point: HookPoint, hook: Hook): readonly CompiledHook[] {
   return [{ name, timeoutMs, isClosed, holds: hold, call: (subject, context) => call.call(hook, subject, context) }];
 }
 
-const pointRules = Object.fromEntries(hookPoints.map((point) => [point, anything])) as OptionTable<
+const pointRules = Object.fromEntries(hookPoints.map((point) => [point, anyValue])) as OptionTable<
   Pick<Hook, HookPoint>
 >;
 const hookRules: OptionTable<Hook> = {
-  name: anything,
-  timeoutMs: anything,
-  onFailure: anything,
-  hold: trueOrFalse,
+  name: anyValue,
+  timeoutMs: anyValue,
+  onFailure: anyValue,
+  hold: aBoolean,
   ...pointRules,
 };
 

@@ -4,7 +4,7 @@
 
 import type { Compaction } from "../../context/compaction-options.js";
 import type { CompiledContext } from "../../context/context-options.js";
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { HolderDefaults } from "../../core/machine/inbox.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
@@ -29,7 +29,7 @@ import type { Hooks } from "./compile-hooks.js";
 import type { ConditionalHandoff } from "./handoffs.js";
 import type { LocalRunStates } from "./local-run-options.js";
 import type { CompiledConditions } from "./stop-conditions.js";
-import { deferredAmong, type SearchRoom, searchToolsFor } from "./tool-search.js";
+import { createSearchTools, type SearchDeps, selectDeferred } from "./tool-search.js";
 
 export type CompiledAgent = {
   readonly name: string;
@@ -90,7 +90,7 @@ export type AgentGraph = {
   /** Looks the agents up, itself included. @throws PawlError `bad_configuration` */
   readonly names: () => readonly string[];
   /** The parts of a reachable agent; undefined for any other name. @throws PawlError `bad_configuration` */
-  readonly partsOf: (name: string) => CompiledAgent | undefined;
+  readonly getAgent: (name: string) => CompiledAgent | undefined;
   /** The agents that were compiled, without the first. */
   readonly compiled: () => readonly CompiledAgent[];
 };
@@ -135,7 +135,7 @@ export function compileTools(
   tools: Tools,
   handoffs: readonly AnyTool[],
   builtIn: readonly AnyTool[],
-  room: SearchRoom,
+  room: SearchDeps,
 ): ToolSet & Pick<CompiledAgent, "withTools"> {
   const ofAgent = normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]);
   return {
@@ -144,18 +144,20 @@ export function compileTools(
   };
 }
 
-/** @param own to which the tools that find others are added */
-function toolSetOf(own: Map<string, CompiledTool>, builtIn: readonly AnyTool[], room: SearchRoom): ToolSet {
-  const deferred = deferredAmong(own, room);
-  if (deferred.size > 0) for (const one of searchToolsFor(deferred, own, room)) own.set(one.tool.name, one);
-  const compiled = new Map(own);
-  if (own.size > 0) for (const tool of builtIn) if (!own.has(tool.name)) compiled.set(tool.name, compileTool(tool));
-  const specificationsOf = (some: typeof own) =>
-    freeze([...some.values()].filter(({ tool }) => !deferred.has(tool.name)).map((one) => one.specification));
-  const specifications = specificationsOf(compiled);
-  const specificationsAtFirst = compiled.size === own.size ? specifications : specificationsOf(own);
+/** @param ownTools to which the tools that find others are added */
+function toolSetOf(ownTools: Map<string, CompiledTool>, builtIn: readonly AnyTool[], room: SearchDeps): ToolSet {
+  const deferred = selectDeferred(ownTools, room);
+  if (deferred.size > 0)
+    for (const one of createSearchTools(deferred, ownTools, room)) ownTools.set(one.tool.name, one);
+  const compiled = new Map(ownTools);
+  if (ownTools.size > 0)
+    for (const tool of builtIn) if (!ownTools.has(tool.name)) compiled.set(tool.name, compileTool(tool));
+  const toSpecifications = (some: typeof ownTools) =>
+    deepFreeze([...some.values()].filter(({ tool }) => !deferred.has(tool.name)).map((one) => one.specification));
+  const specifications = toSpecifications(compiled);
+  const specificationsAtFirst = compiled.size === ownTools.size ? specifications : toSpecifications(ownTools);
   const added = [...deferred.values()].map(({ specification }) => ({ ...specification, defer: true }) as const);
-  const all = freeze([...specifications, ...added]);
+  const all = deepFreeze([...specifications, ...added]);
   return {
     tools: compiled,
     specifications,
@@ -163,7 +165,7 @@ function toolSetOf(own: Map<string, CompiledTool>, builtIn: readonly AnyTool[], 
     withDeferred: {
       specifications: all,
       specificationsAtFirst:
-        specificationsAtFirst === specifications ? all : freeze([...specificationsAtFirst, ...added]),
+        specificationsAtFirst === specifications ? all : deepFreeze([...specificationsAtFirst, ...added]),
     },
     hasDeferredTools: deferred.size > 0,
   };
@@ -171,7 +173,7 @@ function toolSetOf(own: Map<string, CompiledTool>, builtIn: readonly AnyTool[], 
 
 /** What the lease holder fills in for a message whose sender has no agent. */
 export function holderDefaults(parts: CompiledAgent, state: Pick<State, "session">): HolderDefaults {
-  const { limits, models } = partsNear(parts, state);
+  const { limits, models } = getSessionAgent(parts, state);
   return { limits, model: models[0].model.id };
 }
 
@@ -179,19 +181,19 @@ export function holderDefaults(parts: CompiledAgent, state: Pick<State, "session
  * The parts of the agent that has the session now. Every effect, draft, replay and read of a session takes its parts from
  * here. Null if the given agent does not reach that agent.
  */
-export function partsIn(parts: CompiledAgent, { session }: Pick<State, "session">): CompiledAgent | null {
+export function findSessionAgent(parts: CompiledAgent, { session }: Pick<State, "session">): CompiledAgent | null {
   if (session === null || session.agent === parts.name) return parts;
-  return parts.graph?.partsOf(session.agent) ?? null;
+  return parts.graph?.getAgent(session.agent) ?? null;
 }
 
 /** The same for what is no work of an agent: if the agent that has the session is not reached, the given one. */
-export function partsNear(parts: CompiledAgent, state: Pick<State, "session">): CompiledAgent {
-  return partsIn(parts, state) ?? parts;
+export function getSessionAgent(parts: CompiledAgent, state: Pick<State, "session">): CompiledAgent {
+  return findSessionAgent(parts, state) ?? parts;
 }
 
 /** The agents behind the tools of the agent that has the session. */
-export function familyIn(parts: CompiledAgent, state: Pick<State, "session">): AgentFamily {
-  return partsNear(parts, state).family;
+export function getSessionFamily(parts: CompiledAgent, state: Pick<State, "session">): AgentFamily {
+  return getSessionAgent(parts, state).family;
 }
 
 /** Whether the agent can drive the sessions of an agent of this name. */
@@ -200,13 +202,13 @@ export function reaches({ name, graph }: Pick<CompiledAgent, "name" | "graph">, 
 }
 
 /** The agents behind the tools of all agents that can be reached. Those of the named agent come first. */
-export function familiesOf(
+export function listFamilies(
   { name, family, graph }: Pick<CompiledAgent, "name" | "family" | "graph">,
   first: string | undefined,
 ): readonly AgentFamily[] {
   if (graph === null) return [family];
   const names = [...new Set([first ?? name, ...graph.names()])];
-  return names.flatMap((reached) => graph.partsOf(reached)?.family ?? []);
+  return names.flatMap((reached) => graph.getAgent(reached)?.family ?? []);
 }
 
 /** Only the agent and root of a session may carry it on. @throws PawlError `agent_mismatch`, `root_mismatch` */

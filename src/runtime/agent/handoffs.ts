@@ -1,7 +1,7 @@
 /**
  * The handoffs of an agent: for each, a tool by which its model passes the session on to another agent.
  */
-import { aFunction, anyText, anything, checkOptions, type OptionTable, someText } from "../../check-options.js";
+import { aFunction, anyValue, aString, checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import type { Json, Message } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { RunData } from "../../ports/context.js";
@@ -80,17 +80,17 @@ export type HandoffView = {
 };
 
 const handoffRules: OptionTable<Handoff> = {
-  name: someText,
-  description: anyText,
+  name: nonEmptyString,
+  description: aString,
   agent: aFunction,
   filter: {
-    takes: (value) => typeof value === "function" || filterNames.has(value),
-    wanted: '"all", "text", "last_turn" or a function',
+    accepts: (value) => typeof value === "function" || filterNames.has(value),
+    expected: '"all", "text", "last_turn" or a function',
   },
   when: aFunction,
-  needsApproval: anything,
-  toolName: someText,
-  input: anything,
+  needsApproval: anyValue,
+  toolName: nonEmptyString,
+  input: anyValue,
 };
 const otherNames = {
   isEnabled: "when",
@@ -109,12 +109,12 @@ const messageSchema = {
   additionalProperties: false,
 } as const;
 
-const mark = Symbol("pawl.handoff");
+const handoffMark = Symbol("pawl.handoff");
 
 /** The tools of these handoffs. @throws PawlError `bad_configuration` */
-export function handoffTools(handoffs: readonly Handoff[]): readonly AnyTool[] {
+export function createHandoffTools(handoffs: readonly Handoff[]): readonly AnyTool[] {
   return handoffs.map((handoff, index): AnyTool => {
-    if (isAgent(handoff)) throw agentItself(index, handoff);
+    if (isAgent(handoff)) throw agentInsteadOfHandoffError(index, handoff);
     checkOptions(`handoffs[${index}]`, handoffRules, handoff, { otherNames });
     for (const required of ["name", "description", "agent"] as const)
       if (handoff[required] === undefined)
@@ -122,9 +122,9 @@ export function handoffTools(handoffs: readonly Handoff[]): readonly AnyTool[] {
           "bad_configuration",
           `handoffs[${index}] has no ${required}. A handoff has a name, a description, and a function that gives the agent.`,
         );
-    const { name, description, toolName = toolNameOf(name), input = messageSchema, needsApproval } = handoff;
-    const behind: HandoffBehind = { to: name, filter: handoff.filter, when: handoff.when };
-    const tool = { name: toolName, description, input, recover: "rerun", [mark]: behind } as const;
+    const { name, description, toolName = toToolName(name), input = messageSchema, needsApproval } = handoff;
+    const handoffOfTool: HandoffOfTool = { to: name, filter: handoff.filter, when: handoff.when };
+    const tool = { name: toolName, description, input, recover: "rerun", [handoffMark]: handoffOfTool } as const;
     return needsApproval === undefined ? tool : { ...tool, needsApproval };
   });
 }
@@ -134,7 +134,7 @@ function isAgent(value: unknown): value is HandoffAgent {
   return typeof value === "object" && value !== null && "options" in value && "run" in value;
 }
 
-function agentItself(index: number, { options: { name } }: HandoffAgent): PawlError {
+function agentInsteadOfHandoffError(index: number, { options: { name } }: HandoffAgent): PawlError {
   const named = name === undefined ? '"…"' : JSON.stringify(name);
   return new PawlError(
     "bad_configuration",
@@ -143,27 +143,27 @@ function agentItself(index: number, { options: { name } }: HandoffAgent): PawlEr
 }
 
 /** Every provider accepts such a name. */
-function toolNameOf(agentName: string): string {
+function toToolName(agentName: string): string {
   return `transfer_to_${agentName.replace(/[^a-zA-Z0-9_-]/g, "_")}`.slice(0, 64);
 }
 
-type HandoffBehind = { readonly to: string } & { readonly [Option in "filter" | "when"]: Handoff[Option] | undefined };
+type HandoffOfTool = { readonly to: string } & { readonly [Option in "filter" | "when"]: Handoff[Option] | undefined };
 
 /** What a call of this tool does; undefined for any other tool. */
-export function handoffOf(tool: object): HandoffBehind | undefined {
-  return mark in tool ? (tool[mark] as HandoffBehind) : undefined;
+export function findHandoff(tool: object): HandoffOfTool | undefined {
+  return handoffMark in tool ? (tool[handoffMark] as HandoffOfTool) : undefined;
 }
 
 /** A handoff that is not always offered. */
 export type ConditionalHandoff = { readonly toolName: string; readonly when: NonNullable<Handoff["when"]> };
 
 /** The handoffs of these tools that have a condition; null if there are none. */
-export function conditionalHandoffs(
+export function listConditionalHandoffs(
   tools: ReadonlyMap<string, { readonly tool: object }>,
 ): readonly ConditionalHandoff[] | null {
   const found: ConditionalHandoff[] = [];
   for (const [toolName, { tool }] of tools) {
-    const when = handoffOf(tool)?.when;
+    const when = findHandoff(tool)?.when;
     if (when !== undefined) found.push({ toolName, when });
   }
   return found.length === 0 ? null : found;

@@ -2,73 +2,76 @@
  * A history of the AI SDK's `ModelMessage`s (versions 5 to 7).
  */
 import type { AssistantPart, FilePart, TextPart, ToolOutput, ToolResultPart } from "../../core/data/message.js";
-import { sourceOf, unknownRole } from "./history-messages.js";
+import { formatUnknownRole, toSource } from "./history-messages.js";
 import {
   callOf,
-  type Foreign,
-  fileOf,
-  listIn,
-  metadataOf,
-  type Placed,
-  plainOutput,
+  createRefuse,
+  type ForeignObject,
+  type IndexedMessage,
   type Refuse,
-  refusing,
+  readList,
+  readMetadata,
+  readText,
   resultOf,
-  textIn,
-  textPartsOf,
+  toFilePart,
+  toPlainOutput,
+  toTextParts,
 } from "./history-parts.js";
 
 /** @param drop whether calls that wait for an approval are left out */
-export function fromModelMessages(messages: readonly Foreign[], drop: boolean): readonly Placed[] {
-  const known = approvalsIn(messages);
-  return messages.map(({ role, content }, index): Placed => {
-    const refuse = refusing(index);
+export function fromModelMessages(messages: readonly ForeignObject[], drop: boolean): readonly IndexedMessage[] {
+  const approvals = collectApprovals(messages);
+  return messages.map(({ role, content }, index): IndexedMessage => {
+    const refuse = createRefuse(index);
     switch (role) {
       case "user":
-        return { index, message: { role, parts: partsIn(content, refuse).flatMap((part) => userPart(part, refuse)) } };
+        return {
+          index,
+          message: { role, parts: toParts(content, refuse).flatMap((part) => toUserParts(part, refuse)) },
+        };
       case "assistant": {
-        const given = partsIn(content, refuse);
-        const open = openApprovals(given, known);
-        if (open.size > 0 && !drop) return refuse(openApproval([...open][0]));
+        const given = toParts(content, refuse);
+        const open = findOpenApprovals(given, approvals);
+        if (open.size > 0 && !drop) return refuse(formatOpenApproval([...open][0]));
         const parts = given.flatMap((part) =>
-          part.type === "tool-call" && open.has(part.toolCallId) ? [] : assistantPart(part, refuse),
+          part.type === "tool-call" && open.has(part.toolCallId) ? [] : toAssistantParts(part, refuse),
         );
         return { index, message: { role, parts } };
       }
       case "tool": {
-        const parts = listIn(content, "content", refuse).flatMap((part) => toolPart(part, known, refuse));
+        const parts = readList(content, "content", refuse).flatMap((part) => toToolParts(part, approvals, refuse));
         return { index, message: { role, parts } };
       }
       default:
-        return refuse(unknownRole(role));
+        return refuse(formatUnknownRole(role));
     }
   });
 }
 
-export function openApproval(toolCallId: unknown): string {
+export function formatOpenApproval(toolCallId: unknown): string {
   return `the call ${JSON.stringify(toolCallId)} waits for an approval. Answer it first, or give dropOpenCalls: true to leave it out.`;
 }
 
-function partsIn(content: unknown, refuse: Refuse): readonly Foreign[] {
-  return typeof content === "string" ? [{ type: "text", text: content }] : listIn(content, "content", refuse);
+function toParts(content: unknown, refuse: Refuse): readonly ForeignObject[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : readList(content, "content", refuse);
 }
 
 /** What a history says of approvals, read once. */
 type Approvals = {
   /** By the id of an approval, the call that it is about. */
-  readonly asked: ReadonlyMap<unknown, Foreign>;
+  readonly asked: ReadonlyMap<unknown, ForeignObject>;
   readonly answered: ReadonlySet<unknown>;
   /** The ids of calls with a result. */
   readonly settled: ReadonlySet<unknown>;
 };
 
-function approvalsIn(messages: readonly Foreign[]): Approvals {
-  const calls = new Map<unknown, Foreign>();
-  const asked = new Map<unknown, Foreign>();
+function collectApprovals(messages: readonly ForeignObject[]): Approvals {
+  const calls = new Map<unknown, ForeignObject>();
+  const asked = new Map<unknown, ForeignObject>();
   const answered = new Set<unknown>();
   const settled = new Set<unknown>();
   for (const { content } of messages)
-    for (const part of Array.isArray(content) ? (content as readonly (Foreign | null)[]) : []) {
+    for (const part of Array.isArray(content) ? (content as readonly (ForeignObject | null)[]) : []) {
       if (part?.type === "tool-call") calls.set(part.toolCallId, part);
       if (part?.type === "tool-result") settled.add(part.toolCallId);
       if (part?.type === "tool-approval-response") answered.add(part.approvalId);
@@ -79,44 +82,44 @@ function approvalsIn(messages: readonly Foreign[]): Approvals {
 }
 
 /** The ids of a message's calls for which an approval was asked, and that have no answer and no result. */
-function openApprovals(parts: readonly Foreign[], { answered, settled }: Approvals): ReadonlySet<unknown> {
+function findOpenApprovals(parts: readonly ForeignObject[], { answered, settled }: Approvals): ReadonlySet<unknown> {
   const open = new Set<unknown>();
   for (const { type, approvalId, toolCallId } of parts)
     if (type === "tool-approval-request" && !answered.has(approvalId) && !settled.has(toolCallId)) open.add(toolCallId);
   return open;
 }
 
-function userPart(part: Foreign, refuse: Refuse): readonly (TextPart | FilePart)[] {
-  const metadata = metadataOf(part.providerOptions, refuse);
+function toUserParts(part: ForeignObject, refuse: Refuse): readonly (TextPart | FilePart)[] {
+  const metadata = readMetadata(part.providerOptions, refuse);
   switch (part.type) {
     case "text":
-      return textPartsOf(textIn(part.text, "a text", refuse), metadata);
+      return toTextParts(readText(part.text, "a text", refuse), metadata);
     case "image":
-      return [fileOf({ ...part, mediaType: part.mediaType ?? "image/*", data: part.image, metadata }, refuse)];
+      return [toFilePart({ ...part, mediaType: part.mediaType ?? "image/*", data: part.image, metadata }, refuse)];
     case "file":
-      return [fileOf({ ...part, metadata }, refuse)];
+      return [toFilePart({ ...part, metadata }, refuse)];
     default:
       return refuse(`a user's message cannot have a part of type ${JSON.stringify(part.type)}.`);
   }
 }
 
-function assistantPart(part: Foreign, refuse: Refuse): readonly AssistantPart[] {
-  const metadata = metadataOf(part.providerOptions, refuse);
+function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly AssistantPart[] {
+  const metadata = readMetadata(part.providerOptions, refuse);
   const executed = part.providerExecuted === true ? { providerExecuted: true } : {};
   switch (part.type) {
     case "text":
     case "file":
-      return userPart(part, refuse);
+      return toUserParts(part, refuse);
     case "reasoning":
       // Providers refuse reasoning that does not have their signature.
       if (metadata.providerMetadata === undefined) return [];
-      return [{ type: "reasoning", text: textIn(part.text, "a reasoning", refuse), ...metadata }];
+      return [{ type: "reasoning", text: readText(part.text, "a reasoning", refuse), ...metadata }];
     case "source":
-      return [sourceOf({ ...part, providerMetadata: part.providerOptions }, refuse)];
+      return [toSource({ ...part, providerMetadata: part.providerOptions }, refuse)];
     case "tool-call":
       return [callOf({ ...part, name: part.toolName }, { ...executed, ...metadata }, refuse)];
     case "tool-result":
-      return [resultPart(part, { providerExecuted: true, ...metadata }, refuse)];
+      return [toResultPart(part, { providerExecuted: true, ...metadata }, refuse)];
     case "tool-approval-request":
       return [];
     default:
@@ -125,62 +128,62 @@ function assistantPart(part: Foreign, refuse: Refuse): readonly AssistantPart[] 
 }
 
 /** A denied call has no result of its own: its answer is one. */
-function toolPart(part: Foreign, { asked, settled }: Approvals, refuse: Refuse): readonly ToolResultPart[] {
-  if (part.type === "tool-result") return [resultPart(part, metadataOf(part.providerOptions, refuse), refuse)];
+function toToolParts(part: ForeignObject, { asked, settled }: Approvals, refuse: Refuse): readonly ToolResultPart[] {
+  if (part.type === "tool-result") return [toResultPart(part, readMetadata(part.providerOptions, refuse), refuse)];
   if (part.type !== "tool-approval-response") return refuse("a message of the role tool has results only.");
   if (part.approved === true) return [];
   const call = asked.get(part.approvalId);
   if (call === undefined) return refuse("an answer to an approval belongs to no call.");
   if (settled.has(call.toolCallId)) return [];
-  return [resultOf({ ...call, name: call.toolName }, deniedOutput(part.reason), { isError: true }, refuse)];
+  return [resultOf({ ...call, name: call.toolName }, createDeniedOutput(part.reason), { isError: true }, refuse)];
 }
 
-export function deniedOutput(reason: unknown): ToolOutput {
+export function createDeniedOutput(reason: unknown): ToolOutput {
   return { type: "text", text: typeof reason === "string" && reason !== "" ? `Denied: ${reason}` : "Denied." };
 }
 
-function resultPart(
-  part: Foreign,
+function toResultPart(
+  part: ForeignObject,
   more: Partial<Pick<ToolResultPart, "providerExecuted" | "providerMetadata">>,
   refuse: Refuse,
 ): ToolResultPart {
-  const { type, value, reason } = Object(part.output) as Foreign;
+  const { type, value, reason } = Object(part.output) as ForeignObject;
   const named = { toolCallId: part.toolCallId, name: part.toolName };
   const result = (output: ToolOutput, isError = false) =>
     resultOf(named, output, { ...(isError ? { isError } : {}), ...more }, refuse);
   switch (type) {
     case "text":
     case "error-text":
-      return result({ type: "text", text: textIn(value, "the text of a result", refuse) }, type === "error-text");
+      return result({ type: "text", text: readText(value, "the text of a result", refuse) }, type === "error-text");
     case "json":
     case "error-json":
-      return result(plainOutput(value, "the value of a result", refuse), type === "error-json");
+      return result(toPlainOutput(value, "the value of a result", refuse), type === "error-json");
     case "execution-denied":
-      return result(deniedOutput(reason), true);
+      return result(createDeniedOutput(reason), true);
     case "content":
       return result({
         type: "content",
-        parts: listIn(value, "the content of a result", refuse).flatMap((item) => contentPart(item, refuse)),
+        parts: readList(value, "the content of a result", refuse).flatMap((item) => toContentParts(item, refuse)),
       });
     default:
       return refuse(`a result has an output of type ${JSON.stringify(type)}, which is not known.`);
   }
 }
 
-function contentPart(item: Foreign, refuse: Refuse): readonly (TextPart | FilePart)[] {
-  const metadata = metadataOf(item.providerOptions, refuse);
+function toContentParts(item: ForeignObject, refuse: Refuse): readonly (TextPart | FilePart)[] {
+  const metadata = readMetadata(item.providerOptions, refuse);
   switch (item.type) {
     case "text":
-      return [{ type: "text", text: textIn(item.text, "a text", refuse), ...metadata }];
+      return [{ type: "text", text: readText(item.text, "a text", refuse), ...metadata }];
     case "media":
     case "file-data":
     case "image-data":
     case "file":
-      return [fileOf({ mediaType: "image/*", ...item, metadata }, refuse)];
+      return [toFilePart({ mediaType: "image/*", ...item, metadata }, refuse)];
     case "image-url":
-      return [fileOf({ mediaType: "image/*", ...item, data: item.url, metadata }, refuse)];
+      return [toFilePart({ mediaType: "image/*", ...item, data: item.url, metadata }, refuse)];
     case "file-url":
-      return [fileOf({ mediaType: "application/octet-stream", ...item, data: item.url, metadata }, refuse)];
+      return [toFilePart({ mediaType: "application/octet-stream", ...item, data: item.url, metadata }, refuse)];
     default:
       return refuse(`the content of a result has a part of type ${JSON.stringify(item.type)}, which is not known.`);
   }

@@ -8,8 +8,8 @@ import { PawlError } from "../../errors.js";
 import { byteLength } from "../../platform/bytes.js";
 import { fromPawl } from "./history-messages.js";
 import { fromModelMessages } from "./history-model-messages.js";
-import { paired } from "./history-pairs.js";
-import { type Foreign, type Placed, refusing } from "./history-parts.js";
+import { pairResults } from "./history-pairs.js";
+import { createRefuse, type ForeignObject, type IndexedMessage } from "./history-parts.js";
 import { fromUIMessages } from "./history-ui-messages.js";
 
 /** A message of Pawl, or a `ModelMessage` or `UIMessage` of the AI SDK, as it is. */
@@ -45,15 +45,15 @@ export type HistoryOptions = {
   readonly dropOpenCalls?: boolean;
 };
 
-const mostMessages = 10_000;
-const mostBytes = 16 * 1024 * 1024;
+const maxMessages = 10_000;
+const maxBytes = 16 * 1024 * 1024;
 /** UTF-8 bytes of one message: an entry of the log is bounded. Larger files become blobs before this counts. */
-const mostMessageBytes = 900_000;
+const maxMessageBytes = 900_000;
 /** A part ends at the next message of a user once it has this size: a compaction cuts between parts. */
 const partBytes = 4 * 1024;
 
 /** A history that was checked. Files are still in its messages. */
-export type CheckedHistory = { readonly source: HistorySource; readonly messages: readonly Placed[] };
+export type CheckedHistory = { readonly source: HistorySource; readonly messages: readonly IndexedMessage[] };
 
 /**
  * Reads a history. The messages that it gives share nothing with the given ones.
@@ -62,28 +62,28 @@ export type CheckedHistory = { readonly source: HistorySource; readonly messages
 export function checkHistory(given: History, { dropOpenCalls = false }: HistoryOptions = {}): CheckedHistory {
   const list: unknown = given;
   if (!Array.isArray(list)) throw new PawlError("bad_input", "history is no array. Give the messages as an array.");
-  if (list.length > mostMessages)
-    throw new PawlError("bad_input", `history has ${list.length} messages; the most is ${mostMessages}.`);
+  if (list.length > maxMessages)
+    throw new PawlError("bad_input", `history has ${list.length} messages; the most is ${maxMessages}.`);
   list.forEach((message: unknown, index) => {
-    if (typeof message !== "object" || message === null) refusing(index)("it is no message.");
+    if (typeof message !== "object" || message === null) createRefuse(index)("it is no message.");
   });
-  const source = sourceOf(list as readonly Foreign[]);
-  const messages = paired(placed(list as readonly Foreign[], source, dropOpenCalls), dropOpenCalls);
+  const source = detectSource(list as readonly ForeignObject[]);
+  const messages = pairResults(readMessages(list as readonly ForeignObject[], source, dropOpenCalls), dropOpenCalls);
   let bytes = 0;
   for (const { index, message } of messages) {
-    const checked = checkJson(message, { maxBytes: mostBytes });
-    if (!checked.ok) refusing(index)(`it cannot be stored: ${checked.error}.`);
+    const checked = checkJson(message, { maxBytes });
+    if (!checked.ok) createRefuse(index)(`it cannot be stored: ${checked.error}.`);
     bytes += byteLength(JSON.stringify(message));
-    if (bytes > mostBytes)
+    if (bytes > maxBytes)
       throw new PawlError(
         "bad_input",
-        `history takes more than ${mostBytes} bytes as JSON. Give its last messages only.`,
+        `history takes more than ${maxBytes} bytes as JSON. Give its last messages only.`,
       );
   }
   return { source, messages };
 }
 
-function placed(list: readonly Foreign[], source: HistorySource, drop: boolean): readonly Placed[] {
+function readMessages(list: readonly ForeignObject[], source: HistorySource, drop: boolean): readonly IndexedMessage[] {
   switch (source) {
     case "pawl":
       return fromPawl(list);
@@ -94,32 +94,32 @@ function placed(list: readonly Foreign[], source: HistorySource, drop: boolean):
   }
 }
 
-function sourceOf(list: readonly Foreign[]): HistorySource {
-  const sourceAt = (message: Foreign): HistorySource => {
+function detectSource(list: readonly ForeignObject[]): HistorySource {
+  const detectMessageSource = (message: ForeignObject): HistorySource => {
     if ("content" in message && !("parts" in message)) return "model_messages";
     return typeof message.id === "string" ? "ui_messages" : "pawl";
   };
-  const first = list[0] === undefined ? "pawl" : sourceAt(list[0]);
+  const first = list[0] === undefined ? "pawl" : detectMessageSource(list[0]);
   list.forEach((message, index) => {
-    if (sourceAt(message) !== first)
-      refusing(index)("it is of another kind than the first message. Give messages of one kind.");
+    if (detectMessageSource(message) !== first)
+      createRefuse(index)("it is of another kind than the first message. Give messages of one kind.");
   });
   return first;
 }
 
 /** The history in parts, each of which fits into an entry. @throws PawlError `bad_input` for a message that is too long */
-export function inParts({ source, messages }: CheckedHistory): SeededHistory {
+export function splitHistory({ source, messages }: CheckedHistory): SeededHistory {
   const parts: Message[][] = [];
   let part: Message[] = [];
   let size = 0;
   for (const { index, message } of messages) {
     const bytes = byteLength(JSON.stringify(message));
-    if (bytes > mostMessageBytes)
-      refusing(index)(
-        `it takes ${bytes} bytes as JSON; the most is ${mostMessageBytes}. Give large content as a file.`,
+    if (bytes > maxMessageBytes)
+      createRefuse(index)(
+        `it takes ${bytes} bytes as JSON; the most is ${maxMessageBytes}. Give large content as a file.`,
       );
-    const isTooMuch = size + bytes > mostMessageBytes;
-    if (part.length > 0 && (isTooMuch || (size > partBytes && message.role === "user"))) {
+    const exceedsPart = size + bytes > maxMessageBytes;
+    if (part.length > 0 && (exceedsPart || (size > partBytes && message.role === "user"))) {
       parts.push(part);
       part = [];
       size = 0;

@@ -3,7 +3,7 @@
  */
 import type { FilePart, TextPart, UserPart } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
-import { base64Of, bytesOfBase64 } from "../../platform/bytes.js";
+import { decodeBase64, encodeBase64 } from "../../platform/bytes.js";
 
 /** A file of an input. */
 export type InputFile = Omit<FilePart, "data" | "mediaType"> & {
@@ -32,7 +32,7 @@ export type Input = string | readonly InputPart[] | readonly InputMessage[];
 /** Whether a file of the input is still to be read. */
 export function hasBlobs(input: Input): boolean {
   try {
-    return Array.isArray(input) && (input as readonly unknown[]).some((one) => partsIn(one).some(isBlobPart));
+    return Array.isArray(input) && (input as readonly unknown[]).some((one) => listParts(one).some(isBlobPart));
   } catch {
     // An object that cannot be looked at is refused by the check of the input.
     return false;
@@ -50,7 +50,7 @@ export async function readBlobs(input: Input): Promise<Input> {
   return read as Input;
 }
 
-function partsIn(one: unknown): readonly unknown[] {
+function listParts(one: unknown): readonly unknown[] {
   if (typeof one !== "object" || one === null) return [];
   return "parts" in one && Array.isArray(one.parts) ? one.parts : [one];
 }
@@ -73,7 +73,7 @@ function isBlob(data: unknown): data is Blob {
 async function readPart(part: InputPart): Promise<InputPart> {
   if (!isBlobPart(part)) return part;
   const { data: blob, ...rest } = part;
-  if (blob.size > maxFileBytes) throw tooLarge(blob.size);
+  if (blob.size > maxFileBytes) throw fileTooLargeError(blob.size);
   let bytes: ArrayBuffer;
   try {
     bytes = await blob.arrayBuffer();
@@ -98,7 +98,7 @@ async function readPart(part: InputPart): Promise<InputPart> {
 /** As the input's size is bounded in characters of base64. */
 const maxFileBytes = 675_000;
 
-function tooLarge(bytes: number): PawlError {
+function fileTooLargeError(bytes: number): PawlError {
   return new PawlError(
     "bad_input",
     `A file of the input has ${bytes} bytes; the most is ${maxFileBytes}. Make it smaller, give its URL, or let a tool read it.`,
@@ -107,21 +107,21 @@ function tooLarge(bytes: number): PawlError {
 
 /** @param where how messages name the part: "Part 2 of the input" @throws PawlError `bad_input` */
 export function checkPart(part: unknown, where: string): UserPart {
-  if (typeof part !== "object" || part === null) throw refused(where, `is ${shown(part)}`);
+  if (typeof part !== "object" || part === null) throw createPartError(where, `is ${formatValue(part)}`);
   const { type } = part as { readonly type?: unknown };
   if (type === "text") {
     if (typeof (part as TextPart).text === "string") return part as TextPart;
-    throw refused(where, `has \`text\` that is ${shown((part as { readonly text?: unknown }).text)}`);
+    throw createPartError(where, `has \`text\` that is ${formatValue((part as { readonly text?: unknown }).text)}`);
   }
   if (type === "file") return checkFile(part as InputFile, where);
   const hint =
     type === "image" || type === "image_url"
       ? " An image is a file: { type: 'file', data, mediaType: 'image/png' }."
       : "";
-  throw refused(where, `has the type ${shown(type)}.${hint}`);
+  throw createPartError(where, `has the type ${formatValue(type)}.${hint}`);
 }
 
-export function refused(where: string, what: string): PawlError {
+export function createPartError(where: string, what: string): PawlError {
   const stop = what.endsWith(".") ? "" : ".";
   return new PawlError(
     "bad_input",
@@ -132,11 +132,14 @@ export function refused(where: string, what: string): PawlError {
 function checkFile(part: InputFile, where: string): FilePart {
   const { filename, mediaType, data } = part;
   if (mediaType !== undefined && (typeof mediaType !== "string" || !/^[\w.+-]{1,100}\/[\w.+*-]{1,100}/.test(mediaType)))
-    throw refused(where, `has a \`mediaType\` that is ${shown(mediaType)}; it must be one like 'image/png'`);
+    throw createPartError(
+      where,
+      `has a \`mediaType\` that is ${formatValue(mediaType)}; it must be one like 'image/png'`,
+    );
   if (filename !== undefined && typeof filename !== "string")
-    throw refused(where, `has a \`filename\` that is ${shown(filename)}`);
-  const content = contentOf(data, where);
-  const known = mediaType ?? content.mediaType ?? typeByName(filename ?? content.name ?? "");
+    throw createPartError(where, `has a \`filename\` that is ${formatValue(filename)}`);
+  const content = readContent(data, where);
+  const known = mediaType ?? content.mediaType ?? detectTypeByName(filename ?? content.name ?? "");
   if (known === undefined)
     throw new PawlError(
       "bad_input",
@@ -147,27 +150,30 @@ function checkFile(part: InputFile, where: string): FilePart {
 
 type Content = { readonly data: string; readonly mediaType?: string | undefined; readonly name?: string };
 
-function contentOf(data: unknown, where: string): Content {
-  const bytes = bytesIn(data);
+function readContent(data: unknown, where: string): Content {
+  const bytes = toBytes(data);
   if (bytes !== null) {
-    if (bytes.length > maxFileBytes) throw tooLarge(bytes.length);
-    return { data: base64Of(bytes), mediaType: typeByBytes(bytes) };
+    if (bytes.length > maxFileBytes) throw fileTooLargeError(bytes.length);
+    return { data: encodeBase64(bytes), mediaType: detectTypeByBytes(bytes) };
   }
-  if (data instanceof URL || isUrlLike(data)) return ofAddress(data.href, where);
-  if (isBlob(data)) throw refused(where, "has a Blob as `data`, which cannot be read here: pass its bytes");
+  if (data instanceof URL || isUrlLike(data)) return readAddress(data.href, where);
+  if (isBlob(data)) throw createPartError(where, "has a Blob as `data`, which cannot be read here: pass its bytes");
   if (typeof data !== "string")
-    throw refused(where, `has \`data\` that is ${shown(data)}; it must be bytes, a Blob, a URL or base64`);
-  if (/^[a-z][a-z0-9+.-]{1,20}:/i.test(data.slice(0, 24))) return ofAddress(data, where);
+    throw createPartError(
+      where,
+      `has \`data\` that is ${formatValue(data)}; it must be bytes, a Blob, a URL or base64`,
+    );
+  if (/^[a-z][a-z0-9+.-]{1,20}:/i.test(data.slice(0, 24))) return readAddress(data, where);
   // `trimEnd`, because a second `\s*` in the expression would take quadratic time.
   if (!/^[A-Za-z0-9+/_\s-]*={0,2}$/.test(data.trimEnd()))
-    throw refused(
+    throw createPartError(
       where,
       "has `data` that is neither base64 nor a URL. For a file on disk, pass its bytes: data: await readFile(path)",
     );
-  return { data, mediaType: data === "" ? undefined : typeByBytes(bytesOfBase64(data.slice(0, 32))) };
+  return { data, mediaType: data === "" ? undefined : detectTypeByBytes(decodeBase64(data.slice(0, 32))) };
 }
 
-function bytesIn(data: unknown): Uint8Array | null {
+function toBytes(data: unknown): Uint8Array | null {
   if (data instanceof Uint8Array) return data;
   const name = Object.prototype.toString.call(data);
   if (name === "[object ArrayBuffer]") return new Uint8Array(data as ArrayBuffer);
@@ -178,30 +184,30 @@ function isUrlLike(data: unknown): data is URL {
   return Object.prototype.toString.call(data) === "[object URL]";
 }
 
-function ofAddress(href: string, where: string): Content {
+function readAddress(href: string, where: string): Content {
   if (/^https?:/i.test(href)) return { data: href, name: href.split(/[?#]/, 1)[0] ?? "" };
   const inline = /^data:([^;,]{0,200})((?:;[^;,]{0,200}){0,10}),/i.exec(href.slice(0, 2_500));
   if (inline === null)
-    throw refused(
+    throw createPartError(
       where,
       "has a URL that is neither http(s) nor data. For a file on disk, pass its bytes: data: await readFile(url)",
     );
   const [head, mediaType = "", parameters = ""] = inline;
   const rest = href.slice(head.length);
-  const data = /;base64$/i.test(parameters) ? rest : base64Of(new TextEncoder().encode(decoded(rest, where)));
+  const data = /;base64$/i.test(parameters) ? rest : encodeBase64(new TextEncoder().encode(decodeText(rest, where)));
   return { data, mediaType: mediaType === "" ? "text/plain" : mediaType };
 }
 
-function decoded(text: string, where: string): string {
+function decodeText(text: string, where: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw refused(where, "has a data URL that cannot be decoded");
+    throw createPartError(where, "has a data URL that cannot be decoded");
   }
 }
 
 /** Types whose first bytes are unmistakable. */
-function typeByBytes(bytes: Uint8Array): string | undefined {
+function detectTypeByBytes(bytes: Uint8Array): string | undefined {
   const begins = (text: string, at = 0): boolean =>
     [...text].every((one, index) => bytes[at + index] === one.charCodeAt(0));
   if (begins("\x89PNG\r\n\x1a\n")) return "image/png";
@@ -227,12 +233,12 @@ const typesByEnding: { readonly [ending: string]: string } = {
   wav: "audio/wav",
 };
 
-function typeByName(name: string): string | undefined {
+function detectTypeByName(name: string): string | undefined {
   const ending = /\.([a-z0-9]{1,5})$/i.exec(name.slice(-20))?.[1]?.toLowerCase() ?? "";
   return Object.hasOwn(typesByEnding, ending) ? typesByEnding[ending] : undefined;
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
   if (typeof value === "string") return JSON.stringify(value.slice(0, 40));

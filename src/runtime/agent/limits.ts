@@ -1,7 +1,7 @@
 /**
  * The limits of a run: their defaults, what each may be, and what a limit of cost needs.
  */
-import { checkOptions, numberAbove, type OptionTable, oneOf, trueOrFalse, wholeNumber } from "../../check-options.js";
+import { aBoolean, checkOptions, integerFrom, numberAbove, type OptionTable, oneOf } from "../../check-options.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
 import { PawlError } from "../../errors.js";
 import type { Services } from "../../ports/services.js";
@@ -25,32 +25,32 @@ export const defaultLimits: RunLimits = {
 
 /** What each limit may be. A limit of 0 steps or tokens would end every run before it began. */
 const limitRules: OptionTable<RunLimits> = {
-  maxSteps: wholeNumber(1),
-  maxErrors: wholeNumber(1),
+  maxSteps: integerFrom(1),
+  maxErrors: integerFrom(1),
   onMaxSteps: oneOf("summary", "stop"),
-  maxTokens: wholeNumber(1),
+  maxTokens: integerFrom(1),
   maxCostUsd: numberAbove(0, "dollars"),
-  maxWallClockMs: wholeNumber(1),
-  wallClockIncludesWaiting: trueOrFalse,
-  maxToolCallsPerStep: wholeNumber(1),
+  maxWallClockMs: integerFrom(1),
+  wallClockIncludesWaiting: aBoolean,
+  maxToolCallsPerStep: integerFrom(1),
   onRepeatedCall: oneOf("stop", "ask", "ignore"),
-  toolConcurrency: wholeNumber(1),
-  abortGraceMs: wholeNumber(0),
-  maxContinuations: wholeNumber(0),
-  maxStopPreventions: wholeNumber(0),
-  maxCompactions: wholeNumber(0),
-  maxHandoffs: wholeNumber(0),
-  requireDoneTool: trueOrFalse,
+  toolConcurrency: integerFrom(1),
+  abortGraceMs: integerFrom(0),
+  maxContinuations: integerFrom(0),
+  maxStopPreventions: integerFrom(0),
+  maxCompactions: integerFrom(0),
+  maxHandoffs: integerFrom(0),
+  requireDoneTool: aBoolean,
 };
 
 /** What a limit of cost depends on. */
-type Budgeted = ModelsOfAgent & { readonly services: Services; readonly family: AgentFamily };
+type BudgetDeps = ModelsOfAgent & { readonly services: Services; readonly family: AgentFamily };
 
 /**
  * The limits of a run of this agent.
  * @throws PawlError `bad_configuration`; also if a limit of cost is set and the cost cannot be known
  */
-export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
+export function compileLimits(limits: Limits, budgeted: BudgetDeps): RunLimits {
   checkOptions("limits", limitRules, limits as RunLimits);
   const set = Object.entries(limits).filter(([, value]) => value !== undefined);
   const compiled: RunLimits = { ...defaultLimits, ...Object.fromEntries(set) };
@@ -60,7 +60,7 @@ export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
       "bad_configuration",
       "limits.maxCostUsd needs the cost of a run, and usage is null: no cost is counted. Leave one of them out.",
     );
-  const unknown = unpricedModels(budgeted)[0];
+  const unknown = findUnpricedModels(budgeted)[0];
   if (unknown === undefined) return compiled;
   throw unpricedError(`the model ${unknown}`, unknown);
 }
@@ -77,28 +77,28 @@ function unpricedError(what: string, model: string): PawlError {
  * a run begins: agents that hand over to each other are made one after another.
  * @throws PawlError `bad_configuration`
  */
-export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">, parts: Reaching): void {
+export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">, parts: ReachDeps): void {
   if (maxCostUsd === undefined) return;
-  const unknown = unpricedReached(parts)[0];
+  const unknown = findUnpricedReached(parts)[0];
   if (unknown !== undefined)
     throw unpricedError(`the model ${unknown}, which the run can reach through handoffs,`, unknown);
 }
 
-type Reaching = Pick<CompiledAgent, "name" | "graph" | "family">;
+type ReachDeps = Pick<CompiledAgent, "name" | "graph" | "family">;
 
 /** The models without a price of the agents that are reached through handoffs, in a run or in those of its children. */
-export function unpricedReached({ name, graph, family }: Reaching): readonly string[] {
+export function findUnpricedReached({ name, graph, family }: ReachDeps): readonly string[] {
   const others = (graph?.names() ?? []).filter((other) => other !== name);
-  const reached = others.flatMap((other) => graph?.partsOf(other) ?? []);
+  const reached = others.flatMap((other) => graph?.getAgent(other) ?? []);
   const families = [family, ...reached.map((one) => one.family)];
   return [
-    ...reached.flatMap(unpricedModels),
+    ...reached.flatMap(findUnpricedModels),
     ...families.flatMap(({ children }) => [...children.values()].flatMap((child) => child.unpricedReached())),
   ];
 }
 
 /** The models without a price that a run may call, those of its children included. */
-export function unpricedModels({ models, named, services, family }: Budgeted): readonly string[] {
+export function findUnpricedModels({ models, named, services, family }: BudgetDeps): readonly string[] {
   const own = [...models, ...named.values()]
     .map(({ model }) => model.id)
     .filter((id) => services.usage?.isPriced(id) !== true);

@@ -9,7 +9,7 @@ import type { StopCondition } from "../../ports/stop-condition.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { Tools } from "../tools/compile-tools.js";
 import { type CompiledInput, compileInput } from "../tools/schema.js";
-import { faultOfSchema } from "../tools/schema-shape.js";
+import { findSchemaFault } from "../tools/schema-shape.js";
 import { compileRunTools, type RunTools } from "./run-tools.js";
 import { type CompiledConditions, compileStopWhen } from "./stop-conditions.js";
 
@@ -85,18 +85,18 @@ export type LocalRunState = {
 /** The local state of the runs of one agent, by `localKey`: two sessions may have runs of one id. */
 export type LocalRunStates = Map<string, LocalRunState>;
 
-export function localKey(sessionId: string, runId: string): string {
+export function createLocalKey(sessionId: string, runId: string): string {
   return JSON.stringify([sessionId, runId]);
 }
 
 /** Most agents have no run with such options. */
-export function localsOf(all: LocalRunStates, sessionId: string, runId: string): LocalRunState | undefined {
-  return all.size === 0 ? undefined : all.get(localKey(sessionId, runId));
+export function findLocals(all: LocalRunStates, sessionId: string, runId: string): LocalRunState | undefined {
+  return all.size === 0 ? undefined : all.get(createLocalKey(sessionId, runId));
 }
 
 /** What is kept of a run is of no use after its end. */
 export function forgetLocals(all: LocalRunStates, sessionId: string, runId: string): void {
-  if (all.size > 0) all.delete(localKey(sessionId, runId));
+  if (all.size > 0) all.delete(createLocalKey(sessionId, runId));
 }
 
 /** @throws PawlError `bad_configuration` for a schema that cannot be used */
@@ -107,41 +107,41 @@ export function compileLocalOptions({
   dependencyOverrides,
 }: LocalOptions): LocalRunState | undefined {
   const own = tools === undefined ? undefined : compileRunTools(tools);
-  const conditions = stopWhen === undefined ? undefined : functionsAmong(stopWhen);
+  const conditions = stopWhen === undefined ? undefined : findFunctionConditions(stopWhen);
   const isNone = output === undefined && conditions === undefined && own === undefined;
   if (isNone && dependencyOverrides === undefined) return undefined;
   return {
     ...(own === undefined ? {} : { tools: own }),
     ...(conditions === undefined ? {} : { stopWhen: conditions }),
     ...(output === undefined ? {} : { output: compileOutput(output) }),
-    ...(dependencyOverrides === undefined ? {} : { deps: overriding(dependencyOverrides) }),
+    ...(dependencyOverrides === undefined ? {} : { deps: createOverride(dependencyOverrides) }),
   };
 }
 
 /** The conditions, if one of them is a function: the log has the others. */
-function functionsAmong(stopWhen: NonNullable<LocalOptions["stopWhen"]>): CompiledConditions | undefined {
+function findFunctionConditions(stopWhen: NonNullable<LocalOptions["stopWhen"]>): CompiledConditions | undefined {
   const conditions = compileStopWhen(stopWhen, "stopWhen", "bad_input");
   return conditions.some(({ type }) => type === "function") ? conditions : undefined;
 }
 
 /** The stop conditions as the log keeps them. */
-export function recordedConditions({ stopWhen }: LocalOptions): readonly RecordedCondition[] | undefined {
+export function toRecordedConditions({ stopWhen }: LocalOptions): readonly RecordedCondition[] | undefined {
   if (stopWhen === undefined) return undefined;
   return compileStopWhen(stopWhen, "stopWhen", "bad_input").map(({ recorded }) => recorded);
 }
 
 /** What tools get as `context.deps` in this run (TOOL-8). */
-export function depsOf(
+export function resolveDeps(
   { locals, deps }: { readonly locals: LocalRunStates; readonly deps: unknown },
   sessionId: string,
   runId: string,
 ): unknown {
-  const override = localsOf(locals, sessionId, runId)?.deps;
+  const override = findLocals(locals, sessionId, runId)?.deps;
   return override === undefined ? deps : override(deps);
 }
 
 /** The schema as the log stores it and as a model sees it. */
-export function outputSchemaOf({ output }: LocalOptions): { readonly [key: string]: Json } | undefined {
+export function toOutputSchema({ output }: LocalOptions): { readonly [key: string]: Json } | undefined {
   return output === undefined ? undefined : compileOutput(output).jsonSchema;
 }
 
@@ -149,7 +149,7 @@ export function outputSchemaOf({ output }: LocalOptions): { readonly [key: strin
 export function compileOutput(output: InputSchema<unknown>, what = "The option output of a run"): CompiledInput {
   try {
     const compiled = compileInput(output);
-    const fault = faultOfSchema(compiled.jsonSchema);
+    const fault = findSchemaFault(compiled.jsonSchema);
     if (fault !== null) throw new PawlError("bad_configuration", `its JSON Schema cannot be used: ${fault}`);
     return compiled;
   } catch (cause) {
@@ -159,7 +159,7 @@ export function compileOutput(output: InputSchema<unknown>, what = "The option o
 }
 
 /** Replaces the named dependencies, and keeps the others. A run that is handed over has several agents. */
-function overriding(overrides: { readonly [name: string]: unknown }): (own: unknown) => unknown {
+function createOverride(overrides: { readonly [name: string]: unknown }): (own: unknown) => unknown {
   const known = new Map<unknown, unknown>();
   return (own) => {
     const changed = known.get(own) ?? (typeof own === "object" && own !== null ? { ...own, ...overrides } : overrides);

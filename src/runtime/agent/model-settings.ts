@@ -1,34 +1,37 @@
 /**
  * The settings of model calls: checked, merged, and named in the log if they differ from those of the call before.
  */
-import { checkOptions, numberFrom, type OptionTable, oneOf, trueOrFalse, wholeNumber } from "../../check-options.js";
-import { freeze } from "../../core/data/freeze.js";
+import { aBoolean, checkOptions, integerFrom, numberFrom, type OptionTable, oneOf } from "../../check-options.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import { isSameJson } from "../../core/data/json.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { EventOf } from "../../core/machine/event.js";
 import type { ErrorCode } from "../../errors.js";
 
-const mostStopSequences = 64;
-const longestStopSequence = 1_000;
+const maxStopSequences = 64;
+const maxStopSequence = 1_000;
 
-const penalty = { takes: Number.isFinite, wanted: "a number" };
+const penaltyRule = { accepts: Number.isFinite, expected: "a number" };
 
 const settingRules: OptionTable<ModelSettings> = {
   temperature: numberFrom(0),
-  topP: { takes: (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) <= 1, wanted: "from 0 to 1" },
-  topK: wholeNumber(1),
-  maxOutputTokens: wholeNumber(1, "tokens"),
-  stopSequences: { takes: areStopSequences, wanted: `a list of at most ${mostStopSequences} texts` },
-  seed: { takes: Number.isSafeInteger, wanted: "a whole number" },
-  presencePenalty: penalty,
-  frequencyPenalty: penalty,
-  parallelToolCalls: trueOrFalse,
+  topP: {
+    accepts: (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) <= 1,
+    expected: "from 0 to 1",
+  },
+  topK: integerFrom(1),
+  maxOutputTokens: integerFrom(1, "tokens"),
+  stopSequences: { accepts: areStopSequences, expected: `a list of at most ${maxStopSequences} texts` },
+  seed: { accepts: Number.isSafeInteger, expected: "a whole number" },
+  presencePenalty: penaltyRule,
+  frequencyPenalty: penaltyRule,
+  parallelToolCalls: aBoolean,
   reasoning: oneOf("provider-default", "none", "minimal", "low", "medium", "high", "xhigh", "max"),
 };
 
 function areStopSequences(value: unknown): boolean {
-  if (!Array.isArray(value) || value.length > mostStopSequences) return false;
-  return value.every((text) => typeof text === "string" && text !== "" && text.length <= longestStopSequence);
+  if (!Array.isArray(value) || value.length > maxStopSequences) return false;
+  return value.every((text) => typeof text === "string" && text !== "" && text.length <= maxStopSequence);
 }
 
 /** The names of other libraries for these settings. */
@@ -52,11 +55,11 @@ const otherNames = {
 export function compileSettings(settings: ModelSettings, code: ErrorCode = "bad_configuration"): ModelSettings {
   checkOptions("settings", settingRules, settings, { code, otherNames });
   const set = Object.entries(settings).filter(([, value]) => value !== undefined);
-  return freeze(structuredClone(Object.fromEntries(set)));
+  return deepFreeze(structuredClone(Object.fromEntries(set)));
 }
 
 /** Those of a call: what a hook chose goes before the run's settings, and those before the agent's. Null: none. */
-export function settingsOfCall(
+export function mergeSettings(
   agent: ModelSettings | undefined,
   run: ModelSettings | undefined,
   hook: ModelSettings | undefined,
@@ -66,10 +69,10 @@ export function settingsOfCall(
 }
 
 /** What the entry of a call says of its settings: nothing, if they are those of the call before. */
-export function newSettings(
-  wanted: ModelSettings | null,
+export function pickChangedSettings(
+  expected: ModelSettings | null,
   before: ModelSettings | null,
 ): Pick<EventOf<"prepared">, "settings"> {
-  const isSame = wanted === before || (wanted !== null && before !== null && isSameJson(wanted, before));
-  return isSame ? {} : { settings: wanted };
+  const isSame = expected === before || (expected !== null && before !== null && isSameJson(expected, before));
+  return isSame ? {} : { settings: expected };
 }

@@ -4,9 +4,9 @@
 import { nearestName } from "../../core/data/nearest-name.js";
 import type { RunRecord } from "../../core/transcript/run-record.js";
 import { PawlError } from "../../errors.js";
-import { agentBehind } from "./agent-tool.js";
+import { findAgentOfTool } from "./agent-tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
-import { localsOf } from "./local-run-options.js";
+import { findLocals } from "./local-run-options.js";
 import type { RunTools } from "./run-tools.js";
 
 /**
@@ -25,7 +25,7 @@ export function refuseKnownTools(
         `The run brings a tool "${name}", and the agent has one of this name. Give the run's tool another name, or leave it out.`,
       );
   for (const { tool } of tools.values())
-    if (agentBehind(tool) !== undefined)
+    if (findAgentOfTool(tool) !== undefined)
       throw new PawlError(
         "bad_input",
         `The tool "${tool.name}" is an agent, and agents cannot be given to one run: other processes could not carry their sessions on. Give it to the agent: agent.with({ tools }).`,
@@ -52,7 +52,7 @@ const merged = new WeakMap<RunTools, Map<CompiledAgent, CompiledAgent>>();
 /** The parts of an agent, with the tools that its present run was given. */
 export function withRunTools(parts: CompiledAgent, sessionId: string, run: RunRecord | null): CompiledAgent {
   if (run?.options.tools === undefined) return parts;
-  const tools = localsOf(parts.locals, sessionId, run.runId)?.tools;
+  const tools = findLocals(parts.locals, sessionId, run.runId)?.tools;
   if (tools === undefined) return parts;
   const known = merged.get(tools) ?? new Map<CompiledAgent, CompiledAgent>();
   merged.set(tools, known);

@@ -16,12 +16,12 @@ import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import type { History, HistoryOptions } from "./history.js";
-import { checkPart, type Input, type InputMessage, type InputPart, refused } from "./input-parts.js";
-import { checkReachedPrices, type Limits, limitsOf } from "./limits.js";
-import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
+import { checkPart, createPartError, type Input, type InputMessage, type InputPart } from "./input-parts.js";
+import { checkReachedPrices, compileLimits, type Limits } from "./limits.js";
+import { type LocalOptions, toOutputSchema, toRecordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
 import { namesOfRunTools } from "./run-tools.js";
-import { toolChoiceOf } from "./tool-choice.js";
+import { toRecordedToolChoice } from "./tool-choice.js";
 
 /** The options of one run. They go before those of its agent. */
 export type StartOptions = {
@@ -92,7 +92,7 @@ const maxInputBytes = 940_000;
 type InputBody = Extract<InboxBody, { type: "input" }>;
 
 /** The inbox message that requests a run. */
-export function inputBody(
+export function createInputBody(
   input: Input,
   options: StartOptions,
   agent: CompiledAgent,
@@ -100,17 +100,18 @@ export function inputBody(
   mode: InputMode,
   { skip }: SteerOptions = {},
 ): InputBody {
-  const limits = options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent);
+  const limits =
+    options.limits === undefined ? agent.limits : compileLimits({ ...agent.limits, ...options.limits }, agent);
   checkReachedPrices(limits, agent);
   const { traceparent = agent.activeTraceparent() } = options;
-  return bodyOf(input, { ...options, traceparent }, runId, mode, skip, {
+  return createBody(input, { ...options, traceparent }, runId, mode, skip, {
     limits,
-    bind: (title) => sessionInfo(beginningWith(options.agent, agent), title),
+    bind: (title) => createSessionInfo(findFirstAgent(options.agent, agent), title),
   });
 }
 
 /** The same of a sender without an agent: the process that carries the run out fills in limits and model. */
-export function postedBody(
+export function createPostedBody(
   input: Input,
   options: Omit<StartOptions, "signal" | "limits">,
   session: SessionBinding,
@@ -119,10 +120,10 @@ export function postedBody(
   { skip }: SteerOptions = {},
 ): InputBody {
   const bind = (title: string) => ({ ...session, ...(session.title !== undefined || title === "" ? {} : { title }) });
-  return bodyOf(input, options, runId, mode, skip, { bind });
+  return createBody(input, options, runId, mode, skip, { bind });
 }
 
-function bodyOf(
+function createBody(
   input: Input,
   options: StartOptions,
   runId: string,
@@ -133,10 +134,10 @@ function bodyOf(
   checkRunId(runId);
   const { by } = options;
   const span = parseTraceparent(options.traceparent);
-  const messages = messagesOf(input);
-  const runOptions = runOptionsOf(options);
+  const messages = toUserMessages(input);
+  const runOptions = toRunOptions(options);
   const steering = skip === undefined ? {} : { skip: checkSkip(skip, mode) };
-  const session = bind(titleOf(messages));
+  const session = bind(createTitle(messages));
   return {
     type: "input",
     mode: mode === "steer" ? "steer" : "queue",
@@ -156,9 +157,9 @@ function bodyOf(
 type InputMode = "queue" | "steer" | "interrupt";
 
 /** The agent that a run begins with. @throws PawlError `unknown_handoff` */
-function beginningWith(name: string | undefined, agent: CompiledAgent): CompiledAgent {
+function findFirstAgent(name: string | undefined, agent: CompiledAgent): CompiledAgent {
   if (name === undefined || name === agent.name) return agent;
-  const reached = agent.graph?.partsOf(name);
+  const reached = agent.graph?.getAgent(name);
   if (reached !== undefined) return reached;
   const names = agent.graph?.names() ?? [agent.name];
   const near = nearestName(name, names);
@@ -187,8 +188,8 @@ export function checkSkip(skip: unknown, mode: InputMode): "unstarted" {
 }
 
 /** @throws PawlError `bad_input` if the input is empty, too large, or of another shape */
-export function messagesOf(input: Input): readonly UserMessage[] {
-  const messages = typeof input === "string" ? [userMessage([{ type: "text", text: input }])] : listOf(input);
+export function toUserMessages(input: Input): readonly UserMessage[] {
+  const messages = typeof input === "string" ? [createUserMessage([{ type: "text", text: input }])] : toMessages(input);
   const checked = checkJson(messages);
   if (!checked.ok) throw new PawlError("bad_input", `The input cannot be stored: ${checked.error}`);
   let characters = 0;
@@ -211,28 +212,28 @@ export function messagesOf(input: Input): readonly UserMessage[] {
 
 /** @throws PawlError `bad_input` */
 export function checkRunId(runId: string): void {
-  if (typeof runId === "string" && runId !== "" && runId.length <= longestRunId && !/\p{Cc}|\p{Surrogate}/u.test(runId))
+  if (typeof runId === "string" && runId !== "" && runId.length <= maxRunId && !/\p{Cc}|\p{Surrogate}/u.test(runId))
     return;
   throw new PawlError(
     "bad_input",
-    `A run's id is a text of 1 to ${longestRunId} characters without control characters. Leave it out for a random one.`,
+    `A run's id is a text of 1 to ${maxRunId} characters without control characters. Leave it out for a random one.`,
   );
 }
 
-const longestRunId = 200;
+const maxRunId = 200;
 
 /** The options that the log stores; undefined if there are none. @throws PawlError `bad_input` */
-export function runOptionsOf(options: StartOptions): RunOptions | undefined {
+export function toRunOptions(options: StartOptions): RunOptions | undefined {
   const tools = namesOfRunTools(options);
   const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings } = options;
-  const output = outputSchemaOf(options);
-  const stopWhen = recordedConditions(options);
+  const output = toOutputSchema(options);
+  const stopWhen = toRecordedConditions(options);
   const stored: RunOptions = {
     ...(agent === undefined ? {} : { agent }),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(tools === undefined ? {} : { tools }),
     ...(activeTools === undefined ? {} : { activeTools }),
-    ...(toolChoice === undefined ? {} : { toolChoice: toolChoiceOf(toolChoice) }),
+    ...(toolChoice === undefined ? {} : { toolChoice: toRecordedToolChoice(toolChoice) }),
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),
@@ -250,7 +251,7 @@ export function runOptionsOf(options: StartOptions): RunOptions | undefined {
 const maxOptionBytes = 64 * 1024;
 
 /** The first words of a request, for lists. */
-export function titleOf(messages: readonly UserMessage[]): string {
+export function createTitle(messages: readonly UserMessage[]): string {
   const text = messages.flatMap((message) =>
     message.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])),
   );
@@ -258,23 +259,23 @@ export function titleOf(messages: readonly UserMessage[]): string {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
 
-export function sessionInfo(agent: Pick<CompiledAgent, "name" | "models" | "root">, title: string): SessionInfo {
+export function createSessionInfo(agent: Pick<CompiledAgent, "name" | "models" | "root">, title: string): SessionInfo {
   const { name, models, root } = agent;
   const { model } = models[0];
   return { agent: name, model: model.id, ...(root === undefined ? {} : { root }), ...(title === "" ? {} : { title }) };
 }
 
-function userMessage(parts: readonly UserPart[]): UserMessage {
+function createUserMessage(parts: readonly UserPart[]): UserMessage {
   return { role: "user", parts };
 }
 
-function listOf(input: readonly InputPart[] | readonly InputMessage[]): readonly UserMessage[] {
-  if (!Array.isArray(input) || input.length === 0) throw notInput();
+function toMessages(input: readonly InputPart[] | readonly InputMessage[]): readonly UserMessage[] {
+  if (!Array.isArray(input) || input.length === 0) throw invalidInputError();
   const first: unknown = input[0];
-  if (typeof first !== "object" || first === null) throw notInput();
+  if (typeof first !== "object" || first === null) throw invalidInputError();
   if ("role" in first) return (input as readonly InputMessage[]).map(checkMessage);
   return [
-    userMessage(
+    createUserMessage(
       (input as readonly InputPart[]).map((part, index) => checkPart(part, `Part ${index + 1} of the input`)),
     ),
   ];
@@ -286,11 +287,11 @@ function checkMessage(message: InputMessage, index: number): UserMessage {
       "bad_input",
       "A message of the input must be { role: 'user', parts: […] }. A system prompt is an option of the agent.",
     );
-  return userMessage(
+  return createUserMessage(
     message.parts.map((part, at) => checkPart(part, `Part ${at + 1} of message ${index + 1} of the input`)),
   );
 }
 
-function notInput(): PawlError {
-  return refused("The input", "must be a string, a list of parts, or a list of user messages");
+function invalidInputError(): PawlError {
+  return createPartError("The input", "must be a string, a list of parts, or a list of user messages");
 }

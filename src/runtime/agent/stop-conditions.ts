@@ -1,7 +1,7 @@
 /**
  * The stop conditions of an agent or a run: the functions that make them, and their check.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import type { CallOutcome } from "../../core/machine/state.js";
 import { nameOfCondition, type RecordedCondition } from "../../core/machine/stop-condition.js";
@@ -10,7 +10,7 @@ import type { PlainStopCondition, StopCondition, StopFunction } from "../../port
 
 /** Holds after `steps` model calls of the run, or more. */
 export function stepCount(steps: number): PlainStopCondition {
-  return checked({ steps }, "stepCount()");
+  return checkCondition({ steps }, "stepCount()");
 }
 
 /**
@@ -26,8 +26,9 @@ export function toolCalled(
 ): PlainStopCondition {
   const { outcome, ...others } = options;
   const unknown = Object.keys(others)[0];
-  if (unknown !== undefined) throw refused("toolCalled()", `has no option ${JSON.stringify(unknown)}. It has outcome.`);
-  return checked(outcome === undefined ? { tool: name } : { tool: name, outcome }, "toolCalled()");
+  if (unknown !== undefined)
+    throw createConditionError("toolCalled()", `has no option ${JSON.stringify(unknown)}. It has outcome.`);
+  return checkCondition(outcome === undefined ? { tool: name } : { tool: name, outcome }, "toolCalled()");
 }
 
 /**
@@ -35,10 +36,11 @@ export function toolCalled(
  * traces say so. The flags `g` and `y` have no effect.
  */
 export function textMatches(pattern: RegExp): PlainStopCondition {
-  if (!(pattern instanceof RegExp)) throw refused("textMatches()", "takes a regular expression, for example /DONE/i.");
+  if (!(pattern instanceof RegExp))
+    throw createConditionError("textMatches()", "takes a regular expression, for example /DONE/i.");
   const { source, flags } = pattern;
   const kept = flags.replace(/[gy]/g, "");
-  return checked(kept === "" ? { text: source } : { text: source, flags: kept }, "textMatches()");
+  return checkCondition(kept === "" ? { text: source } : { text: source, flags: kept }, "textMatches()");
 }
 
 /** A condition, checked, with its name in events and traces. */
@@ -49,7 +51,7 @@ export type CompiledCondition = { readonly name: string; readonly recorded: Reco
 
 export type CompiledConditions = readonly CompiledCondition[];
 
-const mostConditions = 20;
+const maxConditions = 20;
 
 /** @param what the option, in messages. @throws PawlError `bad_configuration`, or the given code */
 export function compileStopWhen(
@@ -58,10 +60,10 @@ export function compileStopWhen(
   code: ErrorCode = "bad_configuration",
 ): CompiledConditions {
   const list: readonly StopCondition[] = Array.isArray(given) ? given : [given];
-  if (list.length > mostConditions)
-    throw refused(what, `has ${list.length} conditions; the most is ${mostConditions}.`, code);
+  if (list.length > maxConditions)
+    throw createConditionError(what, `has ${list.length} conditions; the most is ${maxConditions}.`, code);
   return list.map((condition, index) =>
-    typeof condition === "function" ? ofFunction(condition, index) : ofPlain(condition, what, code),
+    typeof condition === "function" ? compileFunction(condition, index) : compilePlain(condition, what, code),
   );
 }
 
@@ -76,36 +78,36 @@ export function checkConditionTools(
     const near = nearestName(recorded.tool, tools.keys());
     const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
     const name = JSON.stringify(recorded.tool.slice(0, 100));
-    throw refused("stopWhen", `names the tool ${name}, which the agent does not have.${hint}`, code);
+    throw createConditionError("stopWhen", `names the tool ${name}, which the agent does not have.${hint}`, code);
   }
 }
 
-const ofRecorded = new WeakMap<readonly RecordedCondition[], CompiledConditions>();
+const compiledByRecorded = new WeakMap<readonly RecordedCondition[], CompiledConditions>();
 
 /** The conditions of a log that need no function. The log keeps one list for each run, so they are compiled once. */
-export function plainConditionsIn(recorded: readonly RecordedCondition[]): CompiledConditions {
-  let found = ofRecorded.get(recorded);
+export function compileRecorded(recorded: readonly RecordedCondition[]): CompiledConditions {
+  let found = compiledByRecorded.get(recorded);
   if (found === undefined) {
-    found = recorded.flatMap((one) => ("function" in one ? [] : [ofPlain(one, "stopWhen", "store_corrupt")]));
-    ofRecorded.set(recorded, found);
+    found = recorded.flatMap((one) => ("function" in one ? [] : [compilePlain(one, "stopWhen", "store_corrupt")]));
+    compiledByRecorded.set(recorded, found);
   }
   return found;
 }
 
-function ofFunction(call: StopFunction, index: number): CompiledCondition {
+function compileFunction(call: StopFunction, index: number): CompiledCondition {
   const own = typeof call.name === "string" ? call.name.slice(0, 100).replace(/\p{Cc}|\p{Surrogate}/gu, "") : "";
   // A function that stands directly in the options is named after the option.
   const recorded = { function: own === "" || own === "stopWhen" ? String(index + 1) : own };
   return { type: "function", name: nameOfCondition(recorded), recorded, call };
 }
 
-function ofPlain(condition: PlainStopCondition, what: string, code: ErrorCode): CompiledCondition {
-  const plain = checked(condition, what, code);
+function compilePlain(condition: PlainStopCondition, what: string, code: ErrorCode): CompiledCondition {
+  const plain = checkCondition(condition, what, code);
   const named = { type: "plain", name: nameOfCondition(plain), recorded: plain, plain } as const;
-  return "text" in plain ? { ...named, pattern: patternOf(plain, what, code) } : named;
+  return "text" in plain ? { ...named, pattern: compilePattern(plain, what, code) } : named;
 }
 
-function patternOf(
+function compilePattern(
   { text, flags = "" }: Extract<PlainStopCondition, { readonly text: string }>,
   what: string,
   code: ErrorCode,
@@ -127,37 +129,39 @@ const outcomes: { readonly [Outcome in CallOutcome]: true } = {
   aborted: true,
   interrupted: true,
 };
-const longestPattern = 2_000;
+const maxPattern = 2_000;
 
 /** A frozen copy with the known fields. */
-function checked(condition: PlainStopCondition, what: string, code?: ErrorCode): PlainStopCondition {
+function checkCondition(condition: PlainStopCondition, what: string, code?: ErrorCode): PlainStopCondition {
   const { steps, tool, outcome, text, flags, ...others } = Object(condition) as { readonly [key: string]: unknown };
   const unknown = Object.keys(others)[0];
-  if (unknown !== undefined) throw refused(what, `has a condition with ${JSON.stringify(unknown)}. ${ways}`, code);
+  if (unknown !== undefined)
+    throw createConditionError(what, `has a condition with ${JSON.stringify(unknown)}. ${conditionForms}`, code);
   const kinds = [steps, tool, text].filter((value) => value !== undefined).length;
-  if (kinds !== 1) throw refused(what, `has a value that is no condition. ${ways}`, code);
+  if (kinds !== 1) throw createConditionError(what, `has a value that is no condition. ${conditionForms}`, code);
   if (steps !== undefined) {
     if (!Number.isSafeInteger(steps) || (steps as number) < 1)
-      throw refused(what, `has ${String(steps)} steps; it must be a whole number, 1 or more.`, code);
-    return freeze({ steps: steps as number });
+      throw createConditionError(what, `has ${String(steps)} steps; it must be a whole number, 1 or more.`, code);
+    return deepFreeze({ steps: steps as number });
   }
   if (tool !== undefined) {
     if (typeof tool !== "string" || tool === "" || tool.length > 200)
-      throw refused(what, "needs the name of a tool: a text of 1 to 200 characters.", code);
-    if (outcome === undefined) return freeze({ tool });
+      throw createConditionError(what, "needs the name of a tool: a text of 1 to 200 characters.", code);
+    if (outcome === undefined) return deepFreeze({ tool });
     if (typeof outcome !== "string" || !Object.hasOwn(outcomes, outcome))
-      throw refused(what, `has an unknown outcome. It may be ${Object.keys(outcomes).join(", ")}.`, code);
-    return freeze({ tool, outcome: outcome as CallOutcome });
+      throw createConditionError(what, `has an unknown outcome. It may be ${Object.keys(outcomes).join(", ")}.`, code);
+    return deepFreeze({ tool, outcome: outcome as CallOutcome });
   }
-  if (typeof text !== "string" || text.length > longestPattern)
-    throw refused(what, `has a pattern that is too long; the most is ${longestPattern} characters.`, code);
-  if (flags !== undefined && typeof flags !== "string") throw refused(what, "has flags that are no text.", code);
-  return freeze(flags === undefined ? { text } : { text, flags });
+  if (typeof text !== "string" || text.length > maxPattern)
+    throw createConditionError(what, `has a pattern that is too long; the most is ${maxPattern} characters.`, code);
+  if (flags !== undefined && typeof flags !== "string")
+    throw createConditionError(what, "has flags that are no text.", code);
+  return deepFreeze(flags === undefined ? { text } : { text, flags });
 }
 
-const ways =
+const conditionForms =
   "A condition is made by stepCount(n), toolCalled(name) or textMatches(pattern), or is a function that gives true or false.";
 
-function refused(what: string, why: string, code: ErrorCode = "bad_configuration"): PawlError {
+function createConditionError(what: string, why: string, code: ErrorCode = "bad_configuration"): PawlError {
   return new PawlError(code, `${what} ${why}`);
 }

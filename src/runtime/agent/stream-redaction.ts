@@ -7,9 +7,9 @@
  *    which may not be shown yet has a delta to come with. When the next one comes, the number before it takes along all
  *    text that may be shown by then, that of the next one included. So only the first delta of a text waits for another.
  */
-import { aList, checkOptions, type OptionTable } from "../../check-options.js";
-import { skeletonOf } from "../../core/data/escapes.js";
+import { anArray, checkOptions, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
+import { skeletonOf } from "../../core/data/skeleton.js";
 import type { MessageDelta } from "../../ports/model.js";
 import { type Redact, redactJson } from "../observers/redact.js";
 import type { StreamItem } from "./stream-types.js";
@@ -20,10 +20,10 @@ export type StreamRedactionOptions = {
   readonly values?: readonly string[];
 };
 
-const streamRules: OptionTable<StreamRedactionOptions> = { values: aList };
+const streamRules: OptionTable<StreamRedactionOptions> = { values: anArray };
 
 /** A redaction, and the secrets that it knows by value. */
-type Secrets = { readonly redact: Redact; readonly secrets: readonly string[] };
+type KnownSecrets = { readonly redact: Redact; readonly secrets: readonly string[] };
 
 type TextDelta = Extract<MessageDelta, { readonly text: string }>;
 type DeltaItem = Extract<StreamItem, { readonly type: "delta" }> & { readonly delta: TextDelta };
@@ -39,13 +39,13 @@ export function createStreamRedaction(
   checkOptions("createStreamRedaction()", streamRules, options);
   const { values: secrets = [] } = options;
   // The cast holds because redaction changes the text in plain data and keeps its shape.
-  const value = <T>(data: T): T => redactJson(data as Json, redact) as T;
+  const redactValue = <T>(data: T): T => redactJson(data as Json, redact) as T;
   /** Text that is held back, by part of the message. */
-  const kept = new Map<string, string>();
+  const buffered = new Map<string, string>();
   /** The last delta, whose number is held back. Its text is in `kept`. */
   let last: DeltaItem | null = null;
 
-  function released(item: DeltaItem, text: string): StreamItem {
+  function redactText(item: DeltaItem, text: string): StreamItem {
     return { ...item, delta: { ...item.delta, text: redact(text) } };
   }
 
@@ -53,64 +53,64 @@ export function createStreamRedaction(
    * The last delta with all text that was held back, because something else follows: a provider may send the end of a
    * text long after its last word.
    */
-  function release(): readonly StreamItem[] {
+  function flush(): readonly StreamItem[] {
     if (last === null) return [];
     const item = last;
-    const key = keyOf(item.delta);
-    const text = kept.get(key) ?? "";
-    kept.delete(key);
+    const key = partKey(item.delta);
+    const text = buffered.get(key) ?? "";
+    buffered.delete(key);
     last = null;
-    return [released(item, text)];
+    return [redactText(item, text)];
   }
 
-  function takeText(item: DeltaItem): readonly StreamItem[] {
+  function addText(item: DeltaItem): readonly StreamItem[] {
     const { delta, n = 1 } = item;
-    const key = keyOf(delta);
-    const isContinued = last !== null && keyOf(last.delta) === key;
-    const others = isContinued ? [] : release();
-    const text = (kept.get(key) ?? "") + delta.text;
+    const key = partKey(delta);
+    const isContinued = last !== null && partKey(last.delta) === key;
+    const others = isContinued ? [] : flush();
+    const text = (buffered.get(key) ?? "") + delta.text;
     // A delta that stands for several has a number to give away, and one to hold back.
     const before = n > 1 && last === null ? { ...item, n: n - 1, delta: { ...delta, seq: delta.seq - 1 } } : last;
-    const length = before === null ? 0 : shownLength(text, { redact, secrets });
-    kept.set(key, text.slice(length));
+    const length = before === null ? 0 : safeLength(text, { redact, secrets });
+    buffered.set(key, text.slice(length));
     last = n > 1 && !isContinued ? { ...item, n: 1 } : item;
-    return before === null ? others : [...others, released(before, text.slice(0, length))];
+    return before === null ? others : [...others, redactText(before, text.slice(0, length))];
   }
 
-  function openSnapshot(item: Extract<StreamItem, { readonly type: "snapshot" }>): StreamItem {
-    kept.clear();
+  function redactSnapshot(item: Extract<StreamItem, { readonly type: "snapshot" }>): StreamItem {
+    buffered.clear();
     const parts = item.message.parts.map((part, index) => {
       const open = item.open.find((openPart) => openPart.index === index);
       if (open === undefined || !("text" in part)) return part;
-      const length = shownLength(part.text, { redact, secrets });
-      kept.set(`${open.type}/${open.id}`, part.text.slice(length));
+      const length = safeLength(part.text, { redact, secrets });
+      buffered.set(`${open.type}/${open.id}`, part.text.slice(length));
       return { ...part, text: part.text.slice(0, length) };
     });
     const inputs = item.inputs.map((input) => {
-      const length = shownLength(input.text, { redact, secrets });
-      kept.set(`tool-input/${input.id}`, input.text.slice(length));
+      const length = safeLength(input.text, { redact, secrets });
+      buffered.set(`tool-input/${input.id}`, input.text.slice(length));
       return { ...input, text: input.text.slice(0, length) };
     });
-    return value({ ...item, message: { ...item.message, parts }, inputs });
+    return redactValue({ ...item, message: { ...item.message, parts }, inputs });
   }
 
   return (item) => {
-    if (item.type === "snapshot") return [...release(), openSnapshot(item)];
+    if (item.type === "snapshot") return [...flush(), redactSnapshot(item)];
     // Other items may come between two deltas of a text. They neither end the text nor wait for it.
-    if (item.type !== "delta") return [value(item)];
-    if (isOfText(item)) return takeText(item);
-    const rest = release();
-    if (item.delta.kind === "start") kept.clear();
-    return [...rest, value(item)];
+    if (item.type !== "delta") return [redactValue(item)];
+    if (isTextDelta(item)) return addText(item);
+    const rest = flush();
+    if (item.delta.kind === "start") buffered.clear();
+    return [...rest, redactValue(item)];
   };
 }
 
-function isOfText(item: Extract<StreamItem, { readonly type: "delta" }>): item is DeltaItem {
+function isTextDelta(item: Extract<StreamItem, { readonly type: "delta" }>): item is DeltaItem {
   return "text" in item.delta;
 }
 
 /** The part of a message that a delta belongs to: `text/1`, `reasoning/1`, `tool-input/c`. */
-function keyOf({ kind, id }: Pick<TextDelta, "id"> & { readonly kind: string }): string {
+function partKey({ kind, id }: Pick<TextDelta, "id"> & { readonly kind: string }): string {
   return `${kind.replace(/-(?:start|delta|end)$/, "")}/${id}`;
 }
 
@@ -121,17 +121,17 @@ const maxHeld = 24_000;
  * How many characters can be shown: they hold no part of a secret that more text might complete, and cut no secret in
  * two.
  */
-export function shownLength(text: string, { redact, secrets }: Secrets): number {
-  const begun = Math.min(text.length, ...secretsBegun(text, secrets));
-  const whole = redact(text);
+export function safeLength(text: string, { redact, secrets }: KnownSecrets): number {
+  const begunAt = Math.min(text.length, ...findBegunSecrets(text, secrets));
+  const redactedWhole = redact(text);
   // Each try goes back twice as far, so that a text made for it does not cost a try for each of its words.
   let step = 1;
-  for (let length = wordsEnd(text, text.length); text.length - length <= maxHeld; step *= 2) {
-    const held = Math.min(length, begun, ...heldFrom(text, length));
+  for (let length = findWordEnd(text, text.length); text.length - length <= maxHeld; step *= 2) {
+    const held = Math.min(length, begunAt, ...findOpenSecrets(text, length));
     const isWhole = length === 0 || length === text.length;
-    if (held === length && (isWhole || redact(text.slice(0, length)) + redact(text.slice(length)) === whole))
+    if (held === length && (isWhole || redact(text.slice(0, length)) + redact(text.slice(length)) === redactedWhole))
       return length;
-    length = wordsEnd(text, Math.max(0, Math.min(held, length - step)));
+    length = findWordEnd(text, Math.max(0, Math.min(held, length - step)));
   }
   return text.length;
 }
@@ -140,15 +140,15 @@ export function shownLength(text: string, { redact, secrets }: Secrets): number 
  * The end of the last whole word, or of the last letter outside ASCII: secrets are words of ASCII, except passwords
  * in URLs.
  */
-function wordsEnd(text: string, before: number): number {
-  const space = endOfLast(text, before, (code) => code <= 0x20);
+function findWordEnd(text: string, before: number): number {
+  const space = findLastEnd(text, before, (code) => code <= 0x20);
   if (text.slice(space, before).includes("://")) return space;
-  const end = endOfLast(text, before, (code) => code <= 0x20 || code > 0x7e);
+  const end = findLastEnd(text, before, (code) => code <= 0x20 || code > 0x7e);
   const last = text.charCodeAt(end - 1);
   return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;
 }
 
-function endOfLast(text: string, before: number, isEnd: (code: number) => boolean): number {
+function findLastEnd(text: string, before: number, isEnd: (code: number) => boolean): number {
   let end = before;
   while (end > 0 && !isEnd(text.charCodeAt(end - 1))) end -= 1;
   return end;
@@ -159,7 +159,7 @@ const openHeader = /^-----BEGIN [A-Z ]{0,30}-{0,5}$/;
 const openKey = /^-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s\\]{0,20000}$/;
 
 /** Where secrets that contain spaces may have begun: the word after an HTTP scheme, and a private key. */
-function heldFrom(text: string, length: number): readonly number[] {
+function findOpenSecrets(text: string, length: number): readonly number[] {
   const shown = text.slice(0, length);
   const scheme = openScheme.exec(shown.slice(-20));
   const begin = text.lastIndexOf("-----BEGIN", length);
@@ -173,23 +173,23 @@ function heldFrom(text: string, length: number): readonly number[] {
 const openEscape = /\\+(?:u[0-9a-fA-F]{0,3})?$/;
 
 /** Where secrets known by value may have begun, in whatever way JSON has escaped them, and an escape that is not whole. */
-function secretsBegun(text: string, secrets: readonly string[]): readonly number[] {
+function findBegunSecrets(text: string, secrets: readonly string[]): readonly number[] {
   if (secrets.length === 0) return [];
   const offset = Math.max(0, text.length - maxHeld);
   const open = openEscape.exec(text.slice(-maxEscape))?.[0].length ?? 0;
   const { text: skeleton, starts } = skeletonOf(text.slice(offset, text.length - open));
-  const begun = secrets.map((secret) => {
-    const length = begunLength(skeleton, skeletonOf(secret).text);
+  const begunAt = secrets.map((secret) => {
+    const length = matchedPrefixLength(skeleton, skeletonOf(secret).text);
     return offset + (starts[skeleton.length - length] ?? 0);
   });
-  return open === 0 ? begun : [...begun, text.length - open];
+  return open === 0 ? begunAt : [...begunAt, text.length - open];
 }
 
 /** Characters of an escape that is not whole, of which more are not held back. */
 const maxEscape = 100;
 
 /** How many of the text's last characters are the beginning of the secret, but not all of it. Takes linear time. */
-function begunLength(text: string, secret: string): number {
+function matchedPrefixLength(text: string, secret: string): number {
   const shorter = prefixLengths(secret);
   let length = 0;
   for (const character of text.slice(-secret.length).split("")) {

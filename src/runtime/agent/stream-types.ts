@@ -95,7 +95,7 @@ export type ItemsOptions = {
   /** The items end when this is aborted. Those that have arrived by then are still given. */
   readonly signal: AbortSignal | undefined;
   /** How many items may wait for the consumer. Default: 1,024. */
-  readonly mostBehind?: number;
+  readonly maxBehind?: number;
   /** The most public events. Default: no limit. */
   readonly limit?: number;
   /** As in `EventsOptions`. */

@@ -12,50 +12,50 @@ import { reasons } from "../../core/data/reasons.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { Clock } from "../../ports/clock.js";
 import type { JsonSchema, ModelRequest } from "../../ports/model.js";
-import { inTime } from "../lib/time-limit.js";
+import { awaitInTime } from "../lib/time-limit.js";
 import { type CompiledInput, compileInput, type InputResult } from "../tools/schema.js";
 import { defaultHookTimeoutMs } from "./compile-hooks.js";
 import type { CompiledAgent } from "./compiled-agent.js";
-import { type LocalRunState, type LocalRunStates, localKey, localsOf } from "./local-run-options.js";
+import { createLocalKey, findLocals, type LocalRunState, type LocalRunStates } from "./local-run-options.js";
 
 /** Added to the requests of a run whose answer must fit a schema. */
-export type AskedOutput = {
+export type OutputRequest = {
   readonly responseFormat: NonNullable<ModelRequest["responseFormat"]>;
   readonly prompt: string;
 };
 
-const asked = new WeakMap<object, AskedOutput>();
+const requestsBySchema = new WeakMap<object, OutputRequest>();
 
 /** Cached, because it is the same for each request of a run. */
-export function askedOutput(schema: JsonSchema): AskedOutput {
-  const known = asked.get(schema);
+export function getOutputRequest(schema: JsonSchema): OutputRequest {
+  const known = requestsBySchema.get(schema);
   if (known !== undefined) return known;
-  const closed = closedSchema(schema) as JsonSchema;
-  const made: AskedOutput = {
+  const closed = closeSchema(schema) as JsonSchema;
+  const made: OutputRequest = {
     responseFormat: { type: "json", name: "answer", schema: closed },
     prompt: `Your final answer must be JSON that fits this JSON Schema, and nothing else: no other words, no code fence.\n${JSON.stringify(closed)}`,
   };
-  asked.set(schema, made);
+  requestsBySchema.set(schema, made);
   return made;
 }
 
 /** Adds `additionalProperties: false` to objects that do not set it. Providers that enforce a schema require it. */
-function closedSchema(schema: Json): Json {
+function closeSchema(schema: Json): Json {
   if (schema === null || typeof schema !== "object") return schema;
-  if (Array.isArray(schema)) return schema.map(closedSchema);
+  if (Array.isArray(schema)) return schema.map(closeSchema);
   const closed = Object.fromEntries(
     Object.entries(schema)
       .filter(([key]) => !isDangerousKey(key))
-      .map(([key, value]) => [key, literal.has(key) ? value : closedSchema(value)]),
+      .map(([key, value]) => [key, literalKeywords.has(key) ? value : closeSchema(value)]),
   );
   const isObject = closed.type === "object" && typeof closed.properties === "object";
   return isObject && !("additionalProperties" in closed) ? { ...closed, additionalProperties: false } : closed;
 }
 
 /** Keywords whose values are no schemas. */
-const literal: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
+const literalKeywords: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
 
-export type CheckedAnswer =
+export type AnswerCheck =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly message: string };
 
@@ -63,13 +63,13 @@ export type CheckedAnswer =
  * The schema of the caller, if this process has it: of the run itself, or of the tool that the agent is behind. It may
  * check more than the JSON Schema in the log can say.
  */
-export function ownSchema(
+export function findOwnSchema(
   sessionId: string,
   runId: string,
   schema: JsonSchema,
   { locals, toolOutput }: Pick<CompiledAgent, "locals" | "toolOutput">,
 ): CompiledInput | undefined {
-  const own = localsOf(locals, sessionId, runId)?.output;
+  const own = findLocals(locals, sessionId, runId)?.output;
   if (own !== undefined || toolOutput === undefined) return own;
   return isSameJson(toolOutput.jsonSchema, schema) ? toolOutput : undefined;
 }
@@ -80,30 +80,30 @@ export function checkAnswer(
   schema: JsonSchema,
   own: CompiledInput | undefined,
   clock: Clock,
-): CheckedAnswer | Promise<CheckedAnswer> {
-  const parsed = parseJson(withoutFence(text));
+): AnswerCheck | Promise<AnswerCheck> {
+  const parsed = parseJson(stripFence(text));
   if (!parsed.ok) return { ok: false, message: `it is not JSON: ${parsed.error}` };
   const { value } = parsed;
   const result = (own ?? compileInput(schema)).validate(structuredClone(value));
-  if (!(result instanceof Promise)) return checkedAnswer(result, value);
-  return validatedInTime(result, clock).then((done) => checkedAnswer(done, value));
+  if (!(result instanceof Promise)) return toAnswerCheck(result, value);
+  return validateInTime(result, clock).then((done) => toAnswerCheck(done, value));
 }
 
 /** A schema may wait for something outside. One that takes too long counts as an answer that does not fit. */
-async function validatedInTime(result: Promise<InputResult>, clock: Clock): Promise<InputResult> {
-  const settled = await inTime(result, { timeoutMs: defaultHookTimeoutMs, clock });
+async function validateInTime(result: Promise<InputResult>, clock: Clock): Promise<InputResult> {
+  const settled = await awaitInTime(result, { timeoutMs: defaultHookTimeoutMs, clock });
   if (settled.type === "returned") return settled.value;
   return { ok: false, issues: [{ path: "", message: `it could not be checked: ${settled.message}` }] };
 }
 
-function checkedAnswer(result: InputResult, value: Json): CheckedAnswer {
+function toAnswerCheck(result: InputResult, value: Json): AnswerCheck {
   if (result.ok) return { ok: true, value };
   const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   return { ok: false, message: `it does not fit the schema:\n- ${issues.join("\n- ")}` };
 }
 
 /** Models often put JSON between code fences. */
-function withoutFence(text: string): string {
+function stripFence(text: string): string {
   const trimmed = text.trim();
   if (!trimmed.startsWith("```") || !trimmed.endsWith("```")) return trimmed;
   const start = trimmed.indexOf("\n");
@@ -111,11 +111,11 @@ function withoutFence(text: string): string {
 }
 
 /** The message that asks the model for another answer, after one that does not fit. */
-export function repairText(message: string): string {
+export function formatRepairRequest(message: string): string {
   return `Your answer cannot be used: ${message}\nAnswer again with nothing but the JSON that was asked for.`;
 }
 
-async function whileKept(
+async function keepLocalsDuring(
   key: string,
   locals: LocalRunState,
   all: LocalRunStates,
@@ -123,13 +123,13 @@ async function whileKept(
 ): Promise<RunResult> {
   // An option that is given again replaces itself alone.
   all.set(key, { ...all.get(key), ...locals });
-  let goesOn = false;
+  let isContinuing = false;
   try {
     const result = await act();
-    goesOn = result.status === "awaiting_human" || (result.status === "interrupted" && result.resumable);
+    isContinuing = result.status === "awaiting_human" || (result.status === "interrupted" && result.resumable);
     return result;
   } finally {
-    if (!goesOn) all.delete(key);
+    if (!isContinuing) all.delete(key);
   }
 }
 
@@ -137,22 +137,22 @@ async function whileKept(
  * Keeps the local options of a run until it ends here, and parses its answer with the caller's schema. Nothing is kept of
  * a run that does not begin.
  */
-export async function withOutput(
+export async function runWithOutput(
   sessionId: string,
   runId: string,
   locals: LocalRunState,
   { locals: all, clock }: { readonly locals: LocalRunStates; readonly clock: Clock },
   act: () => Promise<RunResult>,
 ): Promise<RunResult> {
-  const result = await whileKept(localKey(sessionId, runId), locals, all, act);
+  const result = await keepLocalsDuring(createLocalKey(sessionId, runId), locals, all, act);
   if (result.status !== "completed" || locals.output === undefined) return result;
   const { output, ...rest } = result;
   const read =
     output === undefined
       ? { ok: false as const, issues: [{ path: "", message: "the run was started without an output schema" }] }
-      : await validatedInTime(Promise.resolve(locals.output.validate(structuredClone(output))), clock);
+      : await validateInTime(Promise.resolve(locals.output.validate(structuredClone(output))), clock);
   if (read.ok) return { ...rest, output: read.value as Json };
-  const checked = checkedAnswer(read, output ?? null);
+  const checked = toAnswerCheck(read, output ?? null);
   const message = checked.ok ? "" : `The answer cannot be used: ${checked.message}`;
   const text = rest.text === "" ? reasons.invalid_output.text : rest.text;
   return {

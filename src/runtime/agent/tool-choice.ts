@@ -2,12 +2,13 @@
  * The tool choice of a run, as a caller gives it.
  */
 import type { RunToolChoice } from "../../core/machine/event.js";
-import { recordToolChoice } from "../../core/machine/tool-choice.js";
+import { normalizeToolChoice } from "../../core/machine/tool-choice.js";
 import { PawlError } from "../../errors.js";
 
 /** The choice as the log keeps it. @throws PawlError `bad_input` if it is none of the forms */
-export function toolChoiceOf(given: RunToolChoice): RunToolChoice {
-  if (given === "auto" || given === "none" || given === "required" || isForced(given)) return recordToolChoice(given);
+export function toRecordedToolChoice(given: RunToolChoice): RunToolChoice {
+  if (given === "auto" || given === "none" || given === "required" || isForced(given))
+    return normalizeToolChoice(given);
   throw new PawlError(
     "bad_input",
     'The toolChoice of a run is "auto", "none", "required", { tool: name } or { required: true }; the last two may have everyStep: true, to hold for each model call.',

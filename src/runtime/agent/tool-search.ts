@@ -30,7 +30,7 @@ const defaultResults = 8;
 /** Above this share of the context window, tools with `defer: "auto"` are deferred. */
 const autoShare = 0.1;
 
-export type SearchRoom = {
+export type SearchDeps = {
   /** What a request may have, in tokens. */
   readonly windowTokens: number;
   readonly tokens: TokenEstimator;
@@ -39,9 +39,9 @@ export type SearchRoom = {
 };
 
 /** The tools that are not offered from the start. */
-export function deferredAmong(
+export function selectDeferred(
   tools: ReadonlyMap<string, CompiledTool>,
-  { windowTokens, tokens }: SearchRoom,
+  { windowTokens, tokens }: SearchDeps,
 ): ReadonlyMap<string, CompiledTool> {
   const all = [...tools.values()];
   const auto = all.filter(({ tool }) => tool.defer === "auto");
@@ -55,10 +55,10 @@ export function deferredAmong(
  * `find_tools` and `call_tool` for these tools.
  * @throws PawlError `duplicate_tool` if the author has a tool of one of these names
  */
-export function searchToolsFor(
+export function createSearchTools(
   deferred: ReadonlyMap<string, CompiledTool>,
   own: ReadonlyMap<string, CompiledTool>,
-  { search }: SearchRoom,
+  { search }: SearchDeps,
 ): readonly CompiledTool[] {
   for (const name of [findToolsName, callToolName])
     if (own.has(name))
@@ -66,19 +66,19 @@ export function searchToolsFor(
         "duplicate_tool",
         `The agent has deferred tools, so it has a tool "${name}" of Pawl. Give your own tool another name.`,
       );
-  return [findTools(deferred, search), callTool].map(compileTool);
+  return [createFindTools(deferred, search), callTool].map(compileTool);
 }
 
 type FindInput = { readonly query: string };
 
-function findTools(
+function createFindTools(
   deferred: ReadonlyMap<string, CompiledTool>,
   { search, maxResults = defaultResults }: AiSdkToolSearch = {},
 ): AnyTool {
   let index: Promise<Search> | undefined;
   return {
     name: findToolsName,
-    description: `Finds more tools. ${aboutTools([...deferred.keys()])} Describe what you want to do, in a few words. The result has up to ${maxResults} tools with their input schemas.`,
+    description: `Finds more tools. ${describeTools([...deferred.keys()])} Describe what you want to do, in a few words. The result has up to ${maxResults} tools with their input schemas.`,
     input: {
       type: "object",
       properties: { query: { type: "string", description: 'For example "create an invoice".' } },
@@ -88,12 +88,12 @@ function findTools(
     readOnly: true,
     lenientInput: true,
     async execute({ query }: FindInput, { data }) {
-      index ??= search === undefined ? createSearch(deferred) : Promise.resolve(searchBy(search, deferred));
+      index ??= search === undefined ? createSearch(deferred) : Promise.resolve(createCustomSearch(search, deferred));
       const ranked = await (await index)(query.slice(0, maxQueryCharacters));
       const found = [...new Set(ranked)].filter((name) => deferred.has(name)).slice(0, maxResults);
-      if (found.length === 0) return `No tool matches. Try other words. ${aboutTools([...deferred.keys()])}`;
-      keepFound(data, found);
-      return found.map((name) => shown(deferred.get(name))).join("\n");
+      if (found.length === 0) return `No tool matches. Try other words. ${describeTools([...deferred.keys()])}`;
+      recordFound(data, found);
+      return found.map((name) => formatTool(deferred.get(name))).join("\n");
     },
   };
 }
@@ -120,7 +120,7 @@ const callTool: AnyTool = {
 };
 
 /** Tools of servers are named `server_tool`, or `mcp__server__tool` in the terminal. The text depends on the tools alone. */
-function aboutTools(names: readonly string[]): string {
+function describeTools(names: readonly string[]): string {
   const groups = new Map<string, number>();
   for (const name of names) {
     const group = /^mcp__(.+?)__/.exec(name)?.[1] ?? /^([^_]+)_/.exec(name)?.[1];
@@ -133,17 +133,17 @@ function aboutTools(names: readonly string[]): string {
 
 const maxGroups = 40;
 
-function shown(compiled: CompiledTool | undefined): string {
+function formatTool(compiled: CompiledTool | undefined): string {
   if (compiled === undefined) return "";
   const { name, description, inputSchema, inputExamples } = compiled.specification;
   return JSON.stringify({ name, description, inputSchema, ...(inputExamples !== undefined && { inputExamples }) });
 }
 
 /** The search works without it: a session whose data is full keeps no names. */
-function keepFound(data: ToolData, found: readonly string[]): void {
+function recordFound(data: ToolData, found: readonly string[]): void {
   try {
     data.update(foundToolsKey, (old) => {
-      const before = namesIn(old).filter((name) => !found.includes(name));
+      const before = readNames(old).filter((name) => !found.includes(name));
       return [...before, ...found].slice(-maxFoundNames);
     });
   } catch (error) {
@@ -152,21 +152,24 @@ function keepFound(data: ToolData, found: readonly string[]): void {
 }
 
 /** After a compaction the schemas are gone, and the names are known. */
-export function foundToolsHint(data: SessionData): { readonly name: string; readonly text: string } | undefined {
-  const names = namesIn(data[foundToolsKey]);
+export function createFoundToolsHint(data: SessionData): { readonly name: string; readonly text: string } | undefined {
+  const names = readNames(data[foundToolsKey]);
   if (names.length === 0) return undefined;
   return { name: "tools found so far", text: `${names.join(", ")}. ${findToolsName} shows their input schemas again.` };
 }
 
 /** Anybody may change the session's data. */
-function namesIn(value: Json | undefined): readonly string[] {
+function readNames(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
 }
 
 /** Names of matches, best first. */
 type Search = (query: string) => readonly string[] | Promise<readonly string[]>;
 
-function searchBy(search: NonNullable<AiSdkToolSearch["search"]>, deferred: ReadonlyMap<string, CompiledTool>): Search {
+function createCustomSearch(
+  search: NonNullable<AiSdkToolSearch["search"]>,
+  deferred: ReadonlyMap<string, CompiledTool>,
+): Search {
   const tools = [...deferred.values()].map(({ specification: { name, description } }) => ({ name, description }));
   return async (query) => (await search({ query, tools: tools.map((tool) => ({ ...tool })) })) as readonly string[];
 }

@@ -3,11 +3,11 @@
  */
 import {
   aFunction,
-  aList,
+  anArray,
   anObject,
-  anyText,
-  anything,
+  anyValue,
   aStore,
+  aString,
   checkOptions,
   type OptionTable,
   oneOf,
@@ -20,7 +20,7 @@ import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { CanExecuteTool } from "../../ports/permission.js";
-import { type PromptCache, promptCaches } from "../../ports/prompt-cache.js";
+import { type PromptCache, promptCacheModes } from "../../ports/prompt-cache.js";
 import type { RepairToolCall } from "../../ports/repair.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
@@ -103,36 +103,36 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
   };
 
 const optionRules: OptionTable<AgentOptions<unknown>> = {
-  name: anything,
-  model: anything,
+  name: anyValue,
+  model: anyValue,
   models: anObject,
   settings: anObject,
-  promptCache: oneOf(...promptCaches),
-  tools: anything,
-  systemPrompt: anyText,
+  promptCache: oneOf(...promptCacheModes),
+  tools: anyValue,
+  systemPrompt: aString,
   limits: anObject,
-  stopWhen: anything,
+  stopWhen: anyValue,
   context: anObject,
-  compaction: anything,
-  fallbacks: aList,
+  compaction: anyValue,
+  fallbacks: anArray,
   retry: anObject,
   timeouts: anObject,
-  handoffs: aList,
+  handoffs: anArray,
   canExecuteTool: aFunction,
-  repairToolCall: { takes: (value) => value === null || typeof value === "function", wanted: "a function or null" },
-  hooks: aList,
-  deps: anything,
-  root: anyText,
+  repairToolCall: { accepts: (value) => value === null || typeof value === "function", expected: "a function or null" },
+  hooks: anArray,
+  deps: anyValue,
+  root: aString,
   store: aStore,
   clock: anObject,
   makeId: aFunction,
-  leaseMs: anything,
-  address: anyText,
-  usage: anything,
-  toolOutput: anything,
+  leaseMs: anyValue,
+  address: aString,
+  usage: anyValue,
+  toolOutput: anyValue,
   tokens: anObject,
   services: anObject,
-  observers: aList,
+  observers: anArray,
   redact: aFunction,
   onText: aFunction,
   onToolCall: aFunction,
@@ -186,7 +186,7 @@ export function checkAgentOptions<ModelLike>(options: AgentOptions<ModelLike>): 
 }
 
 /** The options that are plain lists and records. The others are parts with an identity, such as a model or a store. */
-const records = [
+const plainOptionNames = [
   "tools",
   "limits",
   "context",
@@ -205,9 +205,9 @@ const records = [
 ] as const;
 
 /** A frozen copy, which the agent can hand out. The author may change their own objects later; the agent stays as it is. */
-export function closedOptions<ModelLike>(options: AgentOptions<ModelLike>): AgentOptions<ModelLike> {
+export function freezeOptions<ModelLike>(options: AgentOptions<ModelLike>): AgentOptions<ModelLike> {
   const closed: { [name: string]: unknown } = { ...options };
-  for (const name of records) {
+  for (const name of plainOptionNames) {
     const value = options[name];
     if (Array.isArray(value)) closed[name] = Object.freeze([...value]);
     else if (typeof value === "object" && value !== null) closed[name] = Object.freeze({ ...value });

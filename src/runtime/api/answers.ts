@@ -7,10 +7,10 @@
 
 import { isStorable } from "../../context/tool-output.js";
 import { defined } from "../../core/data/defined.js";
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
+import { findChildCalls } from "../../core/machine/child-reports.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { childCallsOf } from "../../core/machine/parent.js";
 import { type Call, hasCalls, type State } from "../../core/machine/state.js";
 import type { PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
@@ -20,36 +20,36 @@ import type { AbortMethod, AbortOptions, AnswerOptions, Answers, ApprovalDecisio
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { checkRunId } from "../agent/run-input.js";
 import { hashInput } from "../lib/hash.js";
-import { openQuestions, ownQuestions } from "../log/open-questions.js";
-import { openRun } from "../log/open-runs.js";
+import { listOpenQuestions, listOwnQuestions } from "../log/open-questions.js";
+import { findOpenRunId } from "../log/open-runs.js";
 import { readEntries } from "../log/read-entries.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
-import { checkDecision, checkEdit, checkedReply, checkWords, editedInput } from "./check-answer.js";
+import { checkDecision, checkEdit, checkEditedInput, checkNoteAndBy, checkReply } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
-import { sessionTools } from "./session-tools.js";
+import { loadSessionTools } from "./session-tools.js";
 
 /** `known`: the state for which the message was made. */
 type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
 
-type Answering = Answers & { readonly abort: AbortMethod };
+type AnswerMethods = Answers & { readonly abort: AbortMethod };
 
-type AgentInHand = Pick<CompiledAgent, "services" | "tools" | "clock">;
+type AnsweringAgent = Pick<CompiledAgent, "services" | "tools" | "clock">;
 
 /**
  * @param load the state of the session; throws `no_session` if there is none
  * @param childSession gives a child session for answers; undefined if the tool that started it is gone
  */
-export function createAnswering(
+export function createAnswerMethods(
   id: string,
   parts: Pick<CompiledAgent, "store" | "clock" | "makeId"> & {
     /** What is known of the agent that has the session. */
-    readonly partsAt: (state: State) => AgentInHand;
+    readonly partsAt: (state: State) => AnsweringAgent;
   },
   load: () => Promise<State>,
   post: Post,
   childSession: (toolName: string, childId: string, state: State) => Answers | undefined,
-): Answering {
+): AnswerMethods {
   const { store, clock, makeId, partsAt } = parts;
 
   async function answer(
@@ -60,18 +60,18 @@ export function createAnswering(
     checkCall.answer(options);
     const state = await load();
     const call = findCall(state, callKey);
-    if (call === undefined) return saidBefore(callKey, state, (child) => child.answer(callKey, decision, options));
+    if (call === undefined) return answerElsewhere(callKey, state, (child) => child.answer(callKey, decision, options));
     const { by, questionId } = options;
-    const asked = askedIn(call);
+    const asked = findQuestion(call);
     if (asked === undefined) return "second";
     if (asked.why !== "tool" && questionId !== undefined) return "second";
     checkDecision(asked, decision);
-    checkWords({ by });
+    checkNoteAndBy({ by });
     if (decision.type === "reply" || decision.type === "decline")
       return (await answerTool(state, call, decision, options)) === "said" ? "first" : "second";
     // The input of a call whose tool asks has been approved before.
     const { inputHash = call.inputHash } = options;
-    checkHash(asked, inputHash);
+    checkInputHash(asked, inputHash);
     if (asked.expiresAt !== undefined && clock.now() >= asked.expiresAt) return "second";
     const who = by === undefined ? {} : { by };
     if (decision.type === "abort") {
@@ -79,8 +79,8 @@ export function createAnswering(
       return "first";
     }
     const hash = inputHash === undefined ? {} : { inputHash };
-    const answered = answerOf(asked, decision);
-    if (answered.type === "modify") await checkEdit(call, answered.input, (name) => schemaOf(name, state));
+    const answered = toAnswer(asked, decision);
+    if (answered.type === "modify") await checkEdit(call, answered.input, (name) => findSchema(name, state));
     const given = await capResult(answered, call.name, state);
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
     const said = await post(`answer/${callKey}/${asked.why}/${asked.attempt}/${asked.inputSeq}`, body, state);
@@ -94,14 +94,14 @@ export function createAnswering(
     { by, questionId }: AnswerOptions,
   ): Promise<"said" | "duplicate"> {
     const { callKey } = call;
-    const all = (await ownQuestions(store, id, state, true)).filter((one) => one.callKey === callKey);
+    const all = (await listOwnQuestions(store, id, state, true)).filter((one) => one.callKey === callKey);
     const asked = questionId === undefined ? all[0] : all.find((one) => one.questionId === questionId);
-    if (questionId === undefined && all.length > 1) throw severalOpen(callKey, all);
+    if (questionId === undefined && all.length > 1) throw severalQuestionsError(callKey, all);
     const isOver = asked?.expiresAt !== undefined && clock.now() >= asked.expiresAt;
     if (asked?.questionId === undefined || isOver) return "duplicate";
     const answer: Answer =
       decision.type === "reply"
-        ? { type: "reply", value: await checkedReply(callKey, decision.value, asked) }
+        ? { type: "reply", value: await checkReply(callKey, decision.value, asked) }
         : { type: "decline", ...(decision.note === undefined ? {} : { note: decision.note }) };
     const who = by === undefined ? {} : { by };
     const body: InboxBody = { type: "answer", callKey, answer, ...who, questionId: asked.questionId };
@@ -110,19 +110,19 @@ export function createAnswering(
     return post(`answer/${callKey}/tool/${asked.questionId}${attempt}`, body, state);
   }
 
-  async function schemaOf(name: string, state: State): Promise<JsonSchema | undefined> {
+  async function findSchema(name: string, state: State): Promise<JsonSchema | undefined> {
     const own = partsAt(state).tools.get(name)?.specification;
-    const found = own ?? (await sessionTools(store, id, state)).find((tool) => tool.name === name);
+    const found = own ?? (await loadSessionTools(store, id, state)).find((tool) => tool.name === name);
     return found?.inputSchema;
   }
 
   async function abort(options: AbortOptions = {}): Promise<"asked" | "nothing"> {
     checkCall.abort(options);
     const { note, by } = options;
-    checkWords({ note, by });
+    checkNoteAndBy({ note, by });
     if (options.runId !== undefined) checkRunId(options.runId);
     const state = await load();
-    const runId = await openRun(store, id, state, options.runId);
+    const runId = await findOpenRunId(store, id, state, options.runId);
     if (runId === null) return "nothing";
     await post(`abort/${makeId()}`, { type: "abort", runId, ...defined({ note, by }) }, state);
     return "asked";
@@ -137,7 +137,8 @@ export function createAnswering(
     const { isError = false } = options;
     const state = await load();
     const call = findCall(state, callKey);
-    if (call === undefined) return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, options));
+    if (call === undefined)
+      return answerElsewhere(callKey, state, (child) => child.provideResult(callKey, output, options));
     if (call.status !== "waiting") return "second";
     const given = toToolOutput(output);
     const parts = partsAt(state);
@@ -151,16 +152,16 @@ export function createAnswering(
   /**
    * Handles a call that is not of the present step: it may be a child's, or it is over, and the answer comes second.
    */
-  async function saidBefore(
+  async function answerElsewhere(
     callKey: string,
     state: State,
-    say: (child: Answers) => Promise<"first" | "second">,
+    sendTo: (child: Answers) => Promise<"first" | "second">,
   ): Promise<"first" | "second"> {
-    for (const child of children(state)) {
-      const said = await say(child).catch(orUnknown);
+    for (const child of childSessions(state)) {
+      const said = await sendTo(child).catch(unknownOrThrow);
       if (said !== "unknown") return said;
     }
-    if (await wasThere(callKey, id, store)) return "second";
+    if (await isCallInLog(callKey, id, store)) return "second";
     throw new PawlError(
       "no_such_call",
       `No call ${callKey} waits in session ${id}. List the waiting calls with pendingApprovals().`,
@@ -172,23 +173,23 @@ export function createAnswering(
     return { ...given, output: await capOutput(given.output, toolName, id, partsAt(state)) };
   }
 
-  function children(state: State): readonly Answers[] {
-    return childCallsOf(state).flatMap(({ name, childId }) => childSession(name, childId, state) ?? []);
+  function childSessions(state: State): readonly Answers[] {
+    return findChildCalls(state).flatMap(({ name, childId }) => childSession(name, childId, state) ?? []);
   }
 
-  const pendingApprovals = async () => freeze(await openQuestions(store, id, await load()));
+  const pendingApprovals = async () => deepFreeze(await listOpenQuestions(store, id, await load()));
 
   return { answer, abort, provideResult, pendingApprovals };
 }
 
 /** Whether a call is in the log of a session or of its children. */
-async function wasThere(callKey: string, sessionId: string, store: Store): Promise<boolean> {
-  const children: string[] = [];
+async function isCallInLog(callKey: string, sessionId: string, store: Store): Promise<boolean> {
+  const childSessions: string[] = [];
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if ("callKey" in event && event.callKey === callKey) return true;
-    if (event.type === "tool_waiting" && event.childId !== undefined) children.push(event.childId);
+    if (event.type === "tool_waiting" && event.childId !== undefined) childSessions.push(event.childId);
   }
-  for (const childId of children) if (await wasThere(callKey, childId, store)) return true;
+  for (const childId of childSessions) if (await isCallInLog(callKey, childId, store)) return true;
   return false;
 }
 
@@ -196,20 +197,20 @@ function findCall(state: State, callKey: string): Call | undefined {
   return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
 }
 
-function orUnknown(error: unknown): "unknown" {
-  if (isUnknown(error)) return "unknown";
+function unknownOrThrow(error: unknown): "unknown" {
+  if (isUnknownCallError(error)) return "unknown";
   throw error;
 }
 
 /** The session of a child may not have begun. */
-function isUnknown(error: unknown): boolean {
+function isUnknownCallError(error: unknown): boolean {
   return error instanceof PawlError && (error.code === "no_such_call" || error.code === "no_session");
 }
 
-type Asking = Extract<Call, { status: "asking" }>;
+type AskingCall = Extract<Call, { status: "asking" }>;
 
 /** The question of a call. A tool that asks while it runs is answered like one that was let go. */
-function askedIn(call: Call): Asking | undefined {
+function findQuestion(call: Call): AskingCall | undefined {
   if (call.status === "asking") return call;
   const first = call.status === "running" ? call.held?.[0] : undefined;
   if (call.status !== "running" || first === undefined) return undefined;
@@ -220,7 +221,7 @@ function askedIn(call: Call): Asking | undefined {
 }
 
 /** Refuses an answer to another input before it is posted: the store would take the call's message id for it. */
-function checkHash(call: Asking, inputHash: string | undefined): void {
+function checkInputHash(call: AskingCall, inputHash: string | undefined): void {
   if (inputHash === call.inputHash) return;
   throw new PawlError(
     "bad_input",
@@ -228,7 +229,7 @@ function checkHash(call: Asking, inputHash: string | undefined): void {
   );
 }
 
-function severalOpen(callKey: string, open: readonly PendingApproval[]): PawlError {
+function severalQuestionsError(callKey: string, open: readonly PendingApproval[]): PawlError {
   const ids = open.map(({ questionId }) => JSON.stringify(questionId)).join(", ");
   return new PawlError(
     "bad_input",
@@ -236,10 +237,13 @@ function severalOpen(callKey: string, open: readonly PendingApproval[]): PawlErr
   );
 }
 
-function answerOf(call: Asking, decision: Exclude<ApprovalDecision, { type: "abort" | "reply" | "decline" }>): Answer {
+function toAnswer(
+  call: AskingCall,
+  decision: Exclude<ApprovalDecision, { type: "abort" | "reply" | "decline" }>,
+): Answer {
   switch (decision.type) {
     case "modify": {
-      const input = editedInput(call, decision.input);
+      const input = checkEditedInput(call, decision.input);
       return { type: "modify", input, inputHash: hashInput(input) };
     }
     case "result": {

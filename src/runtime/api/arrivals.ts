@@ -4,7 +4,7 @@
 import type { StreamItem } from "../agent/stream-types.js";
 
 /** An iterator of items. */
-export type Source = {
+export type ItemIterator = {
   readonly next: () => Promise<IteratorResult<StreamItem, unknown>>;
 };
 

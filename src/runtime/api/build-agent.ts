@@ -11,30 +11,36 @@ import type { Model, ToolSpecification } from "../../ports/model.js";
 import type { Tool } from "../../ports/tool.js";
 import type { ParentLink } from "../agent/agent-family.js";
 import { bindAgent, createGraph } from "../agent/agent-graph.js";
-import { type AgentToolOptions, type BindChild, type BoundChild, makeAgentTool } from "../agent/agent-tool.js";
+import { type AgentToolOptions, type BindChild, type BoundChild, createAgentTool } from "../agent/agent-tool.js";
 import { checkSessionId } from "../agent/check-run-options.js";
-import { type CompiledAgent, familiesOf, reaches } from "../agent/compiled-agent.js";
+import { type CompiledAgent, listFamilies, reaches } from "../agent/compiled-agent.js";
 import type { Input } from "../agent/input-parts.js";
-import { unpricedModels, unpricedReached } from "../agent/limits.js";
+import { findUnpricedModels, findUnpricedReached } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
-import { type OutputOptions, type StartOptions, sessionInfo } from "../agent/run-input.js";
+import { createSessionInfo, type OutputOptions, type StartOptions } from "../agent/run-input.js";
 import type { FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { createLeaseKeeper } from "../driver/lease-keeper.js";
-import { inTurn } from "../lib/serial.js";
+import { runInTurn } from "../lib/serial.js";
 import { shutDownError } from "../log/driver-errors.js";
 import { replaySession } from "../replay/replay-session.js";
-import { attend, deliver, letGo, takeUp } from "../session/deliver.js";
+import { attendSession, deliver, releaseIfIdle, takeUpSession } from "../session/deliver.js";
 import type { InterruptedRuns } from "../session/interrupted-runs.js";
 import { drainLocalSession, leaveLocalSession } from "../session/leave-session.js";
-import { createLocalSession, type LocalSession, type SessionHost, subscribe, using } from "../session/local-session.js";
-import { itemsFrom } from "../session/session-items.js";
-import { createInboxes } from "../session/watch-inbox.js";
+import {
+  createLocalSession,
+  type LocalSession,
+  type SessionHost,
+  subscribe,
+  whileInUse,
+} from "../session/local-session.js";
+import { createItemsOf } from "../session/session-items.js";
+import { createInboxWatch } from "../session/watch-inbox.js";
 import { createWatchedLogs } from "../session/watch-logs.js";
-import { itemsOf } from "../subscribers/subscription.js";
-import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
+import { createItems } from "../subscribers/subscription.js";
+import { type AgentOptions, checkAgentOptions, freezeOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
-import { type AgentDefaults, compileParts, compileReached, type Surroundings } from "./compile-parts.js";
-import { runItems } from "./family-stream.js";
+import { type AgentDefaults, compileAgent, compileReachedAgent, type Surroundings } from "./compile-agent.js";
+import { streamRunItems } from "./family-stream.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
 import { createSession } from "./session.js";
@@ -117,20 +123,20 @@ export function buildAgent<ModelLike>(
   lineage: object = {},
 ): Agent<ModelLike> {
   checkAgentOptions(given);
-  const options = closedOptions({ ...given, store: given.store ?? surroundings.createStore() });
+  const options = freezeOptions({ ...given, store: given.store ?? surroundings.createStore() });
   const self = () => agent;
   const assembled = assemble(options, surroundings, self);
-  const { parts, live, session, shutdown, interrupted } = assembled;
+  const { parts, getLocalSession, session, shutdown, interrupted } = assembled;
   const start = (what: Parameters<typeof startRun>[0], input: Input, startOptions: StartOptions) =>
-    startRun(what, input, startOptions, parts, live, interrupted);
+    startRun(what, input, startOptions, parts, getLocalSession, interrupted);
   const run = async (input: Input, startOptions: StartOptions = {}) => start("run()", input, startOptions).begin();
   const runStream = (input: Input, startOptions: StreamOptions = {}): RunStream<never, StreamItem | FamilyItem> => {
     const { sessionId, runId, begin } = start("runStream()", input, startOptions);
-    const subscription = subscribe(live(sessionId), { runId });
+    const subscription = subscribe(getLocalSession(sessionId), { runId });
     const result = begin(subscription);
     result.catch(() => {});
-    const family = startOptions.children === true ? runItems(sessionId, subscription, assembled) : null;
-    const items = () => family ?? itemsOf(subscription);
+    const family = startOptions.children === true ? streamRunItems(sessionId, subscription, assembled) : null;
+    const items = () => family ?? createItems(subscription);
     return { sessionId, runId, result, [Symbol.asyncIterator]: items };
   };
 
@@ -141,7 +147,7 @@ export function buildAgent<ModelLike>(
     runStream: runStream as Agent["runStream"],
     iterate(input, startOptions = {}) {
       const { sessionId, runId, begin } = start("iterate()", input, startOptions);
-      return createIterator(() => live(sessionId), runId, begin);
+      return createIterator(() => getLocalSession(sessionId), runId, begin);
     },
     session,
     specifications: () => parts.specifications,
@@ -157,10 +163,10 @@ export function buildAgent<ModelLike>(
         );
       const bind: BindChild = (link, { childObservers, ...shared }, toolOutput) => {
         const observers = [...new Set([...(options.observers ?? []), ...childObservers])];
-        const above = { ...surroundings, parent: link, ...defined({ toolOutput }) };
-        return childAgent(assemble({ ...options, ...shared, observers }, above, self));
+        const childDefaults = { ...surroundings, parent: link, ...defined({ toolOutput }) };
+        return childAgent(assemble({ ...options, ...shared, observers }, childDefaults, self));
       };
-      return makeAgentTool(bind, options.name, toolOptions);
+      return createAgentTool(bind, options.name, toolOptions);
     },
     shutdown,
   };
@@ -168,7 +174,7 @@ export function buildAgent<ModelLike>(
     name: parts.name,
     lineage,
     handoffs: options.handoffs ?? [],
-    compile: (inherited, { link, parent }) => compileReached(options, surroundings, inherited, link, parent),
+    compile: (inherited, { link, parent }) => compileReachedAgent(options, surroundings, inherited, link, parent),
   });
   return agent;
 }
@@ -176,7 +182,7 @@ export function buildAgent<ModelLike>(
 /** An agent in this process, with its sessions and the agents behind its tools. */
 type Assembled = {
   readonly parts: CompiledAgent;
-  readonly live: (sessionId: string) => LocalSession;
+  readonly getLocalSession: (sessionId: string) => LocalSession;
   /** The sessions that are in this process now. */
   readonly isShutDown: () => boolean;
   readonly sessions: ReadonlyMap<string, LocalSession>;
@@ -196,41 +202,41 @@ function assemble<ModelLike>(
     async takeUp(sessionId) {
       // Whoever waits for the parent here may have taken the message already.
       const isPosted = (await store.inbox(sessionId)).length > 0;
-      if (isPosted && ending === null) await takeUp(live(sessionId));
+      if (isPosted && shutdownPromise === null) await takeUpSession(getLocalSession(sessionId));
     },
   };
   const graph =
     options.handoffs === undefined ? null : createGraph(self, () => parts, { link, parent: surroundings.parent });
-  const parts: CompiledAgent = compileParts(options, surroundings, link, graph);
+  const parts: CompiledAgent = compileAgent(options, surroundings, link, graph);
   const { store, clock, leaseMs } = parts;
   const sessions = new Map<string, LocalSession>();
   const interrupted: InterruptedRuns = new Map();
-  let ending: Promise<void> | null = null;
+  let shutdownPromise: Promise<void> | null = null;
   const holder = { ...surroundings.createHolder(), ...defined({ address: parts.address }) };
   const keeper = createLeaseKeeper({ store, clock, leaseMs, holder, isDead: surroundings.isDead });
-  const place: SessionHost = {
+  const host: SessionHost = {
     keeper,
-    inboxes: createInboxes(store, clock),
+    inboxes: createInboxWatch(store, clock),
     logs: createWatchedLogs(store),
     sessions,
-    sayLate: (sessionId, message) => void sayLate(sessionId, message),
+    postLate: (sessionId, message) => void postLate(sessionId, message),
   };
 
-  function live(sessionId: string): LocalSession {
-    let found = sessions.get(sessionId);
-    if (found === undefined) {
-      if (ending !== null) throw shutDownError(parts.name, sessionId);
-      found = createLocalSession(sessionId, parts, place);
-      sessions.set(sessionId, found);
+  function getLocalSession(sessionId: string): LocalSession {
+    let localSession = sessions.get(sessionId);
+    if (localSession === undefined) {
+      if (shutdownPromise !== null) throw shutDownError(parts.name, sessionId);
+      localSession = createLocalSession(sessionId, parts, host);
+      sessions.set(sessionId, localSession);
     }
-    return found;
+    return localSession;
   }
 
-  const itemsOf = itemsFrom(store, live);
+  const itemsOf = createItemsOf(store, getLocalSession);
 
-  async function sayLate(sessionId: string, message: InboxMessage): Promise<void> {
+  async function postLate(sessionId: string, message: InboxMessage): Promise<void> {
     try {
-      await deliver(live(sessionId), message, { shared: true });
+      await deliver(getLocalSession(sessionId), message, { shared: true });
     } catch {
       // After a failure of the store, or a shutdown, the result of the run has reported it.
     }
@@ -239,17 +245,19 @@ function assemble<ModelLike>(
   function session(sessionId: string): Session {
     checkSessionId(sessionId);
     return createSession(sessionId, parts, {
-      live: () => live(sessionId),
+      live: () => getLocalSession(sessionId),
       itemsOf,
       isStarting: () => (sessions.get(sessionId)?.operationsUnderWay ?? 0) > 0,
       afterRequests(act) {
-        const found = sessions.get(sessionId);
-        return found === undefined || found.lastTurn === null ? act() : using(found, () => inTurn(found, act));
+        const localSession = sessions.get(sessionId);
+        return localSession === undefined || localSession.lastTurn === null
+          ? act()
+          : whileInUse(localSession, () => runInTurn(localSession, act));
       },
       interrupted,
       async leave(graceMs) {
-        const found = sessions.get(sessionId);
-        if (found !== undefined) await leaveLocalSession(found, graceMs);
+        const localSession = sessions.get(sessionId);
+        if (localSession !== undefined) await leaveLocalSession(localSession, graceMs);
       },
       async fork(at, targetId) {
         await forkSession(sessionId, targetId, at, parts, keeper);
@@ -265,42 +273,51 @@ function assemble<ModelLike>(
   function shutdown(options: { readonly graceMs?: number } = {}): Promise<void> {
     checkCall.shutdown(options);
     const { graceMs = 5_000 } = options;
-    ending ??= shutDown(graceMs);
-    return ending;
+    shutdownPromise ??= shutDownAll(graceMs);
+    return shutdownPromise;
   }
 
-  async function shutDown(graceMs: number): Promise<void> {
+  async function shutDownAll(graceMs: number): Promise<void> {
     const compiled = [parts, ...(parts.graph?.compiled() ?? [])];
     const children = compiled.flatMap(({ family }) => [...family.children.values()]);
     await Promise.all([
-      ...[...sessions.values()].map((one) => drainLocalSession(one, graceMs)),
+      ...[...sessions.values()].map((localSession) => drainLocalSession(localSession, graceMs)),
       ...children.map((child) => child.shutdown({ graceMs })),
     ]);
     for (const { catchUp } of parts.listeners) catchUp();
   }
 
-  const isShutDown = () => ending !== null;
-  return { parts, live, isShutDown, sessions, itemsOf, session, replay, shutdown, interrupted };
+  const isShutDown = () => shutdownPromise !== null;
+  return { parts, getLocalSession, isShutDown, sessions, itemsOf, session, replay, shutdown, interrupted };
 }
 
 /** After a shutdown, other processes carry the child's sessions on. */
-function childAgent({ parts, live, isShutDown, sessions, itemsOf, session, replay, shutdown }: Assembled): BoundChild {
+function childAgent({
+  parts,
+  getLocalSession,
+  isShutDown,
+  sessions,
+  itemsOf,
+  session,
+  replay,
+  shutdown,
+}: Assembled): BoundChild {
   return {
     name: parts.name,
-    unpriced: unpricedModels(parts),
-    unpricedReached: () => unpricedReached(parts),
+    unpriced: findUnpricedModels(parts),
+    unpricedReached: () => findUnpricedReached(parts),
     limits: parts.limits,
     reaches: (agentName) => reaches(parts, agentName),
-    families: (agentName) => familiesOf(parts, agentName),
-    sessionInfo: (title) => sessionInfo(parts, title),
+    families: (agentName) => listFamilies(parts, agentName),
+    sessionInfo: (title) => createSessionInfo(parts, title),
     takeUp: async (sessionId) => {
-      if (!isShutDown()) await takeUp(live(sessionId));
+      if (!isShutDown()) await takeUpSession(getLocalSession(sessionId));
     },
-    letGo: async (sessionId) => {
-      const found = sessions.get(sessionId);
-      if (found !== undefined) await letGo(found);
+    releaseIfIdle: async (sessionId) => {
+      const localSession = sessions.get(sessionId);
+      if (localSession !== undefined) await releaseIfIdle(localSession);
     },
-    attend: (sessionId, onEnd) => (isShutDown() ? () => {} : attend(live(sessionId), onEnd)),
+    attend: (sessionId, onEnd) => (isShutDown() ? () => {} : attendSession(getLocalSession(sessionId), onEnd)),
     items: itemsOf,
     session,
     replay,

@@ -2,16 +2,16 @@
  * Checks the options of the methods of sessions, clients and agents.
  */
 import {
+  aBoolean,
   aFunction,
-  anyText,
-  anything,
+  anyValue,
   aSignal,
+  aString,
   checkOptions,
+  integerFrom,
   numberFrom,
   type OptionTable,
   oneOf,
-  trueOrFalse,
-  wholeNumber,
 } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { AbortOptions, AnswerOptions } from "../agent/answer-types.js";
@@ -32,37 +32,37 @@ type ForkOptions = { readonly at?: number; readonly sessionId?: string };
 type GraceOptions = { readonly graceMs?: number };
 type ResultOptions = { readonly isError?: boolean };
 
-const abortRules: OptionTable<AbortOptions> = { runId: anyText, note: anything, by: anything };
-const answerRules: OptionTable<AnswerOptions> = { by: anything, inputHash: anyText, questionId: anyText };
+const abortRules: OptionTable<AbortOptions> = { runId: aString, note: anyValue, by: anyValue };
+const answerRules: OptionTable<AnswerOptions> = { by: anyValue, inputHash: aString, questionId: aString };
 const eventRules: OptionTable<EventsOptions> = {
-  after: anything,
-  follow: trueOrFalse,
-  limit: wholeNumber(1),
-  live: { takes: (value) => typeof value === "boolean" || value === "only", wanted: 'true, false or "only"' },
-  runId: anyText,
-  until: { takes: (value) => value === "run", wanted: '"run"' },
-  children: trueOrFalse,
-  joinDeltas: trueOrFalse,
+  after: anyValue,
+  follow: aBoolean,
+  limit: integerFrom(1),
+  live: { accepts: (value) => typeof value === "boolean" || value === "only", expected: 'true, false or "only"' },
+  runId: aString,
+  until: { accepts: (value) => value === "run", expected: '"run"' },
+  children: aBoolean,
+  joinDeltas: aBoolean,
   itemsOf: aFunction,
   signal: aSignal,
 };
 const { children: _, itemsOf: _itemsOf, ...clientEventRules } = eventRules;
 const eventSettings = { code, otherNames: { since: "after", lastEventId: "after" } } as const;
-const forkRules: OptionTable<ForkOptions> = { at: anything, sessionId: anything };
+const forkRules: OptionTable<ForkOptions> = { at: anyValue, sessionId: anyValue };
 const graceRules: OptionTable<GraceOptions> = { graceMs: numberFrom(0) };
 const replayRules: OptionTable<ReplayOptions> = {
   policy: oneOf("present", "recorded"),
   prompt: oneOf("present", "recorded"),
   durable: oneOf("present", "recorded"),
-  model: anything,
+  model: anyValue,
 };
-const requestRules: OptionTable<{ readonly after?: number }> = { after: wholeNumber(0) };
+const requestRules: OptionTable<{ readonly after?: number }> = { after: integerFrom(0) };
 const oneRequestRules: OptionTable<ModelRequestOptions> = {
-  runId: anyText,
-  modelCallIndex: wholeNumber(1),
-  attempt: wholeNumber(1),
+  runId: aString,
+  modelCallIndex: integerFrom(1),
+  attempt: integerFrom(1),
 };
-const resultRules: OptionTable<ResultOptions> = { isError: trueOrFalse };
+const resultRules: OptionTable<ResultOptions> = { isError: aBoolean };
 
 /** Each throws a PawlError `bad_input`. */
 export const checkCall = {

@@ -84,21 +84,21 @@ export type ClientRequest = {
  */
 export function createClientCheck(allowed: readonly ClientOption[]): (request: ClientRequest) => void {
   if (!Array.isArray(allowed)) throw misconfigured("The allowed client options must be an array of names.");
-  for (const name of allowed as readonly unknown[]) checkName(name);
+  for (const name of allowed as readonly unknown[]) checkOptionName(name);
   const names: ReadonlySet<string> = new Set(allowed);
   return ({ input, options }) => {
-    const refused = refusedOption(options, names);
+    const refused = findRefusedOption(options, names);
     if (refused !== null)
-      throw new PawlError("bad_input", `Clients may not set the run option ${refused} here. ${mayBeSet(allowed)}`);
+      throw new PawlError("bad_input", `Clients may not set the run option ${refused} here. ${formatAllowed(allowed)}`);
     if (!names.has("providerOptions") && hasMetadata(input))
       throw new PawlError(
         "bad_input",
-        `The input has a part with providerMetadata. Clients may not set it here, because it holds options for the model's provider (providerOptions). ${mayBeSet(allowed)}`,
+        `The input has a part with providerMetadata. Clients may not set it here, because it holds options for the model's provider (providerOptions). ${formatAllowed(allowed)}`,
       );
   };
 }
 
-function checkName(name: unknown): void {
+function checkOptionName(name: unknown): void {
   if (typeof name === "string" && clientOptionNames.includes(name)) return;
   const near = typeof name === "string" ? nearestName(name, clientOptionNames) : undefined;
   const hint = near === undefined ? "" : ` Do you mean ${near}?`;
@@ -111,11 +111,11 @@ function misconfigured(message: string): PawlError {
   return new PawlError("bad_configuration", message);
 }
 
-function mayBeSet(allowed: readonly ClientOption[]): string {
+function formatAllowed(allowed: readonly ClientOption[]): string {
   return `They may set ${allowed.length === 0 ? "none" : allowed.join(", ")}. The author of the service decides that with clientOptions.`;
 }
 
-function refusedOption(options: unknown, allowed: ReadonlySet<string>): string | null {
+function findRefusedOption(options: unknown, allowed: ReadonlySet<string>): string | null {
   for (const [name, value] of Object.entries(Object(options))) {
     if (allowed.has(name) || deliveryNames.has(name)) continue;
     if (name !== "settings") return JSON.stringify(name.slice(0, 100));
@@ -127,12 +127,12 @@ function refusedOption(options: unknown, allowed: ReadonlySet<string>): string |
 
 /** The input is a list of parts, or of messages that have parts. */
 function hasMetadata(input: unknown): boolean {
-  return listOf(input).some((one) =>
-    [one, ...listOf(Object(one).parts)].some((part) => Object.hasOwn(Object(part), "providerMetadata")),
+  return toList(input).some((one) =>
+    [one, ...toList(Object(one).parts)].some((part) => Object.hasOwn(Object(part), "providerMetadata")),
   );
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

@@ -7,9 +7,9 @@
  */
 
 import { aFunction, anObject, aStore, checkOptions, type OptionTable } from "../../check-options.js";
-import { servicesOf } from "../../context/services.js";
+import { createClientServices } from "../../context/services.js";
 import { defined } from "../../core/data/defined.js";
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Json, Message, ToolOutput } from "../../core/data/message.js";
 import type { Answer, EventOf, Overruled } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
@@ -22,31 +22,38 @@ import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import { checkPostedOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
-import { checkedClock } from "../agent/checked-clock.js";
+import { createCheckedClock } from "../agent/checked-clock.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
-import { checkRunId, checkSkip, messagesOf, postedBody, type Sender, type SteerOptions } from "../agent/run-input.js";
+import {
+  checkRunId,
+  checkSkip,
+  createPostedBody,
+  type Sender,
+  type SteerOptions,
+  toUserMessages,
+} from "../agent/run-input.js";
 import type { ItemsOf, OneSessionOptions, StreamItem } from "../agent/stream-types.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
-import { checkedStore } from "../log/checked-store.js";
+import { createCheckedStore } from "../log/checked-store.js";
 import { busyError, throwNoSession } from "../log/driver-errors.js";
-import { loadKnown } from "../log/known-session.js";
-import { openRun } from "../log/open-runs.js";
-import { presentResult, resultOfRun } from "../log/present-result.js";
+import { loadExistingState } from "../log/known-session.js";
+import { findOpenRunId } from "../log/open-runs.js";
+import { loadCurrentResult, loadRunResult } from "../log/present-result.js";
 import { readEntries } from "../log/read-entries.js";
 import { readTranscript } from "../log/read-log.js";
-import { createFollowedSessions, type FollowedSessions, followedSource } from "../session/followed-session.js";
-import { sessionItems, wantedItems } from "../session/session-items.js";
-import { createAnswering } from "./answers.js";
-import { lookIn } from "./beginning.js";
-import { checkWords } from "./check-answer.js";
+import { createFollowedSessions, createFollowedSource, type FollowedSessions } from "../session/followed-session.js";
+import { openItems, streamItems } from "../session/session-items.js";
+import { createAnswerMethods } from "./answers.js";
+import { checkNoteAndBy } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
 import { createRedacting, type Redacting } from "./redact.js";
 import { createRenaming, type Renaming } from "./rename.js";
+import { readLook } from "./session-beginning.js";
 import { createDataAccess, type DataAccess } from "./session-data.js";
 import type { SendOptions } from "./session-handle.js";
-import { sessionTools } from "./session-tools.js";
+import { loadSessionTools } from "./session-tools.js";
 
 /** The store that a client posts to. */
 export type ClientOptions = {
@@ -148,22 +155,22 @@ export type Client = {
  */
 export function createClient(options: ClientOptions): Client {
   checkOptions("createClient()", clientRules, options);
-  const store = checkedStore(options.store);
+  const store = createCheckedStore(options.store);
   const { makeId = makeRandomId } = options;
-  const clock = checkedClock(options.clock ?? systemClock);
-  const noAgent = { tools: new Map(), services: servicesOf(store), clock };
-  const place: Place = { store, clock, makeId, noAgent, followed: createFollowedSessions(store, clock) };
+  const clock = createCheckedClock(options.clock ?? systemClock);
+  const noAgent = { tools: new Map(), services: createClientServices(store), clock };
+  const deps: ClientDeps = { store, clock, makeId, noAgent, followed: createFollowedSessions(store, clock) };
   return {
     session(sessionId) {
       checkSessionId(sessionId);
-      return clientSession(sessionId, place);
+      return createClientSession(sessionId, deps);
     },
   };
 }
 
 const clientRules: OptionTable<ClientOptions> = { store: aStore, clock: anObject, makeId: aFunction };
 
-type Place = {
+type ClientDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly makeId: MakeId;
@@ -175,8 +182,8 @@ type Place = {
 /** The length of the lease of a fork, in milliseconds. */
 const forkLeaseMs = 15_000;
 
-function clientSession(id: string, place: Place): ClientSession {
-  const { store, clock, makeId } = place;
+function createClientSession(id: string, deps: ClientDeps): ClientSession {
+  const { store, clock, makeId } = deps;
   const post = async (messageId: string, body: InboxBody) => {
     const posted = await store.post(id, { id: messageId, at: clock.now(), body });
     return posted.type === "posted" ? "said" : "duplicate";
@@ -184,23 +191,23 @@ function clientSession(id: string, place: Place): ClientSession {
 
   async function send(given: Input, options: PostOptions = {}) {
     checkPostedOptions(options);
-    checkWords({ by: options.by });
+    checkNoteAndBy({ by: options.by });
     const input = hasBlobs(given) ? await readBlobs(given) : given;
     const { mode = "queue", runId = makeId(), agent, root, ...others } = options;
     const state = (await store.load(id))?.state ?? initialState;
-    const begun = state.session ?? (await lookIn(store, id)).binding;
-    const session = begun ?? (agent === undefined ? throwNamesNoAgent(id) : { agent, ...defined({ root }) });
+    const binding = state.session ?? (await readLook(store, id)).binding;
+    const session = binding ?? (agent === undefined ? throwNoAgentNamed(id) : { agent, ...defined({ root }) });
     // A repeated request is one run, which may be under way.
-    if (mode === "reject" && ![null, runId].includes(await openRun(store, id, state))) throw busyError(id);
-    const handedTo = begun === null || agent === undefined || agent === begun.agent ? {} : { agent };
-    const posting = mode === "reject" ? "queue" : mode;
-    const body = postedBody(input, { ...others, ...handedTo }, session, runId, posting, options);
+    if (mode === "reject" && ![null, runId].includes(await findOpenRunId(store, id, state))) throw busyError(id);
+    const agentOption = binding === null || agent === undefined || agent === binding.agent ? {} : { agent };
+    const postMode = mode === "reject" ? "queue" : mode;
+    const body = createPostedBody(input, { ...others, ...agentOption }, session, runId, postMode, options);
     return { runId, isNew: (await post(`run/${runId}`, body)) === "said" };
   }
 
   async function steer(given: Input, options: SteerOptions & Sender = {}): Promise<void> {
     checkSteerOptions(options);
-    checkWords({ by: options.by });
+    checkNoteAndBy({ by: options.by });
     const input = hasBlobs(given) ? await readBlobs(given) : given;
     const { skip, by } = options;
     const skipping = skip === undefined ? {} : { skip: checkSkip(skip, "steer") };
@@ -214,15 +221,15 @@ function clientSession(id: string, place: Place): ClientSession {
       );
     const runId = makeId();
     const { limits } = state;
-    const said = { runId, input: messagesOf(input), limits, session, ...skipping, ...defined({ by }) };
+    const said = { runId, input: toUserMessages(input), limits, session, ...skipping, ...defined({ by }) };
     await post(`run/${runId}`, { type: "input", mode: "steer", ...said });
   }
 
-  const childSession = (_: string, childId: string) => clientSession(childId, place);
-  const load = () => loadKnown(store, id);
-  const answering = createAnswering(
+  const childSession = (_: string, childId: string) => createClientSession(childId, deps);
+  const load = () => loadExistingState(store, id);
+  const answering = createAnswerMethods(
     id,
-    { store, clock, makeId, partsAt: () => place.noAgent },
+    { store, clock, makeId, partsAt: () => deps.noAgent },
     load,
     post,
     childSession,
@@ -234,20 +241,20 @@ function clientSession(id: string, place: Place): ClientSession {
     ...createRenaming({ makeId }, load, post),
     ...createRedacting(id, { store, clock }),
     answerTo: async (callKey, questionId) => {
-      await loadKnown(store, id);
-      return freeze(await answerTo(store, id, callKey, questionId));
+      await loadExistingState(store, id);
+      return deepFreeze(await answerTo(store, id, callKey, questionId));
     },
-    tools: async () => freeze(await sessionTools(store, id, await loadKnown(store, id))),
+    tools: async () => deepFreeze(await loadSessionTools(store, id, await loadExistingState(store, id))),
     send,
     steer,
-    events: (options = {}) => clientEvents(id, place, options),
-    state: async () => freeze(await load()),
-    messages: async () => freeze((await readTranscript(store, id, await load())).messages),
+    events: (options = {}) => clientEvents(id, deps, options),
+    state: async () => deepFreeze(await load()),
+    messages: async () => deepFreeze((await readTranscript(store, id, await load())).messages),
     async result(runId) {
       const state = await load();
-      if (runId === undefined) return freeze(await presentResult(store, id, state));
+      if (runId === undefined) return deepFreeze(await loadCurrentResult(store, id, state));
       checkRunId(runId);
-      return freeze(await resultOfRun(store, id, state, runId));
+      return deepFreeze(await loadRunResult(store, id, state, runId));
     },
     async fork(options = {}) {
       checkCall.fork(options);
@@ -255,29 +262,29 @@ function clientSession(id: string, place: Place): ClientSession {
       checkSessionId(sessionId);
       const holder = { holder: createHolder(), leaseMs: forkLeaseMs };
       await forkSession(id, sessionId, at ?? (await load()).seq, { store, clock }, holder);
-      return clientSession(sessionId, place);
+      return createClientSession(sessionId, deps);
     },
   };
 }
 
 async function* clientEvents(
   id: string,
-  place: Place,
+  deps: ClientDeps,
   options: OneSessionOptions,
 ): AsyncGenerator<StreamItem, void, undefined> {
   checkCall.clientEvents(options);
-  yield* await itemsNow(id, place, options);
+  yield* await readItemsNow(id, deps, options);
 }
 
 /** A function of its own: a watcher that waits for a long time does not hold the state that it began with. */
-async function itemsNow(id: string, { store, followed }: Place, options: OneSessionOptions) {
-  const state = await loadKnown(store, id);
+async function readItemsNow(id: string, { store, followed }: ClientDeps, options: OneSessionOptions) {
+  const state = await loadExistingState(store, id);
   const { seq } = state;
-  const items: ItemsOf = (_, wanted) => sessionItems(followedSource(id, followed), seq, wanted);
-  return await wantedItems(items, store, id, state, options);
+  const items: ItemsOf = (_, wanted) => streamItems(createFollowedSource(id, followed), seq, wanted);
+  return await openItems(items, store, id, state, options);
 }
 
-function throwNamesNoAgent(sessionId: string): never {
+function throwNoAgentNamed(sessionId: string): never {
   throw new PawlError(
     "no_session",
     `There is no session ${sessionId} in this store. To begin it, name its agent: the option agent.`,
@@ -291,13 +298,13 @@ async function answerTo(
   callKey: string,
   questionId: string | undefined,
 ): Promise<GivenAnswer | null> {
-  const isMeant = (one: { readonly callKey?: string; readonly questionId?: string }) =>
+  const isMatch = (one: { readonly callKey?: string; readonly questionId?: string }) =>
     one.callKey === callKey && (questionId === undefined || one.questionId === questionId);
   let given: GivenAnswer | null = null;
   let isExternal = false;
   for await (const { event } of readEntries(store, sessionId, 0)) {
-    if (event.type === "answered" && isMeant(event)) given = givenAnswer(event, event.at);
-    if (event.type === "timer_fired" && isMeant(event))
+    if (event.type === "answered" && isMatch(event)) given = toGivenAnswer(event, event.at);
+    if (event.type === "timer_fired" && isMatch(event))
       given = { type: "expired", at: event.at, ...defined({ questionId: event.questionId }) };
     if (event.type === "tool_decided" && event.callKey === callKey)
       isExternal = "policy" in event.decision && event.decision.policy.external === true;
@@ -305,12 +312,12 @@ async function answerTo(
       given = { type: "result", at: event.at, output: event.output };
   }
   for (const { body, at } of await store.inbox(sessionId))
-    if (body.type === "answer" && isMeant(body)) given = givenAnswer(body, at);
+    if (body.type === "answer" && isMatch(body)) given = toGivenAnswer(body, at);
     else if (body.type === "result" && body.callKey === callKey) given = { type: "result", at, output: body.output };
   return given;
 }
 
-function givenAnswer(
+function toGivenAnswer(
   { answer, by, questionId, overruled }: Pick<EventOf<"answered">, "answer" | "by" | "questionId" | "overruled">,
   at: number,
 ): GivenAnswer {

@@ -1,9 +1,9 @@
 /**
  * A compaction that a person asks for, outside of the runs of a session.
  */
-import { anyText, aSignal, checkOptions, type OptionTable } from "../../check-options.js";
+import { aSignal, aString, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Fault } from "../../core/data/message.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { isWaiting, type State } from "../../core/machine/state.js";
@@ -11,9 +11,9 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
 import type { MakeId } from "../../ports/clock.js";
 import type { EventsOptions, StreamItem } from "../agent/stream-types.js";
-import { checkWords } from "./check-answer.js";
+import { checkNoteAndBy } from "./check-answer.js";
 
-type Compacted = Extract<PublicEvent, { readonly type: "compacted" }>;
+type CompactedEvent = Extract<PublicEvent, { readonly type: "compacted" }>;
 
 /** What is asked of a compaction. */
 export type CompactOptions = {
@@ -32,7 +32,7 @@ export type CompactResult =
       readonly type: "compacted";
       /** The text that stands for them. */
       readonly summary: string;
-    } & Pick<Compacted, "retained" | "replaced" | "model" | "usage" | "tokensBefore" | "tokensAfter">)
+    } & Pick<CompactedEvent, "retained" | "replaced" | "model" | "usage" | "tokensBefore" | "tokensAfter">)
   /** The conversation is as it was. */
   | { readonly type: "unchanged"; readonly fault: Fault }
   /** It is not made yet: the run waits for somebody, or the session is left to another process. It comes before the next model call. */
@@ -42,7 +42,7 @@ export type CompactResult =
 export type CompactMethod = (options?: CompactOptions) => Promise<CompactResult>;
 
 /** What the method needs of its session. */
-type Access = {
+type CompactDeps = {
   readonly makeId: MakeId;
   /** The state of the session; throws `no_session` if there is none. */
   readonly load: () => Promise<State>;
@@ -52,37 +52,37 @@ type Access = {
   readonly attend: (onEnd: (error?: unknown) => void) => () => void;
 };
 
-const optionRules: OptionTable<CompactOptions> = { keep: anyText, by: anyText, signal: aSignal };
+const optionRules: OptionTable<CompactOptions> = { keep: aString, by: aString, signal: aSignal };
 
-export function createCompact(id: string, { makeId, load, post, events, attend }: Access): CompactMethod {
+export function createCompact(id: string, { makeId, load, post, events, attend }: CompactDeps): CompactMethod {
   /** The outcome in the log after an entry; null if there is none. */
-  async function recorded(after: number): Promise<CompactResult | null> {
+  async function findRecorded(after: number): Promise<CompactResult | null> {
     for await (const item of events({ after, follow: false, live: false }))
-      if (item.type === "compacted") return outcomeOf(item);
+      if (item.type === "compacted") return toCompactResult(item);
     return null;
   }
 
-  async function outcome(after: number, signal: AbortSignal | undefined): Promise<CompactResult> {
-    const over = new AbortController();
+  async function awaitOutcome(after: number, signal: AbortSignal | undefined): Promise<CompactResult> {
+    const ended = new AbortController();
     const failures: unknown[] = [];
     const stopAttending = attend((error) => {
       if (error !== undefined) failures.push(error);
-      over.abort();
+      ended.abort();
     });
-    const end = () => over.abort();
-    signal?.addEventListener("abort", end);
+    const stop = () => ended.abort();
+    signal?.addEventListener("abort", stop);
     try {
-      for await (const item of events({ after, live: false, signal: over.signal })) {
-        if (item.type === "compacted") return outcomeOf(item);
+      for await (const item of events({ after, live: false, signal: ended.signal })) {
+        if (item.type === "compacted") return toCompactResult(item);
         if (isWaiting(await load())) break;
       }
-      const known = await recorded(after);
+      const known = await findRecorded(after);
       if (known !== null) return known;
       signal?.throwIfAborted();
-      if (failures.length > 0) throw failed(id, failures[0]);
+      if (failures.length > 0) throw toStoreError(id, failures[0]);
       return { type: "pending" };
     } finally {
-      signal?.removeEventListener("abort", end);
+      signal?.removeEventListener("abort", stop);
       stopAttending();
     }
   }
@@ -90,27 +90,27 @@ export function createCompact(id: string, { makeId, load, post, events, attend }
   return async (options = {}) => {
     checkOptions("compact()", optionRules, options, { code: "bad_input", otherNames: { directives: "keep" } });
     const { keep, by, signal } = options;
-    checkWords({ by });
-    if (keep !== undefined && keep.length > longestKeep)
+    checkNoteAndBy({ by });
+    if (keep !== undefined && keep.length > maxKeep)
       throw new PawlError(
         "bad_input",
-        `\`keep\` has ${keep.length} characters; it must be a text of at most ${longestKeep} characters.`,
+        `\`keep\` has ${keep.length} characters; it must be a text of at most ${maxKeep} characters.`,
       );
     signal?.throwIfAborted();
     const state = await load();
-    if (state.status === "idle") return freeze(nothingYet(id));
+    if (state.status === "idle") return deepFreeze(createNothingYet(id));
     await post(`compact/${makeId()}`, { type: "compaction_request", ...defined({ keep, by }) }, state);
-    const known = await recorded(state.seq);
-    if (known !== null || isWaiting(await load())) return freeze(known ?? { type: "pending" });
-    return freeze(await outcome(state.seq, signal));
+    const known = await findRecorded(state.seq);
+    if (known !== null || isWaiting(await load())) return deepFreeze(known ?? { type: "pending" });
+    return deepFreeze(await awaitOutcome(state.seq, signal));
   };
 }
 
 /** Characters. */
-const longestKeep = 10_000;
+const maxKeep = 10_000;
 
 /** What the store said is in the cause. */
-function failed(id: string, cause: unknown): unknown {
+function toStoreError(id: string, cause: unknown): unknown {
   if (cause instanceof PawlError) return cause;
   const why = cause instanceof Error ? cause.message : String(cause);
   return new PawlError(
@@ -120,12 +120,12 @@ function failed(id: string, cause: unknown): unknown {
   );
 }
 
-function nothingYet(id: string): CompactResult {
+function createNothingYet(id: string): CompactResult {
   const message = `Session ${id} has no run yet, so there is nothing to sum up.`;
   return { type: "unchanged", fault: { code: "nothing_to_compact", message, retryable: false } };
 }
 
-function outcomeOf({
+function toCompactResult({
   summary,
   retained,
   replaced,
@@ -134,7 +134,7 @@ function outcomeOf({
   tokensBefore,
   tokensAfter,
   fault,
-}: Compacted): CompactResult {
+}: CompactedEvent): CompactResult {
   if (summary === undefined) {
     const unknown: Fault = { code: "nothing_to_compact", message: "Nothing changed.", retryable: false };
     return { type: "unchanged", fault: fault ?? unknown };

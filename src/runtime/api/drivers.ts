@@ -1,7 +1,7 @@
 /**
  * Which of a worker's agents drives the sessions of which agent.
  */
-import { lineageOf, reachableAgents, twoOfOneName } from "../agent/agent-graph.js";
+import { duplicateNameError, findReachableAgents, getLineage } from "../agent/agent-graph.js";
 import type { HandoffAgent } from "../agent/handoffs.js";
 
 /**
@@ -9,21 +9,21 @@ import type { HandoffAgent } from "../agent/handoffs.js";
  * through handoffs.
  * @throws PawlError `bad_configuration`
  */
-export function driversByName<Agent extends HandoffAgent>(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
+export function findDriversByName<Agent extends HandoffAgent>(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
   const owners = new Map<string, HandoffAgent>();
   const drivers = new Map<string, Agent>();
-  const note = (name: string, owner: HandoffAgent, driver: Agent): void => {
+  const addDriver = (name: string, owner: HandoffAgent, driver: Agent): void => {
     if (drivers.has(name)) return;
     drivers.set(name, driver);
     owners.set(name, owner);
   };
-  for (const agent of agents) note(agent.options.name ?? "agent", agent, agent);
+  for (const agent of agents) addDriver(agent.options.name ?? "agent", agent, agent);
   for (const driver of agents)
-    for (const [name, owner] of reachableAgents(driver)) {
+    for (const [name, owner] of findReachableAgents(driver)) {
       if (owner === driver) continue;
       const known = owners.get(name);
-      if (known !== undefined && lineageOf(known) !== lineageOf(owner)) throw twoOfOneName(name);
-      note(name, owner, driver);
+      if (known !== undefined && getLineage(known) !== getLineage(owner)) throw duplicateNameError(name);
+      addDriver(name, owner, driver);
     }
   return drivers;
 }

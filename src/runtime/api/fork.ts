@@ -3,10 +3,11 @@
  *
  * A run that was under way at that entry ends in the copy, so that the fork runs nothing that its source may run, too.
  */
-import { isCompacting } from "../../core/machine/asked-compaction.js";
+
 import { advance, consequences } from "../../core/machine/consequences.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { Event } from "../../core/machine/event.js";
+import { isCompacting } from "../../core/machine/requested-compaction.js";
 import { hasCalls, initialState, isResting, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
@@ -31,19 +32,19 @@ export async function forkSession(
   { store, clock }: Pick<CompiledAgent, "store" | "clock">,
   keeper: Pick<LeaseKeeper, "holder" | "leaseMs">,
 ): Promise<void> {
-  const events = await eventsUpTo(store, sourceId, at);
+  const events = await readEventsUpTo(store, sourceId, at);
   const claimed = await store.claim(targetId, { holder: keeper.holder, now: clock.now(), leaseMs: keeper.leaseMs });
   if (claimed.type === "held" || claimed.state !== null)
     throw new PawlError("session_busy", `There is a session ${targetId} already. Give the fork an id of its own.`);
   await copyBlobs(sourceId, targetId, events, store);
-  await copy(claimed.lease, events, clock.now(), store);
+  await writeCopy(claimed.lease, events, clock.now(), store);
 }
 
-async function eventsUpTo(store: CompiledAgent["store"], sourceId: string, at: number): Promise<readonly Event[]> {
+async function readEventsUpTo(store: CompiledAgent["store"], sourceId: string, at: number): Promise<readonly Event[]> {
   const events: Event[] = [];
   for await (const { seq, event } of readEntries(store, sourceId, 0)) {
     if (seq > at) break;
-    events.push(event.type === "session_created" ? withoutParent(event) : event);
+    events.push(event.type === "session_created" ? dropParent(event) : event);
   }
   if (events.length === 0)
     throw new PawlError("no_session", `There is no session ${sourceId} in this store, or it is empty.`);
@@ -53,7 +54,7 @@ async function eventsUpTo(store: CompiledAgent["store"], sourceId: string, at: n
 }
 
 /** A fork of a child session has no parent. */
-function withoutParent(event: Extract<Event, { type: "session_created" }>): Event {
+function dropParent(event: Extract<Event, { type: "session_created" }>): Event {
   const { parent: _, top: __, ...own } = event;
   return own;
 }
@@ -72,14 +73,19 @@ async function copyBlobs(
   }
 }
 
-async function copy(lease: Lease, events: readonly Event[], now: number, store: CompiledAgent["store"]): Promise<void> {
+async function writeCopy(
+  lease: Lease,
+  events: readonly Event[],
+  now: number,
+  store: CompiledAgent["store"],
+): Promise<void> {
   let state: State = initialState;
   for (let start = 0; start < events.length; start += batchSize) {
     const batch = events.slice(start, start + batchSize);
     const expectedSeq = state.seq;
     for (const event of batch) state = transition(state, event);
     const isLast = start + batchSize >= events.length;
-    const ended: Ended = isLast ? endOf(state, now) : { state, events: [] };
+    const ended: EndedState = isLast ? endEverything(state, now) : { state, events: [] };
     state = ended.state;
     const result = await store.commit(lease, {
       expectedSeq,
@@ -96,10 +102,10 @@ async function copy(lease: Lease, events: readonly Event[], now: number, store: 
   }
 }
 
-type Ended = { readonly state: State; readonly events: readonly Event[] };
+type EndedState = { readonly state: State; readonly events: readonly Event[] };
 
 /** Ends what is under way. A compaction that was asked for is the source's, too. */
-function endOf(state: State, at: number): Ended {
+function endEverything(state: State, at: number): EndedState {
   const ended = endRun(state, at);
   if (!isCompacting(ended.state)) return ended;
   const { runId } = ended.state;
@@ -108,25 +114,25 @@ function endOf(state: State, at: number): Ended {
 }
 
 /** Ends the run under way with the events of an abort and a restart, because nobody runs its calls in the copy. */
-function endRun(state: State, at: number): Ended {
+function endRun(state: State, at: number): EndedState {
   if (isResting(state)) return { state, events: [] };
   const { runId } = state;
-  const settled = settledCalls(state, at);
+  const settled = settleCalls(state, at);
   const aborted = advance(settled.state, { type: "abort_requested", runId, note: "forked", at });
-  const given = advance(aborted.state, { type: "restarted", runId, holder: "fork", at });
-  const events = [...settled.events, ...aborted.events, ...given.events];
-  if (isResting(given.state)) return { state: given.state, events };
+  const restarted = advance(aborted.state, { type: "restarted", runId, holder: "fork", at });
+  const events = [...settled.events, ...aborted.events, ...restarted.events];
+  if (isResting(restarted.state)) return { state: restarted.state, events };
   // Child sessions belong to the session that was copied: the copy does not wait for them.
-  const ended = advance(given.state, { type: "timer_fired", runId, timer: "grace", at });
+  const ended = advance(restarted.state, { type: "timer_fired", runId, timer: "grace", at });
   return { state: ended.state, events: [...events, ...ended.events] };
 }
 
 /** The results that the machine makes for calls belong to the entry that they follow from. */
-function settledCalls(before: State, at: number): Ended {
+function settleCalls(before: State, at: number): EndedState {
   let state = before;
   const events: Event[] = [];
-  for (let follow = consequences(state); hasCalls(state) && follow.length > 0; follow = consequences(state))
-    for (const body of follow) {
+  for (let consequent = consequences(state); hasCalls(state) && consequent.length > 0; consequent = consequences(state))
+    for (const body of consequent) {
       const event: Event = { at, ...body };
       state = transition(state, event);
       events.push(event);

@@ -2,13 +2,13 @@
  * A run as a sequence of frozen views.
  */
 
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import type { LocalSession } from "../session/local-session.js";
-import { onEntry } from "../subscribers/broadcast.js";
+import { addEntryListener } from "../subscribers/broadcast.js";
 
 /** The state and the conversation after a step, after an error, or when the run ended or began to wait. */
 export type View = {
@@ -18,15 +18,15 @@ export type View = {
 };
 
 export async function* createIterator(
-  live: () => LocalSession,
+  getLocalSession: () => LocalSession,
   runId: string,
   begin: () => Promise<RunResult>,
 ): AsyncGenerator<View, RunResult, undefined> {
   const views: View[] = [];
   let wake = () => {};
-  const stop = onEntry(live(), (step, transcript) => {
-    if (!isShown(step, runId)) return;
-    views.push(freeze({ state: step.after, messages: transcript.messages.slice(0, step.shown) }));
+  const stop = addEntryListener(getLocalSession(), (committed, transcript) => {
+    if (!completesView(committed, runId)) return;
+    views.push(deepFreeze({ state: committed.after, messages: transcript.messages.slice(0, committed.shown) }));
     wake();
   });
   let outcome: { readonly result: RunResult } | { readonly error: unknown } | null = null;
@@ -44,7 +44,7 @@ export async function* createIterator(
     for (;;) {
       const view = views.shift();
       if (view !== undefined) yield view;
-      else if (outcome !== null) return resultIn(outcome);
+      else if (outcome !== null) return unwrapOutcome(outcome);
       else
         await new Promise<void>((resolve) => {
           wake = resolve;
@@ -55,7 +55,7 @@ export async function* createIterator(
   }
 }
 
-function isShown({ entry, before, after }: CommittedEntry, runId: string): boolean {
+function completesView({ entry, before, after }: CommittedEntry, runId: string): boolean {
   if (after.status === "idle" || after.runId !== runId) return false;
   const { type } = entry.event;
   if (type === "model_failed" || type === "run_finished") return true;
@@ -63,7 +63,7 @@ function isShown({ entry, before, after }: CommittedEntry, runId: string): boole
   return "modelCallIndex" in before && before.runId === runId && after.modelCallIndex > before.modelCallIndex;
 }
 
-function resultIn(outcome: { readonly result: RunResult } | { readonly error: unknown }): RunResult {
+function unwrapOutcome(outcome: { readonly result: RunResult } | { readonly error: unknown }): RunResult {
   if ("error" in outcome) throw outcome.error;
   return outcome.result;
 }

@@ -2,7 +2,7 @@
  * Rebuilds the requests of a session's model calls from its log alone, without the agent and its code (TRC-3).
  */
 
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import { effects } from "../../core/machine/effects.js";
 import type { EventOf } from "../../core/machine/event.js";
@@ -13,22 +13,22 @@ import { PawlError } from "../../errors.js";
 import type { ModelRequest } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { checkSessionId } from "../agent/check-run-options.js";
-import { requestFrom } from "../effects/model-request.js";
-import { requestBehind, summaryRequestOf } from "../effects/summarise.js";
-import { checkedStore } from "../log/checked-store.js";
+import { createRequest } from "../effects/model-request.js";
+import { createFollowUpRequest, createSummaryRequest } from "../effects/summarise.js";
+import { createCheckedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
 import { openFollower } from "../log/read-log.js";
-import { placeOfRun, rowBeforeStep } from "../log/step-places.js";
-import { findList } from "../work/message-lists.js";
+import { findRowBeforeStep, findRun } from "../log/step-rows.js";
+import { resolveList } from "../work/message-lists.js";
 import {
   createPromptBlobs,
   type Prompt,
   type PromptBlobs,
+  parseSpecifications,
   readPromptBlob,
-  specificationsIn,
 } from "../work/prompt-blobs.js";
-import { requestMessages } from "../work/request-messages.js";
+import { buildRequestMessages } from "../work/request-messages.js";
 import { checkCall, type ModelRequestOptions } from "./check-call-options.js";
 
 /**
@@ -48,22 +48,23 @@ export async function* modelRequests(
   checkCall.modelRequests(options);
   checkSessionId(sessionId);
   const { after = 0 } = options;
-  const checked = checkedStore(store);
+  const checked = createCheckedStore(store);
   const follower = await openFollower(checked, sessionId, after);
-  const texts = createTexts(sessionId, store);
-  const listOf = createLists(sessionId, store);
-  let last = wantedModelCall(follower.state)?.key;
+  const texts = createTextReader(sessionId, store);
+  const readList = createListReader(sessionId, store);
+  let last = findModelCall(follower.state)?.key;
   for await (const entry of readEntries(checked, sessionId, follower.state.seq)) {
-    if (entry.event.type === "compacted") yield* summaryRequests(entry.event, follower, { sessionId, store, texts });
+    if (entry.event.type === "compacted")
+      yield* rebuildSummaryRequests(entry.event, follower, { sessionId, store, texts });
     follower.state = transition(follower.state, entry.event);
     appendEntry(follower.transcript, entry);
-    const effect = wantedModelCall(follower.state);
+    const effect = findModelCall(follower.state);
     if (effect === undefined || effect.key === last) continue;
     last = effect.key;
     const { state, transcript } = follower;
     const prompt = await texts.promptOf(transcript);
-    const messages = await requestMessages(transcript, await listOf(transcript), {}, { sessionId, store });
-    yield requestFrom({ sessionId, effect, state, transcript, messages, texts: prompt });
+    const messages = await buildRequestMessages(transcript, await readList(transcript), {}, { sessionId, store });
+    yield createRequest({ sessionId, effect, state, transcript, messages, texts: prompt });
   }
   if (follower.state.seq === 0) throwNoSession(sessionId);
 }
@@ -75,11 +76,11 @@ export type ModelRequestsOptions = {
 };
 
 /** The lists that were sent in the place of the conversation; null if a call was sent the conversation. */
-function createLists(sessionId: string, store: PromptBlobs["store"]) {
+function createListReader(sessionId: string, store: PromptBlobs["store"]) {
   const texts = createPromptBlobs(sessionId, store);
   return async ({ sentList }: Transcript): Promise<readonly Message[] | null> => {
     if (sentList === null) return null;
-    const found = await findList(sentList, texts);
+    const found = await resolveList(sentList, texts);
     if (found.type === "found") return found.messages;
     throw new PawlError("store_corrupt", `${found.message} in session ${sessionId}. Restore them from a copy.`);
   };
@@ -107,10 +108,10 @@ export async function modelRequest(
   checkCall.modelRequest(options);
   checkSessionId(sessionId);
   const { runId, modelCallIndex, attempt } = options;
-  const checked = checkedStore(store);
-  const place = await placeOfRun(checked, sessionId, runId);
-  if (place === null) return null;
-  const after = await rowBeforeStep(checked, sessionId, place, modelCallIndex - 1, place.last);
+  const checked = createCheckedStore(store);
+  const runBounds = await findRun(checked, sessionId, runId);
+  if (runBounds === null) return null;
+  const after = await findRowBeforeStep(checked, sessionId, runBounds, modelCallIndex - 1, runBounds.last);
   let before: ModelRequest | null = null;
   let found: ModelRequest | null = null;
   for await (const request of modelRequests(store, sessionId, { after })) {
@@ -118,20 +119,20 @@ export async function modelRequest(
     const isOfRun = request.runId === runId;
     if (found !== null && (!isOfRun || request.modelCallIndex > modelCallIndex)) break;
     if (!isOfRun) continue;
-    const kept = { ...request, messages: [...request.messages] };
-    if (request.modelCallIndex < modelCallIndex) before = kept;
+    const requestCopy = { ...request, messages: [...request.messages] };
+    if (request.modelCallIndex < modelCallIndex) before = requestCopy;
     else if (request.modelCallIndex === modelCallIndex && (attempt === undefined || request.attempt === attempt))
-      found = kept;
+      found = requestCopy;
     if (found !== null && attempt !== undefined) break;
   }
-  return found === null ? null : freeze({ request: found, before });
+  return found === null ? null : deepFreeze({ request: found, before });
 }
 
-function wantedModelCall(state: State) {
+function findModelCall(state: State) {
   return effects(state).find((effect) => effect.type === "call_model");
 }
 
-async function readTextOf(sessionId: string, hash: string, store: Pick<Store, "getBlob">): Promise<string> {
+async function readTextOrThrow(sessionId: string, hash: string, store: Pick<Store, "getBlob">): Promise<string> {
   const text = await readPromptBlob(sessionId, hash, store);
   if (text !== null) return text;
   throw new PawlError(
@@ -141,35 +142,35 @@ async function readTextOf(sessionId: string, hash: string, store: Pick<Store, "g
 }
 
 /** Reads each text once: the prompt and the tools of a session seldom change. */
-function createTexts(sessionId: string, store: Pick<Store, "getBlob">) {
+function createTextReader(sessionId: string, store: Pick<Store, "getBlob">) {
   const known = new Map<string, string>();
 
   async function textOf(hash: string): Promise<string> {
-    const text = known.get(hash) ?? (await readTextOf(sessionId, hash, store));
+    const text = known.get(hash) ?? (await readTextOrThrow(sessionId, hash, store));
     known.set(hash, text);
     return text;
   }
 
   const promptOf = async ({ promptHash, toolsHash }: Transcript): Promise<Prompt> => ({
     systemPrompt: promptHash == null ? undefined : await textOf(promptHash),
-    specifications: toolsHash == null ? [] : specificationsIn(await textOf(toolsHash)),
+    specifications: toolsHash == null ? [] : parseSpecifications(await textOf(toolsHash)),
   });
   /** Texts that are named once. */
-  const readText = (hash: string) => readTextOf(sessionId, hash, store);
+  const readText = (hash: string) => readTextOrThrow(sessionId, hash, store);
   return { promptOf, textOf, readText };
 }
 
-type Reader = {
+type RequestReader = {
   readonly sessionId: string;
   readonly store: Store;
-  readonly texts: ReturnType<typeof createTexts>;
+  readonly texts: ReturnType<typeof createTextReader>;
 };
 
 /** @param before the state and the transcript before the compaction */
-async function* summaryRequests(
+async function* rebuildSummaryRequests(
   { requests = [] }: EventOf<"compacted">,
   before: { readonly state: State; readonly transcript: Transcript },
-  { sessionId, store, texts }: Reader,
+  { sessionId, store, texts }: RequestReader,
 ): AsyncGenerator<ModelRequest, void, undefined> {
   const { state, transcript } = before;
   // In a session at rest it goes by the name of the last run.
@@ -178,16 +179,16 @@ async function* summaryRequests(
 
   async function lastRequest(): Promise<ModelRequest> {
     const effect = { runId, modelCallIndex, attempt: 0 };
-    const messages = await requestMessages(transcript, null, {}, { sessionId, store });
-    return requestFrom({ sessionId, effect, state, transcript, messages, texts: await texts.promptOf(transcript) });
+    const messages = await buildRequestMessages(transcript, null, {}, { sessionId, store });
+    return createRequest({ sessionId, effect, state, transcript, messages, texts: await texts.promptOf(transcript) });
   }
 
   for (const { prompt, text, attempts, behind } of requests) {
-    const asked = await texts.readText(text);
+    const instruction = await texts.readText(text);
     const request =
       behind === true
-        ? requestBehind(identity, await lastRequest(), asked)
-        : summaryRequestOf(identity, await texts.textOf(prompt), asked);
+        ? createFollowUpRequest(identity, await lastRequest(), instruction)
+        : createSummaryRequest(identity, await texts.textOf(prompt), instruction);
     for (let attempt = 0; attempt < attempts; attempt += 1) yield request;
   }
 }

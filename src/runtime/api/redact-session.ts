@@ -6,7 +6,7 @@
  * 2. What is removed is in no message and no entry: it stays in this process.
  * 3. New blobs are written before. If the process ends in between, they stay behind, and hold nothing of what is removed.
  */
-import { mask, shortestSecret } from "../../core/data/mask.js";
+import { mask, minSecretLength } from "../../core/data/mask.js";
 import { type Json, type Message, toolCallsOf } from "../../core/data/message.js";
 import { callKeyOf } from "../../core/machine/call-state.js";
 import { advance } from "../../core/machine/consequences.js";
@@ -15,7 +15,7 @@ import type { Entry, Event, EventOf } from "../../core/machine/event.js";
 import { activityOf, isResting, type State } from "../../core/machine/state.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import {
-  type NewBlob,
+  type ReplacedBlob,
   type Replacement,
   redactEvent,
   redactMessage,
@@ -29,10 +29,10 @@ import type { Lease, Store } from "../../ports/store.js";
 import { hashInput } from "../lib/hash.js";
 import { releaseLease, throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
-import { type NewBytes, wholeContent, withoutTexts } from "./removals.js";
+import { createTextRemoval, createWholeRemoval, type ReplacedBytes } from "./content-removal.js";
 
 /** What is removed from a session. */
-export type Wanted = {
+export type RedactionTarget = {
   /** These texts, wherever they are. */
   readonly texts: readonly string[];
   /** All content of these entries. */
@@ -42,9 +42,9 @@ export type Wanted = {
 };
 
 /** Who asked for it, and why. */
-export type Asked = { readonly by?: string; readonly note?: string };
+export type RedactionReason = { readonly by?: string; readonly note?: string };
 
-export type Redacted = {
+export type RedactionSummary = {
   /** The entry that records it; null if no entry had anything to remove. */
   readonly seq: number | null;
   /** The entries whose content was replaced. */
@@ -53,7 +53,7 @@ export type Redacted = {
   readonly blobs: number;
 };
 
-type Place = { readonly store: Store; readonly clock: Clock };
+type RedactionDeps = { readonly store: Store; readonly clock: Clock };
 
 /** The length of the lease, in milliseconds. It is renewed three times as often. */
 const leaseMs = 60_000;
@@ -62,20 +62,20 @@ const maxListed = 10_000;
 
 /** @throws PawlError `no_session`; `session_busy` unless the session is at rest; `bad_input`, `store_failed` */
 export async function redactSession(
-  { store, clock }: Place,
+  { store, clock }: RedactionDeps,
   sessionId: string,
-  wanted: Wanted,
-  asked: Asked,
-): Promise<Redacted> {
+  target: RedactionTarget,
+  reason: RedactionReason,
+): Promise<RedactionSummary> {
   if ((await store.load(sessionId)) === null) return throwNoSession(sessionId);
   const claimed = await store.claim(sessionId, { holder: createHolder(), now: clock.now(), leaseMs });
-  if (claimed.type === "held") throw notAtRest(sessionId);
+  if (claimed.type === "held") throw notAtRestError(sessionId);
   const { lease, state } = claimed;
   const stopRenewing = keepRenewing({ store, clock }, lease);
   try {
     if (state === null) return throwNoSession(sessionId);
-    if (!isAtRest(state) || (await store.inbox(sessionId)).length > 0) throw notAtRest(sessionId);
-    return await redactAtRest({ store, clock }, lease, state, wanted, asked);
+    if (!isAtRest(state) || (await store.inbox(sessionId)).length > 0) throw notAtRestError(sessionId);
+    return await redactAtRest({ store, clock }, lease, state, target, reason);
   } finally {
     stopRenewing();
     await releaseLease(store, lease);
@@ -86,7 +86,7 @@ export async function redactSession(
  * Renews the lease by time: one entry may name large blobs, and the store takes its own time for the rows. If the lease is lost, the store
  * refuses the redaction.
  */
-function keepRenewing({ store, clock }: Place, lease: Lease): () => void {
+function keepRenewing({ store, clock }: RedactionDeps, lease: Lease): () => void {
   let isOver = false;
   let cancel = () => {};
   const renewLater = (): void => {
@@ -107,7 +107,7 @@ function isAtRest(state: State): boolean {
   return isResting(state) && effects(state).length === 0 && dueAt(state) === null;
 }
 
-function notAtRest(sessionId: string): PawlError {
+function notAtRestError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
     `Session ${sessionId} is not at rest, so nothing was redacted: a run would go on with what it has in memory. Wait for the end of its run, or abort the run, and redact then.`,
@@ -115,18 +115,18 @@ function notAtRest(sessionId: string): PawlError {
 }
 
 async function redactAtRest(
-  { store, clock }: Place,
+  { store, clock }: RedactionDeps,
   lease: Lease,
   state: State,
-  wanted: Wanted,
-  { by, note }: Asked,
-): Promise<Redacted> {
-  const scan = await createScan(store, lease.sessionId, state.seq, wanted);
+  target: RedactionTarget,
+  { by, note }: RedactionReason,
+): Promise<RedactionSummary> {
+  const scan = await createRedactionScan(store, lease.sessionId, state.seq, target);
   const changed: Entry[] = [];
-  const recordedAt = state.seq + 1;
+  const recordSeq = state.seq + 1;
   for await (const entry of readEntries(store, lease.sessionId, 0, state.seq)) {
     const event = await scan.redacted(entry);
-    if (event !== entry.event) changed.push({ seq: entry.seq, event: { ...event, redacted: recordedAt } });
+    if (event !== entry.event) changed.push({ seq: entry.seq, event: { ...event, redacted: recordSeq } });
   }
   // What a log does not name may be in a blob as well, if a process ended before it could name it.
   const removedBlobs = new Set<string>();
@@ -136,24 +136,24 @@ async function redactAtRest(
     return isRemoved;
   };
   const entries = changed.map(({ seq }) => seq);
-  const recorded = recordOf(
+  const recorded = createRedactionEvents(
     entries,
     { ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) },
     clock.now(),
   );
-  let present = redactState(state, scan.elsewhere);
-  for (const event of recorded) present = advance(present, event).state;
+  let newState = redactState(state, scan.elsewhere);
+  for (const event of recorded) newState = advance(newState, event).state;
   // With texts to find, the store looks at every blob, also if no entry has one of them.
-  if (entries.length === 0 && wanted.texts.length === 0) return { seq: null, entries, blobs: 0 };
+  if (entries.length === 0 && target.texts.length === 0) return { seq: null, entries, blobs: 0 };
   const result = await store.redact(lease, {
     commit: {
       expectedSeq: state.seq,
       events: recorded,
-      state: present,
+      state: newState,
       at: clock.now(),
-      activity: activityOf(present),
-      dueAt: dueAt(present),
-      askedAt: askedAt(present),
+      activity: activityOf(newState),
+      dueAt: dueAt(newState),
+      askedAt: askedAt(newState),
     },
     entries: changed,
     state: (one) => redactState(one, scan.elsewhere),
@@ -164,27 +164,31 @@ async function redactAtRest(
       "store_failed",
       `Session ${lease.sessionId} was not redacted (${result.type}): nothing was changed. Try again.`,
     );
-  return { seq: entries.length === 0 ? null : present.seq, entries, blobs: removedBlobs.size };
+  return { seq: entries.length === 0 ? null : newState.seq, entries, blobs: removedBlobs.size };
 }
 
-function recordOf(entries: readonly number[], asked: Asked, at: number): readonly Event[] {
+function createRedactionEvents(entries: readonly number[], reason: RedactionReason, at: number): readonly Event[] {
   const events: Event[] = [];
   for (let from = 0; from < entries.length; from += maxListed)
-    events.push({ type: "content_redacted", entries: entries.slice(from, from + maxListed), ...asked, at });
+    events.push({ type: "content_redacted", entries: entries.slice(from, from + maxListed), ...reason, at });
   return events;
 }
 
 /** Looks at each blob once. */
-function createBlobs(store: Store, sessionId: string) {
-  const blobs = new Map<string, NewBlob>();
+function createBlobReplacer(store: Store, sessionId: string) {
+  const blobs = new Map<string, ReplacedBlob>();
   return {
     blobs,
-    async replace(hash: string, change: (bytes: Uint8Array) => NewBytes | null): Promise<void> {
+    async replace(hash: string, change: (bytes: Uint8Array) => ReplacedBytes | null): Promise<void> {
       const bytes = await store.getBlob(sessionId, hash);
       const changed = bytes === null ? null : change(bytes);
       if (changed === null) return;
-      const { isMark } = changed;
-      blobs.set(hash, { hash: await store.putBlob(sessionId, changed.bytes), bytes: changed.bytes.length, isMark });
+      const { isErasureMark: isMark } = changed;
+      blobs.set(hash, {
+        hash: await store.putBlob(sessionId, changed.bytes),
+        bytes: changed.bytes.length,
+        isErased: isMark,
+      });
     },
   };
 }
@@ -193,45 +197,47 @@ function createBlobs(store: Store, sessionId: string) {
  * The changes of one log. What is removed as a whole is looked at first: other entries may name the same blobs, and a title
  * has the first words of a request.
  */
-async function createScan(store: Store, sessionId: string, last: number, wanted: Wanted) {
-  const { blobs, replace } = createBlobs(store, sessionId);
+async function createRedactionScan(store: Store, sessionId: string, last: number, target: RedactionTarget) {
+  const { blobs, replace } = createBlobReplacer(store, sessionId);
   const shared = { blobs, hashes: new Map<string, string>(), hashInput };
-  const gone: string[] = [];
-  const named = withoutTexts(wanted.texts);
-  const whole: Replacement = { ...wholeContent((text) => gone.push(oneLine(text))), ...shared };
+  const removedTexts: string[] = [];
+  const textRemoval = createTextRemoval(target.texts);
+  const wholeRemoval: Replacement = { ...createWholeRemoval((text) => removedTexts.push(oneLine(text))), ...shared };
   const elsewhere: Replacement = {
-    ...named,
-    text: (text, field) => (repeats.has(field) && isCopy(text, gone) ? mask : named.text(text, field)),
+    ...textRemoval,
+    text: (text, field) =>
+      repeatingFields.has(field) && repeatsRemoved(text, removedTexts) ? mask : textRemoval.text(text, field),
     ...shared,
   };
   const seen = new Set<string>();
-  const missing = new Set([...[...wanted.seqs].map(String), ...wanted.callKeys]);
+  const missing = new Set([...[...target.seqs].map(String), ...target.callKeys]);
 
-  function asWhole({ seq, event }: Entry): Event {
-    if (wanted.seqs.has(seq)) return redactEvent(event, whole);
+  function redactWhole({ seq, event }: Entry): Event {
+    if (target.seqs.has(seq)) return redactEvent(event, wholeRemoval);
     if (event.type === "model_finished")
-      return positionsIn(event, wanted.callKeys).reduce<Event>(
-        (one, position) => redactEvent(one, whole, position),
+      return findPositions(event, target.callKeys).reduce<Event>(
+        (one, position) => redactEvent(one, wholeRemoval, position),
         event,
       );
-    return isOfCall(event, wanted.callKeys) ? redactEvent(event, whole) : event;
+    return belongsToCall(event, target.callKeys) ? redactEvent(event, wholeRemoval) : event;
   }
 
-  async function lookAtWhole({ seq, event }: Entry): Promise<void> {
+  async function scanWhole({ seq, event }: Entry): Promise<void> {
     missing.delete(String(seq));
     if (event.type === "model_finished")
-      for (const position of positionsIn(event, wanted.callKeys)) missing.delete(keyOf(event, position));
-    if (!wanted.seqs.has(seq) && !isOfCall(event, wanted.callKeys)) return;
-    for (const hash of textBlobs(event)) await replace(hash, () => ({ bytes: encoder.encode(mask), isMark: true }));
-    for (const hash of jsonBlobs(event)) await replace(hash, () => jsonBytes(mask));
-    for (const hash of messageBlobs(event))
-      await replace(hash, (bytes) => jsonBytes(redactMessage(messageIn(bytes), whole)));
+      for (const position of findPositions(event, target.callKeys)) missing.delete(toCallKey(event, position));
+    if (!target.seqs.has(seq) && !belongsToCall(event, target.callKeys)) return;
+    for (const hash of listTextBlobs(event))
+      await replace(hash, () => ({ bytes: encoder.encode(mask), isErasureMark: true }));
+    for (const hash of listJsonBlobs(event)) await replace(hash, () => toJsonBytes(mask));
+    for (const hash of listMessageBlobs(event))
+      await replace(hash, (bytes) => toJsonBytes(redactMessage(parseMessage(bytes), wholeRemoval)));
   }
 
   if (missing.size > 0) {
     for await (const entry of readEntries(store, sessionId, 0, last)) {
-      await lookAtWhole(entry);
-      asWhole(entry);
+      await scanWhole(entry);
+      redactWhole(entry);
     }
     const [first] = missing;
     if (first !== undefined)
@@ -244,69 +250,71 @@ async function createScan(store: Store, sessionId: string, last: number, wanted:
     /** What is elsewhere in the session: in states, and in entries that were not named. */
     elsewhere,
     async redacted(entry: Entry): Promise<Event> {
-      const event = asWhole(entry);
+      const event = redactWhole(entry);
       for (const hash of blobsOf(event))
-        if (wanted.texts.length > 0 && !seen.has(hash)) {
+        if (target.texts.length > 0 && !seen.has(hash)) {
           seen.add(hash);
-          await replace(hash, named.bytes);
+          await replace(hash, textRemoval.bytes);
         }
       return redactEvent(event, elsewhere);
     },
-    removes: (hash: string, bytes: Uint8Array): boolean => blobs.has(hash) || named.bytes(bytes) !== null,
+    removes: (hash: string, bytes: Uint8Array): boolean => blobs.has(hash) || textRemoval.bytes(bytes) !== null,
   };
 }
 
 const encoder = new TextEncoder();
 
-function jsonBytes(value: Json | Message): NewBytes {
-  return { bytes: encoder.encode(JSON.stringify(value)), isMark: false };
+function toJsonBytes(value: Json | Message): ReplacedBytes {
+  return { bytes: encoder.encode(JSON.stringify(value)), isErasureMark: false };
 }
 
-function messageIn(bytes: Uint8Array): Message {
+function parseMessage(bytes: Uint8Array): Message {
   return JSON.parse(new TextDecoder().decode(bytes)) as Message;
 }
 
 /** What repeats words of an entry elsewhere: the title of a session, and the message of a fault. */
-const repeats: ReadonlySet<string> = new Set(["title", "message"]);
+const repeatingFields: ReadonlySet<string> = new Set(["title", "message"]);
 
-/** Whether a text repeats one that is gone, or its beginning: a title has the first words of a request. @param gone in one line each */
-function isCopy(text: string, gone: readonly string[]): boolean {
-  if (gone.length === 0 || text.length < shortestSecret) return false;
+/** Whether a text repeats one that is gone, or its beginning: a title has the first words of a request. @param removedTexts in one line each */
+function repeatsRemoved(text: string, removedTexts: readonly string[]): boolean {
+  if (removedTexts.length === 0 || text.length < minSecretLength) return false;
   const words = oneLine(text.endsWith("…") ? text.slice(0, -1) : text);
-  return gone.some((one) => one.startsWith(words));
+  return removedTexts.some((one) => one.startsWith(words));
 }
 
 function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-function isOfCall(event: Event, callKeys: ReadonlySet<string>): boolean {
+function belongsToCall(event: Event, callKeys: ReadonlySet<string>): boolean {
   return "callKey" in event && event.callKey !== undefined && callKeys.has(event.callKey);
 }
 
-function keyOf({ runId, modelCallIndex }: EventOf<"model_finished">, position: number): string {
+function toCallKey({ runId, modelCallIndex }: EventOf<"model_finished">, position: number): string {
   return callKeyOf(runId, modelCallIndex, position);
 }
 
 /** The positions of these calls in a message. */
-function positionsIn(event: EventOf<"model_finished">, callKeys: ReadonlySet<string>): readonly number[] {
+function findPositions(event: EventOf<"model_finished">, callKeys: ReadonlySet<string>): readonly number[] {
   if (callKeys.size === 0) return [];
-  return toolCallsOf(event.message).flatMap((_, index) => (callKeys.has(keyOf(event, index + 1)) ? [index + 1] : []));
+  return toolCallsOf(event.message).flatMap((_, index) =>
+    callKeys.has(toCallKey(event, index + 1)) ? [index + 1] : [],
+  );
 }
 
 /** The blobs with text or files: all blobs of an event, except those with another shape. */
-function textBlobs(event: Event): readonly string[] {
-  const others = new Set([...jsonBlobs(event), ...messageBlobs(event)]);
+function listTextBlobs(event: Event): readonly string[] {
+  const others = new Set([...listJsonBlobs(event), ...listMessageBlobs(event)]);
   if (event.type === "prepared" && event.toolsHash != null) others.add(event.toolsHash);
   if (event.type === "compacted" && event.dataBlob !== undefined) others.add(event.dataBlob);
   return blobsOf(event).filter((hash) => !others.has(hash));
 }
 
-function jsonBlobs(event: Event): readonly string[] {
+function listJsonBlobs(event: Event): readonly string[] {
   return event.type === "tool_step_finished" && event.valueBlob !== undefined ? [event.valueBlob.blob] : [];
 }
 
-function messageBlobs(event: Event): readonly string[] {
+function listMessageBlobs(event: Event): readonly string[] {
   if (event.type !== "prepared" && event.type !== "handed_off") return [];
   return (event.messages ?? []).flatMap((ref) => ("blob" in ref ? [ref.blob] : []));
 }

@@ -1,15 +1,15 @@
 /**
  * Redacts a session: what was said by mistake is taken out of its log, and out of the sessions that its calls began.
  */
-import { anything, checkOptions, type OptionTable } from "../../check-options.js";
+import { anyValue, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
-import { freeze } from "../../core/data/freeze.js";
-import { shortestSecret } from "../../core/data/mask.js";
+import { deepFreeze } from "../../core/data/freeze.js";
+import { minSecretLength } from "../../core/data/mask.js";
 import { PawlError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
-import { checkWords } from "./check-answer.js";
-import { redactSession, type Wanted } from "./redact-session.js";
+import { checkNoteAndBy } from "./check-answer.js";
+import { type RedactionTarget, redactSession } from "./redact-session.js";
 
 /** What is taken out of a session: texts, entries, calls, or several of them. */
 export type RedactionOptions = {
@@ -57,11 +57,11 @@ export type Redacting = {
 };
 
 const optionRules: OptionTable<RedactionOptions> = {
-  text: anything,
-  seq: anything,
-  callKey: anything,
-  by: anything,
-  note: anything,
+  text: anyValue,
+  seq: anyValue,
+  callKey: anyValue,
+  by: anyValue,
+  note: anyValue,
 };
 const otherNames = {
   texts: "text",
@@ -78,43 +78,43 @@ const otherNames = {
 const maxTexts = 100;
 const maxNote = 10_000;
 
-type Place = { readonly store: Store; readonly clock: Clock };
+type RedactionDeps = { readonly store: Store; readonly clock: Clock };
 
-export function createRedacting(id: string, place: Place): Redacting {
+export function createRedacting(id: string, deps: RedactionDeps): Redacting {
   return {
     async redact(options) {
       checkOptions("redact()", optionRules, options, { code: "bad_input", otherNames });
       const { by, note } = options;
-      checkWords({ by, note });
+      checkNoteAndBy({ by, note });
       if (note !== undefined && note.length > maxNote)
         throw new PawlError("bad_input", `\`note\` has ${note.length} characters; at most ${maxNote} are kept.`);
-      const wanted = wantedIn(options);
-      return freeze(await redactFamily(place, id, wanted, defined({ by, note })));
+      const target = toTarget(options);
+      return deepFreeze(await redactFamily(deps, id, target, defined({ by, note })));
     },
   };
 }
 
 /** Children first: if one of them is not at rest, the session above it is still to be redacted, and nothing seems done. */
 async function redactFamily(
-  place: Place,
+  deps: RedactionDeps,
   sessionId: string,
-  wanted: Wanted,
-  asked: { readonly by?: string; readonly note?: string },
+  target: RedactionTarget,
+  reason: { readonly by?: string; readonly note?: string },
 ): Promise<RedactionResult> {
   const children: RedactionResult[] = [];
-  if (wanted.texts.length > 0) {
-    const below: Wanted = { texts: wanted.texts, seqs: new Set(), callKeys: new Set() };
-    for await (const childId of childrenOf(place.store, sessionId)) {
-      const child = await redactFamily(place, childId, below, asked);
+  if (target.texts.length > 0) {
+    const childTarget: RedactionTarget = { texts: target.texts, seqs: new Set(), callKeys: new Set() };
+    for await (const childId of listChildren(deps.store, sessionId)) {
+      const child = await redactFamily(deps, childId, childTarget, reason);
       if (child.seq !== null || child.blobs > 0 || child.children.length > 0) children.push(child);
     }
   }
-  return { sessionId, ...(await redactSession(place, sessionId, wanted, asked)), children };
+  return { sessionId, ...(await redactSession(deps, sessionId, target, reason)), children };
 }
 
 const pageSize = 100;
 
-async function* childrenOf(store: Store, parent: string): AsyncGenerator<string, void, undefined> {
+async function* listChildren(store: Store, parent: string): AsyncGenerator<string, void, undefined> {
   const ids: string[] = [];
   // Redacted sessions come first in the list: all ids are read before one is.
   for (let after: { readonly updatedAt: number; readonly sessionId: string } | undefined; ; ) {
@@ -127,19 +127,19 @@ async function* childrenOf(store: Store, parent: string): AsyncGenerator<string,
   yield* ids;
 }
 
-function wantedIn({ text, seq, callKey }: RedactionOptions): Wanted {
-  const texts = listOf(text);
-  const seqs = listOf(seq);
-  const callKeys = listOf(callKey);
+function toTarget({ text, seq, callKey }: RedactionOptions): RedactionTarget {
+  const texts = toList(text);
+  const seqs = toList(seq);
+  const callKeys = toList(callKey);
   if (texts.length + seqs.length + callKeys.length === 0)
     throw new PawlError("bad_input", "redact() needs to know what to remove: text, seq or callKey.");
   if (texts.length > maxTexts)
     throw new PawlError("bad_input", `redact() takes ${maxTexts} texts at once; these are ${texts.length}.`);
   // No message repeats a text: it is a secret.
-  if (!texts.every((one) => typeof one === "string" && one.length >= shortestSecret))
+  if (!texts.every((one) => typeof one === "string" && one.length >= minSecretLength))
     throw new PawlError(
       "bad_input",
-      `\`text\` must be a string of at least ${shortestSecret} characters, or a list of such strings: a shorter one is part of other words. To remove a short secret, name the entries that have it: \`seq\`.`,
+      `\`text\` must be a string of at least ${minSecretLength} characters, or a list of such strings: a shorter one is part of other words. To remove a short secret, name the entries that have it: \`seq\`.`,
     );
   if (!seqs.every((one) => Number.isSafeInteger(one) && (one as number) >= 1))
     throw new PawlError("bad_input", "`seq` must be the number of an entry, from 1 on, or a list of such numbers.");
@@ -148,7 +148,7 @@ function wantedIn({ text, seq, callKey }: RedactionOptions): Wanted {
   return { texts: texts as string[], seqs: new Set(seqs as number[]), callKeys: new Set(callKeys as string[]) };
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toList(value: unknown): readonly unknown[] {
   if (value === undefined) return [];
   return Array.isArray(value) ? value : [value];
 }

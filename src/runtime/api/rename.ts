@@ -1,14 +1,14 @@
 /**
  * Gives a session another title.
  */
-import { anything, checkOptions, type OptionTable } from "../../check-options.js";
+import { anyValue, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
 import { checkJson } from "../../core/data/json.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { MakeId } from "../../ports/clock.js";
-import { checkWords } from "./check-answer.js";
+import { checkNoteAndBy } from "./check-answer.js";
 
 /** The title of a session, for code outside its runs. */
 export type Renaming = {
@@ -23,7 +23,7 @@ export type Renaming = {
 
 type RenameOptions = NonNullable<Parameters<Renaming["rename"]>[1]>;
 
-const optionRules: OptionTable<RenameOptions> = { by: anything };
+const optionRules: OptionTable<RenameOptions> = { by: anyValue };
 
 /** Characters of a title. It is in every row of the log, and in every list. */
 const maxTitle = 200;
@@ -38,14 +38,14 @@ export function createRenaming(
     async rename(given, options = {}) {
       checkOptions("rename()", optionRules, options, { code: "bad_input", otherNames: { user: "by" } });
       const { by } = options;
-      checkWords({ by });
-      const title = titleFrom(given);
+      checkNoteAndBy({ by });
+      const title = toTitle(given);
       await post(`session/${makeId()}`, { type: "session_change", title, ...defined({ by }) }, await load());
     },
   };
 }
 
-function titleFrom(given: unknown): string {
+function toTitle(given: unknown): string {
   if (typeof given !== "string") throw new PawlError("bad_input", "A session's title must be a text.");
   // A longer text is refused anyway: only so much of it is looked at.
   const title = given

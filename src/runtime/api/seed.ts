@@ -4,43 +4,43 @@
  */
 import type { FilePart, Message, ToolOutput } from "../../core/data/message.js";
 import type { SeededHistory } from "../../core/machine/history.js";
-import { bytesOfFile, isUrl, keptFile } from "../../core/transcript/blob-references.js";
+import { fileSize, isUrlFile, toBlobFile } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
-import { bytesOfBase64 } from "../../platform/bytes.js";
+import { decodeBase64 } from "../../platform/bytes.js";
 import type { Store } from "../../ports/store.js";
-import { type CheckedHistory, inParts } from "../agent/history.js";
-import type { Placed } from "../agent/history-parts.js";
-import { titleOf } from "../agent/run-input.js";
+import { type CheckedHistory, splitHistory } from "../agent/history.js";
+import type { IndexedMessage } from "../agent/history-parts.js";
+import { createTitle } from "../agent/run-input.js";
 import { readEntries } from "../log/read-entries.js";
 import { findFinalEvent } from "../log/read-log.js";
-import { whileKnown } from "../session/deliver.js";
+import { withKnownSession } from "../session/deliver.js";
 import { isRequested } from "../session/known-result.js";
 import type { LocalSession } from "../session/local-session.js";
 
-type Blobs = Pick<Store, "putBlob">;
+type BlobStore = Pick<Store, "putBlob">;
 
-const mostInlineBytes = 64 * 1024;
+const maxInlineBytes = 64 * 1024;
 
 /** The history as parts for the log, with its large files in blobs. @throws PawlError `bad_input`, `store_failed` */
-export async function seededHistory(history: CheckedHistory, live: LocalSession): Promise<SeededHistory> {
-  if (!history.messages.some(({ message }) => holdsLarge(message))) return inParts(history);
-  const { sessionId, parts } = live;
-  return whileKnown(live, async () => {
-    const messages: Placed[] = [];
+export async function seedHistory(history: CheckedHistory, localSession: LocalSession): Promise<SeededHistory> {
+  if (!history.messages.some(({ message }) => hasLargeFile(message))) return splitHistory(history);
+  const { sessionId, parts } = localSession;
+  return withKnownSession(localSession, async () => {
+    const messages: IndexedMessage[] = [];
     for (const { index, message } of history.messages)
       messages.push({
         index,
-        message: holdsLarge(message) ? await withBlobs(message, sessionId, parts.store) : message,
+        message: hasLargeFile(message) ? await moveFilesToBlobs(message, sessionId, parts.store) : message,
       });
-    return inParts({ ...history, messages });
+    return splitHistory({ ...history, messages });
   });
 }
 
 function isLarge(file: FilePart): boolean {
-  return !isUrl(file) && (bytesOfFile(file) ?? 0) > mostInlineBytes;
+  return !isUrlFile(file) && (fileSize(file) ?? 0) > maxInlineBytes;
 }
 
-function filesOf(message: Message): readonly FilePart[] {
+function listFiles(message: Message): readonly FilePart[] {
   return message.parts.flatMap((part): readonly FilePart[] => {
     if (part.type === "file") return [part];
     if (part.type !== "tool_result" || part.output.type !== "content") return [];
@@ -48,22 +48,22 @@ function filesOf(message: Message): readonly FilePart[] {
   });
 }
 
-function holdsLarge(message: Message): boolean {
-  return filesOf(message).some(isLarge);
+function hasLargeFile(message: Message): boolean {
+  return listFiles(message).some(isLarge);
 }
 
-async function withBlobs(message: Message, sessionId: string, store: Blobs): Promise<Message> {
+async function moveFilesToBlobs(message: Message, sessionId: string, store: BlobStore): Promise<Message> {
   const made = new Map<FilePart, FilePart>();
-  for (const file of filesOf(message).filter(isLarge)) {
-    const bytes = bytesOfBase64(file.data);
-    made.set(file, keptFile(file, await store.putBlob(sessionId, bytes), bytes.length));
+  for (const file of listFiles(message).filter(isLarge)) {
+    const bytes = decodeBase64(file.data);
+    made.set(file, toBlobFile(file, await store.putBlob(sessionId, bytes), bytes.length));
   }
-  const fileIn = <Part extends { readonly type: string }>(part: Part) =>
+  const replaceFile = <Part extends { readonly type: string }>(part: Part) =>
     part.type === "file" ? ((made.get(part as never) as Part | undefined) ?? part) : part;
-  const outputIn = (output: ToolOutput): ToolOutput =>
-    output.type === "content" ? { ...output, parts: output.parts.map(fileIn) } : output;
+  const replaceOutput = (output: ToolOutput): ToolOutput =>
+    output.type === "content" ? { ...output, parts: output.parts.map(replaceFile) } : output;
   const parts = (message.parts as readonly Message["parts"][number][]).map((part) =>
-    part.type === "tool_result" ? { ...part, output: outputIn(part.output) } : fileIn(part),
+    part.type === "tool_result" ? { ...part, output: replaceOutput(part.output) } : replaceFile(part),
   );
   return { ...message, parts } as Message;
 }
@@ -73,7 +73,7 @@ export async function refuseUnlessNew(sessionId: string, store: Store, runId?: s
   const state = (await store.load(sessionId))?.state;
   const isNew = (state?.session ?? null) === null && (await store.inbox(sessionId)).length === 0;
   if (isNew || (runId !== undefined && (await isKnownRun(sessionId, store, runId)))) return;
-  throw existsAlready(sessionId);
+  throw sessionExistsError(sessionId);
 }
 
 /** Of two processes that begin a session at once, one is first. @throws PawlError `bad_input` for the other one */
@@ -85,20 +85,20 @@ export async function refuseUnlessEntered({ parts }: SeededHistory, sessionId: s
   }
   // Posted to another process that has not taken it yet: it is durable, and nothing came before it.
   if (entered.length === 0 && (await store.inbox(sessionId)).length > 0) return;
-  if (JSON.stringify(entered) !== JSON.stringify(parts)) throw existsAlready(sessionId);
+  if (JSON.stringify(entered) !== JSON.stringify(parts)) throw sessionExistsError(sessionId);
 }
 
 /** The first words of the conversation, for lists. */
-export function titleOfHistory({ messages }: CheckedHistory): string {
+export function createHistoryTitle({ messages }: CheckedHistory): string {
   const first = messages.find(({ message }) => message.role === "user")?.message;
-  return first?.role === "user" ? titleOf([first]) : "";
+  return first?.role === "user" ? createTitle([first]) : "";
 }
 
 async function isKnownRun(sessionId: string, store: Store, runId: string): Promise<boolean> {
   return (await isRequested(store, sessionId, runId)) || (await findFinalEvent(store, sessionId, runId)) !== null;
 }
 
-function existsAlready(sessionId: string): PawlError {
+function sessionExistsError(sessionId: string): PawlError {
   return new PawlError(
     "bad_input",
     `Session ${sessionId} exists already. A history is added only when a session begins: leave it out, or take another session.`,

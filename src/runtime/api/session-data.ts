@@ -1,8 +1,8 @@
 /**
  * Reads and changes the data of a session from outside its runs.
  */
-import { anObject, anything, checkOptions, type OptionTable } from "../../check-options.js";
-import { freeze } from "../../core/data/freeze.js";
+import { anObject, anyValue, checkOptions, type OptionTable } from "../../check-options.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { DataPatch, SessionData } from "../../core/data/session-data.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
@@ -10,8 +10,8 @@ import { PawlError } from "../../errors.js";
 import type { MakeId } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
 import { loadTranscript } from "../log/read-log.js";
-import { checkDataKey, dataValue, fits, tooLarge } from "../work/data-changes.js";
-import { checkWords } from "./check-answer.js";
+import { checkDataKey, dataTooLargeError, fitsDataLimit, toDataValue } from "../work/data-changes.js";
+import { checkNoteAndBy } from "./check-answer.js";
 
 /** The data of a session, for code outside its runs. */
 export type DataAccess = {
@@ -40,9 +40,9 @@ type SetOptions = NonNullable<Parameters<DataAccess["setData"]>[1]>;
 
 const patchRules: OptionTable<Patch> = {
   set: anObject,
-  unset: { takes: (value) => Array.isArray(value), wanted: "a list of keys" },
+  unset: { accepts: (value) => Array.isArray(value), expected: "a list of keys" },
 };
-const optionRules: OptionTable<SetOptions> = { by: anything };
+const optionRules: OptionTable<SetOptions> = { by: anyValue };
 
 /** @param load the state of the session; throws `no_session` if there is none */
 export function createDataAccess(
@@ -51,42 +51,42 @@ export function createDataAccess(
   load: () => Promise<State>,
   post: (messageId: string, body: InboxBody, known: State) => Promise<unknown>,
 ): DataAccess {
-  const dataAt = async (state: State) => (await loadTranscript(store, id, state)).data;
+  const readData = async (state: State) => (await loadTranscript(store, id, state)).data;
   return {
-    data: async () => freeze(await dataAt(await load())),
+    data: async () => deepFreeze(await readData(await load())),
     async setData(given, options = {}) {
       checkOptions("setData()", patchRules, given, { code: "bad_input" });
       checkOptions("setData()", optionRules, options, { code: "bad_input", otherNames: { user: "by" } });
       const { by } = options;
-      checkWords({ by });
-      const patch = patchOf(given);
+      checkNoteAndBy({ by });
+      const patch = toPatch(given);
       const state = await load();
-      if (!fits(await dataAt(state), patch)) throw tooLarge();
+      if (!fitsDataLimit(await readData(state), patch)) throw dataTooLargeError();
       await post(`data/${makeId()}`, { type: "data", patch, ...(by === undefined ? {} : { by }) }, state);
     },
   };
 }
 
-function patchOf({ set = {}, unset = [] }: Patch): DataPatch {
+function toPatch({ set = {}, unset = [] }: Patch): DataPatch {
   const values: [string, SessionData[string]][] = [];
-  const gone = new Set<string>();
+  const unsetKeys = new Set<string>();
   for (const key of unset) {
     checkDataKey(key);
-    gone.add(key);
+    unsetKeys.add(key);
   }
   for (const [key, given] of Object.entries(set)) {
     checkDataKey(key);
-    const value = dataValue(given);
-    if (value === undefined) gone.add(key);
+    const value = toDataValue(given);
+    if (value === undefined) unsetKeys.add(key);
     else values.push([key, value]);
   }
-  const both = values.find(([key]) => gone.has(key));
-  if (both !== undefined)
-    throw new PawlError("bad_input", `setData() sets and unsets ${JSON.stringify(both[0])}. Do one of the two.`);
-  if (values.length === 0 && gone.size === 0)
+  const conflict = values.find(([key]) => unsetKeys.has(key));
+  if (conflict !== undefined)
+    throw new PawlError("bad_input", `setData() sets and unsets ${JSON.stringify(conflict[0])}. Do one of the two.`);
+  if (values.length === 0 && unsetKeys.size === 0)
     throw new PawlError("bad_input", "setData() changes nothing. Give it set, unset, or both.");
   return {
     ...(values.length === 0 ? {} : { set: Object.fromEntries(values) }),
-    ...(gone.size === 0 ? {} : { unset: [...gone] }),
+    ...(unsetKeys.size === 0 ? {} : { unset: [...unsetKeys] }),
   };
 }

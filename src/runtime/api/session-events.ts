@@ -5,17 +5,17 @@
 import { defined } from "../../core/data/defined.js";
 import type { State } from "../../core/machine/state.js";
 import { formatCursor } from "../../stream/cursor.js";
-import { type AgentFamily, joinedFamily } from "../agent/agent-family.js";
-import { type CompiledAgent, familiesOf } from "../agent/compiled-agent.js";
+import { type AgentFamily, joinFamilies } from "../agent/agent-family.js";
+import { type CompiledAgent, listFamilies } from "../agent/compiled-agent.js";
 import type { EventsOptions, FamilyItem, ItemsOf, SessionSource, StreamItem } from "../agent/stream-types.js";
 import { parseFamilyCursor, readCursor } from "../log/family-cursor.js";
 import type { LocalSession } from "../session/local-session.js";
-import { itemSource, loggedEvents, sessionItems, wantedItems } from "../session/session-items.js";
-import { agentBelow } from "./agent-below.js";
+import { createItemSource, openItems, streamItems, streamLoggedEvents } from "../session/session-items.js";
+import { findAgentOfChild } from "./agent-of-child.js";
 import { checkCall } from "./check-call-options.js";
-import { familyStream } from "./family-stream.js";
+import { streamFamily } from "./family-stream.js";
 
-export type SessionEventsParts = {
+export type SessionEventsDeps = {
   readonly live: () => LocalSession;
   readonly itemsOf: ItemsOf;
   readonly known: () => Promise<State>;
@@ -24,48 +24,51 @@ export type SessionEventsParts = {
 };
 
 /** A session, the agents that its children belong to, and how its items are read here. */
-type Read = { readonly seq: number; readonly items: ItemsOf; readonly family: () => AgentFamily };
+type SessionReading = { readonly seq: number; readonly items: ItemsOf; readonly family: () => AgentFamily };
 
 export function createSessionEvents(
   id: string,
   parts: CompiledAgent,
-  { live, itemsOf, known, afterRequests }: SessionEventsParts,
+  { live, itemsOf, known, afterRequests }: SessionEventsDeps,
 ): (options?: EventsOptions) => AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
   const { store } = parts;
 
   /** A child session is driven by the agent behind the tool of its call, so that one has its live items. */
-  async function read(state: State): Promise<Read> {
+  async function readSession(state: State): Promise<SessionReading> {
     const { seq, session } = state;
-    const below = session?.parent === undefined ? null : await agentBelow(id, parts);
-    if (below !== null) return { seq, items: below.items, family: () => joinedFamily(below.families(undefined)) };
+    const childAgent = session?.parent === undefined ? null : await findAgentOfChild(id, parts);
+    if (childAgent !== null)
+      return { seq, items: childAgent.items, family: () => joinFamilies(childAgent.families(undefined)) };
     return {
       seq,
-      items: (_, wanted) => sessionItems(itemSource(live()), seq, wanted),
-      family: () => joinedFamily(familiesOf(parts, undefined)),
+      items: (_, wanted) => streamItems(createItemSource(live()), seq, wanted),
+      family: () => joinFamilies(listFamilies(parts, undefined)),
     };
   }
 
   async function* familyEvents(options: EventsOptions): AsyncGenerator<FamilyItem, void, undefined> {
     const { after = 0, follow = true, signal, itemsOf: given } = options;
     const from = parseFamilyCursor(after);
-    const { items: own, family } = await read(await known());
-    const through = (items: ItemsOf) => (given === undefined ? items : itemsThrough(given, items, parts));
+    const { items: own, family } = await readSession(await known());
+    const through = (items: ItemsOf) => (given === undefined ? items : wrapItems(given, items, parts));
     const whole = { sessionId: id, store, family: family(), itemsOf, through, from, tellsRest: false };
-    if (!follow) return yield* familyStream({ ...whole, live: null });
+    if (!follow) return yield* streamFamily({ ...whole, live: null });
     const controller = new AbortController();
     const stop = () => controller.abort();
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) stop();
-    const items = through(own)(id, { from: from.place, signal: controller.signal });
+    const items = through(own)(id, { from: from.cursor, signal: controller.signal });
     try {
-      yield* familyStream({ ...whole, live: { items, stop } });
+      yield* streamFamily({ ...whole, live: { items, stop } });
     } finally {
       signal?.removeEventListener("abort", stop);
     }
   }
 
   /** What waits for the next item for a long time does not hold the state that it began with. */
-  async function itemsNow(options: EventsOptions): Promise<AsyncGenerator<StreamItem | FamilyItem, void, undefined>> {
+  async function openItemsNow(
+    options: EventsOptions,
+  ): Promise<AsyncGenerator<StreamItem | FamilyItem, void, undefined>> {
     checkCall.events(options);
     if (options.children === true) return familyEvents(options);
     // A place that is none is refused, whether or not the session exists.
@@ -73,38 +76,38 @@ export function createSessionEvents(
     // A run that this process is just requesting counts as one that goes on.
     if (options.until !== undefined) await afterRequests();
     const state = await known();
-    const items = options.follow === false ? itemsOf : (await read(state)).items;
-    return await wantedItems(items, store, id, state, options);
+    const items = options.follow === false ? itemsOf : (await readSession(state)).items;
+    return await openItems(items, store, id, state, options);
   }
 
-  return (options = {}) => when(() => itemsNow(options));
+  return (options = {}) => lazily(() => openItemsNow(options));
 }
 
 /** Begins when the first item is asked for. */
-async function* when<Item>(
+async function* lazily<Item>(
   begin: () => Promise<AsyncGenerator<Item, void, undefined>>,
 ): AsyncGenerator<Item, void, undefined> {
   yield* await begin();
 }
 
 /** The items of a session as the caller's `itemsOf` gives them. */
-function itemsThrough(
+function wrapItems(
   given: NonNullable<EventsOptions["itemsOf"]>,
   own: ItemsOf,
   { store }: Pick<CompiledAgent, "store">,
 ): ItemsOf {
-  return (id, { from, signal = new AbortController().signal, mostBehind }) => {
+  return (id, { from, signal = new AbortController().signal, maxBehind }) => {
     const session: SessionSource = {
       id,
       events({ after, follow = true, joinDeltas, signal: left }) {
-        const wanted = { from: readCursor(after), signal: left, ...defined({ mostBehind, joinDeltas }) };
-        return follow ? own(id, wanted) : loggedEvents(store, id, wanted);
+        const wanted = { from: readCursor(after), signal: left, ...defined({ maxBehind, joinDeltas }) };
+        return follow ? own(id, wanted) : streamLoggedEvents(store, id, wanted);
       },
     };
     const items = given(session, { after: formatCursor(from), signal });
     // Nobody may ask for another item then, so the generator is told that it is over.
-    const leave = () => void items.return().catch(() => {});
-    signal.addEventListener("abort", leave, { once: true });
+    const endItems = () => void items.return().catch(() => {});
+    signal.addEventListener("abort", endItems, { once: true });
     return items;
   };
 }

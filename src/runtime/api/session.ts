@@ -2,14 +2,14 @@
  * Makes the public handle of a session: sends messages to it, and reads its results, events and state.
  */
 
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
+import { findChildCalls } from "../../core/machine/child-reports.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { childCallsOf } from "../../core/machine/parent.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
+import { findChildAgent, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import {
   checkResumeOptions,
@@ -19,37 +19,37 @@ import {
   checkSessionId,
   checkSteerOptions,
 } from "../agent/check-run-options.js";
-import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/compiled-agent.js";
+import { type CompiledAgent, checkAgent, getSessionAgent, getSessionFamily } from "../agent/compiled-agent.js";
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
 import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
 import { compileLocalOptions, type ResumeOptions, type SessionLook } from "../agent/local-run-options.js";
 import { refuseOtherTools } from "../agent/parts-of-run.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
-import { checkRunId, inputBody, sessionInfo } from "../agent/run-input.js";
+import { checkRunId, createInputBody, createSessionInfo } from "../agent/run-input.js";
 import type { ItemsOf } from "../agent/stream-types.js";
-import { withOutput } from "../agent/structured-output.js";
-import { busyError, finishedError, throwNoSession } from "../log/driver-errors.js";
-import { loadKnown } from "../log/known-session.js";
-import { presentResult, resultOfRun } from "../log/present-result.js";
+import { runWithOutput } from "../agent/structured-output.js";
+import { busyError, runFinishedError, throwNoSession } from "../log/driver-errors.js";
+import { loadExistingState } from "../log/known-session.js";
+import { loadCurrentResult, loadRunResult } from "../log/present-result.js";
 import { loadTranscript } from "../log/read-log.js";
-import { attend, deliver, type Resuming, requestRun, resume as resumeLive } from "../session/deliver.js";
-import { endedMeanwhile, type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
+import { attendSession, deliver, type ResumeActions, requestRun, resume as resumeLive } from "../session/deliver.js";
+import { findEndedRun, type InterruptedRuns, recordInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
-import { agentBelow } from "./agent-below.js";
-import { createAnswering } from "./answers.js";
-import { lookIn } from "./beginning.js";
-import { checkWords } from "./check-answer.js";
+import { findAgentOfChild } from "./agent-of-child.js";
+import { createAnswerMethods } from "./answers.js";
+import { checkNoteAndBy } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { createCompact } from "./compaction.js";
 import { createRedacting } from "./redact.js";
 import { createRenaming } from "./rename.js";
-import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
+import { createHistoryTitle, refuseUnlessEntered, refuseUnlessNew, seedHistory } from "./seed.js";
+import { readLook } from "./session-beginning.js";
 import { createDataAccess } from "./session-data.js";
 import { createSessionEvents } from "./session-events.js";
 import type { Resume, SendOptions, Session } from "./session-handle.js";
 
 /** What a session needs of its process. */
-export type SessionDependencies = {
+export type SessionDeps = {
   readonly live: () => LocalSession;
   readonly itemsOf: ItemsOf;
   /** Whether a request of this process to the session is under way. */
@@ -63,11 +63,11 @@ export type SessionDependencies = {
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
 
-export function createSession(id: string, parts: CompiledAgent, dependencies: SessionDependencies): Session {
-  const { live, itemsOf, fork, replay, isStarting, afterRequests, interrupted } = dependencies;
+export function createSession(id: string, parts: CompiledAgent, deps: SessionDeps): Session {
+  const { live, itemsOf, fork, replay, isStarting, afterRequests, interrupted } = deps;
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
-  const known = () => loadKnown(store, id, isStarting);
+  const known = () => loadExistingState(store, id, isStarting);
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
@@ -82,20 +82,20 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   async function send(given: Input, options: SendOptions = {}) {
     checkGraph(parts);
     checkSendOptions(options, parts);
-    checkWords({ by: options.by });
+    checkNoteAndBy({ by: options.by });
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
     const input = hasBlobs(given) ? await readBlobs(given) : given;
-    const body = inputBody(input, options, parts, runId, mode === "reject" ? "queue" : mode, options);
+    const body = createInputBody(input, options, parts, runId, mode === "reject" ? "queue" : mode, options);
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
     if (mode === "steer") await known();
-    const said = await requestRun(live(), runId, message, {
+    const delivery = await requestRun(live(), runId, message, {
       shared,
       ...(signal === undefined ? {} : { signal }),
       ...(mode === "reject" ? { check: refuseBusy } : {}),
     });
-    return { runId, isNew: said === "said" };
+    return { runId, isNew: delivery === "said" };
   }
 
   async function seed(messages: History, options: HistoryOptions = {}): Promise<void> {
@@ -104,8 +104,8 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     if (checked.messages.length === 0)
       throw new PawlError("bad_input", "The history is empty: there is nothing to add.");
     await refuseUnlessNew(id, store);
-    const history = await seededHistory(checked, live());
-    const session = sessionInfo(parts, titleOfHistory(checked));
+    const history = await seedHistory(checked, live());
+    const session = createSessionInfo(parts, createHistoryTitle(checked));
     const message = {
       id: `history/${makeId()}`,
       at: clock.now(),
@@ -116,9 +116,9 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   }
 
   const childSession = (name: string, childId: string, state: State) =>
-    childAgentOf(name, familyIn(parts, state))?.session(childId);
-  const partsAt = (state: State) => partsNear(parts, state);
-  const answering = createAnswering(id, { store, clock, makeId, partsAt }, known, post, childSession);
+    findChildAgent(name, getSessionFamily(parts, state))?.session(childId);
+  const partsAt = (state: State) => getSessionAgent(parts, state);
+  const answering = createAnswerMethods(id, { store, clock, makeId, partsAt }, known, post, childSession);
 
   async function resume(options: ResumeOptions = {}): Promise<RunResult> {
     checkResumeOptions(options);
@@ -126,10 +126,10 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     const resumeRun = () => resumePresentRun({ follow, onTaken, onLeft }, seen);
     const locals = compileLocalOptions(options);
     checkRunTools(locals?.tools, parts);
-    const ended = await endedMeanwhile(interrupted, store, id);
-    if (ended !== null && locals === undefined) return freeze(ended);
+    const ended = await findEndedRun(interrupted, store, id);
+    if (ended !== null && locals === undefined) return deepFreeze(ended);
     if (ended !== null && locals !== undefined)
-      return withOutput(id, ended.runId, locals, parts, async () => freeze(ended));
+      return runWithOutput(id, ended.runId, locals, parts, async () => deepFreeze(ended));
     if (locals === undefined) return resumeRun();
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
@@ -139,36 +139,36 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       const { options } = (present === queued ? transcript.queued.get(queued?.seq ?? 0) : transcript.run) ?? {};
       refuseOtherTools(locals.tools, present.runId, options?.tools);
     }
-    return present?.runId === undefined ? resumeRun() : withOutput(id, present.runId, locals, parts, resumeRun);
+    return present?.runId === undefined ? resumeRun() : runWithOutput(id, present.runId, locals, parts, resumeRun);
   }
 
-  async function resumePresentRun(how: Resuming, seen?: SessionLook): Promise<RunResult> {
+  async function resumePresentRun(resumeActions: ResumeActions, seen?: SessionLook): Promise<RunResult> {
     checkGraph(parts);
-    const { state, isPosted, binding } = seen ?? (await lookIn(store, id));
+    const { state, isPosted, binding } = seen ?? (await readLook(store, id));
     if (state.session === null && !isPosted) throwNoSession(id);
     const isOwn = binding?.parent === undefined || binding.agent === parts.name;
-    const below = isOwn ? null : await agentBelow(id, parts);
-    if (below !== null) return below.session(id).resume(how);
+    const childAgent = isOwn ? null : await findAgentOfChild(id, parts);
+    if (childAgent !== null) return childAgent.session(id).resume(resumeActions);
     checkAgent(id, { session: binding }, parts);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
-    if (isResting(state) && !isPosted && !hasQueued && due === null) throw finishedError(id, state);
+    if (isResting(state) && !isPosted && !hasQueued && due === null) throw runFinishedError(id, state);
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
     // A child may be due although others ask: it goes on while they wait.
-    if (waits) await takeUpChildren(state, familyIn(parts, state));
+    if (waits) await takeUpChildren(state, getSessionFamily(parts, state));
     const waiting = waits ? await result() : null;
-    return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq, how)));
+    return waiting ?? deepFreeze(recordInterrupted(interrupted, await resumeLive(live(), state.seq, resumeActions)));
   }
 
   async function leave(options: { readonly graceMs?: number } = {}): Promise<void> {
     checkCall.leave(options);
     const { graceMs = 5_000 } = options;
-    const left = dependencies.leave(graceMs);
+    const left = deps.leave(graceMs);
     try {
       const state = await load();
-      const family = familyIn(parts, state);
-      const childSessions = childCallsOf(state).map(({ name, childId }) =>
-        childAgentOf(name, family)?.session(childId),
+      const family = getSessionFamily(parts, state);
+      const childSessions = findChildCalls(state).map(({ name, childId }) =>
+        findChildAgent(name, family)?.session(childId),
       );
       await Promise.all(childSessions.map((child) => child?.leave({ graceMs })));
     } finally {
@@ -178,9 +178,9 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
 
   async function result(runId?: string): Promise<RunResult | null> {
     const state = await known();
-    if (runId === undefined) return freeze(await presentResult(store, id, state));
+    if (runId === undefined) return deepFreeze(await loadCurrentResult(store, id, state));
     checkRunId(runId);
-    return freeze(await resultOfRun(store, id, state, runId));
+    return deepFreeze(await loadRunResult(store, id, state, runId));
   }
 
   const events = createSessionEvents(id, parts, {
@@ -207,7 +207,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       load: known,
       post: postChange,
       events: events as Session["events"],
-      attend: (onEnd) => attend(live(), onEnd),
+      attend: (onEnd) => attendSession(live(), onEnd),
     }),
     abort: (options) => afterRequests(() => answering.abort(options)),
     resume: resume as Resume,
@@ -221,10 +221,10 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     },
     async replay(options = {}) {
       checkCall.replay(options);
-      return freeze(await replay(options));
+      return deepFreeze(await replay(options));
     },
-    state: async () => freeze(await known()),
-    messages: async () => freeze((await loadTranscript(store, id, await known())).messages),
+    state: async () => deepFreeze(await known()),
+    messages: async () => deepFreeze((await loadTranscript(store, id, await known())).messages),
     events: events as Session["events"],
   };
 }

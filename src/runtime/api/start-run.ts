@@ -1,7 +1,7 @@
 /**
  * Starts a run: creates its message, keeps its local options, and parses its answer for the caller.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { SeededHistory } from "../../core/machine/history.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { checkGraph } from "../agent/agent-graph.js";
@@ -10,14 +10,14 @@ import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { type CheckedHistory, checkHistory } from "../agent/history.js";
 import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
 import { compileLocalOptions } from "../agent/local-run-options.js";
-import { inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
-import { withOutput } from "../agent/structured-output.js";
+import { createInputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
+import { runWithOutput } from "../agent/structured-output.js";
 import { runToResult } from "../session/deliver.js";
-import { type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
+import { type InterruptedRuns, recordInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
-import { storeFailed } from "../subscribers/waiters.js";
-import { refuseUnlessNew, seededHistory } from "./seed.js";
+import { createStoreFailedResult } from "../subscribers/waiters.js";
+import { refuseUnlessNew, seedHistory } from "./seed.js";
 
 /**
  * Runs a request until it ends or waits. If `output` is given, `result.output` is the parsed answer.
@@ -39,7 +39,7 @@ export type RunMethod = {
   (input: Input, options?: StartOptions): Promise<RunResult>;
 };
 
-export type Started = {
+export type StartedRun = {
   readonly sessionId: string;
   readonly runId: string;
   readonly begin: (subscription?: Subscription) => Promise<RunResult>;
@@ -51,49 +51,49 @@ export function startRun(
   input: Input,
   options: StartOptions,
   parts: CompiledAgent,
-  live: (sessionId: string) => LocalSession,
+  getLocalSession: (sessionId: string) => LocalSession,
   interrupted: InterruptedRuns,
-): Started {
+): StartedRun {
   checkGraph(parts);
   checkStartOptions(what, options, parts);
   const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
-  const bodyOf = (read: Input) => inputBody(read, options, parts, runId, "queue");
+  const toBody = (read: Input) => createInputBody(read, options, parts, runId, "queue");
   // An input that is all there is checked at once.
-  const known = hasBlobs(input) ? undefined : bodyOf(input);
+  const known = hasBlobs(input) ? undefined : toBody(input);
   const locals = compileLocalOptions(options);
   checkRunTools(locals?.tools, parts);
   const shared = options.runId !== undefined;
-  let history = historyIn(options);
+  let history = checkRunHistory(options);
   const begin = (subscription?: Subscription): Promise<RunResult> => {
     const act = async () => {
-      const body = known ?? (await readOrEnd(input, bodyOf, subscription));
+      const body = known ?? (await readBlobsOrEnd(input, toBody, subscription));
       const message = { id: `run/${runId}`, at: parts.clock.now(), body };
       if (history !== undefined) {
-        const seeded = await seedFor(history, live(sessionId), runId, subscription);
-        if ("status" in seeded) return freeze(noteInterrupted(interrupted, seeded));
+        const seeded = await seedRunHistory(history, getLocalSession(sessionId), runId, subscription);
+        if ("status" in seeded) return deepFreeze(recordInterrupted(interrupted, seeded));
         message.body = { ...body, history: seeded };
         history = undefined;
       }
-      const result = await runToResult(live(sessionId), runId, message, {
+      const result = await runToResult(getLocalSession(sessionId), runId, message, {
         shared,
         ...(signal === undefined ? {} : { signal }),
         ...(subscription === undefined ? {} : { subscription }),
       });
-      return freeze(noteInterrupted(interrupted, result));
+      return deepFreeze(recordInterrupted(interrupted, result));
     };
-    return locals === undefined ? act() : withOutput(sessionId, runId, locals, parts, act);
+    return locals === undefined ? act() : runWithOutput(sessionId, runId, locals, parts, act);
   };
   return { sessionId, runId, begin };
 }
 
 /** The body with the blobs of its input. A run that does not begin ends its subscription. @throws PawlError `bad_input` */
-async function readOrEnd<Body>(
+async function readBlobsOrEnd<Body>(
   input: Input,
-  bodyOf: (read: Input) => Body,
+  toBody: (read: Input) => Body,
   subscription: Subscription | undefined,
 ): Promise<Body> {
   try {
-    return bodyOf(await readBlobs(input));
+    return toBody(await readBlobs(input));
   } catch (error) {
     if (subscription !== undefined) endSubscription(subscription);
     throw error;
@@ -101,7 +101,7 @@ async function readOrEnd<Body>(
 }
 
 /** A history without messages is none. @throws PawlError `bad_input` */
-function historyIn(options: StartOptions): CheckedHistory | undefined {
+function checkRunHistory(options: StartOptions): CheckedHistory | undefined {
   if (options.history === undefined) return undefined;
   const history = checkHistory(options.history, options);
   return history.messages.length === 0 ? undefined : history;
@@ -112,7 +112,7 @@ function historyIn(options: StartOptions): CheckedHistory | undefined {
  * subscription.
  * @throws PawlError `bad_input`
  */
-async function seedFor(
+async function seedRunHistory(
   history: CheckedHistory,
   session: LocalSession,
   runId: string,
@@ -121,9 +121,9 @@ async function seedFor(
   const { sessionId, parts } = session;
   try {
     await refuseUnlessNew(sessionId, parts.store, runId);
-    return await seededHistory(history, session);
+    return await seedHistory(history, session);
   } catch (error) {
     if (subscription !== undefined) endSubscription(subscription);
-    return storeFailed(sessionId, { runId }, error, false);
+    return createStoreFailedResult(sessionId, { runId }, error, false);
   }
 }

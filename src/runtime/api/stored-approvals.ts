@@ -3,12 +3,12 @@
  * lease. A question of a child session is listed once, under the child.
  */
 
-import { anObject, checkOptions, numberFrom, type OptionTable, someText } from "../../check-options.js";
+import { anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../../check-options.js";
 import type { SessionInfo } from "../../core/machine/state.js";
 import { askedAt, type PendingApproval } from "../../core/view/outcome.js";
 import type { AskingSession, Store } from "../../ports/store.js";
-import { checkedStore } from "../log/checked-store.js";
-import { ownQuestions, unlessUnreadable } from "../log/open-questions.js";
+import { createCheckedStore } from "../log/checked-store.js";
+import { emptyIfUnreadable, listOwnQuestions } from "../log/open-questions.js";
 
 /** A waiting call, and its session. */
 export type StoredApproval = Omit<PendingApproval, "toolCallId"> & {
@@ -26,14 +26,14 @@ export type PendingApprovalsOptions = {
   readonly after?: Pick<StoredApproval, "waitsSince" | "sessionId" | "callKey" | "questionId">;
 };
 
-type Place = NonNullable<PendingApprovalsOptions["after"]>;
+type ApprovalCursor = NonNullable<PendingApprovalsOptions["after"]>;
 
-const rules: OptionTable<PendingApprovalsOptions> = { sessionId: someText, after: anObject };
-const placeRules: OptionTable<Place> = {
+const optionRules: OptionTable<PendingApprovalsOptions> = { sessionId: nonEmptyString, after: anObject };
+const cursorRules: OptionTable<ApprovalCursor> = {
   waitsSince: numberFrom(0),
-  sessionId: someText,
-  callKey: someText,
-  questionId: someText,
+  sessionId: nonEmptyString,
+  callKey: nonEmptyString,
+  questionId: nonEmptyString,
 };
 
 /**
@@ -55,19 +55,19 @@ export async function* pendingApprovals(
   store: Store,
   options: PendingApprovalsOptions = {},
 ): AsyncGenerator<StoredApproval, void, undefined> {
-  checkOptions("pendingApprovals()", rules, options);
-  const { sessionId, after: place } = options;
-  if (place !== undefined) checkOptions("the option after of pendingApprovals()", placeRules, place);
-  const checked = checkedStore(store);
-  const first = sessionId ?? place?.sessionId;
-  if (first !== undefined) yield* behind(await approvalsOf(checked, first), place);
+  checkOptions("pendingApprovals()", optionRules, options);
+  const { sessionId, after: cursor } = options;
+  if (cursor !== undefined) checkOptions("the option after of pendingApprovals()", cursorRules, cursor);
+  const checked = createCheckedStore(store);
+  const first = sessionId ?? cursor?.sessionId;
+  if (first !== undefined) yield* skipTo(await loadSessionApprovals(checked, first), cursor);
   if (sessionId !== undefined) return;
-  let after = place === undefined ? undefined : { askedAt: place.waitsSince, sessionId: place.sessionId };
+  let after = cursor === undefined ? undefined : { askedAt: cursor.waitsSince, sessionId: cursor.sessionId };
   // Whoever wants a few reads a few: pages grow as long as the consumer goes on.
-  for (let limit = readAtOnce; ; limit = Math.min(2 * limit, largestPage)) {
+  for (let limit = readAtOnce; ; limit = Math.min(2 * limit, maxPage)) {
     const page: readonly AskingSession[] = await checked.asking({ limit, ...(after === undefined ? {} : { after }) });
     for (let at = 0; at < page.length; at += readAtOnce) {
-      const reads = page.slice(at, at + readAtOnce).map((session) => approvalsIn(checked, session));
+      const reads = page.slice(at, at + readAtOnce).map((session) => toStoredApprovals(checked, session));
       // An error is thrown when its turn comes. The consumer may have left by then.
       for (const read of reads) read.catch(() => {});
       for (const read of reads) yield* await read;
@@ -77,16 +77,16 @@ export async function* pendingApprovals(
   }
 }
 
-const largestPage = 128;
+const maxPage = 128;
 /** Sessions that are read side by side: a store behind a network answers each read after a while. */
 const readAtOnce = 16;
 
 /** The calls of one session. */
-async function approvalsOf(store: Store, sessionId: string): Promise<readonly StoredApproval[]> {
-  return unlessUnreadable(async () => {
+async function loadSessionApprovals(store: Store, sessionId: string): Promise<readonly StoredApproval[]> {
+  return emptyIfUnreadable(async () => {
     const state = (await store.load(sessionId))?.state ?? null;
     const waitsSince = state === null ? null : askedAt(state);
-    return waitsSince === null ? [] : approvalsIn(store, { sessionId, askedAt: waitsSince, state, inbox: 1 });
+    return waitsSince === null ? [] : toStoredApprovals(store, { sessionId, askedAt: waitsSince, state, inbox: 1 });
   });
 }
 
@@ -95,27 +95,27 @@ async function approvalsOf(store: Store, sessionId: string): Promise<readonly St
  * the list, and comes there. A call may ask several questions; if the one of the place is answered, the call's others are listed
  * again: better than to leave one out.
  */
-function behind(approvals: readonly StoredApproval[], place: Place | undefined): readonly StoredApproval[] {
-  if (place === undefined || approvals[0]?.sessionId !== place.sessionId) return approvals;
-  if (approvals[0].waitsSince !== place.waitsSince) return [];
+function skipTo(approvals: readonly StoredApproval[], cursor: ApprovalCursor | undefined): readonly StoredApproval[] {
+  if (cursor === undefined || approvals[0]?.sessionId !== cursor.sessionId) return approvals;
+  if (approvals[0].waitsSince !== cursor.waitsSince) return [];
   const at = approvals.findIndex(
-    ({ callKey, questionId }) => callKey === place.callKey && questionId === place.questionId,
+    ({ callKey, questionId }) => callKey === cursor.callKey && questionId === cursor.questionId,
   );
   if (at >= 0) return approvals.slice(at + 1);
-  return approvals.filter(({ callKey }) => positionOf(callKey) >= positionOf(place.callKey));
+  return approvals.filter(({ callKey }) => callPosition(callKey) >= callPosition(cursor.callKey));
 }
 
 /** The position of a call in its step. */
-function positionOf(callKey: string): number {
+function callPosition(callKey: string): number {
   return Number(callKey.slice(callKey.lastIndexOf("/") + 1));
 }
 
-async function approvalsIn(
+async function toStoredApprovals(
   store: Store,
   { sessionId, askedAt: waitsSince, state, inbox }: AskingSession,
 ): Promise<readonly StoredApproval[]> {
   const session = state?.session;
   if (state === null || session === null || session === undefined) return [];
-  const questions = await ownQuestions(store, sessionId, state, inbox > 0);
+  const questions = await listOwnQuestions(store, sessionId, state, inbox > 0);
   return questions.map(({ toolCallId: _, ...approval }) => ({ ...approval, session, waitsSince }));
 }

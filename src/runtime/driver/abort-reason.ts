@@ -9,45 +9,51 @@ import type { EventOf } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import { reasonOfSignal, type Signalled } from "../subscribers/run-signals.js";
+import { findAbortedSignal, type RunSignals } from "../subscribers/run-signals.js";
 
 /**
  * Why a commit ends work that was in flight. Called before the commit is published: the end of a run forgets the signal
- * of its caller. @param steps the entries of the commit
+ * of its caller. @param entries the entries of the commit
  */
-export function abortReason(steps: readonly CommittedEntry[], state: State, signalled: Signalled): () => unknown {
-  for (const { entry } of steps) {
+export function findAbortReason(
+  entries: readonly CommittedEntry[],
+  state: State,
+  signalled: RunSignals,
+): () => unknown {
+  for (const { entry } of entries) {
     const { event } = entry;
     if (event.type !== "abort_requested" || !("runId" in state) || event.runId !== state.runId) continue;
-    const given = reasonOfSignal(signalled, state.runId);
-    return given === undefined ? () => new DOMException(requestText(event), "AbortError") : () => given.reason;
+    const signalReason = findAbortedSignal(signalled, state.runId);
+    return signalReason === undefined
+      ? () => new DOMException(formatRequest(event), "AbortError")
+      : () => signalReason.reason;
   }
-  return () => stopError(state);
+  return () => createStopError(state);
 }
 
-function stopError(state: State): DOMException {
-  const reason = stopReasonOf(state);
+function createStopError(state: State): DOMException {
+  const reason = findStopReason(state);
   if (reason === undefined) return new DOMException("This work is no longer needed.", "AbortError");
   return new DOMException(reasons[reason].text, reason === "max_wall_clock" ? "TimeoutError" : "AbortError");
 }
 
-function requestText({ note, by }: EventOf<"abort_requested">): string {
+function formatRequest({ note, by }: EventOf<"abort_requested">): string {
   const who = by === undefined ? "" : ` by ${by}`;
   return note === undefined || note === "" ? `The run was aborted${who}.` : `The run was aborted${who}: ${note}`;
 }
 
-function stopReasonOf(state: State): Reason | undefined {
+function findStopReason(state: State): Reason | undefined {
   if ("stopping" in state && state.stopping !== null) return state.stopping.reason;
   return "reason" in state ? state.reason : undefined;
 }
 
 /** Why this process stops driving a session while work is in flight. */
-export function closingError(closing: Closing): DOMException {
-  const why = closing.type === "interrupted" ? closingTexts[closing.reason] : closingTexts[closing.type];
-  return new DOMException(why, "AbortError");
+export function createClosingError(closing: Closing): DOMException {
+  const message = closing.type === "interrupted" ? closingMessages[closing.reason] : closingMessages[closing.type];
+  return new DOMException(message, "AbortError");
 }
 
-const closingTexts = {
+const closingMessages = {
   parked: "The session is released.",
   broken: "The session cannot be driven any more, because of a defect.",
   store_failed: "The session cannot be driven any more: its store failed.",

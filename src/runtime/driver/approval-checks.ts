@@ -13,12 +13,12 @@ import { defined } from "../../core/data/defined.js";
 import type { EventBody, EventOf, HookRecord, Overruled } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { type Call, callOf, type State } from "../../core/machine/state.js";
-import { toolOf } from "../../core/transcript/results.js";
-import { askPermission, type PlainPermission } from "../effects/author-checks.js";
+import { toolNameOf } from "../../core/transcript/results.js";
+import { checkPermission, type PlainPermission } from "../effects/author-checks.js";
 import { abort, type Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import type { MessageChange, MessageCheck } from "./driver-parts.js";
+import type { MessageChange, MessageCheck } from "./driver-types.js";
 
 /** Why an approval does not count. */
 type Denial = {
@@ -28,7 +28,7 @@ type Denial = {
 };
 
 /** The call that would run if this message is taken; undefined if the message approves nothing. */
-export function approvedCall({ body }: InboxMessage): string | undefined {
+export function findApprovedCall({ body }: InboxMessage): string | undefined {
   if (body.type !== "answer") return undefined;
   return body.answer.type === "approve" || body.answer.type === "rerun" ? body.callKey : undefined;
 }
@@ -39,37 +39,41 @@ export function* checkApproval(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<MessageChange | undefined> {
-  const denial = yield* denialOf(callKey, context, cancellation);
-  return denial && { events: (given, state) => overrule(given, denial, state) };
+  const denial = yield* findDenial(callKey, context, cancellation);
+  return denial && { events: (given, state) => overruleApproval(given, denial, state) };
 }
 
-function* denialOf(callKey: string, context: EffectContext, cancellation: Cancellation): Coroutine<Denial | undefined> {
+function* findDenial(
+  callKey: string,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<Denial | undefined> {
   const record = context.transcript.calls.get(callKey);
-  if (record === undefined || askingCall(context.state, callKey) === undefined) return undefined;
-  const tool = context.parts.tools.get(toolOf(record))?.tool ?? { name: toolOf(record) };
-  const { permission, records } = yield* askPermission(record, tool, context, cancellation);
+  if (record === undefined || findAskingCall(context.state, callKey) === undefined) return undefined;
+  const tool = context.parts.tools.get(toolNameOf(record))?.tool ?? { name: toolNameOf(record) };
+  const { permission, records } = yield* checkPermission(record, tool, context, cancellation);
   return permission.verdict === "deny" ? { permission, records } : undefined;
 }
 
-type Asking = Extract<Call, { readonly status: "asking" }>;
+type AskingCall = Extract<Call, { readonly status: "asking" }>;
 
-function askingCall(state: State, callKey: string): Asking | undefined {
+function findAskingCall(state: State, callKey: string): AskingCall | undefined {
   const call = callOf(state, callKey);
   return call?.status === "asking" ? call : undefined;
 }
 
 /** Puts the denial in the place of the approval. */
-function overrule(events: readonly EventBody[], denial: Denial, state: State): readonly EventBody[] {
-  return events.flatMap((event) => (event.type === "answered" ? denied(event, denial, state) : [event]));
+function overruleApproval(events: readonly EventBody[], denial: Denial, state: State): readonly EventBody[] {
+  return events.flatMap((event) => (event.type === "answered" ? toDenialEvents(event, denial, state) : [event]));
 }
 
-function denied(
+function toDenialEvents(
   { answer, by, ...event }: Omit<EventOf<"answered">, "at">,
   { permission, records }: Denial,
   state: State,
 ): readonly EventBody[] {
   const { reason: note, rule, stopRun } = permission;
-  const isInDoubt = askingCall(state, event.callKey)?.why === "recovery";
+  const isInDoubt = findAskingCall(state, event.callKey)?.why === "recovery";
   const overruled: Overruled = { answer: answer.type, ...defined({ by, rule }) };
   const denial: EventBody = {
     ...event,
@@ -83,7 +87,7 @@ function denied(
 /** Ends the wait for checks of calls that no longer ask. */
 export function cancelChecks(checks: readonly MessageCheck[], state: State): void {
   for (const { callKey, cancellation } of checks)
-    if (askingCall(state, callKey) === undefined) abort(cancellation, noLongerAsked);
+    if (findAskingCall(state, callKey) === undefined) abort(cancellation, noLongerAskedReason);
 }
 
-const noLongerAsked = () => new DOMException("The call no longer waits for an answer.", "AbortError");
+const noLongerAskedReason = () => new DOMException("The call no longer waits for an answer.", "AbortError");

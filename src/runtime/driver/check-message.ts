@@ -5,15 +5,15 @@
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { type Cancellation, createCancellation } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
-import { type Closing, closingOf } from "../log/closing.js";
+import { type Closing, toClosing } from "../log/closing.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { approvedCall, checkApproval } from "./approval-checks.js";
-import { answeredByAgent, seeResult } from "./child-results.js";
-import type { Driver, MessageChange, MessageCheck } from "./driver-parts.js";
+import { checkApproval, findApprovedCall } from "./approval-checks.js";
+import { findAnsweredCall, runAfterToolCallHooks } from "./child-results.js";
+import { agentMissingClosing, createEffectContext } from "./create-effect-context.js";
+import type { Driver, MessageChange, MessageCheck } from "./driver-types.js";
 import { answeredOutside, resultForModel } from "./outside-results.js";
-import { withoutAgent, workIn } from "./work-in.js";
 
-type Then = {
+type MessageActions = {
   /** Commits the message, or what became of it. */
   readonly take: (change?: MessageChange) => Promise<boolean>;
   readonly close: (why: Closing) => void;
@@ -23,17 +23,21 @@ type Then = {
  * Lets `take` commit the message, after the check that it needs. The check may answer at once. If a commit is under way, it
  * may be the one that the message is about, so the check comes after it.
  */
-export function takeChecked(driver: Driver, message: InboxMessage, { take, close }: Then): Promise<boolean> {
-  const approved = approvedCall(message);
-  const callKey = approved ?? answeredByAgent(message) ?? answeredOutside(message);
+export function takeCheckedMessage(
+  driver: Driver,
+  message: InboxMessage,
+  { take, close }: MessageActions,
+): Promise<boolean> {
+  const approvedCallKey = findApprovedCall(message);
+  const callKey = approvedCallKey ?? findAnsweredCall(message) ?? answeredOutside(message);
   if (callKey === undefined) return take();
   const cancellation = createCancellation();
-  const fail = (error: unknown) => close(closingOf(error));
+  const fail = (error: unknown) => close(toClosing(error));
   const run = (): MaybePromise<MessageChange | undefined> => {
-    const work = workIn(driver, driver.state);
-    if (work === null) close(withoutAgent(driver));
+    const work = createEffectContext(driver, driver.state);
+    if (work === null) close(agentMissingClosing(driver));
     if (work === null || driver.closed) return undefined;
-    return runCoroutine(checkOf(message, approved, work, cancellation));
+    return runCoroutine(checkOf(message, approvedCallKey, work, cancellation));
   };
   let checked: MaybePromise<MessageChange | undefined>;
   try {
@@ -43,19 +47,19 @@ export function takeChecked(driver: Driver, message: InboxMessage, { take, close
     return Promise.resolve(false);
   }
   if (!(checked instanceof Promise)) return take(checked);
-  let taken: Promise<boolean> = Promise.resolve(false);
+  let taking: Promise<boolean> = Promise.resolve(false);
   const check: MessageCheck = {
     callKey,
     cancellation,
     done: checked
       .then((change) => {
         forget(driver, check);
-        taken = take(change);
+        taking = take(change);
       })
       .catch(fail),
   };
   driver.checks = [...(driver.checks ?? []), check];
-  return check.done.then(() => taken);
+  return check.done.then(() => taking);
 }
 
 function forget(driver: Driver, check: MessageCheck): void {
@@ -65,12 +69,12 @@ function forget(driver: Driver, check: MessageCheck): void {
 
 function checkOf(
   message: InboxMessage,
-  approved: string | undefined,
+  approvedCallKey: string | undefined,
   work: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<MessageChange | undefined> {
-  if (approved !== undefined) return checkApproval(approved, work, cancellation);
-  return answeredByAgent(message) === undefined
+  if (approvedCallKey !== undefined) return checkApproval(approvedCallKey, work, cancellation);
+  return findAnsweredCall(message) === undefined
     ? resultForModel(message, work, cancellation)
-    : seeResult(message, work);
+    : runAfterToolCallHooks(message, work);
 }

@@ -3,48 +3,51 @@
  * the answer stays in the inbox until then, so if the process dies, the next holder calls the hooks again.
  */
 import { type ToolOutput, toolCallsOf } from "../../core/data/message.js";
-import { textOfBytes } from "../../core/data/text-bytes.js";
+import { decodeText } from "../../core/data/text-bytes.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { callKeyOf } from "../../core/machine/state.js";
-import { hookRecords } from "../hooks/step-hooks.js";
-import { callAfterResult, callOf, type FinishedCall } from "../hooks/tool-hooks.js";
+import { pickHookRecords } from "../hooks/step-hooks.js";
+import { callAfterToolResult, callOf, type FinishedCall } from "../hooks/tool-hooks.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { readEntries } from "../log/read-entries.js";
 import { capOutput } from "../work/cap-output.js";
 import type { EffectContext } from "../work/effect-context.js";
-import type { MessageChange } from "./driver-parts.js";
+import type { MessageChange } from "./driver-types.js";
 
 /** The call whose agent answers with this message; undefined if the message is another one. */
-export function answeredByAgent({ body }: InboxMessage): string | undefined {
+export function findAnsweredCall({ body }: InboxMessage): string | undefined {
   return body.type === "result" && body.child !== undefined ? body.callKey : undefined;
 }
 
 /** Undefined: the answer counts as it is. */
-export function* seeResult(message: InboxMessage, context: EffectContext): Coroutine<MessageChange | undefined> {
+export function* runAfterToolCallHooks(
+  message: InboxMessage,
+  context: EffectContext,
+): Coroutine<MessageChange | undefined> {
   const { parts, sessionId } = context;
   const { body } = message;
   if (body.type !== "result" || parts.hooks.afterToolCall.length === 0) return undefined;
-  const call = yield* wait(calledIn(body.callKey, context));
-  const whole = yield* wait(wholeOf(body.output, context));
-  const given = { outcome: body.isError === true ? "error" : "ok", output: whole } as const;
-  const after = yield* callAfterResult(given, { ...call, durationMs: 0, source: "agent" }, context);
-  const isSame = after.output === whole;
-  const output = isSame ? body.output : yield* wait(capOutput(after.output, call.name, sessionId, parts));
+  const call = yield* wait(findCall(body.callKey, context));
+  const wholeOutput = yield* wait(loadWhole(body.output, context));
+  const outcome = { outcome: body.isError === true ? "error" : "ok", output: wholeOutput } as const;
+  const after = yield* callAfterToolResult(outcome, { ...call, durationMs: 0, source: "agent" }, context);
+  const isUnchanged = after.output === wholeOutput;
+  const output = isUnchanged ? body.output : yield* wait(capOutput(after.output, call.name, sessionId, parts));
   const { isError: _, ...rest } = body;
   const changed = { ...rest, output, ...(after.outcome === "ok" ? {} : { isError: true }) };
-  return { message: { ...message, body: changed }, events: (events) => withRecords(events, after.records) };
+  return { message: { ...message, body: changed }, events: (events) => attachRecords(events, after.records) };
 }
 
 /** The child has cut a long answer. Hooks see all of it, because the model may read the rest. */
-async function wholeOf(output: ToolOutput, { parts, sessionId }: EffectContext): Promise<ToolOutput> {
+async function loadWhole(output: ToolOutput, { parts, sessionId }: EffectContext): Promise<ToolOutput> {
   if (output.type === "json" || output.full === undefined) return output;
   const bytes = await parts.store.getBlob(sessionId, output.full.blob);
-  return bytes === null ? output : { type: "text", text: textOfBytes(bytes) };
+  return bytes === null ? output : { type: "text", text: decodeText(bytes) };
 }
 
 /** A late answer is to a call of an earlier step, which only the log has. */
-async function calledIn(
+async function findCall(
   callKey: string,
   { transcript, parts, sessionId }: EffectContext,
 ): Promise<Omit<FinishedCall, "durationMs" | "source">> {
@@ -59,8 +62,8 @@ async function calledIn(
   return { callKey, toolCallId: "", name: "", input: null };
 }
 
-function withRecords(events: readonly EventBody[], records: readonly HookRecord[]): readonly EventBody[] {
+function attachRecords(events: readonly EventBody[], records: readonly HookRecord[]): readonly EventBody[] {
   return events.map((event) =>
-    event.type === "tool_finished" || event.type === "late_result" ? { ...event, ...hookRecords(records) } : event,
+    event.type === "tool_finished" || event.type === "late_result" ? { ...event, ...pickHookRecords(records) } : event,
   );
 }

@@ -8,7 +8,7 @@ import type { Commit, CommitResult } from "../../ports/store.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
-import type { Hold } from "../work/effect-context.js";
+import type { LeaseHold } from "../work/effect-context.js";
 import { type PromptBlobs, writePromptBlobs } from "../work/prompt-blobs.js";
 import type { KeptLease } from "./lease-keeper.js";
 
@@ -30,7 +30,7 @@ type CommitOptions = {
 export type Committer = {
   readonly sessionId: string;
   readonly parts: Pick<CompiledAgent, "store" | "clock">;
-  readonly hold: Hold;
+  readonly hold: LeaseHold;
   readonly kept: KeptLease;
   readonly memory: { readonly texts: PromptBlobs };
   /** The number of the last entry of the log. */
@@ -49,16 +49,16 @@ const busyWaitMs = 50;
  */
 export async function commit(
   committer: Committer,
-  steps: readonly CommittedEntry[],
+  entries: readonly CommittedEntry[],
   state: State,
-  beside: CommitOptions,
+  options: CommitOptions,
 ): Promise<WriteResult> {
   const { parts, hold, kept, memory, seq, sessionId } = committer;
   const { store, clock } = parts;
-  const { dueAt, consume, record, release, onUnsure } = beside;
+  const { dueAt, consume, record, release, onUnsure } = options;
   const row: Commit = {
     expectedSeq: seq,
-    events: steps.map((step) => step.entry.event),
+    events: entries.map((item) => item.entry.event),
     state,
     at: clock.now(),
     activity: activityOf(state),
@@ -74,22 +74,22 @@ export async function commit(
     let result = await store.commit(kept.lease, row);
     if (result.type === "busy") result = await retryWhileBusy(committer, row);
     if (result.type === "ok") {
-      const last = seq + steps.length;
+      const last = seq + entries.length;
       if (result.seq !== last)
         throw new Error(`The store says that the last entry is ${result.seq}; it must be ${last}.`);
       committer.seq = last;
       if (release) return released;
-      if (hold.isSure()) return committed;
+      if (hold.isFresh()) return committed;
       onUnsure();
-      while (!hold.isSure())
-        if (!(await hold.makeSure())) return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
+      while (!hold.isFresh())
+        if (!(await hold.refresh())) return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
       return committed;
     }
     if (result.type === "inbox_not_empty") {
-      const written = await commit(committer, steps, state, { ...beside, release: false });
+      const written = await commit(committer, entries, state, { ...options, release: false });
       return written.type === "committed" ? { type: "inbox_not_empty" } : written;
     }
-    return { type: "failed", closing: refused(result, sessionId) };
+    return { type: "failed", closing: toCommitFailure(result, sessionId) };
   } catch (error) {
     return { type: "failed", closing: { type: "interrupted", reason: "store_failed", error } };
   }
@@ -105,7 +105,10 @@ async function retryWhileBusy({ parts, kept }: Committer, row: Commit): Promise<
   }
 }
 
-function refused(result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" }>, sessionId: string): Closing {
+function toCommitFailure(
+  result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" }>,
+  sessionId: string,
+): Closing {
   switch (result.type) {
     case "busy":
       return {

@@ -7,19 +7,19 @@ import type { State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
-import { type CompiledAgent, partsNear } from "../agent/compiled-agent.js";
+import { type CompiledAgent, getSessionAgent } from "../agent/compiled-agent.js";
 import { hasEndHooks } from "../hooks/end-hooks.js";
-import { type CommittedEntry, sentCall } from "../log/committed-entry.js";
+import { type CommittedEntry, toSentCall } from "../log/committed-entry.js";
 import { appendFrozen } from "../log/frozen-transcript.js";
-import { type KnownQuestions, questionsFrom } from "../log/open-questions.js";
-import { fits, withChanges } from "../work/data-changes.js";
+import { createQuestionLookup, type KnownQuestions } from "../log/open-questions.js";
+import { attachChanges, fitsDataLimit } from "../work/data-changes.js";
 import type { ProcessMemory } from "../work/effect-context.js";
-import { lateResult } from "./internal-messages.js";
+import { toLateResult } from "./internal-messages.js";
 
 export type Draft = {
   readonly apply: (body: EventBody) => void;
   readonly state: () => State;
-  readonly steps: readonly CommittedEntry[];
+  readonly entries: readonly CommittedEntry[];
 };
 
 export type DraftOptions = {
@@ -36,48 +36,48 @@ export function createDraft(
   at: number,
   { sessionId, parts, transcript, memory, questions }: DraftOptions,
 ): Draft {
-  const steps: CommittedEntry[] = [];
-  const questionsOf = questionsFrom(questions);
+  const entries: CommittedEntry[] = [];
+  const getQuestions = createQuestionLookup(questions);
   const isTraced = parts.listeners.length > 0;
   let state = committed;
 
   function apply(body: EventBody): void {
-    const event = withData(stamped(body, at));
+    const event = applyDataLimits(stampTime(body, at));
     if (event === null) return;
     const isLate = event.type === "tool_finished" && state.interrupted.includes(event.callKey);
-    append(isLate ? lateResult(event) : event);
-    for (let follow = consequences(state); follow.length > 0; follow = consequences(state))
-      for (const next of follow) append(stamped(next, event.at));
+    appendEvent(isLate ? toLateResult(event) : event);
+    for (let consequent = consequences(state); consequent.length > 0; consequent = consequences(state))
+      for (const next of consequent) appendEvent(stampTime(next, event.at));
   }
 
   /** Changes of the data are made of the data as it stands here. Null: a change from outside that does not fit any more. */
-  function withData(event: Event): Event | null {
-    if (event.type === "data_changed") return fits(transcript.data, event.patch) ? event : null;
+  function applyDataLimits(event: Event): Event | null {
+    if (event.type === "data_changed") return fitsDataLimit(transcript.data, event.patch) ? event : null;
     if (memory.changes === null || event.type !== "tool_finished") return event;
-    return withChanges(event, { memory, transcript });
+    return attachChanges(event, { memory, transcript });
   }
 
-  function append(given: Event): void {
+  function appendEvent(original: Event): void {
     const before = state;
     const event =
-      given.type === "run_finished" && hasEndHooks(partsNear(parts, before))
-        ? { ...given, afterRunHooksPending: true as const }
-        : given;
+      original.type === "run_finished" && hasEndHooks(getSessionAgent(parts, before))
+        ? { ...original, afterRunHooksPending: true as const }
+        : original;
     const after = transition(before, event);
     if (after === before) return;
     const entry = { seq: after.seq, event };
     appendFrozen(transcript, entry);
     state = after;
-    const events = publicEvents(sessionId, entry, transcript, before, after, questionsOf);
-    const sent = isTraced ? sentCall(entry, transcript) : null;
-    steps.push({ entry, events, before, after, shown: transcript.messages.length, sent, asked: transcript.run });
+    const events = publicEvents(sessionId, entry, transcript, before, after, getQuestions);
+    const sent = isTraced ? toSentCall(entry, transcript) : null;
+    entries.push({ entry, events, before, after, shown: transcript.messages.length, sent, asked: transcript.run });
   }
 
-  return { apply, state: () => state, steps };
+  return { apply, state: () => state, entries };
 }
 
 /** Mutates its argument, which was created for this commit: a copy is measurable on the hot path. */
-function stamped(body: EventBody, at: number): Event {
+function stampTime(body: EventBody, at: number): Event {
   const event = body as { at?: number };
   event.at ??= at;
   return event as Event;

@@ -2,34 +2,34 @@
  * Messages and events that a process sends to its own sessions.
  */
 import { defined } from "../../core/data/defined.js";
-import { nextRun } from "../../core/machine/consequences.js";
+import { startNextRun } from "../../core/machine/consequences.js";
 import type { Event, EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, type State } from "../../core/machine/state.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 
-type Dependencies = Pick<CompiledAgent, "clock" | "makeId">;
+type MessageDeps = Pick<CompiledAgent, "clock" | "makeId">;
 
 /** Aborts a run because the signal that it was started with was aborted. */
-export function abortMessage(runId: string, signal: AbortSignal, { clock, makeId }: Dependencies): InboxMessage {
+export function createAbortMessage(runId: string, signal: AbortSignal, { clock, makeId }: MessageDeps): InboxMessage {
   return {
     id: `abort/${makeId()}`,
     at: clock.now(),
-    body: { type: "abort", runId, note: `its signal was aborted${reasonText(signal.reason)}` },
+    body: { type: "abort", runId, note: `its signal was aborted${formatReason(signal.reason)}` },
   };
 }
 
 /** Nothing for the reason that the platform itself gives. */
-function reasonText(reason: unknown): string {
-  const isPlatforms = reason instanceof DOMException && reason.name === "AbortError";
-  return isPlatforms ? "" : `: ${textOfError(reason, mostReasonCharacters)}`;
+function formatReason(reason: unknown): string {
+  const isPlatformReason = reason instanceof DOMException && reason.name === "AbortError";
+  return isPlatformReason ? "" : `: ${formatError(reason, maxReasonCharacters)}`;
 }
 
-const mostReasonCharacters = 500;
+const maxReasonCharacters = 500;
 
 /** The result of a call that settled after its run had ended; undefined if the event is no result. */
-export function lateMessage(event: EventBody, { clock }: Dependencies): InboxMessage | undefined {
+export function createLateMessage(event: EventBody, { clock }: MessageDeps): InboxMessage | undefined {
   if (event.type !== "tool_finished" || event.output === undefined) return undefined;
   const { callKey, output, returned, outcome } = event;
   return {
@@ -40,12 +40,12 @@ export function lateMessage(event: EventBody, { clock }: Dependencies): InboxMes
 }
 
 /** The same as an event, if the session is still driven here: the run had given the call up. */
-export function lateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
+export function toLateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
   const { callKey, outcome, output, returned, at } = event;
   return { type: "late_result", callKey, outcome, ...defined({ output, returned }), at };
 }
 
 /** Starts the next run of the queue, if none is under way. A queue is left over after an abort. */
-export function startQueued(state: State): readonly EventBody[] {
-  return isResting(state) ? nextRun(state) : [];
+export function startQueuedRun(state: State): readonly EventBody[] {
+  return isResting(state) ? startNextRun(state) : [];
 }

@@ -3,7 +3,7 @@
  */
 import type { Clock } from "../../ports/clock.js";
 import type { Holder, Lease, Store } from "../../ports/store.js";
-import type { Hold } from "../work/effect-context.js";
+import type { LeaseHold } from "../work/effect-context.js";
 
 export type LeaseKeeperOptions = {
   readonly store: Store;
@@ -31,9 +31,9 @@ export type Moment = { readonly wall: number; readonly elapsed: number };
  * A lease that is renewed until it is dropped. If it turns out to be gone, `renewedAt` becomes null, and `lost` is
  * called.
  */
-export type KeptLease = { readonly lease: Lease; readonly lost: () => void; renewedAt: Moment | null };
+export type KeptLease = { readonly lease: Lease; readonly onLost: () => void; renewedAt: Moment | null };
 
-export function momentOf(clock: Clock): Moment {
+export function readClocks(clock: Clock): Moment {
   return { wall: clock.now(), elapsed: clock.elapsed() };
 }
 
@@ -42,15 +42,15 @@ export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
 }
 
 /** @param claimedAt the time before the claim was sent to the store */
-export function keepLease(keeper: LeaseKeeper, lease: Lease, claimedAt: Moment, lost: () => void): KeptLease {
-  const one: KeptLease = { lease, lost, renewedAt: claimedAt };
-  keeper.kept.set(lease.sessionId, one);
-  if (keeper.cancel === null) schedule(keeper);
-  return one;
+export function trackLease(keeper: LeaseKeeper, lease: Lease, claimedAt: Moment, onLost: () => void): KeptLease {
+  const keptLease: KeptLease = { lease, onLost, renewedAt: claimedAt };
+  keeper.kept.set(lease.sessionId, keptLease);
+  if (keeper.cancel === null) scheduleRenewal(keeper);
+  return keptLease;
 }
 
-export function dropLease(keeper: LeaseKeeper, one: KeptLease): void {
-  if (isKept(keeper, one)) keeper.kept.delete(one.lease.sessionId);
+export function untrackLease(keeper: LeaseKeeper, keptLease: KeptLease): void {
+  if (isTracked(keeper, keptLease)) keeper.kept.delete(keptLease.lease.sessionId);
   if (keeper.kept.size > 0) return;
   keeper.cancel?.();
   keeper.cancel = null;
@@ -58,16 +58,16 @@ export function dropLease(keeper: LeaseKeeper, one: KeptLease): void {
 
 /**
  * A kept lease, as the committer and the effects see it.
- * @param failed called if the store fails at a renewal, which then counts as not held
+ * @param onFailed called if the store fails at a renewal, which then counts as not held
  */
-export function holdOf(keeper: LeaseKeeper, kept: KeptLease, failed: (error: unknown) => void): Hold {
+export function createLeaseHold(keeper: LeaseKeeper, kept: KeptLease, onFailed: (error: unknown) => void): LeaseHold {
   return {
-    isSure: () => isSure(keeper, kept),
-    async makeSure() {
+    isFresh: () => isFresh(keeper, kept),
+    async refresh() {
       try {
-        return await makeSure(keeper, kept);
+        return await refreshLease(keeper, kept);
       } catch (error) {
-        failed(error);
+        onFailed(error);
         return false;
       }
     },
@@ -75,33 +75,33 @@ export function holdOf(keeper: LeaseKeeper, kept: KeptLease, failed: (error: unk
 }
 
 /** Whether no other process can have claimed the session. False after a sleep or a jump of the clock. */
-function isSure({ clock, leaseMs }: LeaseKeeper, { renewedAt }: KeptLease): boolean {
+function isFresh({ clock, leaseMs }: LeaseKeeper, { renewedAt }: KeptLease): boolean {
   if (renewedAt === null) return false;
   const age = clock.now() - renewedAt.wall;
   return age >= 0 && age < leaseMs && clock.elapsed() - renewedAt.elapsed < leaseMs;
 }
 
 /** Renews the lease now. False if it is gone, or was dropped. @throws what the store throws */
-async function makeSure(keeper: LeaseKeeper, one: KeptLease): Promise<boolean> {
+async function refreshLease(keeper: LeaseKeeper, keptLease: KeptLease): Promise<boolean> {
   await renew(keeper);
-  return isKept(keeper, one) && one.renewedAt !== null;
+  return isTracked(keeper, keptLease) && keptLease.renewedAt !== null;
 }
 
-function isKept({ kept }: LeaseKeeper, one: KeptLease): boolean {
-  return kept.get(one.lease.sessionId) === one;
+function isTracked({ kept }: LeaseKeeper, keptLease: KeptLease): boolean {
+  return kept.get(keptLease.lease.sessionId) === keptLease;
 }
 
-function schedule(keeper: LeaseKeeper): void {
-  keeper.cancel = keeper.clock.after(keeper.leaseMs / 3, () => void renewInTime(keeper));
+function scheduleRenewal(keeper: LeaseKeeper): void {
+  keeper.cancel = keeper.clock.after(keeper.leaseMs / 3, () => void renewOnTimer(keeper));
 }
 
-async function renewInTime(keeper: LeaseKeeper): Promise<void> {
+async function renewOnTimer(keeper: LeaseKeeper): Promise<void> {
   try {
     await renew(keeper);
   } catch {
     // The next timer asks the store again, and the next commit finds out in any case.
   }
-  if (keeper.kept.size > 0) schedule(keeper);
+  if (keeper.kept.size > 0) scheduleRenewal(keeper);
   else keeper.cancel = null;
 }
 
@@ -114,12 +114,12 @@ function renew(keeper: LeaseKeeper): Promise<void> {
 
 async function renewAll(keeper: LeaseKeeper): Promise<void> {
   const all = [...keeper.kept.values()];
-  const now = momentOf(keeper.clock);
-  const leases = all.map((one) => one.lease);
-  const gone = await keeper.store.renew(leases, now.wall, keeper.leaseMs);
-  for (const one of all) {
-    const isGone = gone.includes(one.lease.sessionId);
-    one.renewedAt = isGone ? null : now;
-    if (isGone && isKept(keeper, one)) one.lost();
+  const now = readClocks(keeper.clock);
+  const leases = all.map((keptLease) => keptLease.lease);
+  const lostIds = await keeper.store.renew(leases, now.wall, keeper.leaseMs);
+  for (const keptLease of all) {
+    const isLost = lostIds.includes(keptLease.lease.sessionId);
+    keptLease.renewedAt = isLost ? null : now;
+    if (isLost && isTracked(keeper, keptLease)) keptLease.onLost();
   }
 }

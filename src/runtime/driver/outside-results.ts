@@ -5,14 +5,14 @@
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { hasCalls } from "../../core/machine/state.js";
-import { toolOf } from "../../core/transcript/results.js";
+import { toolNameOf } from "../../core/transcript/results.js";
 import { modelOutputOf } from "../effects/model-output.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { capResult } from "../work/cap-output.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { validatedInput } from "../work/tool-input.js";
-import type { MessageChange } from "./driver-parts.js";
+import { validateInput } from "../work/tool-input.js";
+import type { MessageChange } from "./driver-types.js";
 
 /** The call whose result this message has from outside; undefined if the message is another one. */
 export function answeredOutside({ id, body }: InboxMessage): string | undefined {
@@ -28,12 +28,12 @@ export function* resultForModel(
   const { parts, sessionId, transcript, state } = context;
   const { body } = message;
   const record = body.type === "result" && hasCalls(state) ? transcript.calls.get(body.callKey) : undefined;
-  const compiled = record === undefined ? undefined : parts.tools.get(toolOf(record));
+  const compiled = record === undefined ? undefined : parts.tools.get(toolNameOf(record));
   if (body.type !== "result" || record === undefined || compiled?.tool.toModelOutput === undefined) return undefined;
-  const input = yield* wait(validatedInput(compiled, record, context, cancellation));
+  const input = yield* wait(validateInput(compiled, record, context, cancellation));
   const call = { toolCallId: record.part.toolCallId, input: input.ok ? input.value : record.input };
   const { outcome, ...outputs } = yield* modelOutputOf(compiled.tool, body.output, call, context);
-  const cut = yield* wait(capResult(outputs, toolOf(record), sessionId, parts));
+  const cut = yield* wait(capResult(outputs, toolNameOf(record), sessionId, parts));
   const changed = { ...body, ...cut, ...(outcome === "ok" ? {} : { isError: true }) };
   return { message: { ...message, body: changed }, events: (events) => events };
 }

@@ -4,10 +4,10 @@
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
-import { type KnownQuestions, readReported } from "../log/open-questions.js";
-import { type ReadHistories, readHistories } from "../log/posted-history.js";
+import { type KnownQuestions, readReportedQuestions } from "../log/open-questions.js";
+import { type LoadedHistories, readHistories } from "../log/posted-history.js";
 
-type Reader = {
+type InboxReader = {
   readonly sessionId: string;
   readonly parts: { readonly store: Store };
   readonly questions: KnownQuestions;
@@ -18,13 +18,13 @@ type Reader = {
  * Messages may be consumed while something else is read. So the inbox is read last, directly before it is taken.
  * @throws PawlError `store_failed`, `store_corrupt`
  */
-export async function readInbox(reader: Reader): Promise<readonly InboxMessage[]> {
+export async function readInbox(reader: InboxReader): Promise<readonly InboxMessage[]> {
   const { sessionId, parts, questions } = reader;
   const { store } = parts;
-  let histories: ReadHistories | undefined;
+  let histories: LoadedHistories | undefined;
   for (;;) {
     const messages = await store.inbox(sessionId);
-    const reading = readReported(store, questions, reader.state, messages);
+    const reading = readReportedQuestions(store, questions, reader.state, messages);
     if (reading !== undefined) {
       await reading;
       continue;

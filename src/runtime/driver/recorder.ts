@@ -6,23 +6,23 @@
  *    was over in the last state of this process is `stale`.
  */
 import type { Recorder } from "../work/effect-context.js";
-import type { Events } from "./batch.js";
-import type { Driver } from "./driver-parts.js";
+import type { Driver } from "./driver-types.js";
+import type { CreateEvents } from "./pending-commit.js";
 
-type Recording = Pick<Driver, "closed" | "released" | "draining" | "flushing" | "state">;
+type RecorderState = Pick<Driver, "closed" | "released" | "draining" | "flushing" | "state">;
 
-type Acts<Recorded> = {
+type RecorderActions<Recorded> = {
   /** Resolves to false if the driver closes before the events are durable. */
-  readonly dispatch: (driver: Recorded, events: Events) => Promise<boolean>;
+  readonly dispatch: (driver: Recorded, events: CreateEvents) => Promise<boolean>;
   readonly letGo: (driver: Recorded, key: string) => void;
 };
 
 /** @param driver gives the driver, which is made with its recorder */
-export function createRecorder<Recorded extends Recording>(
+export function createRecorder<Recorded extends RecorderState>(
   driver: () => Recorded,
-  { dispatch, letGo }: Acts<Recorded>,
+  { dispatch, letGo }: RecorderActions<Recorded>,
 ): Recorder {
-  const isGone = () => driver().closed || driver().released;
+  const isClosed = () => driver().closed || driver().released;
   return {
     async record(events) {
       let made = 0;
@@ -35,11 +35,11 @@ export function createRecorder<Recorded extends Recording>(
       if (isDurable) return driver().released ? "closed" : "recorded";
       return events(driver().state).length === 0 ? "stale" : "closed";
     },
-    isLost: (isOpen) => isGone() && isOpen(driver().state),
-    holds: (isOpen) => !isGone() && isOpen(driver().state),
+    isLost: (isOpen) => isClosed() && isOpen(driver().state),
+    isDriving: (isOpen) => !isClosed() && isOpen(driver().state),
     committing: () => driver().flushing,
-    isLeaving: () => driver().draining !== null,
-    isGivenBack: () => driver().released,
-    letGo: (key) => letGo(driver(), key),
+    isDraining: () => driver().draining !== null,
+    isReleased: () => driver().released,
+    detachJob: (key) => letGo(driver(), key),
   };
 }

@@ -4,7 +4,7 @@
 import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { createCancellation, onCancel } from "../lib/cancellation.js";
-import type { Driver } from "./driver-parts.js";
+import type { Driver } from "./driver-types.js";
 
 /** Starts a timer. `add` takes the event that it settles with. */
 export function sleep(
@@ -13,17 +13,17 @@ export function sleep(
   add: (event: EventBody) => void,
 ): void {
   const { clock } = driver.parts;
-  const left = Math.max(0, until - clock.now());
+  const remainingMs = Math.max(0, until - clock.now());
   const cancellation = createCancellation();
   const fire = () => {
-    const named = {
+    const ids = {
       ...(callKey === undefined ? {} : { callKey }),
       ...(attempt === undefined ? {} : { attempt }),
       ...(questionId === undefined ? {} : { questionId }),
     };
-    add({ type: "timer_fired", runId, timer, ...named });
+    add({ type: "timer_fired", runId, timer, ...ids });
   };
-  const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
+  const cancel = clock.after(ms === undefined ? remainingMs : Math.min(remainingMs, ms), () => {
     // An approval that came in time counts, even if the permission check takes longer.
     const checks = driver.checks?.filter((check) => check.callKey === callKey) ?? [];
     if (checks.length === 0) fire();

@@ -6,25 +6,25 @@ import type { ModelFailure } from "../../core/data/message.js";
 import type { Reason } from "../../core/data/reasons.js";
 import type { AfterFailure } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
-import { modelOf } from "../model/models.js";
+import { chooseModel } from "../model/models.js";
 import { retryDelayMs } from "../model/retry.js";
 import { canCompact } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
 
 /** @param startedAt when the attempt began, epoch milliseconds */
-export function afterFailure(failure: ModelFailure, startedAt: number, context: EffectContext): AfterFailure {
+export function decideAfterFailure(failure: ModelFailure, startedAt: number, context: EffectContext): AfterFailure {
   const { parts, state, now } = context;
   if (failure.kind === "context_overflow" && state.status === "model_running" && canCompact(state, context))
     return { type: "compact" };
-  const { since, attempts } = failingOf(state) ?? { since: startedAt, attempts: 0 };
-  const inMs = retryDelayMs(modelOf(context).retry, failure, attempts + 1, now() - since, hasAnswered(context));
+  const { since, attempts } = getFailing(state) ?? { since: startedAt, attempts: 0 };
+  const inMs = retryDelayMs(chooseModel(context).retry, failure, attempts + 1, now() - since, hasAnswered(context));
   if (inMs !== undefined) return { type: "retry", inMs };
   // A model that was chosen for this call makes room for the run's present one.
   const isChosen = state.status === "model_running" && state.model !== undefined;
-  const next = fallbackOf(state) + (isChosen ? 0 : 1);
+  const next = getFallback(state) + (isChosen ? 0 : 1);
   return next < parts.models.length
     ? { type: "fallback", index: next }
-    : { type: "give_up", reason: reasonOf(failure) };
+    : { type: "give_up", reason: toReason(failure) };
 }
 
 /** Whether a model has answered in the session before. */
@@ -33,19 +33,19 @@ export function hasAnswered({ transcript }: Pick<EffectContext, "transcript">): 
 }
 
 /** An empty answer is retried once (FIN-5). */
-export function afterEmptyAnswer({ state }: EffectContext): AfterFailure {
-  return failingOf(state)?.empty ? { type: "give_up", reason: "empty_response" } : { type: "retry", inMs: 0 };
+export function decideAfterEmptyMessage({ state }: EffectContext): AfterFailure {
+  return getFailing(state)?.empty ? { type: "give_up", reason: "empty_response" } : { type: "retry", inMs: 0 };
 }
 
-function failingOf(state: State) {
+function getFailing(state: State) {
   return state.status === "idle" ? null : state.failing;
 }
 
-function fallbackOf(state: State): number {
+function getFallback(state: State): number {
   return state.status === "idle" ? 0 : state.fallback;
 }
 
-function reasonOf({ kind }: ModelFailure): Reason {
+function toReason({ kind }: ModelFailure): Reason {
   if (kind === "context_overflow") return "context_limit";
   return kind === "content_filter" ? "content_filter" : "model_error";
 }

@@ -6,7 +6,7 @@
  * 3. A check that failed is recorded as a hook that failed is, so that events and traces name it.
  */
 
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { HookRecord } from "../../core/machine/event.js";
 import type { PermissionRule } from "../../core/machine/reserved-events.js";
 import type { CallRecord } from "../../core/transcript/results.js";
@@ -16,13 +16,13 @@ import type { AnyTool } from "../../ports/tool.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { callWithContext } from "../hooks/call-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, type Waiting, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { type Awaitable, type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
+import { formatError } from "../lib/error-text.js";
 import type { SettledCall } from "../lib/time-limit.js";
-import { realCall } from "../tools/call-tool.js";
+import { unwrapCall } from "../tools/call-tool.js";
 import type { EffectContext } from "../work/effect-context.js";
-import type { FoundList } from "../work/message-lists.js";
-import { permissionContext, sentMessages } from "./permission-context.js";
+import type { ResolvedList } from "../work/message-lists.js";
+import { createPermissionContext, resolveSentMessages } from "./permission-context.js";
 import { approvalCheckFailed, permissionCheckFailed, toolNotAllowed } from "./prompts.js";
 
 /** An answer of a permission check, copied. */
@@ -35,14 +35,14 @@ export type PlainPermission = (
 /** Whether a call needs an approval; `question` says why, if the tool could not tell. */
 export type ApprovalNeed = { readonly isNeeded: boolean; readonly question?: string };
 
-export type AuthorAnswer = {
+export type AuthorVerdict = {
   readonly permission: PlainPermission;
   readonly need: ApprovalNeed;
   /** The checks that failed. */
   readonly records: readonly HookRecord[];
 };
 
-export type AskedCall = {
+export type CheckedCall = {
   readonly record: CallRecord;
   readonly tool: AnyTool;
   /** The input as the tool gets it. */
@@ -51,123 +51,127 @@ export type AskedCall = {
   readonly isEdited: boolean;
 };
 
-export function askAuthor(call: AskedCall, context: EffectContext, cancellation: Cancellation): Waiting<AuthorAnswer> {
-  const { needsApproval } = call.tool;
-  if (context.parts.canExecuteTool !== undefined || typeof needsApproval === "function")
-    return askChecks(call, context, cancellation);
-  // Almost every call: there is nothing to ask.
-  return wait(call.isEdited || !needsApproval ? notAsked : plainlyNeeded);
-}
-
-function* askChecks(
-  { record, tool, validated, isEdited }: AskedCall,
+export function checkWithAuthor(
+  call: CheckedCall,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<AuthorAnswer> {
+): Awaitable<AuthorVerdict> {
+  const { needsApproval } = call.tool;
+  if (context.parts.canExecuteTool !== undefined || typeof needsApproval === "function")
+    return runAuthorChecks(call, context, cancellation);
+  // Almost every call: there is nothing to ask.
+  return wait(call.isEdited || !needsApproval ? allowedVerdict : approvalVerdict);
+}
+
+function* runAuthorChecks(
+  { record, tool, validated, isEdited }: CheckedCall,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<AuthorVerdict> {
   const { clock } = context.parts;
   const startedAt = clock.elapsed();
   const records: HookRecord[] = [];
-  const note = (name: string, failure: CheckFailure | undefined) => {
-    if (failure !== undefined) records.push(failureRecord(name, failure, clock.elapsed() - startedAt));
+  const recordFailure = (name: string, failure: CheckFailure | undefined) => {
+    if (failure !== undefined) records.push(createFailureRecord(name, failure, clock.elapsed() - startedAt));
   };
-  const sent = yield* sentMessages(context);
+  const sent = yield* resolveSentMessages(context);
   // Both are asked before either is waited for.
-  const asked = permissionOf(record, tool, context, cancellation, sent);
-  const needed = isEdited ? notNeeded : needOf(tool, validated, record, context, cancellation, sent);
-  const { failure, ...permission } = permissionIn(yield* wait(asked));
-  note("canExecuteTool", failure);
-  const { failure: needFailure, ...need } = needIn(yield* wait(needed));
-  note(`needsApproval of ${tool.name}`, needFailure);
+  const permissionCall = callCanExecuteTool(record, tool, context, cancellation, sent);
+  const needCall = isEdited ? notNeededCall : callNeedsApproval(tool, validated, record, context, cancellation, sent);
+  const { failure, ...permission } = readPermission(yield* wait(permissionCall));
+  recordFailure("canExecuteTool", failure);
+  const { failure: needFailure, ...need } = readApprovalNeed(yield* wait(needCall));
+  recordFailure(`needsApproval of ${tool.name}`, needFailure);
   return { ...permission, need, records };
 }
 
 export const noRecords: readonly HookRecord[] = [];
-const plainlyAllowed: PlainPermission = { verdict: "allow" };
-const notAsked: AuthorAnswer = { permission: plainlyAllowed, need: { isNeeded: false }, records: noRecords };
-const plainlyNeeded: AuthorAnswer = { permission: plainlyAllowed, need: { isNeeded: true }, records: noRecords };
+const allowPermission: PlainPermission = { verdict: "allow" };
+const allowedVerdict: AuthorVerdict = { permission: allowPermission, need: { isNeeded: false }, records: noRecords };
+const approvalVerdict: AuthorVerdict = { permission: allowPermission, need: { isNeeded: true }, records: noRecords };
 
 /** Asks the permission check alone: about a call that the provider runs, or one that a person has approved. */
-export function* askPermission(
+export function* checkPermission(
   record: CallRecord,
   tool: Pick<AnyTool, "name" | "readOnly">,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<Pick<AuthorAnswer, "permission" | "records">> {
+): Coroutine<Pick<AuthorVerdict, "permission" | "records">> {
   const { clock, canExecuteTool } = context.parts;
-  if (canExecuteTool === undefined) return { permission: plainlyAllowed, records: noRecords };
+  if (canExecuteTool === undefined) return { permission: allowPermission, records: noRecords };
   const startedAt = clock.elapsed();
-  const sent = yield* sentMessages(context);
-  const asked = permissionOf(record, tool, context, cancellation, sent);
-  const { permission, failure } = permissionIn(yield* wait(asked));
+  const sent = yield* resolveSentMessages(context);
+  const permissionCall = callCanExecuteTool(record, tool, context, cancellation, sent);
+  const { permission, failure } = readPermission(yield* wait(permissionCall));
   if (failure === undefined) return { permission, records: [] };
-  return { permission, records: [failureRecord("canExecuteTool", failure, clock.elapsed() - startedAt)] };
+  return { permission, records: [createFailureRecord("canExecuteTool", failure, clock.elapsed() - startedAt)] };
 }
 
 export type CheckFailure = { readonly outcome: "threw" | "timed_out" | "refused"; readonly message: string };
 
 /** The record of a check by the author's code that failed. */
-export function failureRecord(name: string, { outcome, message }: CheckFailure, ms: number): HookRecord {
+export function createFailureRecord(name: string, { outcome, message }: CheckFailure, ms: number): HookRecord {
   return { name, hook: "beforeToolCall", ms: Math.max(0, Math.round(ms * 1_000) / 1_000), outcome, message };
 }
 
-const allowed: SettledCall = { type: "returned", value: "allow" };
-const notNeeded: SettledCall = { type: "returned", value: false };
+const allowedCall: SettledCall = { type: "returned", value: "allow" };
+const notNeededCall: SettledCall = { type: "returned", value: false };
 
-function permissionOf(
+function callCanExecuteTool(
   record: CallRecord,
   tool: Pick<AnyTool, "name" | "readOnly">,
   context: EffectContext,
   cancellation: Cancellation,
-  sent: FoundList | null,
+  sent: ResolvedList | null,
 ): MaybePromise<SettledCall> {
   const { canExecuteTool, hasDeferredTools } = context.parts;
-  if (canExecuteTool === undefined) return allowed;
+  if (canExecuteTool === undefined) return allowedCall;
   const request: PermissionRequest = {
     callKey: record.callKey,
-    toolCall: freeze(realCall(record.part, hasDeferredTools)),
+    toolCall: deepFreeze(unwrapCall(record.part, hasDeferredTools)),
     tool: { name: tool.name, readOnly: tool.readOnly === true },
-    input: freeze(record.input),
+    input: deepFreeze(record.input),
   };
   const ask = (own: HookContext) =>
-    canExecuteTool(request, permissionContext(own, record.part.toolCallId, context, sent));
+    canExecuteTool(request, createPermissionContext(own, record.part.toolCallId, context, sent));
   return callWithContext(ask, defaultHookTimeoutMs, context, cancellation);
 }
 
 type ReadPermission = { readonly permission: PlainPermission; readonly failure?: CheckFailure };
 
-function permissionIn(call: SettledCall): ReadPermission {
-  if (call.type !== "returned") return deniedBy({ outcome: call.type, message: call.message });
+function readPermission(call: SettledCall): ReadPermission {
+  if (call.type !== "returned") return denyForFailure({ outcome: call.type, message: call.message });
   try {
-    const permission = plainPermission(call.value);
-    return permission === undefined ? deniedBy(noAnswer) : { permission };
+    const permission = copyPermission(call.value);
+    return permission === undefined ? denyForFailure(noAnswerFailure) : { permission };
   } catch (error) {
-    return deniedBy({ outcome: "refused", message: `its answer cannot be read: ${textOfError(error, 500)}` });
+    return denyForFailure({ outcome: "refused", message: `its answer cannot be read: ${formatError(error, 500)}` });
   }
 }
 
-const noAnswer: CheckFailure = { outcome: "refused", message: "it gave no answer: allow, ask or deny" };
+const noAnswerFailure: CheckFailure = { outcome: "refused", message: "it gave no answer: allow, ask or deny" };
 
-function deniedBy(failure: CheckFailure): ReadPermission {
+function denyForFailure(failure: CheckFailure): ReadPermission {
   return { permission: { verdict: "deny", reason: permissionCheckFailed(failure.message) }, failure };
 }
 
 /** A copy of an answer; undefined if it has an unknown shape. Throws what its getters throw. */
-function plainPermission(answer: unknown): PlainPermission | undefined {
+function copyPermission(answer: unknown): PlainPermission | undefined {
   const members: object = typeof answer === "object" && answer !== null ? answer : { verdict: answer };
   const { verdict, question, expiresInMs, reason, stopRun, rule } = members as { readonly [name: string]: unknown };
-  const byRule = rule === undefined ? {} : { rule: plainRule(rule) };
+  const byRule = rule === undefined ? {} : { rule: copyRule(rule) };
   switch (verdict) {
     case "allow":
       return { verdict, ...byRule };
     case "ask":
       return {
         verdict,
-        ...(question === undefined ? {} : { question: textOfError(question) }),
-        ...(isTime(expiresInMs) ? { expiresInMs } : {}),
+        ...(question === undefined ? {} : { question: formatError(question) }),
+        ...(isDuration(expiresInMs) ? { expiresInMs } : {}),
         ...byRule,
       };
     case "deny": {
-      const why = "reason" in members ? textOfError(reason) : toolNotAllowed;
+      const why = "reason" in members ? formatError(reason) : toolNotAllowed;
       return { verdict, reason: why, ...(stopRun === true ? { stopRun } : {}), ...byRule };
     }
     default:
@@ -180,10 +184,10 @@ const ruleWords = {
   kind: ["tool", "command", "path", "domain"],
   scope: ["session", "project", "user", "folder", "option"],
 } as const;
-const longestPattern = 1_000;
+const maxPattern = 1_000;
 
 /** A copy of a rule. Throws if it is none: a decision whose reason cannot be kept is refused. */
-function plainRule(rule: unknown): PermissionRule {
+function copyRule(rule: unknown): PermissionRule {
   const members: { readonly [name: string]: unknown } = typeof rule === "object" && rule !== null ? { ...rule } : {};
   const word = <Name extends keyof typeof ruleWords>(name: Name): (typeof ruleWords)[Name][number] => {
     const found = ruleWords[name].find((one) => one === members[name]);
@@ -191,30 +195,31 @@ function plainRule(rule: unknown): PermissionRule {
     return found;
   };
   const { pattern } = members;
-  if (typeof pattern !== "string" || pattern.length > longestPattern)
-    throw new TypeError(`the rule's pattern must be a text of at most ${longestPattern} characters`);
+  if (typeof pattern !== "string" || pattern.length > maxPattern)
+    throw new TypeError(`the rule's pattern must be a text of at most ${maxPattern} characters`);
   return { verdict: word("verdict"), kind: word("kind"), pattern, scope: word("scope") };
 }
 
-function isTime(ms: unknown): ms is number {
+function isDuration(ms: unknown): ms is number {
   return typeof ms === "number" && Number.isFinite(ms) && ms >= 0;
 }
 
-function needOf(
+function callNeedsApproval(
   { needsApproval }: AnyTool,
   validated: unknown,
   { part }: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
-  sent: FoundList | null,
+  sent: ResolvedList | null,
 ): MaybePromise<SettledCall> {
   if (typeof needsApproval !== "function") return { type: "returned", value: needsApproval };
-  const ask = (own: HookContext) => needsApproval(validated, permissionContext(own, part.toolCallId, context, sent));
+  const ask = (own: HookContext) =>
+    needsApproval(validated, createPermissionContext(own, part.toolCallId, context, sent));
   return callWithContext(ask, defaultHookTimeoutMs, context, cancellation);
 }
 
 /** A tool that cannot tell whether it is dangerous counts as dangerous. */
-function needIn(call: SettledCall): ApprovalNeed & { readonly failure?: CheckFailure } {
+function readApprovalNeed(call: SettledCall): ApprovalNeed & { readonly failure?: CheckFailure } {
   if (call.type === "returned") return { isNeeded: Boolean(call.value) };
   const { type: outcome, message } = call;
   return { isNeeded: true, question: approvalCheckFailed(message), failure: { outcome, message } };

@@ -2,19 +2,19 @@
  * One attempt of a model call: streamed, assembled, and settled as a message or a typed failure.
  */
 
-import { withCost } from "../../context/services.js";
+import { addCost } from "../../context/services.js";
 import { defined } from "../../core/data/defined.js";
-import { endingOf, isPaused } from "../../core/data/finish-reason.js";
+import { classifyEnding, isPaused } from "../../core/data/finish-reason.js";
 import {
   type AssistantMessage,
-  emptyResponse,
-  endedWithError,
+  emptyResponseCode,
   type FinishReason,
-  guardTripped,
+  guardTrippedCode,
   type ModelFailure,
-  onlyCalls,
+  onlyCallsCode,
   type ProviderMetadata,
   pausedTooOften as pausedTooOftenCode,
+  providerErrorFailure,
   textOf,
   toolCallsOf,
   type Usage,
@@ -24,23 +24,23 @@ import { continuedText } from "../../core/transcript/run-record.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
-import { callForProviderResults } from "../hooks/provider-results.js";
+import { runHooksOnProviderResults } from "../hooks/provider-results.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { endOf, messageOf } from "../model/assembled-message.js";
+import { findEnd, toMessage } from "../model/assembled-message.js";
 import { cutOffText } from "../model/cut-off-text.js";
 import { createAssembly, type MessageAssembly } from "../model/message-assembly.js";
-import { modelOf } from "../model/models.js";
+import { chooseModel } from "../model/models.js";
 import { type PartialOutput, type PartialOutputReader, readPartialOutput } from "../model/partial-output.js";
-import { type StreamOptions, streamInto } from "../model/stream-attempt.js";
+import { type StreamOptions, streamMessage } from "../model/stream-attempt.js";
 import { publishDelta, publishPartialOutput } from "../subscribers/broadcast.js";
-import { canCompact, isNearLimit } from "../work/context-size.js";
+import { canCompact, isNearContextLimit } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
-import { afterEmptyAnswer, afterFailure } from "./after-failure.js";
-import { type BesideCall, passed, type Verdict, watchCall } from "./beside-call.js";
-import { requestOf } from "./model-request.js";
+import { decideAfterEmptyMessage, decideAfterFailure } from "./after-failure.js";
+import { type GuardedCall, guardCall, passedVerdict, type Verdict } from "./guard-call.js";
+import { buildRequest } from "./model-request.js";
 
 /** Bytes of a message's JSON. An entry of the log has a bound, and holds more than the message. */
-const mostMessageBytes = 1_000_000;
+const maxMessageBytes = 1_000_000;
 
 export async function callModel(
   effect: EffectOf<"call_model">,
@@ -48,24 +48,25 @@ export async function callModel(
   cancellation: Cancellation,
 ): Promise<EventBody | undefined> {
   const startedAt = context.now();
-  const request = requestOf(effect, context);
+  const request = buildRequest(effect, context);
   // Waits only for a promise: the model is called right after the commit that asked for it.
-  const made = request instanceof Promise ? await request : request;
-  if (made.type === "missing") return prepareAgain(effect, made.message, context);
-  while (!context.hold.isSure()) if (!(await context.hold.makeSure())) return undefined;
-  const { parts, memory, now, hearers } = context;
-  const { model, timeouts } = modelOf(context);
-  const assembly = createAssembly(made.request);
+  const built = request instanceof Promise ? await request : request;
+  if (built.type === "missing") return createRestart(effect, built.message, context);
+  while (!context.hold.isFresh()) if (!(await context.hold.refresh())) return undefined;
+  const { parts, memory, now, subscribers } = context;
+  const { model, timeouts } = chooseModel(context);
+  const assembly = createAssembly(built.request);
   let firstDeltaMs: number | undefined;
-  const output = outputReader(made.request, context);
+  const output = createOutputReader(built.request, context);
   const publish = (deltas: readonly MessageDelta[]) => {
     for (const delta of deltas) {
       firstDeltaMs ??= now() - startedAt;
-      publishDelta(hearers, delta);
+      publishDelta(subscribers, delta);
       output?.take(delta);
     }
   };
-  const beside = parts.hooks.besideLLMCall.length === 0 ? null : watchCall(effect, made.request, context, cancellation);
+  const beside =
+    parts.hooks.besideLLMCall.length === 0 ? null : guardCall(effect, built.request, context, cancellation);
   // Nobody is shown the beginning of an answer that is held back.
   if (beside?.holds !== true) memory.partial = assembly;
   const options: StreamOptions = {
@@ -75,10 +76,10 @@ export async function callModel(
     cancellation: beside?.cancellation ?? cancellation,
     publish: beside === null ? publish : (deltas) => beside.pass(assembly, deltas, publish),
     memory,
-    isSure: context.hold.isSure,
+    isLeaseFresh: context.hold.isFresh,
   };
-  await streamInto(assembly, made.request, options);
-  const verdict = beside === null ? passed : await beside.settled(assembly, publish);
+  await streamMessage(assembly, built.request, options);
+  const verdict = beside === null ? passedVerdict : await beside.settled(assembly, publish);
   output?.end();
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
@@ -86,17 +87,17 @@ export async function callModel(
     durationMs: Math.max(0, now() - startedAt),
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
-  const event = settle(effect, assembly, timing, context);
-  const settled = beside === null ? event : judged(event, verdict, beside, assembly, context);
-  const seen = callForProviderResults(settled, context, mostMessageBytes);
+  const event = settleAttempt(effect, assembly, timing, context);
+  const settled = beside === null ? event : applyVerdict(event, verdict, beside, assembly, context);
+  const seen = runHooksOnProviderResults(settled, context, maxMessageBytes);
   return callAfterAttempt(seen instanceof Promise ? await seen : seen, context, cancellation);
 }
 
 /** The attempt as the hooks beside it leave it: an answer that they did not let pass does not count. */
-function judged(
+function applyVerdict(
   event: SettledAttempt,
   verdict: Verdict,
-  { holds, records }: BesideCall,
+  { holds, records }: GuardedCall,
   assembly: MessageAssembly,
   context: EffectContext,
 ): SettledAttempt {
@@ -111,44 +112,47 @@ function judged(
   const step = { runId, modelCallIndex, attempt, model, timing, ...defined({ resends, usage }) };
   if (verdict.type === "tripped") {
     const { reason, message } = verdict;
-    const failure = { kind: "cancelled", code: guardTripped, message } as const;
+    const failure = { kind: "cancelled", code: guardTrippedCode, message } as const;
     return { type: "model_failed", ...step, failure, next: { type: "give_up", reason }, hooks };
   }
-  const next = afterFailure(unseenAnswer, timing.startedAt, context);
+  const next = decideAfterFailure(unseenFailure, timing.startedAt, context);
   const partial = holds ? undefined : cutOffText(assembly);
-  return { type: "model_failed", ...step, failure: unseenAnswer, next, hooks, ...defined({ partial }) };
+  return { type: "model_failed", ...step, failure: unseenFailure, next, hooks, ...defined({ partial }) };
 }
 
-const unseenAnswer: ModelFailure = {
+const unseenFailure: ModelFailure = {
   kind: "cancelled",
   message: "The run was ended before its guards had looked at the answer.",
 };
 
 /** Only an answer with a shape is read while it comes. It may continue the answers before it. */
-function outputReader(
+function createOutputReader(
   identity: ModelRequest,
-  { transcript, parts, hearers }: EffectContext,
+  { transcript, parts, subscribers }: EffectContext,
 ): PartialOutputReader | undefined {
   if (identity.responseFormat === undefined) return undefined;
-  const publish = (item: PartialOutput) => publishPartialOutput(hearers, item);
+  const publish = (item: PartialOutput) => publishPartialOutput(subscribers, item);
   return readPartialOutput({ identity, before: continuedText(transcript), clock: parts.clock, publish });
 }
 
 /** The step is prepared again, and counts as a restart: a blob that is lost again and again ends the run. */
-function prepareAgain({ runId }: EffectOf<"call_model">, message: string, { memory }: EffectContext): EventBody {
+function createRestart({ runId }: EffectOf<"call_model">, message: string, { memory }: EffectContext): EventBody {
   const fault = { code: "blob_missing", message, retryable: true };
   return { type: "restarted", runId, holder: memory.holder, fault };
 }
 
-function settle(
+function settleAttempt(
   { runId, modelCallIndex, attempt }: EffectOf<"call_model">,
   assembly: MessageAssembly,
   timing: Timing,
   context: EffectContext,
 ): SettledAttempt {
-  const { model } = modelOf(context);
-  const end = endOf(assembly);
-  const failed = (refusal: Refusal, beside: Pick<FailedAttempt, "usage" | "partial">): FailedAttempt => {
+  const { model } = chooseModel(context);
+  const end = findEnd(assembly);
+  const toFailedAttempt = (
+    refusal: MessageRefusal,
+    beside: Pick<FailedAttempt, "usage" | "partial">,
+  ): FailedAttempt => {
     const resends = assembly.resends === 0 ? {} : { resends: assembly.resends };
     return {
       type: "model_failed",
@@ -164,22 +168,24 @@ function settle(
   };
   if (end.type === "failed") {
     const { failure } = end;
-    const next = afterFailure(failure, timing.startedAt, context);
+    const next = decideAfterFailure(failure, timing.startedAt, context);
     const partial = failure.kind === "cancelled" ? cutOffText(assembly) : undefined;
-    return failed({ failure, next }, defined({ usage: usageOfFailure(end, context), partial }));
+    return toFailedAttempt({ failure, next }, defined({ usage: estimateFailureUsage(end, context), partial }));
   }
-  const message = messageOf(assembly);
+  const message = toMessage(assembly);
   const { finishReason, usage, providerMetadata } = end;
   const { warnings } = assembly;
   const refusal = isTooLong(assembly, message, providerMetadata)
-    ? tooLong
-    : refusalOf(message, finishReason, timing.startedAt, context);
-  if (isUselessSummary(message, context)) return failed(calledOnly, { usage: countedUsage(usage, context) });
-  if (refusal !== undefined) return failed(refusal, { usage: countedUsage({ ...usage, partial: true }, context) });
-  const isFull = finishReason.unified === "length" && isNearLimit(usage.inputTokens, context);
+    ? tooLongRefusal
+    : findRefusal(message, finishReason, timing.startedAt, context);
+  if (isSummaryWithoutText(message, context))
+    return toFailedAttempt(onlyCallsRefusal, { usage: priceUsage(usage, context) });
+  if (refusal !== undefined)
+    return toFailedAttempt(refusal, { usage: priceUsage({ ...usage, partial: true }, context) });
+  const isFull = finishReason.unified === "length" && isNearContextLimit(usage.inputTokens, context);
   if (isFull && context.state.status === "model_running" && canCompact(context.state, context))
-    return failed(contextFull, { usage: countedUsage(usage, context) });
-  const finished: Begun<Extract<SettledAttempt, { type: "model_finished" }>> = {
+    return toFailedAttempt(contextFullRefusal, { usage: priceUsage(usage, context) });
+  const finished: Mutable<Extract<SettledAttempt, { type: "model_finished" }>> = {
     type: "model_finished",
     runId,
     modelCallIndex,
@@ -188,12 +194,12 @@ function settle(
     timing,
     message,
     finishReason,
-    usage: countedUsage(usage, context),
+    usage: priceUsage(usage, context),
   };
   // Key by key: each spread in a literal is a walk over its keys.
   if (assembly.resends > 0) finished.resends = assembly.resends;
   if (isFull) finished.cut = "context";
-  const ending = endingOf(finishReason, message);
+  const ending = classifyEnding(finishReason, message);
   if (ending !== undefined) finished.ending = ending;
   if (providerMetadata !== undefined) finished.providerMetadata = providerMetadata;
   if (warnings !== null) finished.warnings = warnings;
@@ -201,27 +207,27 @@ function settle(
 }
 
 type FailedAttempt = Extract<SettledAttempt, { type: "model_failed" }>;
-type Begun<Event> = { -readonly [Key in keyof Event]: Event[Key] };
+type Mutable<Event> = { -readonly [Key in keyof Event]: Event[Key] };
 
 /** Usage with its cost. If a provider leaves counts out, the usage is partial: at least what is known. */
-function countedUsage(usage: Usage, context: EffectContext): Usage {
+function priceUsage(usage: Usage, context: EffectContext): Usage {
   const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
-  return withCost(isKnown ? usage : { ...usage, partial: true }, modelOf(context).model.id, context.parts.services);
+  return addCost(isKnown ? usage : { ...usage, partial: true }, chooseModel(context).model.id, context.parts.services);
 }
 
 /**
  * A failed attempt may have used more than it reported. It may have used something even if it reported nothing, unless the
  * provider turned it away.
  */
-function usageOfFailure(
+function estimateFailureUsage(
   { usage, failure }: { readonly usage?: Usage; readonly failure: ModelFailure },
   context: EffectContext,
 ): Usage | undefined {
-  if (usage !== undefined) return countedUsage({ ...usage, partial: true }, context);
-  return turnedAway.has(failure.kind) ? undefined : { partial: true };
+  if (usage !== undefined) return priceUsage({ ...usage, partial: true }, context);
+  return unbilledFailures.has(failure.kind) ? undefined : { partial: true };
 }
 
-const turnedAway: ReadonlySet<ModelFailure["kind"]> = new Set([
+const unbilledFailures: ReadonlySet<ModelFailure["kind"]> = new Set([
   "rate_limit",
   "overloaded",
   "context_overflow",
@@ -230,10 +236,10 @@ const turnedAway: ReadonlySet<ModelFailure["kind"]> = new Set([
   "invalid_request",
 ]);
 
-type Refusal = { readonly failure: ModelFailure; readonly next: AfterFailure };
+type MessageRefusal = { readonly failure: ModelFailure; readonly next: AfterFailure };
 
 /** The end of the context window cut the answer: it is dropped, and the model is called again when there is room (FIN-3). */
-const contextFull: Refusal = {
+const contextFullRefusal: MessageRefusal = {
   failure: {
     kind: "context_overflow",
     code: "context_full",
@@ -242,7 +248,7 @@ const contextFull: Refusal = {
   next: { type: "compact" },
 };
 
-const tooLong: Refusal = {
+const tooLongRefusal: MessageRefusal = {
   failure: { kind: "invalid_request", message: "The model's message is too long to be kept." },
   next: { type: "give_up", reason: "model_error" },
 };
@@ -253,18 +259,18 @@ function isTooLong(
   metadata: ProviderMetadata | undefined,
 ): boolean {
   // A character takes at most six bytes in JSON, and the keys of a part less than a thousand: most messages need no count.
-  if (characters * 6 + parts.length * 1_000 < mostMessageBytes) return false;
-  return byteLength(JSON.stringify([message, metadata ?? null])) > mostMessageBytes;
+  if (characters * 6 + parts.length * 1_000 < maxMessageBytes) return false;
+  return byteLength(JSON.stringify([message, metadata ?? null])) > maxMessageBytes;
 }
 
 /** The next attempt must not call tools. */
-const calledOnly: Refusal = {
-  failure: { kind: "provider", code: onlyCalls, message: "The model called tools instead of summing up." },
+const onlyCallsRefusal: MessageRefusal = {
+  failure: { kind: "provider", code: onlyCallsCode, message: "The model called tools instead of summing up." },
   next: { type: "retry", inMs: 0 },
 };
 
 /** Whether an answer has nothing but calls, which are not run after the last step. */
-function isUselessSummary(message: AssistantMessage, { state, transcript }: EffectContext): boolean {
+function isSummaryWithoutText(message: AssistantMessage, { state, transcript }: EffectContext): boolean {
   const { run } = transcript;
   if (state.status !== "model_running" || state.purpose !== "summary" || run === null) return false;
   if (!run.summary.keepsTools || run.summary.forbidsCalls) return false;
@@ -272,47 +278,47 @@ function isUselessSummary(message: AssistantMessage, { state, transcript }: Effe
 }
 
 /** How often in a row a provider may be asked to continue its turn (FIN-9). Anthropic runs up to ten of its tools each time. */
-const mostPauses = 20;
+const maxPauses = 20;
 
-const pausedTooOften: Refusal = {
+const pausedTooOftenRefusal: MessageRefusal = {
   failure: {
     kind: "provider",
     code: pausedTooOftenCode,
-    message: `The provider paused its turn ${mostPauses + 1} times in a row and never finished it.`,
+    message: `The provider paused its turn ${maxPauses + 1} times in a row and never finished it.`,
   },
   next: { type: "give_up", reason: "model_error" },
 };
 
 /** How many model calls in a row have only continued a paused turn, the present one included. */
-function continuationsOf({ state, transcript }: EffectContext): number {
+function countPauses({ state, transcript }: EffectContext): number {
   const since = transcript.run?.pausedSince ?? null;
   return since === null || !("modelCallIndex" in state) ? 0 : state.modelCallIndex - since + 1;
 }
 
 /** Why an answer is not taken: the provider says that it failed, never finishes, or gave nothing (FIN-5). */
-function refusalOf(
+function findRefusal(
   message: AssistantMessage,
   finishReason: FinishReason,
   startedAt: number,
   context: EffectContext,
-): Refusal | undefined {
+): MessageRefusal | undefined {
   const { unified } = finishReason;
   const calls = toolCallsOf(message).length;
   if (unified === "error" && calls === 0) {
-    return { failure: endedWithError, next: afterFailure(endedWithError, startedAt, context) };
+    return { failure: providerErrorFailure, next: decideAfterFailure(providerErrorFailure, startedAt, context) };
   }
   const hasContent = message.parts.some(
     (part) => part.type !== "reasoning" && !(part.type === "text" && part.text.trim() === ""),
   );
-  if (isPaused(finishReason, message, endingOf(finishReason, message))) {
-    if (calls === 0 && continuationsOf(context) >= mostPauses) return pausedTooOften;
+  if (isPaused(finishReason, message, classifyEnding(finishReason, message))) {
+    if (calls === 0 && countPauses(context) >= maxPauses) return pausedTooOftenRefusal;
     // A provider may pause before it says anything.
     if (message.parts.length > 0) return undefined;
   }
   // Another finish reason explains by itself why the answer is empty (FIN-3, FIN-4).
   if (hasContent || (unified !== "stop" && unified !== "tool-calls")) return undefined;
   return {
-    failure: { kind: "provider", code: emptyResponse, message: "The answer was empty." },
-    next: afterEmptyAnswer(context),
+    failure: { kind: "provider", code: emptyResponseCode, message: "The answer was empty." },
+    next: decideAfterEmptyMessage(context),
   };
 }

@@ -1,7 +1,7 @@
 /**
  * What a tool may ask, and whether an answer fits.
  */
-import { anything, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import { anyValue, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
 import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import { PawlError } from "../../errors.js";
@@ -11,42 +11,42 @@ import { StepError } from "../tools/step-error.js";
 import { checkStepName } from "./check-step.js";
 
 /** A question as it is committed. */
-export type AskedQuestion = {
+export type PreparedQuestion = {
   readonly message: string;
   readonly schema?: Json;
   readonly url?: string;
   readonly expiresInMs?: number;
 };
 
-export type Parse = CompiledInput["validate"];
+export type ValidateAnswer = CompiledInput["validate"];
 
 const questionRules: OptionTable<Question<unknown>> = {
-  message: anything,
-  name: anything,
-  schema: anything,
-  url: anything,
+  message: anyValue,
+  name: anyValue,
+  schema: anyValue,
+  url: anyValue,
   expiresInMs: numberFrom(1),
 };
 
-const mostMessageCharacters = 10_000;
-const mostUrlCharacters = 2_000;
-const mostSchemaCharacters = 64 * 1024;
+const maxMessageCharacters = 10_000;
+const maxUrlCharacters = 2_000;
+const maxSchemaCharacters = 64 * 1024;
 
 /** @throws PawlError `bad_input` */
 export function questionOf(given: Question<unknown>): {
-  readonly question: AskedQuestion;
-  readonly parse: Parse | undefined;
+  readonly question: PreparedQuestion;
+  readonly parse: ValidateAnswer | undefined;
 } {
   checkOptions("ctx.ask()", questionRules, given, { code: "bad_input" });
   const { message, name, schema, url, expiresInMs } = given;
   if (name !== undefined) checkStepName(name);
-  if (typeof message !== "string" || message.trim() === "" || message.length > mostMessageCharacters)
-    refuse(`message must be a text of 1 to ${mostMessageCharacters} characters`);
-  if (url !== undefined && !(typeof url === "string" && url.length <= mostUrlCharacters && /^https?:\/\//i.test(url)))
-    refuse(`url must be an http address of at most ${mostUrlCharacters} characters`);
+  if (typeof message !== "string" || message.trim() === "" || message.length > maxMessageCharacters)
+    refuseQuestion(`message must be a text of 1 to ${maxMessageCharacters} characters`);
+  if (url !== undefined && !(typeof url === "string" && url.length <= maxUrlCharacters && /^https?:\/\//i.test(url)))
+    refuseQuestion(`url must be an http address of at most ${maxUrlCharacters} characters`);
   const compiled = schema === undefined ? undefined : compileAnswer(schema);
-  if (compiled !== undefined && JSON.stringify(compiled.jsonSchema).length > mostSchemaCharacters)
-    refuse(`schema takes more than ${mostSchemaCharacters} characters of JSON`);
+  if (compiled !== undefined && JSON.stringify(compiled.jsonSchema).length > maxSchemaCharacters)
+    refuseQuestion(`schema takes more than ${maxSchemaCharacters} characters of JSON`);
   return {
     question: {
       message,
@@ -58,15 +58,15 @@ export function questionOf(given: Question<unknown>): {
   };
 }
 
-function refuse(problem: string): never {
+function refuseQuestion(problem: string): never {
   throw new PawlError("bad_input", `The question cannot be asked: ${problem}.`);
 }
 
 /** The answer as the tool's own schema reads it. @throws StepError `step_failed` if it does not fit */
-export async function checkAnswerOf(
+export async function checkQuestionAnswer(
   step: string,
   answer: QuestionAnswer,
-  parse: Parse | undefined,
+  parse: ValidateAnswer | undefined,
 ): Promise<Answered<unknown>> {
   if (answer.type !== "answered" || parse === undefined) return answer;
   const result = await parse(answer.value);

@@ -1,16 +1,16 @@
 /**
  * What a tool may say of a step: its name and its options.
  */
-import { anObject, checkOptions, type OptionTable, timeLimit, trueOrFalse } from "../../check-options.js";
+import { aBoolean, anObject, checkOptions, type OptionTable, timeLimit } from "../../check-options.js";
 import { checkRetry } from "../../check-tool.js";
 import { PawlError } from "../../errors.js";
 import type { StepOptions } from "../../ports/tool.js";
 
 const stepRules: OptionTable<StepOptions> = {
-  once: trueOrFalse,
+  once: aBoolean,
   retry: anObject,
   timeoutMs: timeLimit,
-  cleanup: trueOrFalse,
+  cleanup: aBoolean,
 };
 
 const asInput = { code: "bad_input" } as const;

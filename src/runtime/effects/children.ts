@@ -7,23 +7,23 @@
  *    is done.
  */
 import type { ToolOutput } from "../../core/data/message.js";
-import { isLimit, type Reason } from "../../core/data/reasons.js";
+import { isLimitReason, type Reason } from "../../core/data/reasons.js";
 import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { principalIn } from "../../core/machine/session-info.js";
+import { pickPrincipal } from "../../core/machine/session-info.js";
 import { callOf } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
-import { foundSoFar, type RunResult, resultOf } from "../../core/view/outcome.js";
+import { collectFindings, type RunResult, resultOf } from "../../core/view/outcome.js";
 import { hmacSha256 } from "../../platform/hash.js";
 import type { Store } from "../../ports/store.js";
-import { type ChildAgent, childAgentOf, takeUpParent } from "../agent/agent-family.js";
-import { capOrWhole } from "../work/cap-output.js";
+import { type ChildAgent, findChildAgent, takeUpParent } from "../agent/agent-family.js";
+import { capOrKeepWhole } from "../work/cap-output.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
-import { reserveFor, within } from "./child-budget.js";
+import { limitToReserved, reserveBudget } from "./child-budget.js";
 import { budgetUsedUp, childNotFinished, errorOutput } from "./prompts.js";
 
-export function childIdOf(sessionId: string, callKey: string): string {
+export function deriveChildId(sessionId: string, callKey: string): string {
   return hmacSha256(sessionId, callKey).slice(0, 32);
 }
 
@@ -35,31 +35,31 @@ export async function startChild(
   { sessionId, state, parts, transcript, now }: EffectContext,
 ): Promise<EventBody> {
   const span = parseTraceparent(transcript.run?.traceparent);
-  const childId = childIdOf(sessionId, callKey);
-  const reserved = reserveFor(callKey, state, parts.family);
+  const childId = deriveChildId(sessionId, callKey);
+  const reserved = reserveBudget(callKey, state, parts.family);
   if (reserved === "nothing")
     return { type: "tool_finished", runId, callKey, outcome: "error", output: errorOutput(budgetUsedUp) };
   const text = child.request(input);
   const body: InboxBody = {
     type: "input",
     mode: "queue",
-    runId: childIdOf(childId, callKey),
+    runId: deriveChildId(childId, callKey),
     input: [{ role: "user", parts: [{ type: "text", text }] }],
-    limits: within(reserved, child.limits),
+    limits: limitToReserved(reserved, child.limits),
     ...(span === undefined ? {} : { traceparent: traceparentOf(span) }),
     ...(child.output === undefined ? {} : { options: { output: child.output.jsonSchema } }),
     session: {
       ...child.sessionInfo(text),
       parent: { sessionId, callKey, ...(span === undefined ? {} : { traceId: span.traceId }) },
       top: state.session?.top ?? sessionId,
-      ...principalIn(state),
+      ...pickPrincipal(state),
     },
   };
   await parts.store.post(childId, { id: `run/${body.runId}`, at: now(), body });
   return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
 }
 
-export async function postCancel(
+export async function postAbort(
   { childId, callKey }: Pick<EffectOf<"cancel_child">, "childId" | "callKey">,
   store: Store,
   at: number,
@@ -69,8 +69,8 @@ export async function postCancel(
 
 /** Aborts a child. Its result comes as that of any child. */
 export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
-  await postCancel(effect, parts.store, now());
-  await childAgentOf(effect.name, parts.family)?.takeUp(effect.childId);
+  await postAbort(effect, parts.store, now());
+  await findChildAgent(effect.name, parts.family)?.takeUp(effect.childId);
   return undefined;
 }
 
@@ -80,11 +80,11 @@ export async function notifyParent(
   { sessionId, state, transcript, parts, now }: EffectContext,
 ): Promise<EventBody> {
   const result = resultOf(sessionId, state, transcript);
-  const { output, isError, cut } = outputOf(result, transcript, parts.name);
+  const { output, isError, cut } = toChildOutput(result, transcript, parts.name);
   const body: InboxBody = {
     type: "result",
     callKey: parent.callKey,
-    output: await capOrWhole(output, parent.sessionId, parts),
+    output: await capOrKeepWhole(output, parent.sessionId, parts),
     ...(isError ? { isError } : {}),
     child: { usage: result?.usage ?? {}, ...(cut === undefined ? {} : { cut }) },
   };
@@ -97,11 +97,11 @@ export async function notifyParent(
  * Tells the parent whether this child waits for a person. The parent is taken up after `parent_told` is committed: most
  * often, this child has given its lease back by then.
  */
-export async function tellParent(
+export async function reportToParent(
   { parent, runId, askedAt, seq }: EffectOf<"tell_parent">,
   { sessionId, parts, now }: EffectContext,
 ): Promise<EventBody> {
-  if (askedAt !== null && !(await isAwaited(parent, parts.store)))
+  if (askedAt !== null && !(await isCallOpen(parent, parts.store)))
     return { type: "abort_requested", runId, note: "the parent waits for it no more" };
   const body: InboxBody = { type: "child", callKey: parent.callKey, childId: sessionId, askedAt, seq };
   await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
@@ -112,7 +112,7 @@ export async function tellParent(
  * Whether the call that started a child is open. It may not be: the parent was aborted, and the process that should have told
  * the child died. Nobody would see the child's question then.
  */
-async function isAwaited({ sessionId, callKey }: EffectOf<"tell_parent">["parent"], store: Store): Promise<boolean> {
+async function isCallOpen({ sessionId, callKey }: EffectOf<"tell_parent">["parent"], store: Store): Promise<boolean> {
   const parent = await store.load(sessionId);
   if (parent === null) return true;
   const status = callOf(parent.state, callKey)?.status;
@@ -122,14 +122,14 @@ async function isAwaited({ sessionId, callKey }: EffectOf<"tell_parent">["parent
 type ChildOutput = { readonly output: ToolOutput; readonly isError: boolean; readonly cut?: Reason };
 
 /** The result of the parent's call. A child that a limit ended gives what it has, and is an error only if it has nothing. */
-function outputOf(result: RunResult | null, transcript: Transcript, name: string): ChildOutput {
+function toChildOutput(result: RunResult | null, transcript: Transcript, name: string): ChildOutput {
   if (result?.status === "completed") {
     const { output, text } = result;
     return { output: output === undefined ? { type: "text", text } : { type: "json", value: output }, isError: false };
   }
   const reason = result !== null && "reason" in result ? result.reason : undefined;
-  if (reason !== undefined && result?.status === "failed" && isLimit(result.reason)) {
-    const text = foundSoFar(result.reason, transcript);
+  if (reason !== undefined && result?.status === "failed" && isLimitReason(result.reason)) {
+    const text = collectFindings(result.reason, transcript);
     if (text !== "") return { output: { type: "text", text }, isError: false, cut: result.reason };
   }
   const why = reason === undefined ? "it did not end" : `${result?.status}, ${reason}`;

@@ -12,29 +12,29 @@ import type { EventBody, HookRecord, PolicyDecision } from "../../core/machine/e
 import { type Call, type CallPolicy, callOf, type Recover } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool } from "../../ports/tool.js";
-import { agentBehind } from "../agent/agent-tool.js";
-import { handoffOf } from "../agent/handoffs.js";
+import { findAgentOfTool } from "../agent/agent-tool.js";
+import { findHandoff } from "../agent/handoffs.js";
 import { missingRunTools } from "../agent/parts-of-run.js";
-import { hookRecords } from "../hooks/step-hooks.js";
+import { pickHookRecords } from "../hooks/step-hooks.js";
 import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { hashInput } from "../lib/hash.js";
 import { retryDefaults } from "../lib/retry-delay.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
-import { validatedInput } from "../work/tool-input.js";
+import { validateInput } from "../work/tool-input.js";
 import {
   type ApprovalNeed,
-  askAuthor,
-  askPermission,
-  failureRecord,
+  checkPermission,
+  checkWithAuthor,
+  createFailureRecord,
   noRecords,
   type PlainPermission,
 } from "./author-checks.js";
-import { missingTool, nobodyCanApprove, unknownToolAmong, whyNobodyApproves } from "./prompts.js";
-import { type Mended, repairCall } from "./repair-call.js";
+import { missingTool, nobodyCanApprove, unknownToolWithNames, whyNobodyApproves } from "./prompts.js";
+import { type RepairedCall, repairCall } from "./repair-call.js";
 import { decideRepeated, repeatedCallQuestion } from "./repeated-call.js";
 
 export function* decide(
@@ -42,47 +42,48 @@ export function* decide(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<EventBody | undefined> {
-  const given = context.transcript.calls.get(callKey);
+  const requested = context.transcript.calls.get(callKey);
   const call = callOf(context.state, callKey);
-  if (given === undefined || call?.status !== "deciding") return undefined;
+  if (requested === undefined || call?.status !== "deciding") return undefined;
   const settle = (decision: PolicyDecision, { records } = noHooks): EventBody => ({
     type: "tool_decided",
     runId,
     callKey,
     decision,
-    ...hookRecords(records),
+    ...pickHookRecords(records),
   });
-  const repeated = call.edited === undefined ? decideRepeated(given, context) : undefined;
+  const repeated = call.edited === undefined ? decideRepeated(requested, context) : undefined;
   if (typeof repeated === "object") return settle(repeated);
-  if (given.part.approvalId !== undefined) {
-    const { decision, records } = yield* decideForProvider(given, context, cancellation);
+  if (requested.part.approvalId !== undefined) {
+    const { decision, records } = yield* decideForProvider(requested, context, cancellation);
     return settle(decision, { records });
   }
-  const offered = (name: string) => (isActive(name, context) ? context.parts.tools.get(name) : undefined);
-  const mended = call.edited === undefined ? yield* repairCall(given, offered, context, cancellation) : undefined;
-  const { record = given, name = call.name } = mended ?? {};
-  const compiled = offered(name);
-  if (compiled === undefined) return settle({ verdict: "reject", message: notOffered(name, context) }, mended);
+  const findOffered = (name: string) => (isActive(name, context) ? context.parts.tools.get(name) : undefined);
+  const repaired =
+    call.edited === undefined ? yield* repairCall(requested, findOffered, context, cancellation) : undefined;
+  const { record = requested, name = call.name } = repaired ?? {};
+  const compiled = findOffered(name);
+  if (compiled === undefined) return settle({ verdict: "reject", message: notOffered(name, context) }, repaired);
   // The person who sent the edit sent its hash as well: the hash says what they approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
     return settle(askAgain(record, compiled.tool, "its hash is that of another input", context));
-  const before = isParsed(compiled, record)
+  const before = hasParsedInput(compiled, record)
     ? yield* callBeforeToolCall(record, compiled.tool, context, cancellation)
     : noHooks;
   const { decision, records } = yield* decideInput(call, record, compiled, before, context, cancellation);
-  if (mended?.repair === undefined && records.length === 0 && (mended?.records.length ?? 0) === 0)
+  if (repaired?.repair === undefined && records.length === 0 && (repaired?.records.length ?? 0) === 0)
     return settle(decision, before);
-  const all = [...(mended?.records ?? []), ...before.records, ...records];
-  return settle(mended?.repair === undefined ? decision : withRepair(decision, mended), { records: all });
+  const all = [...(repaired?.records ?? []), ...before.records, ...records];
+  return settle(repaired?.repair === undefined ? decision : attachRepair(decision, repaired), { records: all });
 }
 
 /** The repaired input is what the log keeps of the call, unless a hook changed it further. */
-function withRepair(decision: PolicyDecision, { record, repair }: Mended): PolicyDecision {
+function attachRepair(decision: PolicyDecision, { record, repair }: RepairedCall): PolicyDecision {
   if (repair === undefined) return decision;
   if (decision.verdict === "reject" && repair.changes !== undefined)
     return { ...decision, message: `${decision.message}\nAlso: ${repair.changes.join(", ")}.`, repair };
-  const runs = decision.verdict === "allow" || decision.verdict === "ask";
-  if (!runs || decision.input !== undefined || !record.changed) return { ...decision, repair };
+  const willRun = decision.verdict === "allow" || decision.verdict === "ask";
+  if (!willRun || decision.input !== undefined || !record.changed) return { ...decision, repair };
   return { ...decision, input: record.input, repair };
 }
 
@@ -94,18 +95,18 @@ function* decideForProvider(
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<Decided> {
-  const { permission, records } = yield* askPermission(record, record.part, context, cancellation);
+): Coroutine<DecisionResult> {
+  const { permission, records } = yield* checkPermission(record, record.part, context, cancellation);
   if (permission.verdict === "deny") return { decision: permission, records };
   if (!isInteractive(context)) return { decision: { verdict: "deny", reason: nobodyCanApprove }, records };
   const policy: CallPolicy = { recover: "fail", provider: true };
   const asked = { verdict: "ask", policy, inputHash: hashInput(record.input) } as const;
-  const question = questionOf(permission, { isNeeded: true }, false, record);
-  const byRule = permission.verdict === "ask" ? ruleIn(permission) : {};
-  return { decision: { ...asked, ...question, ...expiryOf(permission, context), ...byRule }, records };
+  const question = pickQuestion(permission, { isNeeded: true }, false, record);
+  const byRule = permission.verdict === "ask" ? pickRule(permission) : {};
+  return { decision: { ...asked, ...question, ...pickExpiry(permission, context), ...byRule }, records };
 }
 
-type Deciding = Extract<Call, { status: "deciding" }>;
+type DecidingCall = Extract<Call, { status: "deciding" }>;
 
 function isActive(name: string, { transcript }: EffectContext): boolean {
   const { run } = transcript;
@@ -114,71 +115,71 @@ function isActive(name: string, { transcript }: EffectContext): boolean {
 
 function notOffered(name: string, context: EffectContext): string {
   const isMissing = isActive(name, context) && missingRunTools(context.parts, context.transcript.run).includes(name);
-  return isMissing ? `${missingTool(name)}.` : unknownToolAmong(name, knownNames(name, context));
+  return isMissing ? `${missingTool(name)}.` : unknownToolWithNames(name, listKnownNames(name, context));
 }
 
 /** The names that a model is told of instead of an unknown one. Deferred tools are too many: of them, only the nearest. */
-function knownNames(unknown: string, context: EffectContext): readonly string[] {
+function listKnownNames(unknown: string, context: EffectContext): readonly string[] {
   const { tools, specifications, hasDeferredTools } = context.parts;
   const active = [...tools.keys()].filter((name) => isActive(name, context));
   if (!hasDeferredTools) return active;
-  const offered = new Set(specifications.map(({ name }) => name));
+  const findOffered = new Set(specifications.map(({ name }) => name));
   const nearest = nearestName(unknown, active);
-  return active.filter((name) => offered.has(name) || name === nearest);
+  return active.filter((name) => findOffered.has(name) || name === nearest);
 }
 
 /** Hooks do not see arguments that no tool will see. */
-function isParsed({ tool }: CompiledTool, { part, changed }: CallRecord): boolean {
+function hasParsedInput({ tool }: CompiledTool, { part, changed }: CallRecord): boolean {
   return part.invalid === undefined || changed || tool.executeRaw !== undefined;
 }
 
 function* decideInput(
-  call: Deciding,
+  call: DecidingCall,
   original: CallRecord,
   compiled: CompiledTool,
   { input, block, stopRun }: BeforeToolCall,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<Decided> {
+): Coroutine<DecisionResult> {
   if (block !== undefined) {
-    const reason = textOfError(block);
+    const reason = formatError(block);
     const decision: PolicyDecision = { verdict: "block", reason, ...(stopRun === true ? { stopRun } : {}) };
     return { decision, records: noRecords };
   }
   const record = input === undefined ? original : { ...original, input, changed: true };
   const changed = input === undefined ? {} : { input };
   const { tool } = compiled;
-  const checked = validatedInput(compiled, record, context, cancellation);
+  const checked = validateInput(compiled, record, context, cancellation);
   const startedAt = checked instanceof Promise ? context.parts.clock.elapsed() : 0;
   const validated = yield* wait(checked);
   if (!validated.ok) {
-    const decision = invalid(call, record, tool, validated.message, context);
+    const decision = rejectInvalidInput(call, record, tool, validated.message, context);
     if (validated.failure === undefined) return { decision, records: noRecords };
     const ms = context.parts.clock.elapsed() - startedAt;
-    return { decision, records: [failureRecord(`input schema of ${tool.name}`, validated.failure, ms)] };
+    return { decision, records: [createFailureRecord(`input schema of ${tool.name}`, validated.failure, ms)] };
   }
   context.memory.validated = (context.memory.validated ?? new Map()).set(record.callKey, validated.value);
   const asked = { record, tool, validated: validated.value, isEdited: call.edited !== undefined };
-  const { permission, need, records } = yield* askAuthor(asked, context, cancellation);
-  return { decision: strictest({ call, record, tool, changed }, permission, need, context), records };
+  const { permission, need, records } = yield* checkWithAuthor(asked, context, cancellation);
+  return { decision: chooseStrictest({ call, record, tool, changed }, permission, need, context), records };
 }
 
 /** A decision, and the checks of the author that failed on the way to it. */
-type Decided = { readonly decision: PolicyDecision; readonly records: readonly HookRecord[] };
+type DecisionResult = { readonly decision: PolicyDecision; readonly records: readonly HookRecord[] };
 
 /** The input, if a hook changed it. */
-type Changed = { readonly input?: Json };
+type InputChange = { readonly input?: Json };
 
 /** An invalid edit goes back to the person who made it; an invalid input of the model goes back to the model. */
-function invalid(
-  call: Deciding,
+function rejectInvalidInput(
+  call: DecidingCall,
   record: CallRecord,
   tool: AnyTool,
   message: string,
   context: EffectContext,
 ): PolicyDecision {
   return call.edited === undefined
-    ? { verdict: "reject", message: textOfError(message) }
+    ? { verdict: "reject", message: formatError(message) }
     : askAgain(record, tool, message, context);
 }
 
@@ -192,29 +193,29 @@ function askAgain(
   const input = record.beforeEdit?.input;
   return {
     verdict: "ask",
-    policy: policyOf(tool, context),
+    policy: toCallPolicy(tool, context),
     inputHash: hashInput(input ?? record.input),
     ...(input === undefined ? {} : { input }),
-    question: `The edited input cannot be used: ${textOfError(message)}`,
+    question: `The edited input cannot be used: ${formatError(message)}`,
   };
 }
 
 /** A call whose input fits its tool's schema. */
 type ValidCall = {
-  readonly call: Deciding;
+  readonly call: DecidingCall;
   readonly record: CallRecord;
   readonly tool: AnyTool;
-  readonly changed: Changed;
+  readonly changed: InputChange;
 };
 
-function strictest(
+function chooseStrictest(
   { call, record, tool, changed }: ValidCall,
   permission: PlainPermission,
   need: ApprovalNeed,
   context: EffectContext,
 ): PolicyDecision {
   if (permission.verdict === "deny") return permission;
-  const policy = policyOf(tool, context);
+  const policy = toCallPolicy(tool, context);
   const isChangedEdit = call.edited !== undefined && changed.input !== undefined;
   const isRepeated = call.edited === undefined && decideRepeated(record, context) === "ask";
   // The edit is the editor's approval of that input: only hooks and deny rules see it again (HITL-3).
@@ -222,9 +223,9 @@ function strictest(
     call.edited === undefined ? permission.verdict === "allow" && !need.isNeeded && !isRepeated : !isChangedEdit;
   // A person's edit runs by the person's word, not by a rule.
   if (isApproved)
-    return { verdict: "allow", policy, ...changed, ...(call.edited === undefined ? ruleIn(permission) : {}) };
+    return { verdict: "allow", policy, ...changed, ...(call.edited === undefined ? pickRule(permission) : {}) };
   if (!isInteractive(context)) {
-    const { question } = questionOf(permission, need, isRepeated, record);
+    const { question } = pickQuestion(permission, need, isRepeated, record);
     return { verdict: "deny", reason: question === undefined ? nobodyCanApprove : whyNobodyApproves(question) };
   }
   return {
@@ -234,22 +235,22 @@ function strictest(
     ...changed,
     ...(isChangedEdit
       ? { question: "A hook changed the edited input. Run it with this one?" }
-      : questionOf(permission, need, isRepeated, record)),
-    ...expiryOf(permission, context),
-    ...(permission.verdict === "ask" ? ruleIn(permission) : {}),
+      : pickQuestion(permission, need, isRepeated, record)),
+    ...pickExpiry(permission, context),
+    ...(permission.verdict === "ask" ? pickRule(permission) : {}),
   };
 }
 
-function ruleIn({ rule }: PlainPermission): Pick<PlainPermission, "rule"> {
+function pickRule({ rule }: PlainPermission): Pick<PlainPermission, "rule"> {
   return rule === undefined ? {} : { rule };
 }
 
-function expiryOf(permission: PlainPermission, { now }: EffectContext): { readonly expiresAt?: number } {
+function pickExpiry(permission: PlainPermission, { now }: EffectContext): { readonly expiresAt?: number } {
   const expiresInMs = permission.verdict === "ask" ? permission.expiresInMs : undefined;
   return expiresInMs === undefined ? {} : { expiresAt: now() + expiresInMs };
 }
 
-function questionOf(
+function pickQuestion(
   permission: PlainPermission,
   need: ApprovalNeed,
   isRepeated: boolean,
@@ -261,34 +262,34 @@ function questionOf(
 }
 
 /** How the call is run and recovers, written on the event that decides to run it. */
-function policyOf(tool: AnyTool, context: EffectContext): CallPolicy {
+function toCallPolicy(tool: AnyTool, context: EffectContext): CallPolicy {
   const { graceMs } = tool;
-  const recover = recoverOf(tool);
-  const handoff = handoffOf(tool)?.to;
+  const recover = toRecover(tool);
+  const handoff = findHandoff(tool)?.to;
   if (handoff !== undefined) return { recover, handoff };
   return {
     recover: recover === "ask" && !isInteractive(context) ? "fail" : recover,
     ...(tool.durable === true ? { durable: true } : {}),
     ...(tool.sequential === true ? { sequential: true } : {}),
-    ...retryOf(tool),
+    ...toRetryPolicy(tool),
     ...(graceMs === undefined ? {} : { graceMs }),
     ...(isExternal(tool) ? { external: true } : {}),
   };
 }
 
-function retryOf({ retry }: AnyTool): Pick<CallPolicy, "retry"> {
+function toRetryPolicy({ retry }: AnyTool): Pick<CallPolicy, "retry"> {
   if (retry === undefined) return {};
   const { attempts = retryDefaults.attempts, backoff } = retry;
   const { baseMs = retryDefaults.baseMs, maxMs = retryDefaults.maxMs } = backoff ?? {};
   return { retry: { attempts, baseMs, maxMs } };
 }
 
-function recoverOf({ recover, readOnly, durable }: AnyTool): Recover {
+function toRecover({ recover, readOnly, durable }: AnyTool): Recover {
   if (durable === true) return "rerun";
   if (recover === undefined) return readOnly === true ? "rerun" : "fail";
   return typeof recover === "string" ? recover : "reconcile";
 }
 
 function isExternal(tool: AnyTool): boolean {
-  return tool.execute === undefined && tool.executeRaw === undefined && agentBehind(tool) === undefined;
+  return tool.execute === undefined && tool.executeRaw === undefined && findAgentOfTool(tool) === undefined;
 }

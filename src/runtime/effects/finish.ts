@@ -4,35 +4,35 @@
 import type { EventBody } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { maxOutputRetries } from "../../core/machine/transition.js";
-import { checkAnswer, ownSchema, repairText } from "../agent/structured-output.js";
+import { checkAnswer, findOwnSchema, formatRepairRequest } from "../agent/structured-output.js";
 import { callAfterRun, callBeforeStop } from "../hooks/end-hooks.js";
-import { hookRecords } from "../hooks/step-hooks.js";
+import { pickHookRecords } from "../hooks/step-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 
-export function* finish(context: EffectContext, cancellation: Cancellation): Coroutine<EventBody | undefined> {
+export function* prepareEnd(context: EffectContext, cancellation: Cancellation): Coroutine<EventBody | undefined> {
   const { state } = context;
   if (state.status !== "preparing" || state.for !== "finish") return undefined;
   const stop = yield* callBeforeStop(state, context, cancellation);
   if (stop.type === "instead") return stop.event;
-  const event = yield* checkedEnd(state, context);
-  return { ...event, ...hookRecords(stop.records) };
+  const event = yield* checkOutput(state, context);
+  return { ...event, ...pickHookRecords(stop.records) };
 }
 
-type Finishing = Extract<Preparing, { for: "finish" }>;
+type FinishingState = Extract<Preparing, { for: "finish" }>;
 
-function* checkedEnd(
-  { runId, reason, counters }: Finishing,
+function* checkOutput(
+  { runId, reason, counters }: FinishingState,
   { sessionId, transcript, parts }: EffectContext,
 ): Coroutine<EventBody> {
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { type: "run_finished", runId, reason };
   const answer = transcript.run?.doneMessage ?? transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, ownSchema(sessionId, runId, schema, parts), parts.clock));
+  const checked = yield* wait(checkAnswer(answer, schema, findOwnSchema(sessionId, runId, schema, parts), parts.clock));
   if (checked.ok) return { type: "run_finished", runId, reason, output: checked.value };
   if (counters.outputRetries < maxOutputRetries) {
-    const text = repairText(checked.message);
+    const text = formatRepairRequest(checked.message);
     return { type: "steered", source: "output", input: [{ role: "user", parts: [{ type: "text", text }] }] };
   }
   const fault = { code: "invalid_output", message: `The answer cannot be used: ${checked.message}`, retryable: false };
@@ -40,11 +40,11 @@ function* checkedEnd(
 }
 
 /** Calls the hooks of a run that has ended. */
-export function* afterRun(
+export function* runAfterRunHooks(
   { runId }: EffectOf<"call_after_run_hooks">,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<EventBody> {
   const records = yield* callAfterRun(context, cancellation);
-  return { type: "after_run_hooks_called", runId, ...hookRecords(records) };
+  return { type: "after_run_hooks_called", runId, ...pickHookRecords(records) };
 }

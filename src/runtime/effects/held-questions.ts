@@ -10,15 +10,15 @@ import type { EventBody } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import { isInteractive, type ProcessMemory } from "../work/effect-context.js";
-import type { AskedQuestion } from "./check-question.js";
+import type { PreparedQuestion } from "./check-question.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import type { StepHost } from "./step-host.js";
 
 /** The entry of a question. */
-export function askedEvent(
+export function createQuestionEvent(
   { call }: StepHost,
   step: string,
-  { expiresInMs, ...shown }: AskedQuestion,
+  { expiresInMs, ...shown }: PreparedQuestion,
 ): Extract<EventBody, { readonly type: "tool_asked" }> {
   const { runId, callKey, attempt } = call.effect;
   const expiresAt = expiresInMs === undefined ? {} : { expiresAt: call.context.now() + expiresInMs };
@@ -31,42 +31,46 @@ export function isStopping(state: State): boolean {
 }
 
 /** @throws the reason of the call's signal, if the call ends before the answer comes */
-export async function askWhileRunning(host: StepHost, step: string, question: AskedQuestion): Promise<QuestionAnswer> {
-  const { effect, context, signal, whileAsking } = host.call;
+export async function askWhileRunning(
+  host: StepHost,
+  step: string,
+  question: PreparedQuestion,
+): Promise<QuestionAnswer> {
+  const { effect, context, signal, pauseTimeLimit } = host.call;
   if (!isInteractive(context)) return { type: "declined", note: nobodyCanAnswer };
   if (context.recorder.isReplay === true) return host.failUnrecorded(step);
   host.mayBegin(step, false);
-  const key = heldKey(effect.callKey, step);
+  const key = questionKey(effect.callKey, step);
   const { memory } = context;
   const stop = signal();
-  const goOn = whileAsking();
-  let leave = () => {};
+  const resumeTimer = pauseTimeLimit();
+  let rejectWait = () => {};
   try {
     const answered = new Promise<QuestionAnswer>((resolve, reject) => {
-      memory.held ??= new Map();
-      memory.held.set(key, resolve);
-      leave = () => reject(stop.reason ?? new DOMException("The call has ended.", "AbortError"));
-      host.onOver(leave);
-      stop.addEventListener("abort", leave, { once: true });
+      memory.answerWaiters ??= new Map();
+      memory.answerWaiters.set(key, resolve);
+      rejectWait = () => reject(stop.reason ?? new DOMException("The call has ended.", "AbortError"));
+      host.onOver(rejectWait);
+      stop.addEventListener("abort", rejectWait, { once: true });
     });
     answered.catch(() => {});
-    const asked = { ...askedEvent(host, step, question), held: true };
-    const said = await host.record((state) => (isStopping(state) || host.isOver() ? [] : [asked]));
-    if (said === "closed") return await host.letGo();
-    if (said === "stale" || stop.aborted) leave();
+    const asked = { ...createQuestionEvent(host, step, question), held: true };
+    const outcome = await host.record((state) => (isStopping(state) || host.isOver() ? [] : [asked]));
+    if (outcome === "closed") return await host.suspend();
+    if (outcome === "stale" || stop.aborted) rejectWait();
     return await answered;
   } finally {
-    stop.removeEventListener("abort", leave);
-    forget(memory, key);
-    goOn();
+    stop.removeEventListener("abort", rejectWait);
+    removeWaiter(memory, key);
+    resumeTimer();
   }
 }
 
-export function heldKey(callKey: string, step: string): string {
+export function questionKey(callKey: string, step: string): string {
   return `${callKey}/${step}`;
 }
 
-function forget(memory: ProcessMemory, key: string): void {
-  memory.held?.delete(key);
-  if (memory.held?.size === 0) memory.held = null;
+function removeWaiter(memory: ProcessMemory, key: string): void {
+  memory.answerWaiters?.delete(key);
+  if (memory.answerWaiters?.size === 0) memory.answerWaiters = null;
 }

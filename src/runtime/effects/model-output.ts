@@ -8,18 +8,18 @@
  */
 import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
-import { type CallRecord, toolOf } from "../../core/transcript/results.js";
+import { type CallRecord, toolNameOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolResult } from "../../ports/tool.js";
 import {
   type AfterToolCall,
-  callAfterResult,
   callAfterToolCall,
+  callAfterToolResult,
   callOf,
   type FinishedCall,
   type ToolOutcome,
 } from "../hooks/tool-hooks.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
 import { errorTextIn } from "../tools/error-for-model.js";
 import { toToolOutput } from "../tools/to-json.js";
@@ -48,7 +48,7 @@ export function* finalOutcome<Given extends ToolOutcome & { readonly raw?: Raw; 
 ): Coroutine<AfterToolCall<Given>> {
   const whole = yield* callAfterToolCall(given, record, durationMs, context);
   const { raw } = given;
-  const tool = context.parts.tools.get(toolOf(record))?.tool;
+  const tool = context.parts.tools.get(toolNameOf(record))?.tool;
   if (raw === undefined || tool?.toModelOutput === undefined) return whole;
   const call: FinishedCall = { ...callOf(record), durationMs, source: "tool" };
   return { ...whole, ...(yield* modelOutcome(tool, { ...given, raw }, whole, call, context)) };
@@ -75,7 +75,7 @@ function* modelOutcome(
   const final =
     context.parts.hooks.afterToolCall.length === 0
       ? { ...shown, records: [] }
-      : yield* callAfterResult(shown, { ...call, source: "toModelOutput" }, context);
+      : yield* callAfterToolResult(shown, { ...call, source: "toModelOutput" }, context);
   const both = { outcome: final.outcome, output: final.output, records: [...records, ...final.records] };
   // What a hook withholds is not kept anywhere.
   return final.outcome !== shown.outcome ? both : { ...both, ...returnedBeside(final.output, returned) };
@@ -127,7 +127,7 @@ function* madeBy(tool: AnyTool, result: ToolResult, { parts: { clock } }: Effect
   try {
     return { type: "made", output: toToolOutput(settled.value) };
   } catch (error) {
-    return { type: "failed", message: textOfError(error) };
+    return { type: "failed", message: formatError(error) };
   }
 }
 

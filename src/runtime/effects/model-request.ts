@@ -1,45 +1,45 @@
 /**
  * The request of a model call: the conversation, and the run's options, or the options that hooks chose for this step instead.
  */
-import { freeze, freezeInside } from "../../core/data/freeze.js";
+import { deepFreeze, freezeMembers } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { ToolChoice } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
-import { toolChoiceAt } from "../../core/machine/tool-choice.js";
+import { resolveToolChoice } from "../../core/machine/tool-choice.js";
 import { finalSummaryPrompt, finalSummaryWithTools } from "../../core/transcript/loop-prompts.js";
 import type { RunRecord } from "../../core/transcript/run-record.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelRequest, ToolSpecification } from "../../ports/model.js";
-import { type AskedOutput, askedOutput } from "../agent/structured-output.js";
+import { getOutputRequest, type OutputRequest } from "../agent/structured-output.js";
 import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
-import { modelOf } from "../model/models.js";
+import { chooseModel } from "../model/models.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
-import { findList } from "../work/message-lists.js";
-import { offeredSpecifications } from "../work/offered-tools.js";
-import { findPrompt, type Prompt } from "../work/prompt-blobs.js";
-import { requestMessages } from "../work/request-messages.js";
+import { resolveList } from "../work/message-lists.js";
+import { listOfferedTools } from "../work/offered-tools.js";
+import { type Prompt, resolvePrompt } from "../work/prompt-blobs.js";
+import { buildRequestMessages } from "../work/request-messages.js";
 
-export type MadeRequest =
+export type RequestResult =
   | { readonly type: "request"; readonly request: ModelRequest }
   | { readonly type: "missing"; readonly message: string };
 
 /** The prompt and the specifications are those that the log names; a process that does not know them reads them. */
-export function requestOf(effect: CallIdentity, context: EffectContext): MaybePromise<MadeRequest> {
-  return runCoroutine(makeRequest(effect, context));
+export function buildRequest(effect: CallIdentity, context: EffectContext): MaybePromise<RequestResult> {
+  return runCoroutine(assembleRequest(effect, context));
 }
 
-function* makeRequest(effect: CallIdentity, context: EffectContext): Coroutine<MadeRequest> {
+function* assembleRequest(effect: CallIdentity, context: EffectContext): Coroutine<RequestResult> {
   const { state, parts, transcript, memory, sessionId } = context;
-  const { model } = modelOf(context);
-  const prompt = yield* wait(findPrompt(memory.texts, transcript, presentPrompt(context)));
+  const { model } = chooseModel(context);
+  const prompt = yield* wait(resolvePrompt(memory.texts, transcript, currentPrompt(context)));
   if (prompt.type === "missing") return prompt;
   const { sentList } = transcript;
-  const list = sentList === null ? null : yield* wait(findList(sentList, memory.texts));
+  const list = sentList === null ? null : yield* wait(resolveList(sentList, memory.texts));
   if (list?.type === "missing") return { ...list, message: `${list.message}: the step is prepared anew.` };
   const source = { sessionId, store: parts.store };
-  const messages = yield* wait(requestMessages(transcript, list?.messages ?? null, model, source));
+  const messages = yield* wait(buildRequestMessages(transcript, list?.messages ?? null, model, source));
   const texts = model.takesDeferredTools === true ? prompt : { ...prompt, specifications: withoutDeferred(prompt) };
-  const request = requestFrom({ sessionId, effect, state, transcript, messages, texts });
+  const request = createRequest({ sessionId, effect, state, transcript, messages, texts });
   return { type: "request", request };
 }
 
@@ -50,17 +50,17 @@ function withoutDeferred({ specifications }: Prompt): readonly ToolSpecification
   let shown = listsWithoutDeferred.get(specifications);
   if (shown === undefined) {
     const some = specifications.filter(({ defer }) => defer !== true);
-    shown = some.length === specifications.length ? specifications : freeze(some);
+    shown = some.length === specifications.length ? specifications : deepFreeze(some);
     listsWithoutDeferred.set(specifications, shown);
   }
   return shown;
 }
 
 /** The prompt of a step of this agent, unless a hook changes it. */
-function presentPrompt(context: EffectContext): Prompt {
+function currentPrompt(context: EffectContext): Prompt {
   const { parts, transcript } = context;
   const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
-  return { systemPrompt, specifications: offeredSpecifications(context) };
+  return { systemPrompt, specifications: listOfferedTools(context) };
 }
 
 /** Providers refuse a request that forces a tool and does not have it. */
@@ -89,47 +89,54 @@ export type RequestMaterial = {
  * It is handed out: frozen, with an array of messages of its own, because the transcript grows. The messages in it are
  * frozen already, so none of them is looked at.
  */
-export function requestFrom({ sessionId, effect, state, transcript, messages, texts }: RequestMaterial): ModelRequest {
+export function createRequest({
+  sessionId,
+  effect,
+  state,
+  transcript,
+  messages,
+  texts,
+}: RequestMaterial): ModelRequest {
   const { runId, modelCallIndex, attempt } = effect;
   const isSummary = state.status === "model_running" && state.purpose === "summary";
-  const asked = transcript.run?.options;
+  const runOptions = transcript.run?.options;
   const choices = transcript.run?.choices;
-  const activeTools = choices?.activeTools ?? asked?.activeTools;
-  const providerOptions = choices?.providerOptions ?? asked?.providerOptions;
-  const toolChoice = choices?.toolChoice ?? toolChoiceAt(asked?.toolChoice, modelCallIndex);
+  const activeTools = choices?.activeTools ?? runOptions?.activeTools;
+  const providerOptions = choices?.providerOptions ?? runOptions?.providerOptions;
+  const toolChoice = choices?.toolChoice ?? resolveToolChoice(runOptions?.toolChoice, modelCallIndex);
   // Tools and system prompt come first in a provider's cache. A summary without them would pay for the whole conversation.
   const keepsTools = !isSummary || transcript.run?.summary.keepsTools === true;
-  const shape = asked?.output === undefined || !keepsTools ? undefined : askedOutput(asked.output);
+  const shape = runOptions?.output === undefined || !keepsTools ? undefined : getOutputRequest(runOptions.output);
   const systemPrompt = withOutputPrompt(texts.systemPrompt, shape);
   const { specifications } = texts;
   const offered =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
   const tools = keepsTools ? offered : noTools;
   // Key by key: each spread in a literal is a walk over its keys.
-  const request: Begun<ModelRequest> = { messages: noMessages, tools, sessionId, runId, modelCallIndex, attempt };
+  const request: Mutable<ModelRequest> = { messages: noMessages, tools, sessionId, runId, modelCallIndex, attempt };
   if (systemPrompt !== undefined) request.systemPrompt = systemPrompt;
   if (shape !== undefined && !isSummary) request.responseFormat = shape.responseFormat;
   if (providerOptions !== undefined) request.providerOptions = providerOptions;
   if (transcript.settings !== null) Object.assign(request, transcript.settings);
   if (transcript.promptCache !== null) request.promptCache = transcript.promptCache;
-  if (isSummary && mustNotCall(transcript.run?.summary, toolChoice)) request.toolChoice = "none";
+  if (isSummary && mustForbidCalls(transcript.run?.summary, toolChoice)) request.toolChoice = "none";
   else if (toolChoice !== undefined && isOffered(toolChoice, tools)) request.toolChoice = toolChoice;
-  freezeInside(request);
+  freezeMembers(request);
   const sent = isSummary ? [...messages, lastSummaryRequest(transcript.run)] : messages;
-  if (sent.length <= mostCopied) request.messages = Object.freeze(sent.slice());
-  else Object.defineProperty(request, "messages", { get: firstOf(sent) });
+  if (sent.length <= maxCopied) request.messages = Object.freeze(sent.slice());
+  else Object.defineProperty(request, "messages", { get: copyOnRead(sent) });
   return Object.freeze(request);
 }
 
-type Begun<Made> = { -readonly [Key in keyof Made]: Made[Key] };
+type Mutable<Made> = { -readonly [Key in keyof Made]: Made[Key] };
 const noMessages: readonly Message[] = Object.freeze([]);
 const noTools: readonly ToolSpecification[] = Object.freeze([]);
 
 /** A longer conversation is copied when the model reads it. To copy it for each step would cost more than the step. */
-const mostCopied = 4_000;
+const maxCopied = 4_000;
 
 /** The present messages of an array that only grows: copied at the first call. */
-function firstOf(messages: readonly Message[]): () => readonly Message[] {
+function copyOnRead(messages: readonly Message[]): () => readonly Message[] {
   const { length } = messages;
   let copy: readonly Message[] | null = null;
   return () => {
@@ -139,13 +146,13 @@ function firstOf(messages: readonly Message[]): () => readonly Message[] {
 }
 
 /** Not every provider has a JSON mode, so the prompt asks for the shape as well. */
-function withOutputPrompt(prompt: string | undefined, output: AskedOutput | undefined): string | undefined {
+function withOutputPrompt(prompt: string | undefined, output: OutputRequest | undefined): string | undefined {
   if (output === undefined) return prompt;
   return prompt === undefined ? output.prompt : `${prompt}\n\n${output.prompt}`;
 }
 
 /** A choice that forces a call would give no summary. */
-function mustNotCall(summary: RunRecord["summary"] | undefined, choice: ToolChoice | undefined): boolean {
+function mustForbidCalls(summary: RunRecord["summary"] | undefined, choice: ToolChoice | undefined): boolean {
   if (summary === undefined || !summary.keepsTools || summary.forbidsCalls) return true;
   return choice !== undefined && choice !== "auto";
 }
@@ -155,5 +162,5 @@ export function lastSummaryRequest(run: RunRecord | null): Message {
   return run?.summary.keepsTools === true ? askWithTools : askWithoutTools;
 }
 
-const askWithoutTools: Message = freeze({ role: "user", parts: [{ type: "text", text: finalSummaryPrompt }] });
-const askWithTools: Message = freeze({ role: "user", parts: [{ type: "text", text: finalSummaryWithTools }] });
+const askWithoutTools: Message = deepFreeze({ role: "user", parts: [{ type: "text", text: finalSummaryPrompt }] });
+const askWithTools: Message = deepFreeze({ role: "user", parts: [{ type: "text", text: finalSummaryWithTools }] });

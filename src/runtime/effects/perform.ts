@@ -9,11 +9,11 @@ import type { Cancellation } from "../lib/cancellation.js";
 import { type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { callModel } from "./call-model.js";
-import { cancelChild, notifyParent, tellParent } from "./children.js";
+import { cancelChild, notifyParent, reportToParent } from "./children.js";
 import { compact } from "./compact.js";
 import { decide } from "./decide.js";
-import { afterRun, finish } from "./finish.js";
-import { handOver } from "./hand-over.js";
+import { prepareEnd, runAfterRunHooks } from "./finish.js";
+import { prepareHandoff } from "./hand-over.js";
 import { prepare } from "./prepare.js";
 import { reconcileTool } from "./reconcile-tool.js";
 import { runTool } from "./run-tool.js";
@@ -55,21 +55,21 @@ export function perform(
     case "reconcile":
       return runCoroutine(reconcileTool(effect, context, cancellation));
     case "hand_over":
-      return runCoroutine(handOver(context, cancellation));
+      return runCoroutine(prepareHandoff(context, cancellation));
     case "finish":
-      return runCoroutine(finish(context, cancellation));
+      return runCoroutine(prepareEnd(context, cancellation));
     case "call_after_run_hooks":
-      return runCoroutine(afterRun(effect, context, cancellation));
+      return runCoroutine(runAfterRunHooks(effect, context, cancellation));
     case "cancel_child":
       return cancelChild(effect, context);
     case "tell_parent":
-      return tellParent(effect, context);
+      return reportToParent(effect, context);
     case "notify_parent":
       return notifyParent(effect, context);
   }
 }
 
 /** The event ends the run, unless a steer came meanwhile: so messages that others posted are taken first. */
-export function isAnswer(event: EventBody): boolean {
+export function isFinalMessage(event: EventBody): boolean {
   return event.type === "model_finished" && toolCallsOf(event.message).length === 0;
 }

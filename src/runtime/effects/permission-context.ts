@@ -5,21 +5,21 @@ import type { HookContext } from "../../ports/hook.js";
 import type { PermissionContext } from "../../ports/tool.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { type FoundList, findList } from "../work/message-lists.js";
-import { seenMessages } from "../work/seen-messages.js";
+import { type ResolvedList, resolveList } from "../work/message-lists.js";
+import { listSeenMessages } from "../work/seen-messages.js";
 
 /** What the model was sent in this step instead of the conversation; null if it was sent the conversation. */
-export function* sentMessages({ transcript, memory }: EffectContext): Coroutine<FoundList | null> {
+export function* resolveSentMessages({ transcript, memory }: EffectContext): Coroutine<ResolvedList | null> {
   const { sentList } = transcript;
-  return sentList === null ? null : yield* wait(findList(sentList, memory.texts));
+  return sentList === null ? null : yield* wait(resolveList(sentList, memory.texts));
 }
 
 /** The messages are put together only for code that reads them. */
-export function permissionContext(
+export function createPermissionContext(
   own: HookContext,
   toolCallId: string,
   { transcript }: EffectContext,
-  sent: FoundList | null,
+  sent: ResolvedList | null,
 ): PermissionContext {
   const { sessionId, runId, principal, deps } = own;
   return Object.freeze({
@@ -32,7 +32,7 @@ export function permissionContext(
       return own.signal;
     },
     get messages() {
-      return seenMessages(transcript, sent);
+      return listSeenMessages(transcript, sent);
     },
     get data() {
       return own.data;

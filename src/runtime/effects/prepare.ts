@@ -1,29 +1,35 @@
 /**
  * Before a model call: what the model will see.
  */
-import { contextManager } from "../../context/manager.js";
+import { defaultContextManager } from "../../context/context-manager.js";
 import type { Message } from "../../core/data/message.js";
 import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { isPause } from "../../core/transcript/pauses.js";
-import { newSettings, settingsOfCall } from "../agent/model-settings.js";
+import { mergeSettings, pickChangedSettings } from "../agent/model-settings.js";
 import { missingRunTools } from "../agent/parts-of-run.js";
-import { type OfferedHandoffs, offeredHandoffs } from "../hooks/offered-handoffs.js";
-import { hasStepHooks, hookRecords, managerFailed, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
-import { askStopConditions, mayStop } from "../hooks/stop-when.js";
+import { type OfferedHandoffs, selectHandoffs } from "../hooks/offered-handoffs.js";
+import {
+  createManagerFailure,
+  hasStepHooks,
+  type Preparation,
+  pickHookRecords,
+  prepareWithHooks,
+} from "../hooks/step-hooks.js";
+import { canStop, evaluateStopConditions } from "../hooks/stop-when.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
-import { buildContext, runDataOf } from "../work/build-context.js";
+import { buildContext, toRunData } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { findSources, namedSources, needsSources, promptBeside, sourcesFor } from "../work/loaded-sources.js";
-import { namedList } from "../work/message-lists.js";
-import { type PromptBlobs, promptHashes } from "../work/prompt-blobs.js";
+import { loadRunSources, needsSources, pickChangedSources, promptBeside, sourcesFor } from "../work/loaded-sources.js";
+import { createListReferences } from "../work/message-lists.js";
+import { collectNewHashes, type PromptBlobs } from "../work/prompt-blobs.js";
 
 export function prepare(context: EffectContext, cancellation: Cancellation): MaybePromise<EventBody | undefined> {
   const { state } = context;
   if (state.status !== "preparing" || state.for !== "step") return undefined;
-  if (mayStop(state, context)) return runCoroutine(prepareUnlessStopped(state, context, cancellation));
+  if (canStop(state, context)) return runCoroutine(prepareUnlessStopped(state, context, cancellation));
   return prepareStep(state, context, cancellation, noRecords);
 }
 
@@ -35,7 +41,7 @@ function* prepareUnlessStopped(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<EventBody> {
-  const { end, records } = yield* askStopConditions(state, context, cancellation);
+  const { end, records } = yield* evaluateStopConditions(state, context, cancellation);
   return end ?? (yield* wait(prepareStep(state, context, cancellation, records)));
 }
 
@@ -52,20 +58,20 @@ function prepareStep(
   if (missing.length > 0) return prepareStep(state, context, cancellation, [...earlier, ...missing]);
   const { runId, modelCallIndex } = state;
   // Whether compaction is due goes by what an author's context manager would send.
-  const early = context.parts.context.manager === contextManager ? null : buildContext(state, context);
-  const list = early?.type === "built" ? early.list : null;
+  const firstBuild = context.parts.context.manager === defaultContextManager ? null : buildContext(state, context);
+  const list = firstBuild?.type === "built" ? firstBuild.list : null;
   if (isCompactionDue(state, context, list))
-    return { type: "compaction_started", runId, modelCallIndex, ...hookRecords(earlier) };
-  const built = early ?? buildContext(state, context);
-  if (built.type === "failed") return { ...managerFailed(state, built.message), ...hookRecords(earlier) };
+    return { type: "compaction_started", runId, modelCallIndex, ...pickHookRecords(earlier) };
+  const built = firstBuild ?? buildContext(state, context);
+  if (built.type === "failed") return { ...createManagerFailure(state, built.message), ...pickHookRecords(earlier) };
   const { conditionalHandoffs } = context.parts;
-  const offered = conditionalHandoffs === null ? allHandoffs : offeredHandoffs(conditionalHandoffs, state, context);
+  const offered = conditionalHandoffs === null ? allHandoffs : selectHandoffs(conditionalHandoffs, state, context);
   const earlierRecords = offered.records.length === 0 ? earlier : [...earlier, ...offered.records];
   const records = earlierRecords.length === 0 ? built.records : [...earlierRecords, ...built.records];
   // The new key comes first: on Node 20, adding a key to a copy is twenty times slower.
   const initial: Preparation = { choices: offered.choices, ...built, records };
-  if (!hasStepHooks(context)) return prepared(state, initial, context);
-  return runCoroutine(preparedWithHooks(state, initial, context, cancellation));
+  if (!hasStepHooks(context)) return createPreparedEvent(state, initial, context);
+  return runCoroutine(prepareAfterHooks(state, initial, context, cancellation));
 }
 
 /** Said once in a process: a model that had these tools has them no more. */
@@ -94,13 +100,13 @@ function* prepareWithSources(
   cancellation: Cancellation,
   earlier: readonly HookRecord[],
 ): Coroutine<EventBody> {
-  const failed = yield* findSources(runDataOf(state, context), context, cancellation);
-  if (failed !== null) return sourcesFailed(state, failed, earlier);
+  const failed = yield* loadRunSources(toRunData(state, context), context, cancellation);
+  if (failed !== null) return createSourcesFailure(state, failed, earlier);
   return yield* wait(prepareStep(state, context, cancellation, earlier));
 }
 
 /** It is recorded as a failed hook, so a replay does not load what failed then. */
-function sourcesFailed(
+function createSourcesFailure(
   { runId, modelCallIndex }: StepPreparing,
   message: string,
   earlier: readonly HookRecord[],
@@ -108,29 +114,29 @@ function sourcesFailed(
   const record: HookRecord = { name: "context sources", hook: "beforeLLMCall", ms: 0, outcome: "threw", message };
   const fault = { code: "hook_failed", message, retryable: false };
   const end = { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault } as const;
-  return { ...end, ...hookRecords([...earlier, record]) };
+  return { ...end, ...pickHookRecords([...earlier, record]) };
 }
 
 type StepPreparing = Extract<EffectContext["state"], { for: "step" }>;
 
-function* preparedWithHooks(
+function* prepareAfterHooks(
   state: StepPreparing,
   initial: Preparation,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<EventBody> {
   const preparation = yield* prepareWithHooks(state, initial, context, cancellation);
-  return preparation.end ?? prepared(state, preparation, context);
+  return preparation.end ?? createPreparedEvent(state, preparation, context);
 }
 
-function prepared(
+function createPreparedEvent(
   state: StepPreparing,
   { records, input, systemPrompt: built, specifications, append, list, shown, choices, settings }: Preparation,
   context: EffectContext,
 ): EventBody {
   const { runId, modelCallIndex, seq, purpose } = state;
   const { memory, parts, transcript } = context;
-  const wanted = settingsOfCall(parts.settings, transcript.run?.options.settings, settings);
+  const callSettings = mergeSettings(parts.settings, transcript.run?.options.settings, settings);
   const resultBytes = parts.services.output?.maxTotalBytes;
   const sources = sourcesFor(state, context);
   const systemPrompt = sources === null ? built : promptBeside(built, list, sources, transcript);
@@ -143,14 +149,14 @@ function prepared(
     ...(input === undefined ? {} : { input }),
     ...(append.length === 0 ? {} : { append }),
     ...choices,
-    ...(wanted === transcript.settings ? {} : newSettings(wanted, transcript.settings)),
-    ...promptCacheOf(context),
+    ...(callSettings === transcript.settings ? {} : pickChangedSettings(callSettings, transcript.settings)),
+    ...choosePromptCache(context),
     ...(purpose === "summary" ? keepsTools : {}),
-    ...(list === null || shown === null ? {} : listed(list, shown, resultBytes, memory.texts)),
-    ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
+    ...(list === null || shown === null ? {} : pickListReferences(list, shown, resultBytes, memory.texts)),
+    ...collectNewHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
-    ...(sources === null ? {} : namedSources(runId, sources, transcript)),
-    ...hookRecords(records),
+    ...(sources === null ? {} : pickChangedSources(runId, sources, transcript)),
+    ...pickHookRecords(records),
   };
 }
 
@@ -160,7 +166,7 @@ const keepsTools: Pick<EventOf<"prepared">, "summaryKeepsTools"> = { summaryKeep
  * A cache entry that lasts an hour costs more to write, which pays off in a session that pauses again and again. After one
  * pause, most sessions do not pause a second time.
  */
-function promptCacheOf({ parts, transcript, now }: EffectContext): Pick<EventOf<"prepared">, "promptCache"> {
+function choosePromptCache({ parts, transcript, now }: EffectContext): Pick<EventOf<"prepared">, "promptCache"> {
   switch (parts.promptCache) {
     case "5m":
       return {};
@@ -176,7 +182,7 @@ function promptCacheOf({ parts, transcript, now }: EffectContext): Pick<EventOf<
 }
 
 /** Nothing, if the list is what the model is shown without it. A list is never trimmed: so it counts if results are. */
-function listed(
+function pickListReferences(
   list: readonly Message[],
   shown: ShownMessages,
   resultBytes: number | undefined,
@@ -184,5 +190,5 @@ function listed(
 ): Pick<EventOf<"prepared">, "messages"> {
   const { messages } = shown;
   const isSame = list.length === messages.length && list.every((message, index) => message === messages[index]);
-  return isSame && resultBytes === undefined ? {} : { messages: namedList(list, shown, texts) };
+  return isSame && resultBytes === undefined ? {} : { messages: createListReferences(list, shown, texts) };
 }

@@ -25,7 +25,7 @@ const maxListedTools = 60;
 const maxToolList = 2_000;
 
 /** The same for the model, which can then choose another tool. The nearest name comes first. */
-export function unknownToolAmong(name: string, offered: readonly string[]): string {
+export function unknownToolWithNames(name: string, offered: readonly string[]): string {
   if (offered.length === 0) return `${unknownTool(name)}. There are no tools in this run.`;
   const nearest = nearestName(name, offered);
   const ordered = nearest === undefined ? offered : [nearest, ...offered.filter((one) => one !== nearest)];

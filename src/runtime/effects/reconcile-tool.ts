@@ -3,24 +3,24 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
-import { principalIn } from "../../core/machine/session-info.js";
+import { pickPrincipal } from "../../core/machine/session-info.js";
 import { callOf } from "../../core/machine/state.js";
-import { type CallRecord, toolOf } from "../../core/transcript/results.js";
+import { type CallRecord, toolNameOf } from "../../core/transcript/results.js";
 import type { FinishedToolStep, Reconciled, RecoverOption } from "../../ports/tool.js";
-import { depsOf } from "../agent/local-run-options.js";
-import { hookRecords } from "../hooks/step-hooks.js";
+import { resolveDeps } from "../agent/local-run-options.js";
+import { pickHookRecords } from "../hooks/step-hooks.js";
 import type { ToolOutcome } from "../hooks/tool-hooks.js";
-import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
+import { abort, type Cancellation, createCancellation, getSignal, onCancel } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { hashInput } from "../lib/hash.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capResult } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
-import { validatedInput } from "../work/tool-input.js";
-import { mayStart } from "./may-start.js";
+import { validateInput } from "../work/tool-input.js";
+import { canStart } from "./can-start.js";
 import { finalOutcome, type Raw } from "./model-output.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
 import { finishedToolSteps } from "./step-values.js";
@@ -51,29 +51,30 @@ export function* reconcileTool(
   const compiled = context.parts.tools.get(call.name);
   const recover = compiled?.tool.recover;
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
-  const input = yield* wait(validatedInput(compiled, record, context, cancellation));
+  const input = yield* wait(validateInput(compiled, record, context, cancellation));
   if (!input.ok) return ask(input.message);
   const steps = yield* wait(finishedToolSteps(record, context));
-  if (!(yield* mayStart(context, cancellation))) return undefined;
+  if (!(yield* canStart(context, cancellation))) return undefined;
   const asked = { input: input.value, steps };
-  const settled = yield* wait(askOutside(effect, recover.reconcile, asked, compiled, context, cancellation));
+  const settled = yield* wait(callReconcile(effect, recover.reconcile, asked, compiled, context, cancellation));
   if (settled.type !== "returned") return ask(settled.message);
   try {
     const { status, ...rest } = settled.value as Reconciled;
-    if (status === "finished") return yield* finished(rest as Found, input.value, effect, record, context);
+    if (status === "finished")
+      return yield* toFinishedEvent(rest as ReconciledResult, input.value, effect, record, context);
     if (status === "not_started")
       return { type: "tool_decided", runId, callKey, decision: { verdict: "allow", policy: call.policy } };
     return ask(status === "unknown" ? "its tool does not know" : "its tool gave no answer");
   } catch (error) {
-    return ask(textOfError(error));
+    return ask(formatError(error));
   }
 }
 
 type Reconcile = Extract<RecoverOption, object>["reconcile"];
-type Found = Pick<Extract<Reconciled, { status: "finished" }>, "output" | "isError">;
+type ReconciledResult = Pick<Extract<Reconciled, { status: "finished" }>, "output" | "isError">;
 
 /** Asks the tool, for as long as a call of it may take. An abort signals the tool, and waits for what it says. */
-function askOutside(
+function callReconcile(
   { runId, callKey }: EffectOf<"reconcile">,
   reconcile: Reconcile,
   { input, steps }: { readonly input: unknown; readonly steps: readonly FinishedToolStep[] },
@@ -81,20 +82,20 @@ function askOutside(
   { sessionId, parts, state }: EffectContext,
   cancellation: Cancellation,
 ): MaybePromise<SettledCall> {
-  const own = createCancellation();
-  const stopListening = onCancel(cancellation, () => abort(own));
+  const ownCancellation = createCancellation();
+  const stopListening = onCancel(cancellation, () => abort(ownCancellation));
   const request = {
     input,
     idempotencyKey: callKey,
-    signal: signalOf(own),
+    signal: getSignal(ownCancellation),
     sessionId,
     runId,
-    ...principalIn(state),
-    deps: depsOf(parts, sessionId, runId),
+    ...pickPrincipal(state),
+    deps: resolveDeps(parts, sessionId, runId),
     steps,
   };
   const { timeoutMs = defaultToolTimeoutMs } = tool;
-  const onGivenUp = () => abort(own);
+  const onGivenUp = () => abort(ownCancellation);
   const called = callInTime(() => reconcile(request), { timeoutMs, clock: parts.clock, onGivenUp });
   if (!(called instanceof Promise)) {
     stopListening();
@@ -104,8 +105,8 @@ function askOutside(
 }
 
 /** A result that was found goes the way of every result: through hooks, then cut for the model. */
-function* finished(
-  found: Found,
+function* toFinishedEvent(
+  found: ReconciledResult,
   input: unknown,
   { runId, callKey }: EffectOf<"reconcile">,
   record: CallRecord,
@@ -117,8 +118,8 @@ function* finished(
     raw: { input, output: found.output },
   } as const;
   const { outcome, output, returned, records } = yield* finalOutcome<Reported>(reported, record, 0, context);
-  const cut = yield* wait(capResult({ output, returned }, toolOf(record), context.sessionId, context.parts));
-  return { type: "tool_finished", runId, callKey, outcome, ...cut, ...hookRecords(records) };
+  const cut = yield* wait(capResult({ output, returned }, toolNameOf(record), context.sessionId, context.parts));
+  return { type: "tool_finished", runId, callKey, outcome, ...cut, ...pickHookRecords(records) };
 }
 
 type Reported = ToolOutcome & { readonly raw: Raw; readonly returned?: ToolOutput };

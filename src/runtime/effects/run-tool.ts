@@ -6,33 +6,33 @@ import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody, HookRecord, Timing } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
 import { refusalText } from "../../core/transcript/loop-prompts.js";
-import { type CallRecord, textOfOutput, toolOf } from "../../core/transcript/results.js";
+import { type CallRecord, textOfOutput, toolNameOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
-import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
+import { type ChildAgent, findChildAgent } from "../agent/agent-family.js";
 import { missingRunTools } from "../agent/parts-of-run.js";
-import { hookRecords } from "../hooks/step-hooks.js";
+import { pickHookRecords } from "../hooks/step-hooks.js";
 import type { ToolOutcome } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
-import { mostReasonCharacters, textOfError, truncate } from "../lib/error-text.js";
+import { formatError, maxReasonCharacters, truncate } from "../lib/error-text.js";
 import { never } from "../lib/event-loop.js";
 import { hashInput } from "../lib/hash.js";
-import { type Done, doneIn } from "../tools/done.js";
+import { type Done, findDone } from "../tools/done.js";
 import { StepError } from "../tools/step-error.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capResult } from "../work/cap-output.js";
 import { dropChanges } from "../work/data-changes.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
-import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../work/tool-input.js";
+import { forgetValidatedInput, rawTextOf, type ValidatedInput, validateInput } from "../work/tool-input.js";
+import { canStart } from "./can-start.js";
 import { startChild } from "./children.js";
-import { mayStart } from "./may-start.js";
 import { finalOutcome, type Raw } from "./model-output.js";
-import { sentMessages } from "./permission-context.js";
+import { resolveSentMessages } from "./permission-context.js";
 import { doneOutput, errorOutput, inputNotApproved, missingTool, unknownTool } from "./prompts.js";
+import { createToolFault, findNextAttempt, type NextAttempt } from "./retry-tool.js";
 import { mismatchText } from "./step-host.js";
-import { type ToolWork, toolContextOf } from "./tool-context.js";
+import { createToolContext, type ToolWork } from "./tool-context.js";
 import { withTimeout } from "./tool-timeout.js";
-import { faultOf, type NextTry, nextTry } from "./try-again.js";
 
 export function* runTool(
   effect: EffectOf<"run_tool">,
@@ -41,26 +41,35 @@ export function* runTool(
 ): Coroutine<EventBody | undefined> {
   const record = context.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
-  const child = childAgentOf(toolOf(record), context.parts.family);
-  if (child !== undefined) return yield* askChild(effect, record, child, context, cancellation);
+  const child = findChildAgent(toolNameOf(record), context.parts.family);
+  if (child !== undefined) return yield* delegateToChild(effect, record, child, context, cancellation);
   const { runId, callKey, attempt } = effect;
   const startedAt = context.now();
-  const returned = yield* outcomeOf(effect, record, context, cancellation);
-  if (returned === null) return notStarted(effect, cancellation);
+  const returned = yield* runToCompletion(effect, record, context, cancellation);
+  if (returned === null) return createNotStartedEvent(effect, cancellation);
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
   const final = yield* finalOutcome(returned, record, timing.durationMs, context);
-  const again =
-    returned.thrown === undefined ? undefined : triedAgain(returned.thrown, effect, record, context, cancellation);
-  const isPlain = again === undefined && returned.left === undefined;
+  const retryPlan =
+    returned.thrown === undefined ? undefined : planRetry(returned.thrown, effect, record, context, cancellation);
+  const isPlain = retryPlan === undefined && returned.unawaited === undefined;
   const records = isPlain
     ? final.records
-    : [...final.records, ...(again?.records ?? []), ...(returned.left ?? []).map(leftBehind)];
-  if (again?.next !== undefined) {
-    const fault = faultOf(truncate(textOfOutput(final.output), mostReasonCharacters));
-    return { type: "tool_failed", runId, callKey, attempt, fault, ...again.next, timing, ...hookRecords(records) };
+    : [...final.records, ...(retryPlan?.records ?? []), ...(returned.unawaited ?? []).map(createUnawaitedRecord)];
+  if (retryPlan?.next !== undefined) {
+    const fault = createToolFault(truncate(textOfOutput(final.output), maxReasonCharacters));
+    return {
+      type: "tool_failed",
+      runId,
+      callKey,
+      attempt,
+      fault,
+      ...retryPlan.next,
+      timing,
+      ...pickHookRecords(records),
+    };
   }
-  const { outcome, output, returned: kept, done } = yield* capped(final, record, context);
-  if (outcome !== "ok" && context.memory.changes !== null && !keepsData(record, context))
+  const { outcome, output, returned: kept, done } = yield* capOutcome(final, record, context);
+  if (outcome !== "ok" && context.memory.changes !== null && !shouldKeepData(record, context))
     dropChanges(context.memory, callKey);
   return {
     type: "tool_finished",
@@ -72,17 +81,17 @@ export function* runTool(
     output,
     ...(kept === undefined ? {} : { returned: kept }),
     ...(done === undefined ? {} : { done }),
-    ...hookRecords(records),
+    ...pickHookRecords(records),
   };
 }
 
 /** Whether what a call changed holds although the call ended in an error. */
-function keepsData(record: CallRecord, { parts }: EffectContext): boolean {
-  return parts.tools.get(toolOf(record))?.tool.keepDataOnError === true;
+function shouldKeepData(record: CallRecord, { parts }: EffectContext): boolean {
+  return parts.tools.get(toolNameOf(record))?.tool.keepDataOnError === true;
 }
 
 /** The tool has ended without this step, so the log cannot keep what it gives. */
-function leftBehind(step: string): HookRecord {
+function createUnawaitedRecord(step: string): HookRecord {
   const message = "The tool ended without waiting for this step, so what it gives is not kept. Await it.";
   return { name: `tool step ${step}`, hook: "afterToolCall", ms: 0, outcome: "refused", message };
 }
@@ -97,24 +106,24 @@ function isMisuse(error: unknown): error is StepError {
   }
 }
 
-function misused(tool: string, { message }: StepError): HookRecord {
+function createMisuseRecord(tool: string, { message }: StepError): HookRecord {
   return { name: `tool ${tool}`, hook: "afterToolCall", ms: 0, outcome: "refused", message };
 }
 
-function triedAgain(
+function planRetry(
   { error }: { readonly error: unknown },
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
-): { readonly next: NextTry | undefined; readonly records: readonly HookRecord[] } {
-  const records: HookRecord[] = isMisuse(error) ? [misused(toolOf(record), error)] : [];
-  const tool = context.parts.tools.get(toolOf(record))?.tool;
-  return { next: nextTry(error, tool, effect, context, cancellation, records), records };
+): { readonly next: NextAttempt | undefined; readonly records: readonly HookRecord[] } {
+  const records: HookRecord[] = isMisuse(error) ? [createMisuseRecord(toolNameOf(record), error)] : [];
+  const tool = context.parts.tools.get(toolNameOf(record))?.tool;
+  return { next: findNextAttempt(error, tool, effect, context, cancellation, records), records };
 }
 
 /** The run stops, and says that this call did not start. If the session is lost, its next holder runs the call. */
-function notStarted(
+function createNotStartedEvent(
   { runId, callKey, attempt }: EffectOf<"run_tool">,
   { isCancelled }: Cancellation,
 ): EventBody | undefined {
@@ -124,7 +133,7 @@ function notStarted(
 }
 
 /** Another agent does the work, in a session of its own. */
-function* askChild(
+function* delegateToChild(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   child: ChildAgent,
@@ -132,81 +141,81 @@ function* askChild(
   cancellation: Cancellation,
 ): Coroutine<EventBody | undefined> {
   const { runId, callKey, attempt } = effect;
-  const compiled = context.parts.tools.get(toolOf(record));
+  const compiled = context.parts.tools.get(toolNameOf(record));
   if (compiled === undefined)
-    return { type: "tool_finished", runId, callKey, attempt, ...failed(unknownTool(toolOf(record))) };
-  const input = yield* wait(validatedInput(compiled, record, context, cancellation));
-  if (cancellation.isCancelled) return notStarted(effect, cancellation);
-  if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failed(input.message) };
-  if (!(yield* mayStart(context, cancellation))) return notStarted(effect, cancellation);
+    return { type: "tool_finished", runId, callKey, attempt, ...failedOutcome(unknownTool(toolNameOf(record))) };
+  const input = yield* wait(validateInput(compiled, record, context, cancellation));
+  if (cancellation.isCancelled) return createNotStartedEvent(effect, cancellation);
+  if (!input.ok) return { type: "tool_finished", runId, callKey, attempt, ...failedOutcome(input.message) };
+  if (!(yield* canStart(context, cancellation))) return createNotStartedEvent(effect, cancellation);
   return yield* wait(startChild(effect, child, input.value, context));
 }
 
-type Finished = ToolOutcome & {
+type FinishedOutcome = ToolOutcome & {
   readonly done?: { readonly message?: string };
   /** What the tool returned, if the model reads something else. */
   readonly returned?: ToolOutput;
 };
 
 /** How a call ended, with the whole output. `isFinalText`: the run is to end with this output as its text. */
-type Outcome = Finished & {
+type Outcome = FinishedOutcome & {
   readonly isFinalText?: boolean;
   /** What the tool returned, if its `toModelOutput` makes what the model reads of it. */
   readonly raw?: Raw;
   /** What the tool threw. */
   readonly thrown?: { readonly error: unknown };
   /** The tool steps that had begun and were not over. */
-  readonly left?: readonly string[];
+  readonly unawaited?: readonly string[];
 };
 
 /** The output as the log keeps it. */
-function* capped(
+function* capOutcome(
   { outcome, output, returned, done, isFinalText }: Outcome,
   record: CallRecord,
   { sessionId, parts }: EffectContext,
-): Coroutine<Finished> {
+): Coroutine<FinishedOutcome> {
   try {
-    const cut = yield* wait(capResult({ output, returned }, toolOf(record), sessionId, parts));
+    const cut = yield* wait(capResult({ output, returned }, toolNameOf(record), sessionId, parts));
     if (done === undefined) return { outcome, ...cut };
     return { outcome, ...cut, done: isFinalText === true ? { message: textOfOutput(cut.output) } : {} };
   } catch (error) {
-    return failed(textOfError(error));
+    return failedOutcome(formatError(error));
   }
 }
 
 /** Null if the tool may not start any more. */
-function* outcomeOf(
+function* runToCompletion(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Outcome | null> {
-  const compiled = context.parts.tools.get(toolOf(record));
-  if (compiled === undefined) return failed(withoutTool(toolOf(record), context));
-  if (!isAsApproved(record, context)) return failed(inputNotApproved);
+  const compiled = context.parts.tools.get(toolNameOf(record));
+  if (compiled === undefined) return failedOutcome(withoutTool(toolNameOf(record), context));
+  if (!isApprovedInput(record, context)) return failedOutcome(inputNotApproved);
   const { tool } = compiled;
-  const input = yield* wait(validatedInput(compiled, record, context, cancellation));
-  forgetInput(context, effect.callKey);
+  const input = yield* wait(validateInput(compiled, record, context, cancellation));
+  forgetValidatedInput(context, effect.callKey);
   if (cancellation.isCancelled) return null;
-  if (!input.ok) return failed(input.message);
-  const sent = context.transcript.sentList === null ? null : yield* sentMessages(context);
-  if (!(yield* mayStart(context, cancellation))) return null;
+  if (!input.ok) return failedOutcome(input.message);
+  const sent = context.transcript.sentList === null ? null : yield* resolveSentMessages(context);
+  if (!(yield* canStart(context, cancellation))) return null;
   if (context.memory.changes !== null) dropChanges(context.memory, effect.callKey);
   const work: ToolWork = { steps: null, data: null, sent, fail: null, askedMs: 0, asking: null };
-  const outcome = yield* ranTool(tool, effect, record, input, context, cancellation, work);
+  const outcome = yield* executeTool(tool, effect, record, input, context, cancellation, work);
   // Its time may be up while its questions are being committed. Then they count, and nobody is told of this end.
   const asking = work.steps?.asking() ?? null;
   if (asking !== null) yield* wait(asking);
   // A tool that begins no step any more has not taken those that are recorded.
-  const [untaken] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
-  if (untaken !== undefined) return failed(mismatchText(untaken.step, "nothing more"));
-  const left = work.steps === null || cancellation.isCancelled ? [] : work.steps.underWay();
+  const [unrequested] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
+  if (unrequested !== undefined) return failedOutcome(mismatchText(unrequested.step, "nothing more"));
+  const unawaited = work.steps === null || cancellation.isCancelled ? [] : work.steps.underWay();
   const ending = work.steps?.end();
-  if (ending === undefined) return left.length === 0 ? outcome : { ...outcome, left };
+  if (ending === undefined) return unawaited.length === 0 ? outcome : { ...outcome, unawaited };
   // The tool was let go: it runs again, here or in another process.
   if (ending.type === "let_go") return yield* wait(never());
   return ending.type === "error"
-    ? failed(ending.message)
+    ? failedOutcome(ending.message)
     : { outcome: "interrupted", output: errorOutput(ending.message) };
 }
 
@@ -214,7 +223,7 @@ function withoutTool(name: string, { parts, transcript }: EffectContext): string
   return missingRunTools(parts, transcript.run).includes(name) ? missingTool(name) : unknownTool(name);
 }
 
-function* ranTool(
+function* executeTool(
   tool: AnyTool,
   effect: EffectOf<"run_tool">,
   record: CallRecord,
@@ -225,25 +234,30 @@ function* ranTool(
 ): Coroutine<Outcome> {
   try {
     const run = (signal: () => AbortSignal) =>
-      execute(tool, record, input, toolContextOf({ tool, effect, record, context, cancellation, signal }, work));
+      callExecute(
+        tool,
+        record,
+        input,
+        createToolContext({ tool, effect, record, context, cancellation, signal }, work),
+      );
     const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run, work));
-    const done = doneIn(value);
-    if (done !== undefined) return doneOutcome(done);
+    const done = findDone(value);
+    if (done !== undefined) return toDoneOutcome(done);
     const outcome: Outcome = { outcome: "ok", output: toToolOutput(value) };
     return tool.toModelOutput === undefined ? outcome : { ...outcome, raw: { input: input.value, output: value } };
   } catch (error) {
-    const done = doneIn(error);
-    return done === undefined ? { ...failed(textOfError(error)), thrown: { error } } : doneOutcome(done);
+    const done = findDone(error);
+    return done === undefined ? { ...failedOutcome(formatError(error)), thrown: { error } } : toDoneOutcome(done);
   }
 }
 
 /** What was approved is what runs: the log is checked once more, at the last moment (SEC-6). */
-function isAsApproved({ callKey, input }: CallRecord, { state }: EffectContext): boolean {
+function isApprovedInput({ callKey, input }: CallRecord, { state }: EffectContext): boolean {
   const call = callOf(state, callKey);
   return call?.inputHash === undefined || call.inputHash === hashInput(input);
 }
 
-function execute(
+function callExecute(
   tool: AnyTool,
   record: CallRecord,
   validated: Extract<ValidatedInput, { ok: true }>,
@@ -256,11 +270,11 @@ function execute(
   return tool.executeRaw?.(JSON.stringify(record.input), toolContext);
 }
 
-function failed(message: string): Finished {
+function failedOutcome(message: string): FinishedOutcome {
   return { outcome: "error", output: errorOutput(message) };
 }
 
-function doneOutcome({ message }: Done): Outcome {
+function toDoneOutcome({ message }: Done): Outcome {
   if (message === undefined) return { outcome: "ok", output: doneOutput, done: {} };
   return { outcome: "ok", output: { type: "text", text: message }, done: {}, isFinalText: true };
 }

@@ -5,7 +5,7 @@ import type { Fault, Json } from "../../core/data/message.js";
 import type { Timing } from "../../core/machine/event.js";
 import type { Clock } from "../../ports/clock.js";
 import type { StepContext, StepOptions, ToolRetry } from "../../ports/tool.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { retryDefaults, retryDelay } from "../lib/retry-delay.js";
 import type { StepErrorCode } from "../tools/step-error.js";
 import { normaliseJson } from "../tools/to-json.js";
@@ -16,7 +16,7 @@ export type StepBody = { readonly tries: number; readonly timing: Timing } & (
   | { readonly outcome: "error"; readonly fault: Fault }
 );
 
-type Running = {
+type StepRun = {
   readonly idempotencyKey: string;
   readonly options: StepOptions;
   /** Aborted with the call. */
@@ -33,17 +33,17 @@ type Attempt =
 
 export async function runStepBody(
   run: (context: StepContext) => unknown,
-  { idempotencyKey, options, signal, clock, mayTryAgain }: Running,
+  { idempotencyKey, options, signal, clock, mayTryAgain }: StepRun,
 ): Promise<StepBody> {
   const startedAt = clock.now();
   for (let tries = 1; ; tries += 1) {
     const attempt = await tryOnce(run, { idempotencyKey, tries }, options.timeoutMs, signal, clock);
     const waitMs =
-      attempt.type === "threw" ? retryWait(options.retry, attempt.error, tries, idempotencyKey) : undefined;
-    const isAgain = waitMs !== undefined && !signal.aborted && (await waited(waitMs, signal, clock));
-    if (isAgain && (await mayTryAgain())) continue;
+      attempt.type === "threw" ? findRetryDelay(options.retry, attempt.error, tries, idempotencyKey) : undefined;
+    const shouldRetry = waitMs !== undefined && !signal.aborted && (await waitFor(waitMs, signal, clock));
+    if (shouldRetry && (await mayTryAgain())) continue;
     const timing = { startedAt, durationMs: Math.max(0, clock.now() - startedAt) };
-    return { tries, timing, ...outcomeOf(attempt, options.timeoutMs) };
+    return { tries, timing, ...toOutcome(attempt, options.timeoutMs) };
   }
 }
 
@@ -54,8 +54,8 @@ function tryOnce(
   signal: AbortSignal,
   clock: Clock,
 ): Promise<Attempt> {
-  const own = new AbortController();
-  const follow = () => own.abort(signal.reason);
+  const controller = new AbortController();
+  const follow = () => controller.abort(signal.reason);
   if (signal.aborted) follow();
   else signal.addEventListener("abort", follow, { once: true });
   return new Promise((resolve) => {
@@ -67,11 +67,11 @@ function tryOnce(
     };
     if (timeoutMs !== undefined)
       stopTimer = clock.after(timeoutMs, () => {
-        own.abort(new DOMException("The tool step took too long.", "TimeoutError"));
+        controller.abort(new DOMException("The tool step took too long.", "TimeoutError"));
         settle({ type: "timed_out" });
       });
     // An async function: what throws at once is caught like what rejects.
-    (async () => run({ idempotencyKey, tries, signal: own.signal }))().then(
+    (async () => run({ idempotencyKey, tries, signal: controller.signal }))().then(
       (value) => settle({ type: "gave", value }),
       (error) => settle({ type: "threw", error }),
     );
@@ -79,7 +79,7 @@ function tryOnce(
 }
 
 /** Undefined: not tried again. */
-function retryWait(retry: ToolRetry | undefined, error: unknown, tries: number, key: string): number | undefined {
+function findRetryDelay(retry: ToolRetry | undefined, error: unknown, tries: number, key: string): number | undefined {
   if (retry === undefined || tries >= (retry.attempts ?? retryDefaults.attempts)) return undefined;
   try {
     if (retry.when !== undefined && !retry.when(error)) return undefined;
@@ -90,7 +90,7 @@ function retryWait(retry: ToolRetry | undefined, error: unknown, tries: number, 
 }
 
 /** False if the call was aborted meanwhile. */
-function waited(ms: number, signal: AbortSignal, clock: Clock): Promise<boolean> {
+function waitFor(ms: number, signal: AbortSignal, clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
     const stopTimer = clock.after(ms, () => {
       signal.removeEventListener("abort", onAbort);
@@ -104,30 +104,30 @@ function waited(ms: number, signal: AbortSignal, clock: Clock): Promise<boolean>
   });
 }
 
-function outcomeOf(attempt: Attempt, timeoutMs: number | undefined) {
+function toOutcome(attempt: Attempt, timeoutMs: number | undefined) {
   if (attempt.type === "timed_out")
-    return failed("step_timeout", `it took more than ${timeoutMs} ms, and may still be running`);
-  if (attempt.type === "threw") return thrown(attempt.error);
+    return failedStep("step_timeout", `it took more than ${timeoutMs} ms, and may still be running`);
+  if (attempt.type === "threw") return toThrownOutcome(attempt.error);
   if (attempt.value === undefined) return { outcome: "ok", value: undefined } as const;
   try {
     return { outcome: "ok", value: normaliseJson(attempt.value) } as const;
   } catch (error) {
-    return thrown(error);
+    return toThrownOutcome(error);
   }
 }
 
-function thrown(error: unknown) {
-  return failed("step_failed", namedText(error), codeOf(error));
+function toThrownOutcome(error: unknown) {
+  return failedStep("step_failed", formatNamedError(error), findErrorCode(error));
 }
 
 /** A failure of a step as the log keeps it: `code` is that of the StepError, `cause` the thrown error's own. */
-export function failed(code: StepErrorCode, message: string, cause?: string) {
+export function failedStep(code: StepErrorCode, message: string, cause?: string) {
   const fault: Fault = { code, message, retryable: false, ...(cause === undefined ? {} : { cause }) };
   return { outcome: "error", fault } as const;
 }
 
-function namedText(error: unknown): string {
-  const text = textOfError(error, mostMessageCharacters);
+function formatNamedError(error: unknown): string {
+  const text = formatError(error, maxMessageCharacters);
   try {
     const name = error instanceof Error ? String(error.name) : "";
     return name === "" || name === "Error" || name === text ? text : `${name.slice(0, 100)}: ${text}`;
@@ -136,7 +136,7 @@ function namedText(error: unknown): string {
   }
 }
 
-function codeOf(error: unknown): string | undefined {
+function findErrorCode(error: unknown): string | undefined {
   try {
     const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
     return typeof code === "string" ? code.slice(0, 200) : undefined;
@@ -145,4 +145,4 @@ function codeOf(error: unknown): string | undefined {
   }
 }
 
-const mostMessageCharacters = 2_000;
+const maxMessageCharacters = 2_000;

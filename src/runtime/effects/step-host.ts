@@ -17,17 +17,17 @@ import { byteLength } from "../../platform/bytes.js";
 import type { AnyTool, StepContext, StepOptions } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { never } from "../lib/event-loop.js";
-import { errorOfStep, StepError } from "../tools/step-error.js";
-import { dataIn, forgetChanges, type TakenChanges, takeChanges } from "../work/data-changes.js";
+import { StepError, toStepError } from "../tools/step-error.js";
+import { clearChanges, pickData, type TakeChangesResult, takeChanges } from "../work/data-changes.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
-import { failed, runStepBody, type StepBody } from "./step-body.js";
-import { isWithinStep, withinStep } from "./step-nesting.js";
+import { createStepSignal, findStepAccess } from "./step-access.js";
+import { failedStep, runStepBody, type StepBody } from "./step-body.js";
+import { isWithinStep, runWithinStep } from "./step-nesting.js";
 import { createStepOrder } from "./step-order.js";
-import { placeOf, signalOfStep } from "./step-place.js";
-import { type KeptValue, keepValue, loadValue, mostStepsOfCall } from "./step-values.js";
+import { loadValue, maxStepsOfCall, type StoredValue, storeValue } from "./step-values.js";
 
 /** The call whose tool runs. */
-export type SteppingCall = {
+export type StepCall = {
   readonly effect: EffectOf<"run_tool">;
   readonly record: CallRecord;
   readonly tool: AnyTool;
@@ -38,7 +38,7 @@ export type SteppingCall = {
   /** Ends the wait for the tool. */
   readonly fail: (error: unknown) => void;
   /** Stops the time limit of the tool, until the function that it gives is called. */
-  readonly whileAsking: () => () => void;
+  readonly pauseTimeLimit: () => () => void;
 };
 
 /** What becomes of a call when its tool has ended, if not what the tool says. */
@@ -61,31 +61,35 @@ export async function runStep(
   if (context.recorder.isReplay === true) return host.failUnrecorded(key);
   host.mayBegin(key, isCleanup);
   if (record.steps?.started.includes(key) === true)
-    return keep(host, key, { tries: 1, timing: momentOf(context), ...failed("step_in_doubt", inDoubtText) });
+    return commitStep(host, key, {
+      tries: 1,
+      timing: createInstantTiming(context),
+      ...failedStep("step_in_doubt", inDoubtText),
+    });
   host.enter();
-  const place = await placeOf(host, isCleanup);
-  if (place === "elsewhere") return host.letGo();
-  if (place === "ended") return host.leave(() => throwReason(host));
+  const access = await findStepAccess(host, isCleanup);
+  if (access === "elsewhere") return host.suspend();
+  if (access === "ended") return host.leave(() => throwReason(host));
   const { runId, callKey, attempt } = effect;
   if (options.once === true) {
     const said = await host.record(() => [{ type: "tool_step_started", runId, callKey, attempt, step: key }]);
-    if (said === "closed") return host.letGo();
+    if (said === "closed") return host.suspend();
     if (said === "stale" || host.hasEnded(isCleanup)) return host.leave(() => throwReason(host));
   }
-  const body = await runStepBody((step) => withinStep(host, () => run(step)), {
+  const body = await runStepBody((step) => runWithinStep(host, () => run(step)), {
     idempotencyKey: `${callKey}/${key}`,
     options,
-    signal: signalOfStep(host, isCleanup),
+    signal: createStepSignal(host, isCleanup),
     clock: context.parts.clock,
-    mayTryAgain: async () => (await placeOf(host, isCleanup)) === "here",
+    mayTryAgain: async () => (await findStepAccess(host, isCleanup)) === "here",
   });
-  return keep(host, key, body, true);
+  return commitStep(host, key, body, true);
 }
 
 const inDoubtText =
   "it may run once only, it had begun in a process that died, and nobody knows whether it took effect";
 
-function momentOf({ now }: EffectContext) {
+function createInstantTiming({ now }: EffectContext) {
   return { startedAt: now(), durationMs: 0 };
 }
 
@@ -94,15 +98,15 @@ function throwReason({ call }: StepHost): never {
 }
 
 /** Commits how a step ended, and then lets the tool know. */
-async function keep(host: StepHost, key: string, body: StepBody, isEntered = false): Promise<unknown> {
+async function commitStep(host: StepHost, key: string, body: StepBody, isEntered = false): Promise<unknown> {
   if (!isEntered) host.enter();
   const { runId, callKey, attempt } = host.call.effect;
-  let kept = await keepValue(body, host.bytes(), host.call.context);
+  let kept = await storeValue(body, host.bytes(), host.call.context);
   const { tries, timing } = body;
   const said = await host.record(() => {
     // Changes that a step which failed would carry are lost if the call is tried again: they wait for the next entry.
     const taken = kept.recorded.outcome === "ok" ? host.takeChanges() : noChanges;
-    if (!taken.ok) kept = { recorded: failed("step_failed", unchangedText(taken.message)), bytes: 0 };
+    if (!taken.ok) kept = { recorded: failedStep("step_failed", formatUnkeptChanges(taken.message)), bytes: 0 };
     return [
       {
         type: "tool_step_finished",
@@ -113,52 +117,52 @@ async function keep(host: StepHost, key: string, body: StepBody, isEntered = fal
         ...kept.recorded,
         ...(tries > 1 ? { tries } : {}),
         timing,
-        ...dataIn(taken),
+        ...pickData(taken),
       },
     ];
   });
-  if (said === "closed") return host.letGo();
+  if (said === "closed") return host.suspend();
   if (said === "recorded") host.count(kept);
   if (host.isLeaving()) return host.letGoWhenQuiet();
-  return host.leave(() => outcomeOf(key, kept));
+  return host.leave(() => unwrapValue(key, kept));
 }
 
-const noChanges: TakenChanges = { ok: true };
+const noChanges: TakeChangesResult = { ok: true };
 
-function unchangedText(why: string): string {
+function formatUnkeptChanges(why: string): string {
   return `it ran, and what the tool had changed of the session's data could not be kept: ${why}`;
 }
 
-function outcomeOf(key: string, { recorded, value }: KeptValue): unknown {
-  if (recorded.outcome === "error") throw errorOfStep(key, recorded.fault);
+function unwrapValue(key: string, { recorded, value }: StoredValue): unknown {
+  if (recorded.outcome === "error") throw toStepError(key, recorded.fault);
   return value;
 }
 
-export function createStepHost(call: SteppingCall) {
+export function createStepHost(call: StepCall) {
   const { effect, record, tool, context, cancellation, signal } = call;
   const { recorder, parts } = context;
   const { callKey, attempt } = effect;
   const done: readonly StepRecord[] = [...(record.steps?.done ?? [])];
-  const order = createStepOrder(done, parts.clock, (next, asked) => stuck(next, asked));
-  const counts = new Map<string, number>();
-  let steps = done.length + (record.steps?.asked.length ?? 0);
-  let bytes = done.reduce((sum, one) => sum + bytesOf(one), 0);
-  let waiting = 0;
-  let underWay = 0;
+  const order = createStepOrder(done, parts.clock, (next, asked) => failStuck(next, asked));
+  const nameCounts = new Map<string, number>();
+  let stepCount = done.length + (record.steps?.asked.length ?? 0);
+  let totalBytes = done.reduce((sum, one) => sum + measureRecord(one), 0);
+  let waitingSteps = 0;
+  let activeSteps = 0;
   let isSideBySide = false;
   let hasRepeated = false;
-  let isLetGo = false;
+  let isSuspended = false;
   let ending: StepEnding | undefined;
   let isOver = false;
-  let whenQuiet: (() => void) | null = null;
-  let whenOver: (() => void) | null = null;
+  let onQuietListener: (() => void) | null = null;
+  let onOverListener: (() => void) | null = null;
 
   const isRunning = (state: State): boolean => {
     const present = callOf(state, callKey);
     return present?.status === "running" && present.attempt === attempt;
   };
-  const letGo = (): Promise<never> => {
-    isLetGo = true;
+  const suspend = (): Promise<never> => {
+    isSuspended = true;
     order.stop();
     return never();
   };
@@ -168,7 +172,7 @@ export function createStepHost(call: SteppingCall) {
     call.fail(new Error(given.message));
     return never();
   };
-  const stuck = (next: string, asked: readonly string[]) =>
+  const failStuck = (next: string, asked: readonly string[]) =>
     fail({ type: "error", message: mismatchText(next, asked.map((one) => `"${one}"`).join(", ")) });
 
   const failUnrecorded = (key: string) =>
@@ -178,100 +182,100 @@ export function createStepHost(call: SteppingCall) {
     });
 
   const isElsewhere = () => recorder.isLost(isRunning);
-  const isInGrace = () => !isOver && cancellation.isCancelled && recorder.holds(isRunning);
+  const isInGrace = () => !isOver && cancellation.isCancelled && recorder.isDriving(isRunning);
   /** Whether no step may begin any more. One that tidies up may begin after an abort, until the grace is over. */
   const hasEnded = (isCleanup: boolean): boolean =>
     isOver || (cancellation.isCancelled ? !(isCleanup && isInGrace()) : signal().aborted);
 
   /** A step is no longer under way. */
   function leave<Result>(settle: () => Result): Result {
-    underWay -= 1;
-    if (underWay === 0) whenQuiet?.();
+    activeSteps -= 1;
+    if (activeSteps === 0) onQuietListener?.();
     return settle();
   }
 
   return {
     call,
-    letGo,
+    suspend,
     fail,
     failUnrecorded,
     leave,
     enter(): void {
-      underWay += 1;
+      activeSteps += 1;
     },
-    isQuiet: () => underWay === 0,
+    isQuiet: () => activeSteps === 0,
     onQuiet(listener: () => void): void {
-      whenQuiet = listener;
+      onQuietListener = listener;
     },
     /** What the tool has begun and does not wait for any more is given up when it ends. */
     onOver(listener: () => void): void {
-      const before = whenOver;
-      whenOver = () => {
+      const before = onOverListener;
+      onOverListener = () => {
         before?.();
         listener();
       };
     },
-    isLetGo: () => isLetGo,
+    isLetGo: () => isSuspended,
     isOver: () => isOver,
     isInGrace,
     isRunning,
     /** Another process goes on with this call, or may. */
     isElsewhere,
     hasEnded,
-    bytes: () => bytes,
-    count(kept: KeptValue) {
-      bytes += kept.bytes;
+    bytes: () => totalBytes,
+    count(kept: StoredValue) {
+      totalBytes += kept.bytes;
     },
     /** In a shutdown a durable tool is let go at its next step. */
-    isLeaving: () => tool.durable === true && recorder.isLeaving(),
+    isLeaving: () => tool.durable === true && recorder.isDraining(),
     letGoWhenQuiet() {
       leave(() => {});
-      if (underWay === 0) recorder.letGo(effect.key);
-      return letGo();
+      if (activeSteps === 0) recorder.detachJob(effect.key);
+      return suspend();
     },
     /** What the tool has changed of the session's data so far, for the next entry of its call. */
-    takeChanges: (): TakenChanges =>
+    takeChanges: (): TakeChangesResult =>
       tool.durable === true && context.memory.changes !== null ? takeChanges(context, effect, false) : noChanges,
     record: (events: (state: State) => readonly EventBody[]) =>
       recorder.record((state) => (isRunning(state) ? events(state) : [])),
     /** The key of a step: its name, with a count if the name came before. @throws StepError */
     admit(name: string): string {
-      const times = (counts.get(name) ?? 0) + 1;
+      const times = (nameCounts.get(name) ?? 0) + 1;
       const key = times === 1 ? name : `${name}#${times}`;
       if (isWithinStep(this)) throw new StepError("step_nested", key, nestedText(key));
-      counts.set(name, times);
-      if (waiting > 0) isSideBySide = true;
+      nameCounts.set(name, times);
+      if (waitingSteps > 0) isSideBySide = true;
       if (times > 1) hasRepeated = true;
       if (isSideBySide && hasRepeated) throw new StepError("step_ambiguous", key, ambiguousText(name));
       return key;
     },
     /** Notes that the tool waits for a step, or does other things beside it. */
     async pending<Result>(act: () => Promise<Result>): Promise<Result> {
-      waiting += 1;
+      waitingSteps += 1;
       try {
         return await act();
       } finally {
-        waiting -= 1;
+        waitingSteps -= 1;
       }
     },
     /** The recorded result of a step, in its turn. Never settles once the tool is let go. */
     async take(key: string): Promise<StepRecord | undefined> {
-      if (isLetGo || ending !== undefined) return never();
+      if (isSuspended || ending !== undefined) return never();
       const recorded = await order.take(key);
-      if (isLetGo || ending !== undefined || isElsewhere()) return letGo();
+      if (isSuspended || ending !== undefined || isElsewhere()) return suspend();
       if (!isOver && this.isLeaving()) {
-        if (underWay === 0) recorder.letGo(effect.key);
-        return letGo();
+        if (activeSteps === 0) recorder.detachJob(effect.key);
+        return suspend();
       }
       // What a tool that runs again had changed by then is in the log.
       if (recorded !== undefined && recorded.outcome !== "error" && tool.durable === true)
-        forgetChanges(context.memory, callKey);
+        clearChanges(context.memory, callKey);
       return recorded;
     },
     async given(recorded: StepRecord): Promise<unknown> {
       const { step } = recorded;
-      if (recorded.outcome === "error") throw errorOfStep(step, recorded.fault);
-      if (recorded.outcome === "answered") return stuck(step, [step]);
+      if (recorded.outcome === "error") throw toStepError(step, recorded.fault);
+      if (recorded.outcome === "answered") return failStuck(step, [step]);
       if (recorded.valueBlob === undefined) return recorded.value === undefined ? undefined : copyJson(recorded.value);
       const loaded = await loadValue(recorded.valueBlob, context);
       if (loaded.found) return loaded.value;
@@ -284,14 +288,14 @@ export function createStepHost(call: SteppingCall) {
     mayBegin(key: string, isCleanup: boolean): void {
       if (isOver) throw new DOMException("The call has ended.", "AbortError");
       if (hasEnded(isCleanup)) throw signal().reason;
-      steps += 1;
-      if (steps > mostStepsOfCall) throw new StepError("step_too_large", key, tooManyText);
+      stepCount += 1;
+      if (stepCount > maxStepsOfCall) throw new StepError("step_too_large", key, tooManyText);
     },
     end(): StepEnding | undefined {
       isOver = true;
-      whenOver?.();
+      onOverListener?.();
       order.stop();
-      if (isLetGo) return { type: "let_go" };
+      if (isSuspended) return { type: "let_go" };
       if (ending !== undefined) return ending;
       const missing = cancellation.isCancelled || signal().aborted ? undefined : order.missing();
       return missing === undefined ? undefined : { type: "error", message: mismatchText(missing, "nothing more") };
@@ -299,13 +303,13 @@ export function createStepHost(call: SteppingCall) {
   };
 }
 
-function bytesOf(recorded: StepRecord): number {
+function measureRecord(recorded: StepRecord): number {
   if (recorded.outcome !== "ok") return 0;
   if (recorded.valueBlob !== undefined) return recorded.valueBlob.bytes;
   return recorded.value === undefined ? 0 : byteLength(JSON.stringify(recorded.value));
 }
 
-const tooManyText = `A call may have ${mostStepsOfCall} tool steps and questions. Do the work of several in one step.`;
+const tooManyText = `A call may have ${maxStepsOfCall} tool steps and questions. Do the work of several in one step.`;
 
 function nestedText(key: string): string {
   return `The tool step "${key}" was begun within another step. Begin it after that one, or do its work there.`;

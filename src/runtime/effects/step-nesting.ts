@@ -11,7 +11,7 @@ type Storage = AsyncLocalStorage<object>;
 let storage: Storage | null | undefined;
 
 /** Null if the platform cannot tell. */
-function tracking(): Storage | null {
+function getStorage(): Storage | null {
   if (storage !== undefined) return storage;
   const load = typeof process === "undefined" ? undefined : process.getBuiltinModule?.("node:async_hooks");
   storage = load === undefined ? null : new load.AsyncLocalStorage<object>();
@@ -19,11 +19,11 @@ function tracking(): Storage | null {
 }
 
 /** Runs the function of a step of this call. */
-export function withinStep<Result>(call: object, run: () => Result): Result {
-  const known = tracking();
-  return known === null ? run() : known.run(call, run);
+export function runWithinStep<Result>(call: object, run: () => Result): Result {
+  const activeStorage = getStorage();
+  return activeStorage === null ? run() : activeStorage.run(call, run);
 }
 
 export function isWithinStep(call: object): boolean {
-  return tracking()?.getStore() === call;
+  return getStorage()?.getStore() === call;
 }

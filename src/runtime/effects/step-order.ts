@@ -20,7 +20,7 @@ export type StepOrder = {
   readonly stop: () => void;
 };
 
-const patienceMs = 10_000;
+const stuckAfterMs = 10_000;
 
 /** @param onStuck called with the step that was recorded next, and those that are asked for */
 export function createStepOrder(
@@ -28,54 +28,54 @@ export function createStepOrder(
   clock: Clock,
   onStuck: (next: string, asked: readonly string[]) => void,
 ): StepOrder {
-  const askers = new Map<string, (record: StepRecord | undefined) => void>();
-  let given = 0;
+  const waitingSteps = new Map<string, (record: StepRecord | undefined) => void>();
+  let givenCount = 0;
   let isGiving = false;
   let isStopped = false;
   let stopTimer = () => {};
 
-  function moved(): void {
+  function restartStuckTimer(): void {
     stopTimer();
-    const next = recorded[given];
+    const next = recorded[givenCount];
     if (next === undefined || isStopped) return;
-    stopTimer = clock.after(patienceMs, () => {
-      if (!isGiving && askers.size > 0) onStuck(next.step, [...askers.keys()]);
+    stopTimer = clock.after(stuckAfterMs, () => {
+      if (!isGiving && waitingSteps.size > 0) onStuck(next.step, [...waitingSteps.keys()]);
     });
   }
 
-  function give(): void {
+  function giveNext(): void {
     if (isGiving || isStopped) return;
-    const next = recorded[given];
+    const next = recorded[givenCount];
     if (next === undefined) {
-      const held = [...askers.values()];
-      askers.clear();
-      for (const begin of held) begin(undefined);
+      const waiting = [...waitingSteps.values()];
+      waitingSteps.clear();
+      for (const begin of waiting) begin(undefined);
       return;
     }
-    const taker = askers.get(next.step);
+    const taker = waitingSteps.get(next.step);
     if (taker === undefined) return;
     isGiving = true;
     afterTurn(() => {
       isGiving = false;
       if (isStopped) return;
-      askers.delete(next.step);
-      given += 1;
-      moved();
+      waitingSteps.delete(next.step);
+      givenCount += 1;
+      restartStuckTimer();
       taker(next);
-      give();
+      giveNext();
     });
   }
 
   return {
     take(step) {
-      if (given === recorded.length && askers.size === 0) return Promise.resolve(undefined);
+      if (givenCount === recorded.length && waitingSteps.size === 0) return Promise.resolve(undefined);
       return new Promise((resolve) => {
-        askers.set(step, resolve);
-        moved();
-        give();
+        waitingSteps.set(step, resolve);
+        restartStuckTimer();
+        giveNext();
       });
     },
-    missing: () => recorded.slice(given).find(({ step }) => !askers.has(step))?.step,
+    missing: () => recorded.slice(givenCount).find(({ step }) => !waitingSteps.has(step))?.step,
     stop() {
       isStopped = true;
       stopTimer();

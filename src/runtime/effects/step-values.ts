@@ -3,23 +3,23 @@
  */
 import { copyJson, parseJson } from "../../core/data/json.js";
 import type { Fault, Json } from "../../core/data/message.js";
-import { bytesOfText, textOfBytes } from "../../core/data/text-bytes.js";
+import { decodeText, encodeText } from "../../core/data/text-bytes.js";
 import type { ValueBlob } from "../../core/machine/tool-step-events.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { StepRecord } from "../../core/transcript/tool-steps.js";
 import type { FinishedToolStep } from "../../ports/tool.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { failed, type StepBody } from "./step-body.js";
+import { failedStep, type StepBody } from "./step-body.js";
 
 /** Tool steps and questions of one call. */
-export const mostStepsOfCall = 1_000;
+export const maxStepsOfCall = 1_000;
 /** Bytes of JSON. */
-const mostInEntry = 64 * 1024;
-const mostOfStep = 4 * 1024 * 1024;
-const mostOfCall = 32 * 1024 * 1024;
+const maxInEntry = 64 * 1024;
+const maxOfStep = 4 * 1024 * 1024;
+const maxOfCall = 32 * 1024 * 1024;
 
-export type KeptValue = {
+export type StoredValue = {
   readonly recorded:
     | { readonly outcome: "ok"; readonly value?: Json; readonly valueBlob?: ValueBlob }
     | { readonly outcome: "error"; readonly fault: Fault };
@@ -28,38 +28,39 @@ export type KeptValue = {
   readonly bytes: number;
 };
 
-/** Writes a large value to the store, before the entry that names it. @param before what the steps before it take */
-export async function keepValue(
+/** Writes a large value to the store, before the entry that names it. @param usedBytes what the steps before it take */
+export async function storeValue(
   body: StepBody,
-  before: number,
+  usedBytes: number,
   { sessionId, parts }: EffectContext,
-): Promise<KeptValue> {
+): Promise<StoredValue> {
   if (body.outcome === "error") return { recorded: { outcome: "error", fault: body.fault }, bytes: 0 };
   const { value } = body;
   if (value === undefined) return { recorded: { outcome: "ok" }, bytes: 0 };
-  const json = bytesOfText(JSON.stringify(value));
+  const json = encodeText(JSON.stringify(value));
   const bytes = json.length;
-  if (bytes > mostOfStep) return tooLarge(`it gave ${bytes} bytes of JSON, and may give ${mostOfStep}`);
-  if (before + bytes > mostOfCall) return tooLarge(`the steps of this call would take more than ${mostOfCall} bytes`);
-  if (bytes <= mostInEntry) return { recorded: { outcome: "ok", value }, value: copyJson(value), bytes };
+  if (bytes > maxOfStep) return tooLargeValue(`it gave ${bytes} bytes of JSON, and may give ${maxOfStep}`);
+  if (usedBytes + bytes > maxOfCall)
+    return tooLargeValue(`the steps of this call would take more than ${maxOfCall} bytes`);
+  if (bytes <= maxInEntry) return { recorded: { outcome: "ok", value }, value: copyJson(value), bytes };
   try {
     const blob = await parts.store.putBlob(sessionId, json);
     return { recorded: { outcome: "ok", valueBlob: { blob, bytes } }, value, bytes };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { recorded: failed("step_failed", `its value could not be kept (${why})`, "store_failed"), bytes: 0 };
+    return { recorded: failedStep("step_failed", `its value could not be kept (${why})`, "store_failed"), bytes: 0 };
   }
 }
 
-function tooLarge(message: string): KeptValue {
-  return { recorded: failed("step_too_large", message), bytes: 0 };
+function tooLargeValue(message: string): StoredValue {
+  return { recorded: failedStep("step_too_large", message), bytes: 0 };
 }
 
-type Loaded = { readonly found: true; readonly value: Json } | { readonly found: false };
+type LoadedValue = { readonly found: true; readonly value: Json } | { readonly found: false };
 
-export async function loadValue({ blob }: ValueBlob, { sessionId, parts }: EffectContext): Promise<Loaded> {
+export async function loadValue({ blob }: ValueBlob, { sessionId, parts }: EffectContext): Promise<LoadedValue> {
   const bytes = await parts.store.getBlob(sessionId, blob);
-  const parsed = bytes === null ? undefined : parseJson(textOfBytes(bytes), { maxBytes: mostOfStep });
+  const parsed = bytes === null ? undefined : parseJson(decodeText(bytes), { maxBytes: maxOfStep });
   return parsed?.ok === true ? { found: true, value: parsed.value } : { found: false };
 }
 
@@ -69,25 +70,27 @@ export function finishedToolSteps(
   context: EffectContext,
 ): MaybePromise<readonly FinishedToolStep[]> {
   const done = steps?.done ?? [];
-  if (done.some((one) => one.outcome === "ok" && one.valueBlob !== undefined))
-    return Promise.all(done.map((one) => withValue(one, context)));
-  return done.map((one) => finishedStep(one));
+  if (done.some((record) => record.outcome === "ok" && record.valueBlob !== undefined))
+    return Promise.all(done.map((record) => loadFinishedStep(record, context)));
+  return done.map((record) => toFinishedStep(record));
 }
 
-async function withValue(one: StepRecord, context: EffectContext): Promise<FinishedToolStep> {
-  if (one.outcome !== "ok" || one.valueBlob === undefined) return finishedStep(one);
-  const loaded = await loadValue(one.valueBlob, context);
-  return loaded.found ? { step: one.step, outcome: "ok", value: loaded.value } : { step: one.step, outcome: "ok" };
+async function loadFinishedStep(record: StepRecord, context: EffectContext): Promise<FinishedToolStep> {
+  if (record.outcome !== "ok" || record.valueBlob === undefined) return toFinishedStep(record);
+  const loaded = await loadValue(record.valueBlob, context);
+  return loaded.found
+    ? { step: record.step, outcome: "ok", value: loaded.value }
+    : { step: record.step, outcome: "ok" };
 }
 
-function finishedStep(one: StepRecord): FinishedToolStep {
-  const { step, outcome } = one;
-  switch (one.outcome) {
+function toFinishedStep(record: StepRecord): FinishedToolStep {
+  const { step, outcome } = record;
+  switch (record.outcome) {
     case "ok":
-      return one.value === undefined ? { step, outcome } : { step, outcome, value: copyJson(one.value) };
+      return record.value === undefined ? { step, outcome } : { step, outcome, value: copyJson(record.value) };
     case "error":
-      return { step, outcome, message: one.fault.message };
+      return { step, outcome, message: record.fault.message };
     case "answered":
-      return { step, outcome, value: copyJson(one.answer as Json) };
+      return { step, outcome, value: copyJson(record.answer as Json) };
   }
 }

@@ -3,14 +3,14 @@
  *
  * Every member is the context's own: a tool that wraps another one passes on `{ ...context, deps }`, and loses nothing.
  */
-import { principalIn } from "../../core/machine/session-info.js";
+import { pickPrincipal } from "../../core/machine/session-info.js";
 import type { ToolData } from "../../ports/session-data.js";
 import type { ToolContext } from "../../ports/tool.js";
-import { depsOf } from "../agent/local-run-options.js";
+import { resolveDeps } from "../agent/local-run-options.js";
 import { publishProgress } from "../subscribers/broadcast.js";
-import type { FoundList } from "../work/message-lists.js";
-import { seenMessages } from "../work/seen-messages.js";
-import type { SteppingCall } from "./step-host.js";
+import type { ResolvedList } from "../work/message-lists.js";
+import { listSeenMessages } from "../work/seen-messages.js";
+import type { StepCall } from "./step-host.js";
 import { createToolData } from "./tool-data.js";
 import { createToolSteps, type ToolSteps } from "./tool-steps.js";
 
@@ -19,7 +19,7 @@ export type ToolWork = {
   steps: ToolSteps | null;
   data: ToolData | null;
   /** What the model was sent instead of the conversation; null if it was sent the conversation. */
-  readonly sent: FoundList | null;
+  readonly sent: ResolvedList | null;
   /** Ends the wait for the tool. Null until there is a wait. */
   fail: ((error: unknown) => void) | null;
   /** The milliseconds that questions were open while the tool ran, and since when one is open. */
@@ -28,7 +28,7 @@ export type ToolWork = {
 };
 
 /** The time limit of the tool stands still while a question is open. */
-function whileAsking(work: ToolWork, now: () => number): () => void {
+function pauseTimeLimit(work: ToolWork, now: () => number): () => void {
   work.asking ??= { since: now(), questions: 0 };
   const { asking } = work;
   asking.questions += 1;
@@ -40,11 +40,11 @@ function whileAsking(work: ToolWork, now: () => number): () => void {
   };
 }
 
-type ContextedCall = Omit<SteppingCall, "fail" | "whileAsking">;
+type ContextCall = Omit<StepCall, "fail" | "pauseTimeLimit">;
 
-export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext {
+export function createToolContext(call: ContextCall, work: ToolWork): ToolContext {
   const { effect, record, context, signal } = call;
-  const { sessionId, parts, hearers, transcript, state } = context;
+  const { sessionId, parts, subscribers, transcript, state } = context;
   const { callKey, runId, attempt } = effect;
   // The getters come last, and no spread with them: V8 adds all members behind a getter one by one, as to a dictionary.
   const made: ToolContext = {
@@ -53,30 +53,30 @@ export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext 
     attempt,
     sessionId,
     runId,
-    deps: depsOf(parts, sessionId, runId),
+    deps: resolveDeps(parts, sessionId, runId),
     services: parts.services,
-    progress: (note) => publishProgress(hearers, callKey, note),
-    step: ((...step) => stepsOf(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],
-    ask: ((question) => stepsOf(call, work).ask(question)) as ToolSteps["ask"] as ToolContext["ask"],
+    progress: (note) => publishProgress(subscribers, callKey, note),
+    step: ((...step) => getToolSteps(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],
+    ask: ((question) => getToolSteps(call, work).ask(question)) as ToolSteps["ask"] as ToolContext["ask"],
     get signal() {
       return signal();
     },
     get messages() {
-      return seenMessages(transcript, work.sent);
+      return listSeenMessages(transcript, work.sent);
     },
     get data() {
       work.data ??= createToolData(effect, context);
       return work.data;
     },
   };
-  return Object.assign(made, principalIn(state));
+  return Object.assign(made, pickPrincipal(state));
 }
 
-function stepsOf(call: ContextedCall, work: ToolWork): ToolSteps {
+function getToolSteps(call: ContextCall, work: ToolWork): ToolSteps {
   work.steps ??= createToolSteps({
     ...call,
     fail: (error) => work.fail?.(error),
-    whileAsking: () => whileAsking(work, call.context.now),
+    pauseTimeLimit: () => pauseTimeLimit(work, call.context.now),
   });
   return work.steps;
 }

@@ -14,14 +14,14 @@ import { isHeld } from "../../ports/held-question.js";
 import type { Answered, Question } from "../../ports/tool.js";
 import { afterTurn } from "../lib/event-loop.js";
 import { StepError } from "../tools/step-error.js";
-import { dataIn } from "../work/data-changes.js";
+import { pickData } from "../work/data-changes.js";
 import { isInteractive } from "../work/effect-context.js";
-import { type AskedQuestion, checkAnswerOf, questionOf } from "./check-question.js";
-import { askedEvent, askWhileRunning, isStopping } from "./held-questions.js";
+import { checkQuestionAnswer, type PreparedQuestion, questionOf } from "./check-question.js";
+import { askWhileRunning, createQuestionEvent, isStopping } from "./held-questions.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import { runStep, type StepHost } from "./step-host.js";
 
-export type Questions = {
+export type ToolQuestions = {
   readonly ask: (question: Question<unknown>) => Promise<Answered<unknown>>;
   /** Settles when the questions that are being committed are in the log, or are not asked. Null if there are none. */
   readonly asking: () => Promise<void> | null;
@@ -29,48 +29,52 @@ export type Questions = {
   readonly whenNotAsking: () => Promise<void>;
 };
 
-type Waiting = { readonly key: string; readonly question: AskedQuestion; readonly reject: (error: unknown) => void };
+type WaitingQuestion = {
+  readonly key: string;
+  readonly question: PreparedQuestion;
+  readonly reject: (error: unknown) => void;
+};
 
-export function createQuestions(host: StepHost): Questions {
+export function createQuestions(host: StepHost): ToolQuestions {
   const { tool, context, signal } = host.call;
-  const waiting: Waiting[] = [];
+  const waiting: WaitingQuestion[] = [];
   let asking: Promise<void> | null = null;
   let isScheduled = false;
 
   /** Asks in the next turn of the event loop, if no step is under way then. */
-  function askSoon(): void {
+  function scheduleAsk(): void {
     if (isScheduled || waiting.length === 0) return;
     isScheduled = true;
     afterTurn(() => {
       isScheduled = false;
-      if (host.isOver()) return refuseAll();
+      if (host.isOver()) return rejectAll();
       if (waiting.length > 0 && host.isQuiet() && asking === null) {
-        asking = askNow().finally(() => {
+        asking = commitQuestions().finally(() => {
           asking = null;
         });
       }
     });
   }
 
-  async function askNow(): Promise<void> {
+  async function commitQuestions(): Promise<void> {
     // More than may be open at once are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
     const entries = () => {
       const taken = host.takeChanges();
-      if (!taken.ok) void host.fail({ type: "error", message: unchangedText(taken.message) });
+      if (!taken.ok) void host.fail({ type: "error", message: formatUnkeptChanges(taken.message) });
       if (!taken.ok) return [];
       return asked.map(({ key, question }, index) => ({
-        ...askedEvent(host, key, question),
-        ...(index === 0 ? dataIn(taken) : {}),
+        ...createQuestionEvent(host, key, question),
+        ...(index === 0 ? pickData(taken) : {}),
       }));
     };
-    const said = await host.record((state) => (isStopping(state) ? [] : entries()));
-    if (said === "stale") refuseAll();
-    else void host.letGo();
+    const outcome = await host.record((state) => (isStopping(state) ? [] : entries()));
+    if (outcome === "stale") rejectAll();
+    else void host.suspend();
   }
 
   /** The call has ended, so the code of the tool comes to its end, too. */
-  function refuseAll(): void {
+  function rejectAll(): void {
     const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
     for (const { reject } of waiting.splice(0)) reject(reason);
   }
@@ -78,18 +82,18 @@ export function createQuestions(host: StepHost): Questions {
   async function ask(given: Question<unknown>): Promise<Answered<unknown>> {
     const { question, parse } = questionOf(given);
     const key = host.admit(given.name ?? "ask");
-    if (isHeld(given)) return checkAnswerOf(key, await askWhileRunning(host, key, question), parse);
-    if (tool.durable !== true) throw new StepError("not_durable", key, notDurableText(tool.name));
+    if (isHeld(given)) return checkQuestionAnswer(key, await askWhileRunning(host, key, question), parse);
+    if (tool.durable !== true) throw new StepError("not_durable", key, formatNotDurable(tool.name));
     return host.pending(async () => {
       const recorded = await host.take(key);
-      if (recorded !== undefined) return checkAnswerOf(key, await answerIn(recorded), parse);
+      if (recorded !== undefined) return checkQuestionAnswer(key, await readAnswer(recorded), parse);
       if (!isInteractive(context)) return (await decline(key)) as Answered<unknown>;
       if (context.recorder.isReplay === true) return host.failUnrecorded(key);
       host.mayBegin(key, false);
       return new Promise((_, reject) => {
         waiting.push({ key, question, reject });
-        host.onQuiet(askSoon);
-        askSoon();
+        host.onQuiet(scheduleAsk);
+        scheduleAsk();
       });
     });
   }
@@ -99,7 +103,7 @@ export function createQuestions(host: StepHost): Questions {
     return runStep(host, key, () => ({ type: "declined", note: nobodyCanAnswer }), {});
   }
 
-  async function answerIn(recorded: StepRecord): Promise<QuestionAnswer> {
+  async function readAnswer(recorded: StepRecord): Promise<QuestionAnswer> {
     if (recorded.outcome === "answered") return copyJson(recorded.answer as Json) as QuestionAnswer;
     return (await host.given(recorded)) as QuestionAnswer;
   }
@@ -114,10 +118,10 @@ export function createQuestions(host: StepHost): Questions {
   };
 }
 
-function unchangedText(why: string): string {
+function formatUnkeptChanges(why: string): string {
   return `What the tool had changed of the session's data before it asked could not be kept: ${why}`;
 }
 
-function notDurableText(name: string): string {
+function formatNotDurable(name: string): string {
   return `The tool "${name}" asks, and only a tool with durable: true may: it runs again with the answer. Put all its effects into steps, and set durable: true.`;
 }

@@ -3,19 +3,19 @@
  */
 import type { StepContext, StepOptions } from "../../ports/tool.js";
 import { checkStep } from "./check-step.js";
-import { createStepHost, runStep, type StepEnding, type SteppingCall } from "./step-host.js";
-import { createQuestions, type Questions } from "./tool-questions.js";
+import { createStepHost, runStep, type StepCall, type StepEnding } from "./step-host.js";
+import { createQuestions, type ToolQuestions } from "./tool-questions.js";
 
 export type ToolSteps = {
   readonly step: (name: string, run: (context: StepContext) => unknown, options?: StepOptions) => Promise<unknown>;
-  readonly ask: Questions["ask"];
-  readonly asking: Questions["asking"];
+  readonly ask: ToolQuestions["ask"];
+  readonly asking: ToolQuestions["asking"];
   readonly end: () => StepEnding | undefined;
   /** The steps that have begun and are not over. */
   readonly underWay: () => readonly string[];
 };
 
-export function createToolSteps(call: SteppingCall): ToolSteps {
+export function createToolSteps(call: StepCall): ToolSteps {
   const host = createStepHost(call);
   const questions = createQuestions(host);
   const running = new Set<string>();

@@ -6,9 +6,9 @@
  * 3. A stream that never waits still leaves the event loop its turns: timers fire, and an abort arrives.
  * 4. When the call is no longer wanted or its time is up, `return()` is called, and no other value is asked for.
  */
-import { preliminaryOutput } from "../../context/tool-output.js";
+import { capPreliminaryOutput } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { yieldTurn } from "../lib/event-loop.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { errorOutput, stoppedBeforeResult } from "./prompts.js";
@@ -22,19 +22,19 @@ export function isStream(value: unknown): value is Stream {
   return Symbol.toStringTag in value && value[Symbol.toStringTag] === "Generator";
 }
 
-export type Reading = {
+export type StreamReading = {
   /** The result of the tool. Rejects with what the tool throws. */
   readonly result: Promise<unknown>;
   /** Ends the stream. Its result may still come. */
   readonly stop: () => void;
 };
 
-/** @param show gets each preliminary result, in the order in which they are yielded */
-export function readStream(stream: Stream, show: (output: ToolOutput) => void): Reading {
+/** @param onOutput gets each preliminary result, in the order in which they are yielded */
+export function readStream(stream: Stream, onOutput: (output: ToolOutput) => void): StreamReading {
   const iterator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
   let ending: Promise<unknown> | undefined;
   const stop = () => {
-    ending ??= endOf(iterator);
+    ending ??= endIterator(iterator);
   };
   async function read(): Promise<unknown> {
     let last: unknown;
@@ -43,7 +43,7 @@ export function readStream(stream: Stream, show: (output: ToolOutput) => void): 
       if (done === true && (value !== undefined || ending === undefined)) return value === undefined ? last : value;
       if (done === true) break;
       last = value;
-      if (ending === undefined) show(shown(value));
+      if (ending === undefined) onOutput(toPreliminary(value));
       const turn = yieldTurn();
       if (turn !== undefined) await turn;
     }
@@ -55,16 +55,16 @@ export function readStream(stream: Stream, show: (output: ToolOutput) => void): 
 }
 
 /** What the iterator returns when it is told to end. */
-async function endOf(iterator: AsyncIterator<unknown> | Iterator<unknown>): Promise<unknown> {
+async function endIterator(iterator: AsyncIterator<unknown> | Iterator<unknown>): Promise<unknown> {
   const end: IteratorResult<unknown, unknown> | undefined = await iterator.return?.(undefined);
   return end?.value;
 }
 
 /** A value that cannot be shown ends nothing: only the last one has to be stored. */
-function shown(value: unknown): ToolOutput {
+function toPreliminary(value: unknown): ToolOutput {
   try {
-    return preliminaryOutput(toToolOutput(value));
+    return capPreliminaryOutput(toToolOutput(value));
   } catch (error) {
-    return errorOutput(textOfError(error));
+    return errorOutput(formatError(error));
   }
 }

@@ -2,13 +2,13 @@
  * The time limit of a tool call, and of a stream of results that it gives.
  */
 import type { AnyTool } from "../../ports/tool.js";
-import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
+import { type Cancellation, getSignal, onCancel } from "../lib/cancellation.js";
 import { isThenable } from "../lib/coroutine.js";
 import { forgetPreliminary, publishPreliminary } from "../subscribers/broadcast.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { toolTimedOut } from "./prompts.js";
 import type { ToolWork } from "./tool-context.js";
-import { isStream, type Reading, readStream } from "./tool-stream.js";
+import { isStream, readStream, type StreamReading } from "./tool-stream.js";
 
 /** How long a call of a tool may take that sets no limit. */
 export const defaultToolTimeoutMs = 600_000;
@@ -26,7 +26,7 @@ export function withTimeout(
   let own: AbortController | undefined;
   let isTimedOut = false;
   const signal = () => {
-    own ??= followerOf(signalOf(cancellation));
+    own ??= followerOf(getSignal(cancellation));
     if (isTimedOut) own.abort(new Error("timeout"));
     return own.signal;
   };
@@ -36,7 +36,7 @@ export function withTimeout(
   context.memory.spareController = null;
   context.memory.spareHookContext = null;
   return new Promise((resolve, reject) => {
-    let reading: Reading | undefined;
+    let reading: StreamReading | undefined;
     const endReading = () => {
       if (reading === undefined) return;
       forgetPreliminary(context.memory, callKey);
@@ -67,7 +67,7 @@ export function withTimeout(
     });
     const follow = (given: unknown): unknown => {
       if (reading !== undefined || !isStream(given)) return given;
-      reading = readStream(given, (output) => publishPreliminary(context.hearers, context.memory, callKey, output));
+      reading = readStream(given, (output) => publishPreliminary(context.subscribers, context.memory, callKey, output));
       if (isTimedOut || cancellation.isCancelled) reading.stop();
       return reading.result;
     };

@@ -6,17 +6,17 @@
  * 3. What a hook does after it was given up has no effect.
  */
 
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { HookPoint, HookRecord } from "../../core/machine/event.js";
-import { principalIn } from "../../core/machine/session-info.js";
+import { pickPrincipal } from "../../core/machine/session-info.js";
 import type { HookContext } from "../../ports/hook.js";
 import type { CompiledHook } from "../agent/compile-hooks.js";
-import { depsOf } from "../agent/local-run-options.js";
-import { abort, type Cancellation, createCancellation, signalOf } from "../lib/cancellation.js";
-import { type MaybePromise, type Waiting, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { resolveDeps } from "../agent/local-run-options.js";
+import { abort, type Cancellation, createCancellation, getSignal } from "../lib/cancellation.js";
+import { type Awaitable, type MaybePromise, wait } from "../lib/coroutine.js";
+import { formatError } from "../lib/error-text.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
-import type { EffectContext, OwnHookContext } from "../work/effect-context.js";
+import type { CancellableHookContext, EffectContext } from "../work/effect-context.js";
 
 /** What a hook's answer does to the value that the hooks of a point may change. */
 export type HookVerdict<Value> =
@@ -32,7 +32,7 @@ export type HookCall<Value> = {
   /** The value before the first hook. */
   readonly initial: Value;
   /** What a hook sees of the value. */
-  readonly subjectOf: (value: Value) => object;
+  readonly toSubject: (value: Value) => object;
   /** Checks an answer; what it throws refuses the answer. */
   readonly accept: (answer: unknown, value: Value) => HookVerdict<Value>;
 };
@@ -49,8 +49,8 @@ export function callHooks<Value>(
   call: HookCall<Value>,
   context: EffectContext,
   cancellation?: Cancellation,
-): Waiting<HookCallResult<Value>> {
-  return wait(callFrom(0, { call, context, cancellation, records: [], value: call.initial, subject: undefined }));
+): Awaitable<HookCallResult<Value>> {
+  return wait(callHooksFrom(0, { call, context, cancellation, records: [], value: call.initial, subject: undefined }));
 }
 
 /** What goes from one hook of a point to the next. */
@@ -65,27 +65,35 @@ type HookSequence<Value> = {
 };
 
 /** A plain loop as long as hooks answer at once: a generator for each point would be most of their cost. */
-function callFrom<Value>(first: number, sequence: HookSequence<Value>): MaybePromise<HookCallResult<Value>> {
+function callHooksFrom<Value>(first: number, sequence: HookSequence<Value>): MaybePromise<HookCallResult<Value>> {
   const { call, context, cancellation } = sequence;
   const { hooks, clock } = context.parts;
   for (let index = first; ; index += 1) {
     const hook = hooks[call.point][index];
     if (hook === undefined) return { value: sequence.value, records: sequence.records };
-    sequence.subject ??= freeze(call.subjectOf(sequence.value));
+    sequence.subject ??= deepFreeze(call.toSubject(sequence.value));
     const { subject } = sequence;
     const startedAt = clock.elapsed();
-    const own = takeContext(context);
-    const called = callWithContext((given) => hook.call(subject, given), hook.timeoutMs, context, cancellation, own);
+    const ownContext = takeHookContext(context);
+    const called = callWithContext(
+      (given) => hook.call(subject, given),
+      hook.timeoutMs,
+      context,
+      cancellation,
+      ownContext,
+    );
     if (called instanceof Promise)
-      return called.then((settled) => takeAnswer(settled, hook, startedAt, sequence) ?? callFrom(index + 1, sequence));
-    if (own.cancellation.controller === undefined) context.memory.spareHookContext = own;
-    const ended = takeAnswer(called, hook, startedAt, sequence);
+      return called.then(
+        (settled) => applyAnswer(settled, hook, startedAt, sequence) ?? callHooksFrom(index + 1, sequence),
+      );
+    if (ownContext.cancellation.controller === undefined) context.memory.spareHookContext = ownContext;
+    const ended = applyAnswer(called, hook, startedAt, sequence);
     if (ended !== undefined) return ended;
   }
 }
 
 /** Notes the answer of a hook. Gives the result if no other hook of the point is to be called. */
-function takeAnswer<Value>(
+function applyAnswer<Value>(
   settled: SettledCall,
   { name, isClosed }: CompiledHook,
   startedAt: number,
@@ -93,7 +101,7 @@ function takeAnswer<Value>(
 ): HookCallResult<Value> | undefined {
   const { call, context, records, value } = sequence;
   const { point } = call;
-  const { outcome, message, to, isSettled } = judged(settled, value, call);
+  const { outcome, message, to, isSettled } = judgeAnswer(settled, value, call);
   const ms = Math.max(0, Math.round((context.parts.clock.elapsed() - startedAt) * 1_000) / 1_000);
   records.push(
     message === undefined ? { name, hook: point, ms, outcome } : { name, hook: point, ms, outcome, message },
@@ -112,7 +120,7 @@ type HookOutcome<Value> = {
   readonly isSettled: boolean;
 };
 
-function judged<Value>(settled: SettledCall, value: Value, { accept }: HookCall<Value>): HookOutcome<Value> {
+function judgeAnswer<Value>(settled: SettledCall, value: Value, { accept }: HookCall<Value>): HookOutcome<Value> {
   if (settled.type !== "returned")
     return { outcome: settled.type, message: settled.message, to: value, isSettled: false };
   if (settled.value === undefined) return { outcome: "ok", message: undefined, to: value, isSettled: false };
@@ -120,7 +128,7 @@ function judged<Value>(settled: SettledCall, value: Value, { accept }: HookCall<
   try {
     verdict = accept(settled.value, value);
   } catch (error) {
-    verdict = { type: "refused", message: `What it returned cannot be used: ${textOfError(error, 500)}` };
+    verdict = { type: "refused", message: `What it returned cannot be used: ${formatError(error, 500)}` };
   }
   if (verdict.type === "refused") return { outcome: "refused", message: verdict.message, to: value, isSettled: false };
   if (verdict.type === "ignored") return { outcome: "ok", message: undefined, to: value, isSettled: false };
@@ -128,28 +136,28 @@ function judged<Value>(settled: SettledCall, value: Value, { accept }: HookCall<
 }
 
 /** The context that the last hook of this run left unused, or a new one. Making one costs more than calling a hook. */
-function takeContext(context: EffectContext): OwnHookContext {
+function takeHookContext(context: EffectContext): CancellableHookContext {
   const { spareHookContext: spare } = context.memory;
   context.memory.spareHookContext = null;
-  return spare?.hookContext.runId === runIdOf(context) ? spare : createContext(context);
+  return spare?.hookContext.runId === currentRunId(context) ? spare : createHookContext(context);
 }
 
-function runIdOf({ transcript }: EffectContext): string {
+function currentRunId({ transcript }: EffectContext): string {
   return transcript.run?.runId ?? "";
 }
 
 /** The signal is made only for code that reads it. */
-function createContext(context: EffectContext): OwnHookContext {
+function createHookContext(context: EffectContext): CancellableHookContext {
   const { sessionId, parts, transcript, state } = context;
-  const runId = runIdOf(context);
+  const runId = currentRunId(context);
   const cancellation = createCancellation();
   const hookContext: HookContext = Object.freeze({
     sessionId,
     runId,
-    ...principalIn(state),
-    deps: depsOf(parts, sessionId, runId),
+    ...pickPrincipal(state),
+    deps: resolveDeps(parts, sessionId, runId),
     get signal() {
-      return signalOf(cancellation);
+      return getSignal(cancellation);
     },
     get data() {
       return transcript.data;
@@ -164,21 +172,22 @@ export function callWithContext(
   timeoutMs: number,
   context: EffectContext,
   cancellation: Cancellation | undefined,
-  own = createContext(context),
+  ownContext = createHookContext(context),
 ): MaybePromise<SettledCall> {
   const { clock } = context.parts;
-  const onGivenUp = () => abort(own.cancellation, cancellation?.isCancelled === true ? cancellation.reason : timedOut);
-  return callInTime(() => call(own.hookContext), { timeoutMs, clock, cancellation, onGivenUp });
+  const onGivenUp = () =>
+    abort(ownContext.cancellation, cancellation?.isCancelled === true ? cancellation.reason : timedOut);
+  return callInTime(() => call(ownContext.hookContext), { timeoutMs, clock, cancellation, onGivenUp });
 }
 
 const timedOut = () => new DOMException("The hook took too long.", "TimeoutError");
 
 /** For hooks that return nothing. */
 export function refuseAnyReturn(answer: unknown): HookVerdict<never> {
-  return refused(answer, "nothing");
+  return refuseAnswer(answer, "nothing");
 }
 
-export function refused(answer: unknown, allowed: string): HookVerdict<never> {
+export function refuseAnswer(answer: unknown, allowed: string): HookVerdict<never> {
   const kind = Array.isArray(answer) ? "an array" : answer === null ? "null" : typeof answer;
   const keys = kind === "object" ? Object.keys(answer as object) : [];
   const what = kind === "object" ? `an object with ${keys.slice(0, 10).join(", ") || "no keys"}` : `a value (${kind})`;

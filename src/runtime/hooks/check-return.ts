@@ -2,37 +2,37 @@
  * Checks what hooks return: an answer of an unknown shape is refused whole.
  */
 import { checkJson } from "../../core/data/json.js";
-import { mostReasonCharacters, truncate } from "../lib/error-text.js";
+import { maxReasonCharacters, truncate } from "../lib/error-text.js";
 import { normaliseJson } from "../tools/to-json.js";
 
 export type Members = { readonly [key: string]: unknown };
 
 /** The members of an answer; undefined if it has none, or one that is not among these keys. */
-export function membersOf(answer: unknown, keys: readonly string[]): Members | undefined {
+export function pickMembers(answer: unknown, keys: readonly string[]): Members | undefined {
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return undefined;
   const present = Object.keys(answer);
   return present.length > 0 && present.every((key) => keys.includes(key)) ? (answer as Members) : undefined;
 }
 
 /** The only member of an answer; undefined if it has another number of members, or one that is not among these keys. */
-export function onlyMember(
+export function pickOnlyMember(
   answer: unknown,
   keys: readonly string[],
 ): { readonly key: string; readonly value: unknown } | undefined {
-  const members = membersOf(answer, keys);
+  const members = pickMembers(answer, keys);
   if (members === undefined) return undefined;
   const [key, ...others] = Object.keys(members);
   return key === undefined || others.length > 0 ? undefined : { key, value: members[key] };
 }
 
 /** A reason, cut to what the log can keep; undefined if it is no text, or an empty one. */
-export function reasonIn(value: unknown): string | undefined {
+export function readReason(value: unknown): string | undefined {
   if (typeof value !== "string" || value.trim() === "") return undefined;
-  return truncate(value, mostReasonCharacters);
+  return truncate(value, maxReasonCharacters);
 }
 
 /** A copy as plain JSON. @throws Error if the value is no JSON, or larger than this */
-export function jsonIn(value: unknown, maxBytes: number): ReturnType<typeof normaliseJson> {
+export function toCheckedJson(value: unknown, maxBytes: number): ReturnType<typeof normaliseJson> {
   const plain = normaliseJson(value);
   const checked = checkJson(plain, { maxBytes });
   if (!checked.ok) throw new Error(checked.error);

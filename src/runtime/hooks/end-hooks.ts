@@ -5,19 +5,19 @@
 import type { UserMessage } from "../../core/data/message.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
-import { reachedLimit } from "../../core/machine/steps.js";
+import { findReachedLimit } from "../../core/machine/steps.js";
 import { resultOf } from "../../core/view/outcome.js";
 import type { StopSubject } from "../../ports/hook.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
-import { messagesOf } from "../agent/run-input.js";
+import { toUserMessages } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { callHooks, type HookCall, refused } from "./call-hooks.js";
-import { onlyMember, reasonIn } from "./check-return.js";
-import { callAfterStep, hookRecords, notification } from "./step-hooks.js";
+import { callHooks, type HookCall, refuseAnswer } from "./call-hooks.js";
+import { pickOnlyMember, readReason } from "./check-return.js";
+import { callAfterStep, createNotification, pickHookRecords } from "./step-hooks.js";
 
-type Finishing = Extract<Preparing, { for: "finish" }>;
+type FinishingState = Extract<Preparing, { for: "finish" }>;
 
 /** Whether the run ends. If not, `event` happens instead. */
 export type StopVerdict =
@@ -26,86 +26,86 @@ export type StopVerdict =
 
 /** Tells the hooks of the last step, then asks them whether the run may stop. */
 export function* callBeforeStop(
-  state: Finishing,
+  state: FinishingState,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<StopVerdict> {
   const afterStep = yield* callAfterStep(context, cancellation);
   const earlier = afterStep?.records ?? [];
-  if (afterStep?.failure !== undefined) return withheldBy(afterStep.failure, state, context, earlier);
+  if (afterStep?.failure !== undefined) return refuseForFailure(afterStep.failure, state, context, earlier);
   if (context.parts.hooks.beforeStop.length === 0) return { type: "ends", records: earlier };
-  const beforeStop = yield* callHooks(beforeStopCall(state, context), context, cancellation);
+  const beforeStop = yield* callHooks(createBeforeStopCall(state, context), context, cancellation);
   const records = [...earlier, ...beforeStop.records];
-  if (beforeStop.failure !== undefined) return withheldBy(beforeStop.failure, state, context, records);
+  if (beforeStop.failure !== undefined) return refuseForFailure(beforeStop.failure, state, context, records);
   const verdict = beforeStop.value;
   switch (verdict.type) {
     case "ends":
       return { type: "ends", records };
     case "goes_on": {
       const { input } = verdict;
-      return { type: "instead", event: { type: "steered", source: "before_stop", input, ...hookRecords(records) } };
+      return { type: "instead", event: { type: "steered", source: "before_stop", input, ...pickHookRecords(records) } };
     }
     case "refused":
-      return { type: "instead", event: refusalOf("output_refused", verdict.why, state, context, records) };
+      return { type: "instead", event: createRefusalEnd("output_refused", verdict.why, state, context, records) };
   }
 }
 
 /** Hooks can keep a run going only so often, and never past a limit. They can refuse its answer at any time. */
-function mayGoOn(state: Finishing, { now }: EffectContext): boolean {
+function canGoOn(state: FinishingState, { now }: EffectContext): boolean {
   const { counters, limits } = state;
-  return counters.stopPreventions < limits.maxStopPreventions && reachedLimit(state, now()) === undefined;
+  return counters.stopPreventions < limits.maxStopPreventions && findReachedLimit(state, now()) === undefined;
 }
 
-function refusalOf(
+function createRefusalEnd(
   code: "output_refused" | "hook_failed",
   message: string,
-  { runId, seq }: Finishing,
+  { runId, seq }: FinishingState,
   { transcript }: EffectContext,
   records: readonly HookRecord[],
 ): EventBody {
   const reason = "output_refused";
   const fault = { code, message, retryable: false };
   const refusedSeq = transcript.run?.answerSeq ?? seq;
-  return { type: "run_finished", runId, reason, fault, refusedSeq, ...hookRecords(records) };
+  return { type: "run_finished", runId, reason, fault, refusedSeq, ...pickHookRecords(records) };
 }
 
 /** What the hooks make of the end of a run. */
-type Answered =
+type BeforeStopResult =
   | { readonly type: "ends" }
   | { readonly type: "goes_on"; readonly input: readonly UserMessage[] }
   | { readonly type: "refused"; readonly why: string };
 
-function beforeStopCall(state: Finishing, context: EffectContext): HookCall<Answered> {
+function createBeforeStopCall(state: FinishingState, context: EffectContext): HookCall<BeforeStopResult> {
   const { reason, counters } = state;
   const { transcript } = context;
-  const goesOn = mayGoOn(state, context);
+  const goesOn = canGoOn(state, context);
   const text = (reason === "done" ? transcript.run?.doneMessage : undefined) ?? transcript.run?.answer ?? "";
   const subject: StopSubject = { reason, text, stopPreventions: counters.stopPreventions, mayGoOn: goesOn };
   return {
     point: "beforeStop",
     initial: { type: "ends" },
-    subjectOf: () => subject,
+    toSubject: () => subject,
     accept(answer) {
-      const member = onlyMember(answer, ["message", "refuse"]);
+      const member = pickOnlyMember(answer, ["message", "refuse"]);
       if (member?.key === "message") {
-        const input = messagesOf(member.value as Parameters<typeof messagesOf>[0]);
+        const input = toUserMessages(member.value as Parameters<typeof toUserMessages>[0]);
         return goesOn ? { type: "settled", to: { type: "goes_on", input } } : { type: "ignored" };
       }
-      const why = reasonIn(member?.value);
-      if (why === undefined) return refused(answer, "{ message } or { refuse: reason }");
+      const why = readReason(member?.value);
+      if (why === undefined) return refuseAnswer(answer, "{ message } or { refuse: reason }");
       return { type: "settled", to: { type: "refused", why } };
     },
   };
 }
 
 /** A hook with `onFailure: "closed"` failed. Nothing has judged the answer, so it is refused. */
-function withheldBy(
+function refuseForFailure(
   message: string,
-  state: Finishing,
+  state: FinishingState,
   context: EffectContext,
   records: readonly HookRecord[],
 ): StopVerdict {
-  return { type: "instead", event: refusalOf("hook_failed", message, state, context, records) };
+  return { type: "instead", event: createRefusalEnd("hook_failed", message, state, context, records) };
 }
 
 /** Whether any hook is called after a run has ended. */
@@ -120,7 +120,7 @@ export function* callAfterRun(context: EffectContext, cancellation: Cancellation
   const result = resultOf(context.sessionId, context.state, context.transcript);
   if (result === null || context.parts.hooks.afterRun.length === 0) return earlier;
   // A copy: the subject of a hook is frozen, and the result belongs to the code that asked for the run.
-  const call = notification("afterRun", structuredClone(result));
+  const call = createNotification("afterRun", structuredClone(result));
   const { records } = yield* callHooks(call, context, cancellation);
   return [...earlier, ...records];
 }

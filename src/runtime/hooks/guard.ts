@@ -2,13 +2,13 @@
  * A guard: a hook that looks at what a model is sent and what it answers, while it answers.
  */
 import {
+  aBoolean,
   aFunction,
-  anything,
+  anyValue,
   checkOptions,
   type OptionTable,
   oneOf,
   timeLimit,
-  trueOrFalse,
 } from "../../check-options.js";
 import type { Message } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
@@ -58,12 +58,12 @@ export type GuardOptions = {
   readonly onFailure?: "open" | "closed";
 };
 
-const rules: OptionTable<GuardOptions> = {
-  name: anything,
+const guardRules: OptionTable<GuardOptions> = {
+  name: anyValue,
   input: aFunction,
   output: aFunction,
   every: oneOf("run", "step"),
-  hold: trueOrFalse,
+  hold: aBoolean,
   timeoutMs: timeLimit,
   onFailure: oneOf("open", "closed"),
 };
@@ -84,7 +84,7 @@ const rules: OptionTable<GuardOptions> = {
  * ```
  */
 export function guard(options: GuardOptions): Hook {
-  checkOptions("guard()", rules, options);
+  checkOptions("guard()", guardRules, options);
   const { name, input, output, every = "run", hold, timeoutMs, onFailure } = options;
   if (input === undefined && output === undefined)
     throw new PawlError("bad_configuration", `The guard "${name}" has neither input nor output. Give it one of them.`);

@@ -7,12 +7,12 @@ import type { FailureSubject, ModelAnswerSubject } from "../../ports/hook.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { callHooks, type HookCall, refused } from "./call-hooks.js";
-import { hookRecords, notification } from "./step-hooks.js";
+import { callHooks, type HookCall, refuseAnswer } from "./call-hooks.js";
+import { createNotification, pickHookRecords } from "./step-hooks.js";
 
-type Finished = Omit<EventOf<"model_finished">, "at">;
+type FinishedAttempt = Omit<EventOf<"model_finished">, "at">;
 type Failed = Omit<EventOf<"model_failed">, "at">;
-export type SettledAttempt = Finished | Failed;
+export type SettledAttempt = FinishedAttempt | Failed;
 
 /** How long a retry waits that only a hook asked for. */
 const hookRetryMs = 1_000;
@@ -26,26 +26,26 @@ export function callAfterAttempt(
   const { afterLLMCall, onError } = context.parts.hooks;
   if (afterLLMCall.length + onError.length === 0) return event;
   if (event.type === "model_failed" && event.failure.kind === "cancelled") return event;
-  return runCoroutine(askAfter(event, context, cancellation));
+  return runCoroutine(runHooks(event, context, cancellation));
 }
 
-function* askAfter(
+function* runHooks(
   event: SettledAttempt,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<SettledAttempt> {
   const { onError } = context.parts.hooks;
-  const answered = yield* callHooks(notification("afterLLMCall", answerOf(event)), context, cancellation);
-  const known = event.hooks === undefined ? answered.records : [...event.hooks, ...answered.records];
-  if (answered.failure !== undefined) return failedBy(answered.failure, event, known);
-  if (event.type === "model_finished" || onError.length === 0) return { ...event, ...hookRecords(known) };
-  const { value, failure, records } = yield* callHooks(onErrorCall(event), context, cancellation);
+  const afterCall = yield* callHooks(createNotification("afterLLMCall", toAnswerSubject(event)), context, cancellation);
+  const known = event.hooks === undefined ? afterCall.records : [...event.hooks, ...afterCall.records];
+  if (afterCall.failure !== undefined) return createHookFailure(afterCall.failure, event, known);
+  if (event.type === "model_finished" || onError.length === 0) return { ...event, ...pickHookRecords(known) };
+  const { value, failure, records } = yield* callHooks(createOnErrorCall(event), context, cancellation);
   const all = [...known, ...records];
-  if (failure !== undefined) return failedBy(failure, event, all);
-  return { ...event, next: nextOf(event.next, value), ...hookRecords(all) };
+  if (failure !== undefined) return createHookFailure(failure, event, all);
+  return { ...event, next: applyVerdict(event.next, value), ...pickHookRecords(all) };
 }
 
-function answerOf(event: SettledAttempt): ModelAnswerSubject {
+function toAnswerSubject(event: SettledAttempt): ModelAnswerSubject {
   const { modelCallIndex, attempt, model, usage, timing } = event;
   return {
     modelCallIndex,
@@ -66,27 +66,27 @@ function answerOf(event: SettledAttempt): ModelAnswerSubject {
 /** What an `onError` hook asks for. */
 type ErrorVerdict = "retry" | "giveUp" | undefined;
 
-function onErrorCall({ modelCallIndex, attempt, model, failure, next }: Failed): HookCall<ErrorVerdict> {
+function createOnErrorCall({ modelCallIndex, attempt, model, failure, next }: Failed): HookCall<ErrorVerdict> {
   const subject: FailureSubject = { modelCallIndex, attempt, model, failure, next: next.type };
   return {
     point: "onError",
     initial: undefined,
-    subjectOf: () => subject,
+    toSubject: () => subject,
     accept: (answer) =>
       answer === "retry" || answer === "giveUp"
         ? { type: "settled", to: answer }
-        : refused(answer, '"retry" or "giveUp"'),
+        : refuseAnswer(answer, '"retry" or "giveUp"'),
   };
 }
 
-function nextOf(next: AfterFailure, verdict: ErrorVerdict): AfterFailure {
+function applyVerdict(next: AfterFailure, verdict: ErrorVerdict): AfterFailure {
   if (verdict === "retry") return next.type === "retry" ? next : { type: "retry", inMs: hookRetryMs };
   if (verdict === "giveUp" && next.type !== "give_up") return { type: "give_up", reason: "model_error" };
   return next;
 }
 
 /** A step that a hook failed: its answer is dropped, its usage still counts. */
-function failedBy(message: string, event: SettledAttempt, hooks: readonly HookRecord[]): Failed {
+function createHookFailure(message: string, event: SettledAttempt, hooks: readonly HookRecord[]): Failed {
   const { runId, modelCallIndex, attempt, model, usage, timing } = event;
   return {
     type: "model_failed",

@@ -8,9 +8,9 @@
 import type { HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import type { ConditionalHandoff } from "../agent/handoffs.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { viewOf } from "./stop-when.js";
+import { createStepView } from "./stop-when.js";
 
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
@@ -20,36 +20,36 @@ export type OfferedHandoffs = {
   readonly records: readonly HookRecord[];
 };
 
-export function offeredHandoffs(
+export function selectHandoffs(
   conditional: readonly ConditionalHandoff[],
   state: StepPreparing,
   context: EffectContext,
 ): OfferedHandoffs {
   const { parts, transcript } = context;
-  const view = viewOf(state, context);
+  const view = createStepView(state, context);
   const records: HookRecord[] = [];
   const hidden = new Set<string>();
-  for (const { toolName, when } of conditional) if (!holds(when, toolName, view, records)) hidden.add(toolName);
+  for (const { toolName, when } of conditional) if (!isOffered(when, toolName, view, records)) hidden.add(toolName);
   if (hidden.size === 0) return { choices: {}, records };
   const names = transcript.run?.options.activeTools ?? [...parts.tools.keys()];
   return { choices: { activeTools: names.filter((name) => !hidden.has(name)) }, records };
 }
 
-function holds(
+function isOffered(
   when: ConditionalHandoff["when"],
   toolName: string,
-  view: ReturnType<typeof viewOf>,
+  view: ReturnType<typeof createStepView>,
   records: HookRecord[],
 ): boolean {
-  const failed = (outcome: "threw" | "refused", message: string): false => {
+  const recordFailure = (outcome: "threw" | "refused", message: string): false => {
     records.push({ name: `when of ${toolName}`, hook: "beforeStep", ms: 0, outcome, message });
     return false;
   };
   try {
     const answer: unknown = when(view);
     if (typeof answer === "boolean") return answer;
-    return failed("refused", "It returned neither true nor false, and counts as false.");
+    return recordFailure("refused", "It returned neither true nor false, and counts as false.");
   } catch (error) {
-    return failed("threw", textOfError(error));
+    return recordFailure("threw", formatError(error));
   }
 }

@@ -10,49 +10,49 @@ import { byteLength } from "../../platform/bytes.js";
 import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 import type { SettledAttempt } from "./model-hooks.js";
-import { hookRecords } from "./step-hooks.js";
-import { callAfterResult } from "./tool-hooks.js";
+import { pickHookRecords } from "./step-hooks.js";
+import { callAfterToolResult } from "./tool-hooks.js";
 
 /** @param maxBytes how long the message may be, as JSON: a result that makes it longer is withheld */
-export function callForProviderResults(
+export function runHooksOnProviderResults(
   event: SettledAttempt,
   context: EffectContext,
   maxBytes: number,
 ): MaybePromise<SettledAttempt> {
   if (context.parts.hooks.afterToolCall.length === 0 || event.type !== "model_finished") return event;
-  if (!event.message.parts.some(isProviders)) return event;
-  return runCoroutine(askForEach(event, context, maxBytes));
+  if (!event.message.parts.some(isProviderResult)) return event;
+  return runCoroutine(processResults(event, context, maxBytes));
 }
 
 type Finished = Extract<SettledAttempt, { readonly type: "model_finished" }>;
 type MessagePart = AssistantMessage["parts"][number];
 
-function isProviders(part: MessagePart): part is ToolResultPart {
+function isProviderResult(part: MessagePart): part is ToolResultPart {
   return part.type === "tool_result" && part.providerExecuted === true;
 }
 
-function* askForEach(event: Finished, context: EffectContext, maxBytes: number): Coroutine<SettledAttempt> {
+function* processResults(event: Finished, context: EffectContext, maxBytes: number): Coroutine<SettledAttempt> {
   const parts: MessagePart[] = [];
   const records: HookRecord[] = [...(event.hooks ?? [])];
   let bytes = byteLength(JSON.stringify(event.message));
   for (const part of event.message.parts) {
-    if (!isProviders(part)) {
+    if (!isProviderResult(part)) {
       parts.push(part);
       continue;
     }
     const { toolCallId, name, output, isError } = part;
-    const input = inputOf(toolCallId, event.message, context);
+    const input = findInput(toolCallId, event.message, context);
     const call = { callKey: toolCallId, toolCallId, name, input, durationMs: 0, source: "provider" } as const;
     const outcome = { outcome: isError === true ? "error" : "ok", output } as const;
-    const after = yield* callAfterResult(outcome, call, context);
+    const after = yield* callAfterToolResult(outcome, call, context);
     records.push(...after.records);
-    const replaced = after.output === output ? part : withOutput(part, after);
-    const more = replaced === part ? 0 : byteLength(JSON.stringify(replaced)) - byteLength(JSON.stringify(part));
-    const kept = bytes + more > maxBytes ? withOutput(part, tooLong) : replaced;
-    bytes += kept === replaced ? more : 0;
+    const replaced = after.output === output ? part : replaceOutput(part, after);
+    const addedBytes = replaced === part ? 0 : byteLength(JSON.stringify(replaced)) - byteLength(JSON.stringify(part));
+    const kept = bytes + addedBytes > maxBytes ? replaceOutput(part, tooLong) : replaced;
+    bytes += kept === replaced ? addedBytes : 0;
     parts.push(kept);
   }
-  return { ...event, message: { ...event.message, parts }, ...hookRecords(records) };
+  return { ...event, message: { ...event.message, parts }, ...pickHookRecords(records) };
 }
 
 const tooLong = {
@@ -60,7 +60,7 @@ const tooLong = {
   output: { type: "text", text: "Error: The output is withheld: what a hook made of it is too long to be stored." },
 } as const;
 
-function withOutput(
+function replaceOutput(
   { isError: _, providerMetadata: __, ...part }: ToolResultPart,
   { outcome, output }: { readonly outcome: string; readonly output: ToolResultPart["output"] },
 ): ToolResultPart {
@@ -68,7 +68,7 @@ function withOutput(
 }
 
 /** A provider that paused its turn gives the result of a call in a later message. */
-function inputOf(toolCallId: string, message: AssistantMessage, { transcript }: EffectContext): Json {
+function findInput(toolCallId: string, message: AssistantMessage, { transcript }: EffectContext): Json {
   for (const { role, parts } of [message, ...transcript.messages.toReversed()])
     if (role === "assistant")
       for (const part of parts) if (part.type === "tool_call" && part.toolCallId === toolCallId) return part.input;

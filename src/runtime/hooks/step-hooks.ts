@@ -3,32 +3,32 @@
  */
 
 import { defined } from "../../core/data/defined.js";
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { UserMessage } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { EventBody, HookPoint, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
-import { toolChoiceAt } from "../../core/machine/tool-choice.js";
+import { resolveToolChoice } from "../../core/machine/tool-choice.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
-import { shownNext } from "../../core/transcript/shown-next.js";
+import { nextMessages } from "../../core/transcript/next-call.js";
 import type { ModelCallSubject, StepResultSubject } from "../../ports/hook.js";
-import { compileSettings, settingsOfCall } from "../agent/model-settings.js";
-import { messagesOf } from "../agent/run-input.js";
+import { compileSettings, mergeSettings } from "../agent/model-settings.js";
+import { toUserMessages } from "../agent/run-input.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { Coroutine } from "../lib/coroutine.js";
 import { type BuiltContext, buildContext } from "../work/build-context.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { checkedList, pausedIn } from "../work/message-lists.js";
-import { offeredSpecifications } from "../work/offered-tools.js";
+import { checkList, pickPaused } from "../work/message-lists.js";
+import { listOfferedTools } from "../work/offered-tools.js";
 import {
   callHooks,
   type HookCall,
   type HookCallResult,
   type HookVerdict,
+  refuseAnswer,
   refuseAnyReturn,
-  refused,
 } from "./call-hooks.js";
-import { jsonIn, membersOf, onlyMember, reasonIn } from "./check-return.js";
+import { pickMembers, pickOnlyMember, readReason, toCheckedJson } from "./check-return.js";
 
 /** What a step's model call will be sent, and what led to it. */
 export type Preparation = Omit<Extract<BuiltContext, { type: "built" }>, "type"> & {
@@ -76,58 +76,58 @@ const onCompacted: Stage = function* (state, preparation, context, cancellation)
   const compacted = context.transcript.run?.compacted;
   if (compacted?.summary === undefined) return preparation;
   const { summary, tokensBefore, tokensAfter } = compacted;
-  const call = notification("onCompacted", { summary, ...defined({ tokensBefore, tokensAfter }) });
-  return withRecords(state, preparation, yield* callHooks(call, context, cancellation));
+  const call = createNotification("onCompacted", { summary, ...defined({ tokensBefore, tokensAfter }) });
+  return attachRecords(state, preparation, yield* callHooks(call, context, cancellation));
 };
 
 const afterStep: Stage = function* (state, preparation, context, cancellation) {
   const result = yield* callAfterStep(context, cancellation);
-  return result === null ? preparation : withRecords(state, preparation, result);
+  return result === null ? preparation : attachRecords(state, preparation, result);
 };
 
 const beforeRun: Stage = function* (state, preparation, context, cancellation) {
   const { run } = context.transcript;
   const isFirstCall = state.modelCallIndex <= 1 && state.attempt === 0;
   if (!isFirstCall || run === null) return preparation;
-  const result = yield* callHooks(beforeRunCall(run.input), context, cancellation);
-  const next = withRecords(state, preparation, result);
+  const result = yield* callHooks(createBeforeRunCall(run.input), context, cancellation);
+  const next = attachRecords(state, preparation, result);
   const { input, refuse } = result.value;
-  if (next.end === undefined && refuse !== undefined) return endingRun(state, next, "refused", refuse);
-  return input === run.input ? next : withInput(state, { ...next, input }, input, context);
+  if (next.end === undefined && refuse !== undefined) return endRunWith(state, next, "refused", refuse);
+  return input === run.input ? next : rebuildWithInput(state, { ...next, input }, input, context);
 };
 
 /** An author's context manager is asked again: its list may hold the input as it was. */
-function withInput(
+function rebuildWithInput(
   state: StepPreparing,
   preparation: Preparation,
   input: readonly UserMessage[],
   context: EffectContext,
 ): Preparation {
   if (preparation.list === null) return preparation;
-  const built = buildContext(state, context, freeze(input));
-  if (built.type === "failed") return { ...preparation, end: managerFailed(state, built.message) };
+  const built = buildContext(state, context, deepFreeze(input));
+  if (built.type === "failed") return { ...preparation, end: createManagerFailure(state, built.message) };
   return { ...preparation, ...built, records: [...preparation.records, ...built.records] };
 }
 
 /** The run ends because its context manager threw, or gave what cannot be sent. */
-export function managerFailed({ runId, modelCallIndex }: StepPreparing, why: string): EventBody {
+export function createManagerFailure({ runId, modelCallIndex }: StepPreparing, why: string): EventBody {
   const fault = { code: "hook_failed", message: `the context manager failed: ${why}`, retryable: false };
   return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
 }
 
 type RunInput = { readonly input: readonly UserMessage[]; readonly refuse?: string };
 
-function beforeRunCall(input: RunInput["input"]): HookCall<RunInput> {
+function createBeforeRunCall(input: RunInput["input"]): HookCall<RunInput> {
   return {
     point: "beforeRun",
     initial: { input },
-    subjectOf: (present) => ({ input: present.input }),
+    toSubject: (present) => ({ input: present.input }),
     accept(answer) {
-      const member = onlyMember(answer, ["input", "refuse"]);
+      const member = pickOnlyMember(answer, ["input", "refuse"]);
       if (member?.key === "input")
-        return { type: "changed", to: { input: messagesOf(member.value as Parameters<typeof messagesOf>[0]) } };
-      const refuse = reasonIn(member?.value);
-      if (refuse === undefined) return refused(answer, "{ input } or { refuse: reason }");
+        return { type: "changed", to: { input: toUserMessages(member.value as Parameters<typeof toUserMessages>[0]) } };
+      const refuse = readReason(member?.value);
+      if (refuse === undefined) return refuseAnswer(answer, "{ input } or { refuse: reason }");
       return { type: "settled", to: { input, refuse } };
     },
   };
@@ -135,24 +135,24 @@ function beforeRunCall(input: RunInput["input"]): HookCall<RunInput> {
 
 const beforeStep: Stage = function* (state, preparation, context, cancellation) {
   const { modelCallIndex, purpose } = state;
-  const call = notification("beforeStep", { modelCallIndex, purpose });
-  return withRecords(state, preparation, yield* callHooks(call, context, cancellation));
+  const call = createNotification("beforeStep", { modelCallIndex, purpose });
+  return attachRecords(state, preparation, yield* callHooks(call, context, cancellation));
 };
 
 const beforeModelCall: Stage = function* (state, preparation, context, cancellation) {
   let { shown } = preparation;
   // Made when a hook reads or changes the messages: it is a copy of the conversation.
-  const showing = () => (shown ??= shownNext(context.transcript, state, preparation));
-  const call: HookCall<Chosen> = {
+  const showing = () => (shown ??= nextMessages(context.transcript, state, preparation));
+  const call: HookCall<ModelCallChoices> = {
     point: "beforeLLMCall",
     initial: preparation,
-    subjectOf: (chosen) => modelCallOf(state, chosen, showing, context),
-    accept: (answer, chosen) => acceptChoice(answer, chosen, { state, showing, context }),
+    toSubject: (chosen) => createModelCallSubject(state, chosen, showing, context),
+    accept: (answer, chosen) => applyChoices(answer, chosen, { state, showing, context }),
   };
   const result = yield* callHooks(call, context, cancellation);
   const { systemPrompt, list, choices, settings } = result.value;
   const chosen = { systemPrompt, list, shown, choices, ...defined({ settings }) };
-  return { ...withRecords(state, preparation, result), ...chosen };
+  return { ...attachRecords(state, preparation, result), ...chosen };
 };
 
 const stages: readonly (readonly [HookPoint, Stage])[] = [
@@ -164,48 +164,53 @@ const stages: readonly (readonly [HookPoint, Stage])[] = [
 ];
 
 /** What a `beforeLLMCall` hook may choose. */
-type Chosen = Pick<Preparation, "systemPrompt" | "list" | "choices" | "settings">;
+type ModelCallChoices = Pick<Preparation, "systemPrompt" | "list" | "choices" | "settings">;
 type Showing = () => ShownMessages;
 
-function modelCallOf(
+function createModelCallSubject(
   { modelCallIndex, purpose }: StepPreparing,
-  { systemPrompt, list, choices, settings }: Chosen,
+  { systemPrompt, list, choices, settings }: ModelCallChoices,
   showing: Showing,
   context: EffectContext,
 ): ModelCallSubject {
   const { transcript, parts } = context;
   const options = { ...transcript.run?.options, ...choices };
-  const { activeTools = offeredSpecifications(context).map(({ name }) => name), providerOptions, model } = options;
-  const toolChoice = choices.toolChoice ?? toolChoiceAt(transcript.run?.options.toolChoice, modelCallIndex);
-  const all = settingsOfCall(parts.settings, transcript.run?.options.settings, settings);
+  const { activeTools = listOfferedTools(context).map(({ name }) => name), providerOptions, model } = options;
+  const toolChoice = choices.toolChoice ?? resolveToolChoice(transcript.run?.options.toolChoice, modelCallIndex);
+  const all = mergeSettings(parts.settings, transcript.run?.options.settings, settings);
   // Frozen member by member: to freeze all of it would look at every message, whether or not a hook does.
   return Object.freeze({
     modelCallIndex,
     purpose,
-    activeTools: freeze(activeTools),
+    activeTools: deepFreeze(activeTools),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    ...(toolChoice === undefined ? {} : { toolChoice: freeze(toolChoice) }),
-    ...(providerOptions === undefined ? {} : { providerOptions: freeze(providerOptions) }),
+    ...(toolChoice === undefined ? {} : { toolChoice: deepFreeze(toolChoice) }),
+    ...(providerOptions === undefined ? {} : { providerOptions: deepFreeze(providerOptions) }),
     ...(model === undefined ? {} : { model }),
-    ...(all === null ? {} : { settings: freeze(all) }),
+    ...(all === null ? {} : { settings: deepFreeze(all) }),
     get messages() {
-      return freeze(list ?? showing().messages);
+      return deepFreeze(list ?? showing().messages);
     },
   });
 }
 
-const choosable = ["systemPrompt", "activeTools", "toolChoice", "providerOptions", "model", "settings", "messages"];
-const allowed = `{ ${choosable.join(", ")} }, any of them, with tools and models of the agent`;
+const choiceKeys = ["systemPrompt", "activeTools", "toolChoice", "providerOptions", "model", "settings", "messages"];
+const allowedText = `{ ${choiceKeys.join(", ")} }, any of them, with tools and models of the agent`;
 
-type Accepting = { readonly state: StepPreparing; readonly showing: Showing; readonly context: EffectContext };
+type ChoiceContext = { readonly state: StepPreparing; readonly showing: Showing; readonly context: EffectContext };
 
-function acceptChoice(answer: unknown, chosen: Chosen, accepting: Accepting): HookVerdict<Chosen> {
-  const members = membersOf(answer, choosable);
-  if (members === undefined) return refused(answer, allowed);
-  let to: Chosen = chosen;
+function applyChoices(
+  answer: unknown,
+  chosen: ModelCallChoices,
+  choiceContext: ChoiceContext,
+): HookVerdict<ModelCallChoices> {
+  const members = pickMembers(answer, choiceKeys);
+  if (members === undefined) return refuseAnswer(answer, allowedText);
+  let to: ModelCallChoices = chosen;
   for (const [key, value] of Object.entries(members)) {
     if (value === undefined) continue;
-    const next = key === "messages" ? withMessages(to, value, accepting) : withChoice(to, key, value, accepting);
+    const next =
+      key === "messages" ? chooseMessages(to, value, choiceContext) : chooseOption(to, key, value, choiceContext);
     if (typeof next === "string") return { type: "refused", message: next };
     to = next;
   }
@@ -213,45 +218,54 @@ function acceptChoice(answer: unknown, chosen: Chosen, accepting: Accepting): Ho
 }
 
 /** A text says why the list is refused. */
-function withMessages(chosen: Chosen, value: unknown, { state, showing }: Accepting): Chosen | string {
+function chooseMessages(
+  chosen: ModelCallChoices,
+  value: unknown,
+  { state, showing }: ChoiceContext,
+): ModelCallChoices | string {
   const shown = showing();
   const known = [...shown.messages, ...(chosen.list ?? [])];
-  const checked = checkedList(value, { known, ...pausedIn(shown, state) });
+  const checked = checkList(value, { known, ...pickPaused(shown, state) });
   return checked.ok ? { ...chosen, list: checked.messages } : `It cannot be sent: ${checked.reason}.`;
 }
 
-function withChoice(chosen: Chosen, key: string, value: unknown, { context }: Accepting): Chosen | string {
+function chooseOption(
+  chosen: ModelCallChoices,
+  key: string,
+  value: unknown,
+  { context }: ChoiceContext,
+): ModelCallChoices | string {
   const { choices } = chosen;
   const isTool = (name: unknown) => typeof name === "string" && context.parts.tools.has(name);
-  if (key === "systemPrompt" && typeof value === "string" && value.length <= longestPrompt)
+  if (key === "systemPrompt" && typeof value === "string" && value.length <= maxPrompt)
     return { ...chosen, systemPrompt: value };
   if (key === "activeTools" && Array.isArray(value) && value.every(isTool))
     return { ...chosen, choices: { ...choices, activeTools: [...new Set(value)] } };
   if (key === "toolChoice" && isToolChoice(value, isTool))
     return { ...chosen, choices: { ...choices, toolChoice: structuredClone(value) } };
-  if (key === "providerOptions" && isOptions(value)) {
-    const providerOptions = jsonIn(value, mostOptionBytes) as ProviderOptions;
+  if (key === "providerOptions" && isProviderOptions(value)) {
+    const providerOptions = toCheckedJson(value, maxOptionBytes) as ProviderOptions;
     return { ...chosen, choices: { ...choices, providerOptions } };
   }
   if (key === "model" && typeof value === "string" && context.parts.named.has(value))
     return { ...chosen, choices: { ...choices, model: value } };
   if (key === "settings" && typeof value === "object" && value !== null)
     return { ...chosen, settings: { ...chosen.settings, ...compileSettings(value) } };
-  return `What it returned for ${key} cannot be used; it may return ${allowed}.`;
+  return `What it returned for ${key} cannot be used; it may return ${allowedText}.`;
 }
 
 type ProviderOptions = NonNullable<RunOptions["providerOptions"]>;
 
-const longestPrompt = 900_000;
-const mostOptionBytes = 64 * 1024;
+const maxPrompt = 900_000;
+const maxOptionBytes = 64 * 1024;
 
 function isToolChoice(value: unknown, isTool: (name: unknown) => boolean): value is ToolChoice {
   if (value === "auto" || value === "none" || value === "required") return true;
-  const named = onlyMember(value, ["tool"]);
+  const named = pickOnlyMember(value, ["tool"]);
   return named !== undefined && isTool(named.value);
 }
 
-function isOptions(value: unknown): boolean {
+function isProviderOptions(value: unknown): boolean {
   const isRecord = (thing: unknown) => typeof thing === "object" && thing !== null && !Array.isArray(thing);
   return isRecord(value) && Object.values(value as object).every(isRecord);
 }
@@ -263,10 +277,10 @@ export function* callAfterStep(
 ): Coroutine<HookCallResult<undefined> | null> {
   const { run } = context.transcript;
   if (context.parts.hooks.afterStep.length === 0 || run === null || run.leftSteps >= run.steps) return null;
-  return yield* callHooks(notification("afterStep", lastStepOf(context)), context, cancellation);
+  return yield* callHooks(createNotification("afterStep", createStepResult(context)), context, cancellation);
 }
 
-export function lastStepOf({ state, transcript }: EffectContext): StepResultSubject {
+export function createStepResult({ state, transcript }: EffectContext): StepResultSubject {
   return {
     modelCallIndex: state.status === "idle" ? 0 : state.counters.totalSteps,
     text: transcript.run?.answer ?? "",
@@ -277,31 +291,31 @@ export function lastStepOf({ state, transcript }: EffectContext): StepResultSubj
 }
 
 /** A call of hooks that return nothing. */
-export function notification(point: HookCall<undefined>["point"], subject: object): HookCall<undefined> {
-  return { point, initial: undefined, subjectOf: () => subject, accept: refuseAnyReturn };
+export function createNotification(point: HookCall<undefined>["point"], subject: object): HookCall<undefined> {
+  return { point, initial: undefined, toSubject: () => subject, accept: refuseAnyReturn };
 }
 
-function withRecords(
+function attachRecords(
   state: StepPreparing,
   preparation: Preparation,
   { records, failure }: HookCallResult<unknown>,
 ): Preparation {
   const next = { ...preparation, records: [...preparation.records, ...records] };
-  return failure === undefined ? next : endingRun(state, next, "hook_failed", failure);
+  return failure === undefined ? next : endRunWith(state, next, "hook_failed", failure);
 }
 
-function endingRun(
+function endRunWith(
   { runId, modelCallIndex }: StepPreparing,
   preparation: Preparation,
   reason: "refused" | "hook_failed",
   message: string,
 ): Preparation {
   const fault = { code: reason, message, retryable: false };
-  const hooks = hookRecords(preparation.records);
+  const hooks = pickHookRecords(preparation.records);
   return { ...preparation, end: { type: "run_finished", runId, modelCallIndex, reason, fault, ...hooks } };
 }
 
 /** The records of hooks, if there are any. A copy: the log keeps it, and a list that has grown holds spare room. */
-export function hookRecords(hooks: readonly HookRecord[]): { readonly hooks?: readonly HookRecord[] } {
+export function pickHookRecords(hooks: readonly HookRecord[]): { readonly hooks?: readonly HookRecord[] } {
   return hooks.length === 0 ? {} : { hooks: hooks.slice() };
 }

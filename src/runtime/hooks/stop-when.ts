@@ -6,27 +6,27 @@
  * 2. A condition that fails counts as false. It is recorded as a hook that failed is.
  */
 
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import { roundCost } from "../../core/data/usage.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { withTimeLimit } from "../../platform/run-bounded.js";
 import type { PlainStopCondition, StepView } from "../../ports/stop-condition.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
-import { localsOf } from "../agent/local-run-options.js";
-import { type CompiledCondition, type CompiledConditions, plainConditionsIn } from "../agent/stop-conditions.js";
-import { checkAnswer, ownSchema } from "../agent/structured-output.js";
+import { findLocals } from "../agent/local-run-options.js";
+import { type CompiledCondition, type CompiledConditions, compileRecorded } from "../agent/stop-conditions.js";
+import { checkAnswer, findOwnSchema } from "../agent/structured-output.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { hookRecords, lastStepOf } from "./step-hooks.js";
+import { createStepResult, pickHookRecords } from "./step-hooks.js";
 
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
 /** Whether there is anything to ask before this step. */
-export function mayStop(state: StepPreparing, { parts, transcript }: EffectContext): boolean {
+export function canStop(state: StepPreparing, { parts, transcript }: EffectContext): boolean {
   if (parts.stopWhen === null && transcript.run?.options.stopWhen === undefined) return false;
   if (state.counters.totalSteps === 0 || state.purpose === "summary") return false;
   return state.attempt === 0 && state.compactionsInRow === 0;
@@ -39,22 +39,22 @@ export type StopAnswer = {
   readonly records: readonly HookRecord[];
 };
 
-export function* askStopConditions(
+export function* evaluateStopConditions(
   state: StepPreparing,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<StopAnswer> {
-  const { conditions, missing } = conditionsOf(context);
+  const { conditions, missing } = collectConditions(context);
   const records: HookRecord[] = [];
-  if (missing.length > 0 && context.memory.toldConditionsOf !== state.runId) {
-    context.memory.toldConditionsOf = state.runId;
-    for (const name of missing) records.push(recordOf(name, 0, "refused", missingText));
+  if (missing.length > 0 && context.memory.warnedConditionsOf !== state.runId) {
+    context.memory.warnedConditionsOf = state.runId;
+    for (const name of missing) records.push(createRecord(name, 0, "refused", missingText));
   }
-  const view = viewOf(state, context);
+  const view = createStepView(state, context);
   for (const condition of conditions)
-    if (yield* holds(condition, view, records, context, cancellation)) {
-      const end = yield* endOf(state, condition.name, context);
-      return { end: { ...end, ...hookRecords(records) }, records };
+    if (yield* evaluateCondition(condition, view, records, context, cancellation)) {
+      const end = yield* createEnd(state, condition.name, context);
+      return { end: { ...end, ...pickHookRecords(records) }, records };
     }
   return { records };
 }
@@ -63,37 +63,37 @@ const missingText =
   "This process does not have the function that the run was started with. The conditions of the agent count instead. Give stopWhen to resume() to have it back.";
 
 /** The conditions of the run, or else of the agent. `missing`: functions of the run that this process does not have. */
-function conditionsOf({ sessionId, parts, transcript }: EffectContext): {
+function collectConditions({ sessionId, parts, transcript }: EffectContext): {
   readonly conditions: CompiledConditions;
   readonly missing: readonly string[];
 } {
   const { run } = transcript;
   const recorded = run?.options.stopWhen;
-  const ofAgent = parts.stopWhen ?? [];
+  const agentConditions = parts.stopWhen ?? [];
   const isPlain = ({ type }: CompiledCondition) => type === "plain";
   if (run === null || recorded === undefined)
-    return { conditions: parts.isReplay === true ? ofAgent.filter(isPlain) : ofAgent, missing: none };
-  const plain = plainConditionsIn(recorded);
+    return { conditions: parts.isReplay === true ? agentConditions.filter(isPlain) : agentConditions, missing: none };
+  const plain = compileRecorded(recorded);
   if (parts.isReplay === true || plain.length === recorded.length) return { conditions: plain, missing: none };
-  const local = localsOf(parts.locals, sessionId, run.runId)?.stopWhen;
+  const local = findLocals(parts.locals, sessionId, run.runId)?.stopWhen;
   if (local !== undefined) return { conditions: local, missing: none };
   const missing = recorded.flatMap((one) => ("function" in one ? [one.function] : []));
-  return { conditions: [...plain, ...ofAgent], missing };
+  return { conditions: [...plain, ...agentConditions], missing };
 }
 
 const none: readonly never[] = [];
 
 /** What a function sees that is asked between two steps. */
-export function viewOf(state: StepPreparing, context: EffectContext): StepView {
+export function createStepView(state: StepPreparing, context: EffectContext): StepView {
   const { transcript, sessionId } = context;
-  const { text, calls } = lastStepOf(context);
+  const { text, calls } = createStepResult(context);
   return Object.freeze({
     sessionId,
     runId: state.runId,
     steps: state.counters.totalSteps,
     text,
-    calls: freeze(calls),
-    usage: freeze(roundCost(state.usage)),
+    calls: deepFreeze(calls),
+    usage: deepFreeze(roundCost(state.usage)),
     data: transcript.data,
     get messages() {
       return Object.freeze(transcript.messages.slice());
@@ -101,7 +101,7 @@ export function viewOf(state: StepPreparing, context: EffectContext): StepView {
   });
 }
 
-function* holds(
+function* evaluateCondition(
   condition: CompiledCondition,
   view: StepView,
   records: HookRecord[],
@@ -110,34 +110,34 @@ function* holds(
 ): Coroutine<boolean> {
   const { clock } = context.parts;
   const startedAt = clock.elapsed();
-  const note = (outcome: "threw" | "timed_out" | "refused", message: string): false => {
+  const recordFailure = (outcome: "threw" | "timed_out" | "refused", message: string): false => {
     const ms = Math.max(0, Math.round((clock.elapsed() - startedAt) * 1_000) / 1_000);
-    records.push(recordOf(condition.name, ms, outcome, message));
+    records.push(createRecord(condition.name, ms, outcome, message));
     return false;
   };
   if (condition.type === "plain") {
     try {
-      return plainlyHolds(condition.plain, condition.pattern, view);
+      return matchesPlain(condition.plain, condition.pattern, view);
     } catch (error) {
-      return note("timed_out", `It counts as false: ${textOfError(error, 500)}`);
+      return recordFailure("timed_out", `It counts as false: ${formatError(error, 500)}`);
     }
   }
   const limit = { timeoutMs: defaultHookTimeoutMs, clock, cancellation };
   const called = yield* wait(callInTime(() => condition.call(view), limit));
-  if (called.type !== "returned") return note(called.type, called.message);
+  if (called.type !== "returned") return recordFailure(called.type, called.message);
   if (typeof called.value === "boolean") return called.value;
-  return note("refused", "It returned neither true nor false, and counts as false.");
+  return recordFailure("refused", "It returned neither true nor false, and counts as false.");
 }
 
 /** @throws Error if the match takes too long */
-function plainlyHolds(condition: PlainStopCondition, pattern: RegExp | undefined, view: StepView): boolean {
+function matchesPlain(condition: PlainStopCondition, pattern: RegExp | undefined, view: StepView): boolean {
   if ("steps" in condition) return view.steps >= condition.steps;
   if ("text" in condition) return pattern !== undefined && withTimeLimit(() => pattern.test(view.text));
   const { tool, outcome } = condition;
   return view.calls.some((call) => call.name === tool && (outcome === undefined || call.outcome === outcome));
 }
 
-function recordOf(
+function createRecord(
   condition: string,
   ms: number,
   outcome: "threw" | "timed_out" | "refused",
@@ -147,7 +147,7 @@ function recordOf(
 }
 
 /** A run that asked for a shape completes only with an answer that fits it. */
-function* endOf(
+function* createEnd(
   { runId, modelCallIndex }: StepPreparing,
   condition: string,
   { sessionId, transcript, parts }: EffectContext,
@@ -156,7 +156,7 @@ function* endOf(
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { ...end, reason: "stop_condition" };
   const answer = transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, ownSchema(sessionId, runId, schema, parts), parts.clock));
+  const checked = yield* wait(checkAnswer(answer, schema, findOwnSchema(sessionId, runId, schema, parts), parts.clock));
   if (checked.ok) return { ...end, reason: "stop_condition", output: checked.value };
   const message = `The stop condition ${condition} held, and the text so far cannot be used: ${checked.message}`;
   return { ...end, reason: "invalid_output", fault: { code: "invalid_output", message, retryable: false } };

@@ -4,15 +4,15 @@
 
 import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
-import { type CallRecord, toolOf } from "../../core/transcript/results.js";
+import { type CallRecord, toolNameOf } from "../../core/transcript/results.js";
 import type { ToolCallSubject, ToolResultSubject } from "../../ports/hook.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
+import { type Awaitable, type Coroutine, wait } from "../lib/coroutine.js";
 import { toToolOutput } from "../tools/to-json.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { callHooks, type HookCall, refused } from "./call-hooks.js";
-import { jsonIn, onlyMember, reasonIn } from "./check-return.js";
+import { callHooks, type HookCall, refuseAnswer } from "./call-hooks.js";
+import { pickOnlyMember, readReason, toCheckedJson } from "./check-return.js";
 
 export type BeforeToolCall = {
   readonly records: readonly HookRecord[];
@@ -24,19 +24,19 @@ export type BeforeToolCall = {
 };
 
 /** An entry of the log has a bound, and holds more than the input. */
-export const mostInputBytes = 900_000;
+export const maxInputBytes = 900_000;
 
 export function callBeforeToolCall(
   record: CallRecord,
   tool: AnyTool,
   context: EffectContext,
   cancellation: Cancellation,
-): Waiting<BeforeToolCall> {
+): Awaitable<BeforeToolCall> {
   if (context.parts.hooks.beforeToolCall.length === 0) return wait(noHooks);
-  return askBefore(beforeToolCall(record, tool), context, cancellation);
+  return runBeforeHooks(createBeforeToolCall(record, tool), context, cancellation);
 }
 
-function* askBefore(
+function* runBeforeHooks(
   call: HookCall<Omit<BeforeToolCall, "records">>,
   context: EffectContext,
   cancellation: Cancellation,
@@ -48,13 +48,13 @@ function* askBefore(
 /** What comes of a call without hooks. */
 export const noHooks: BeforeToolCall = { records: [] };
 
-function beforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<BeforeToolCall, "records">> {
+function createBeforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<BeforeToolCall, "records">> {
   const { callKey, part, edited } = record;
-  const name = toolOf(record);
+  const name = toolNameOf(record);
   return {
     point: "beforeToolCall",
     initial: {},
-    subjectOf: ({ input = record.input }): ToolCallSubject => ({
+    toSubject: ({ input = record.input }): ToolCallSubject => ({
       callKey,
       toolCallId: part.toolCallId,
       name,
@@ -63,11 +63,12 @@ function beforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<Before
       isEdited: edited,
     }),
     accept(answer) {
-      const member = onlyMember(answer, ["input", "block", "stop"]);
-      if (member?.key === "input") return { type: "changed", to: { input: jsonIn(member.value, mostInputBytes) } };
-      const reason = reasonIn(member?.value);
+      const member = pickOnlyMember(answer, ["input", "block", "stop"]);
+      if (member?.key === "input")
+        return { type: "changed", to: { input: toCheckedJson(member.value, maxInputBytes) } };
+      const reason = readReason(member?.value);
       if (member === undefined || reason === undefined)
-        return refused(answer, "{ input }, { block: reason } or { stop: reason }");
+        return refuseAnswer(answer, "{ input }, { block: reason } or { stop: reason }");
       return { type: "settled", to: member.key === "stop" ? { block: reason, stopRun: true } : { block: reason } };
     },
   };
@@ -85,18 +86,18 @@ export function callAfterToolCall<Outcome extends FinalToolOutcome>(
   record: CallRecord,
   durationMs: number,
   context: EffectContext,
-): Waiting<AfterToolCall<Outcome>> {
+): Awaitable<AfterToolCall<Outcome>> {
   if (context.parts.hooks.afterToolCall.length === 0) return wait({ records: noHooks.records, ...outcome });
-  return callAfterResult(outcome, { ...callOf(record), durationMs, source: "tool" }, context);
+  return callAfterToolResult(outcome, { ...callOf(record), durationMs, source: "tool" }, context);
 }
 
 /** The same for a result that no tool of this process gave. */
-export function callAfterResult<Outcome extends FinalToolOutcome>(
+export function callAfterToolResult<Outcome extends FinalToolOutcome>(
   outcome: Outcome,
   call: FinishedCall,
   context: EffectContext,
-): Waiting<AfterToolCall<Outcome>> {
-  return askAfter(outcome, afterToolCall(outcome, call), context);
+): Awaitable<AfterToolCall<Outcome>> {
+  return runAfterHooks(outcome, createAfterToolCall(outcome, call), context);
 }
 
 /** What a hook is told of a call besides its result. */
@@ -106,10 +107,10 @@ export function callOf(
   record: Pick<CallRecord, "callKey" | "part" | "tool" | "input">,
 ): Pick<FinishedCall, "callKey" | "toolCallId" | "name" | "input"> {
   const { callKey, part, input } = record;
-  return { callKey, toolCallId: part.toolCallId, name: toolOf(record), input };
+  return { callKey, toolCallId: part.toolCallId, name: toolNameOf(record), input };
 }
 
-function* askAfter<Outcome extends FinalToolOutcome>(
+function* runAfterHooks<Outcome extends FinalToolOutcome>(
   outcome: Outcome,
   call: HookCall<ToolOutput>,
   context: EffectContext,
@@ -120,14 +121,14 @@ function* askAfter<Outcome extends FinalToolOutcome>(
   return { records, ...outcome, outcome: "error", isFinalText: false, output: { type: "text", text: withheld } };
 }
 
-function afterToolCall({ outcome, output }: ToolOutcome, call: FinishedCall): HookCall<ToolOutput> {
+function createAfterToolCall({ outcome, output }: ToolOutcome, call: FinishedCall): HookCall<ToolOutput> {
   return {
     point: "afterToolCall",
     initial: output,
-    subjectOf: (present): ToolResultSubject => ({ ...call, output: present, isError: outcome === "error" }),
+    toSubject: (present): ToolResultSubject => ({ ...call, output: present, isError: outcome === "error" }),
     accept(answer) {
-      const replaced = onlyMember(answer, ["output"]);
-      if (replaced === undefined) return refused(answer, "{ output }");
+      const replaced = pickOnlyMember(answer, ["output"]);
+      if (replaced === undefined) return refuseAnswer(answer, "{ output }");
       return { type: "changed", to: toToolOutput(replaced.value) };
     },
   };

@@ -20,7 +20,7 @@ export function createCancellation(): Cancellation {
 }
 
 /** The signal, made by the first call. Most tools never ask for it. */
-export function signalOf(cancellation: Cancellation): AbortSignal {
+export function getSignal(cancellation: Cancellation): AbortSignal {
   cancellation.controller ??= new AbortController();
   const { signal } = cancellation.controller;
   if (cancellation.isCancelled && !signal.aborted) cancellation.controller.abort(cancellation.reason?.());

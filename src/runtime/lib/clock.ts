@@ -4,23 +4,23 @@
 import type { Clock } from "../../ports/clock.js";
 
 /** A timer of more than 2^31 ms fires at once. */
-const longestTimerMs = 2_000_000_000;
+const maxTimerMs = 2_000_000_000;
 
 /** Real time. A wait of more than 23 days is a chain of timers. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   after(ms, callback) {
-    if (ms > longestTimerMs) return afterParts(ms, callback);
+    if (ms > maxTimerMs) return afterInSteps(ms, callback);
     const timer = setTimeout(callback, Math.max(0, ms));
     return () => clearTimeout(timer);
   },
 };
 
-function afterParts(ms: number, callback: () => void): () => void {
+function afterInSteps(ms: number, callback: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
   const wait = (left: number) => {
-    const part = Math.min(left, longestTimerMs);
+    const part = Math.min(left, maxTimerMs);
     timer = setTimeout(() => (left > part ? wait(left - part) : callback()), part);
   };
   wait(ms);

@@ -11,28 +11,30 @@ export type MaybePromise<Value> = Value | Promise<Value>;
 export type Coroutine<Result> = Generator<Promise<unknown>, Result, unknown>;
 
 /** Waits for a value that may be a promise: `const input = yield* wait(validate(call));`. */
-export function wait<Value>(value: MaybePromise<Value>): Waiting<Value> {
-  return value instanceof Promise ? waitFor(value) : { value, done: true, next: self, [Symbol.iterator]: self };
+export function wait<Value>(value: MaybePromise<Value>): Awaitable<Value> {
+  return value instanceof Promise
+    ? waitFor(value)
+    : { value, done: true, next: returnThis, [Symbol.iterator]: returnThis };
 }
 
 /**
  * What `yield*` takes. A value that is no promise is its own iterator, and the last result of that iterator: a generator for each
  * would cost more.
  */
-export type Waiting<Value> =
+export type Awaitable<Value> =
   | Coroutine<Value>
-  | (IteratorReturnResult<Value> & { next(): Waiting<Value>; [Symbol.iterator](): Waiting<Value> });
+  | (IteratorReturnResult<Value> & { next(): Awaitable<Value>; [Symbol.iterator](): Awaitable<Value> });
 
 function* waitFor<Value>(promise: Promise<Value>): Coroutine<Value> {
   return (yield promise) as Value;
 }
 
-function self<This>(this: This): This {
+function returnThis<This>(this: This): This {
   return this;
 }
 
 /** The result. It is a promise from the first promise on that the coroutine waits for. */
-export function runCoroutine<Result>(coroutine: Waiting<Result>): MaybePromise<Result> {
+export function runCoroutine<Result>(coroutine: Awaitable<Result>): MaybePromise<Result> {
   return "value" in coroutine ? coroutine.value : advance(coroutine, coroutine.next());
 }
 

@@ -3,31 +3,31 @@
  */
 
 /** Characters of an error's message, or of somebody's reason, unless the caller allows fewer. */
-export const mostReasonCharacters = 10_000;
+export const maxReasonCharacters = 10_000;
 
 /** Errors below one that are told: "fetch failed" says nothing without what it comes from. */
-const mostCauses = 4;
+const maxCauses = 4;
 
 /** What was thrown, in words, and what caused it. Anything can be thrown, and looking at it may throw again. */
-export function textOfError(error: unknown, mostCharacters = mostReasonCharacters): string {
+export function formatError(error: unknown, maxCharacters = maxReasonCharacters): string {
   try {
-    return truncate(error instanceof Error ? withCauses(error, mostCauses) : describe(error), mostCharacters);
+    return truncate(error instanceof Error ? formatWithCauses(error, maxCauses) : describe(error), maxCharacters);
   } catch {
     return "something was thrown that cannot be shown";
   }
 }
 
 /** At most this many characters, and an ellipsis if some were cut off. */
-export function truncate(text: string, mostCharacters: number): string {
-  return text.length > mostCharacters ? `${text.slice(0, mostCharacters)}…` : text;
+export function truncate(text: string, maxCharacters: number): string {
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text;
 }
 
 /** A cause whose words stand in the message already is not told again. */
-function withCauses(error: Error, causes: number): string {
+function formatWithCauses(error: Error, causes: number): string {
   const message = String(error.message);
   const below: unknown = error.cause ?? (error instanceof AggregateError ? error.errors[0] : undefined);
   if (causes === 0 || !(below instanceof Error)) return message || String(error.name);
-  const cause = withCauses(below, causes - 1);
+  const cause = formatWithCauses(below, causes - 1);
   if (message === "") return cause;
   return message.includes(cause) ? message : `${message}: ${cause}`;
 }

@@ -15,10 +15,10 @@ export const retryDefaults = { attempts: 3, baseMs: 500, maxMs: 30_000 } as cons
 export function retryDelay(backoff: ToolRetry["backoff"], failures: number, key: string): number {
   const { baseMs = retryDefaults.baseMs, maxMs = retryDefaults.maxMs } = backoff ?? {};
   const delay = Math.min(maxMs, baseMs * 2 ** failures);
-  return Math.round(delay * (0.5 + fractionOf(key) / 2));
+  return Math.round(delay * (0.5 + hashFraction(key) / 2));
 }
 
 /** A number from 0 up to, not including, 1. */
-function fractionOf(key: string): number {
+function hashFraction(key: string): number {
   return Number.parseInt(sha256(key).slice(0, 8), 16) / 2 ** 32;
 }

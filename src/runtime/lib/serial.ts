@@ -1,15 +1,15 @@
 /**
  * One after the other: each act begins when the one before it has ended, whether it succeeded or failed.
  */
-export type Turns = { lastTurn: Promise<unknown> | null };
+export type TurnQueue = { lastTurn: Promise<unknown> | null };
 
-export function inTurn<T>(turns: Turns, act: () => Promise<T>): Promise<T> {
-  const mine = turns.lastTurn === null ? act() : turns.lastTurn.then(act);
-  const over = mine
+export function runInTurn<T>(turns: TurnQueue, act: () => Promise<T>): Promise<T> {
+  const current = turns.lastTurn === null ? act() : turns.lastTurn.then(act);
+  const settled = current
     .catch(() => {})
     .then(() => {
-      if (turns.lastTurn === over) turns.lastTurn = null;
+      if (turns.lastTurn === settled) turns.lastTurn = null;
     });
-  turns.lastTurn = over;
-  return mine;
+  turns.lastTurn = settled;
+  return current;
 }

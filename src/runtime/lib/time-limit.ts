@@ -6,7 +6,7 @@
 import type { Clock } from "../../ports/clock.js";
 import { type Cancellation, onCancel } from "./cancellation.js";
 import { isThenable, type MaybePromise } from "./coroutine.js";
-import { textOfError } from "./error-text.js";
+import { formatError } from "./error-text.js";
 
 /** How a call of such code ended. */
 export type SettledCall<Value = unknown> =
@@ -26,17 +26,17 @@ export type TimeLimit = {
 export function callInTime(call: () => unknown, limit: TimeLimit): MaybePromise<SettledCall> {
   try {
     const value = call();
-    if (isThenable(value)) return inTime(value, limit);
+    if (isThenable(value)) return awaitInTime(value, limit);
     return value === undefined ? returnedNothing : { type: "returned", value };
   } catch (error) {
-    return threw(error);
+    return toThrewResult(error);
   }
 }
 
 const returnedNothing: SettledCall = { type: "returned", value: undefined };
 
 /** Waits for what was promised, no longer than the time limit. Never rejects. */
-export function inTime<Value>(
+export function awaitInTime<Value>(
   promised: PromiseLike<Value>,
   { timeoutMs, clock, cancellation, onGivenUp }: TimeLimit,
 ): Promise<SettledCall<Value>> {
@@ -55,15 +55,15 @@ export function inTime<Value>(
     stopTimer = clock.after(timeoutMs, () => giveUp(`It took more than ${timeoutMs} ms.`));
     Promise.resolve(promised).then(
       (value) => settle({ type: "returned", value }),
-      (error) => settle(threw(error)),
+      (error) => settle(toThrewResult(error)),
     );
     if (cancellation !== undefined)
       stopListening = onCancel(cancellation, () => giveUp("It is no longer wanted, and was not waited for."));
   });
 }
 
-function threw(error: unknown): SettledCall<never> {
-  return { type: "threw", message: textOfError(error, mostMessageCharacters) };
+function toThrewResult(error: unknown): SettledCall<never> {
+  return { type: "threw", message: formatError(error, maxMessageCharacters) };
 }
 
-const mostMessageCharacters = 500;
+const maxMessageCharacters = 500;

@@ -11,21 +11,21 @@ import { transitionTable } from "../../core/machine/transition-table.js";
 import { PawlError } from "../../errors.js";
 import type { AskingSession, ClaimResult, Store } from "../../ports/store.js";
 import { releaseLease } from "./driver-errors.js";
-import { keepTogether } from "./kept-transcripts.js";
+import { shareCache } from "./transcript-cache.js";
 
 /** The same store, except that answers of a wrong shape throw `store_corrupt`. */
-export function checkedStore(store: Store): Store {
-  const checked = checking(store);
-  keepTogether(store, checked);
+export function createCheckedStore(store: Store): Store {
+  const checked = wrapChecks(store);
+  shareCache(store, checked);
   return checked;
 }
 
-function checking(store: Store): Store {
+function wrapChecks(store: Store): Store {
   return {
-    ...delegating(store),
+    ...delegateTo(store),
     async claim(sessionId, options) {
       const claimed = await store.claim(sessionId, options);
-      if (!isClaim(claimed)) throw corrupt(sessionId, "what it answers to a claim");
+      if (!isClaim(claimed)) throw corruptError(sessionId, "what it answers to a claim");
       if (claimed.type === "claimed" && claimed.state !== null)
         try {
           checkState(sessionId, claimed.state, claimed.seq);
@@ -45,30 +45,31 @@ function checking(store: Store): Store {
       const loaded = await store.loadAt(sessionId, seq);
       if (loaded === null) return null;
       checkState(sessionId, loaded.state, loaded.seq);
-      if (loaded.seq > seq) throw corrupt(sessionId, "its state");
+      if (loaded.seq > seq) throw corruptError(sessionId, "its state");
       return loaded;
     },
     async read(sessionId, after, limit) {
       const entries = await store.read(sessionId, after, limit);
-      if (!Array.isArray(entries) || !entries.every(isEntry)) throw corrupt(sessionId, "an entry of its log");
+      if (!Array.isArray(entries) || !entries.every(isEntry)) throw corruptError(sessionId, "an entry of its log");
       return entries;
     },
     async asking(options) {
       const sessions = await store.asking(options);
-      if (!Array.isArray(sessions) || !sessions.every(isAsking)) throw corrupt(null, "a session that asks");
+      if (!Array.isArray(sessions) || !sessions.every(isAskingSession)) throw corruptError(null, "a session that asks");
       for (const { sessionId, state } of sessions) if (state !== null) checkState(sessionId, state, state.seq);
       return sessions;
     },
     async inbox(sessionId) {
       const messages = await store.inbox(sessionId);
-      if (!Array.isArray(messages) || !messages.every(isMessage)) throw corrupt(sessionId, "a message in its inbox");
+      if (!Array.isArray(messages) || !messages.every(isInboxMessage))
+        throw corruptError(sessionId, "a message in its inbox");
       return messages;
     },
   };
 }
 
 /** A store may be an instance of a class, whose methods need `this`. */
-function delegating(store: Store): Store {
+function delegateTo(store: Store): Store {
   return {
     claim: (sessionId, options) => store.claim(sessionId, options),
     renew: (leases, now, leaseMs) => store.renew(leases, now, leaseMs),
@@ -105,7 +106,7 @@ function checkState(sessionId: string, state: State, seq: number): void {
       "newer_format",
       `Session ${sessionId} was written in format ${state.v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to carry it on.`,
     );
-  if (!isState(state) || state.seq !== seq) throw corrupt(sessionId, "its state");
+  if (!isState(state) || state.seq !== seq) throw corruptError(sessionId, "its state");
 }
 
 /** A state is small enough to be checked as a whole. */
@@ -115,9 +116,15 @@ function isState(state: State): boolean {
   } catch {
     return false;
   }
-  const isRun = state.status === "idle" || (typeof state.runId === "string" && isObject(state.limits));
-  const hasItsCalls = !hasCalls(state) || areObjects(state.calls);
-  return isRun && hasItsCalls && isObject(state.context) && Array.isArray(state.interrupted) && areObjects(state.queue);
+  const hasValidRun = state.status === "idle" || (typeof state.runId === "string" && isObject(state.limits));
+  const hasValidCalls = !hasCalls(state) || areObjects(state.calls);
+  return (
+    hasValidRun &&
+    hasValidCalls &&
+    isObject(state.context) &&
+    Array.isArray(state.interrupted) &&
+    areObjects(state.queue)
+  );
 }
 
 const eventTypes: ReadonlySet<unknown> = new Set(Object.keys(transitionTable.idle));
@@ -141,7 +148,7 @@ function isEntry(entry: Entry): boolean {
   );
 }
 
-function isMessage(message: InboxMessage): boolean {
+function isInboxMessage(message: InboxMessage): boolean {
   return (
     isObject(message) &&
     typeof message.id === "string" &&
@@ -151,7 +158,7 @@ function isMessage(message: InboxMessage): boolean {
   );
 }
 
-function isAsking(session: AskingSession): boolean {
+function isAskingSession(session: AskingSession): boolean {
   return isObject(session) && typeof session.sessionId === "string" && Number.isFinite(session.askedAt);
 }
 
@@ -163,7 +170,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-function corrupt(sessionId: string | null, what: string): PawlError {
+function corruptError(sessionId: string | null, what: string): PawlError {
   const whose = sessionId === null ? what : `${what} of session ${sessionId}`;
   return new PawlError(
     "store_corrupt",

@@ -12,7 +12,7 @@ export type Closing =
   | { readonly type: "broken"; readonly error: unknown };
 
 /** An error of an effect is a defect, unless it came from a store that failed. */
-export function closingOf(error: unknown): Closing {
-  const isOfStore = error instanceof PawlError && error.code === "store_failed";
-  return isOfStore ? { type: "interrupted", reason: "store_failed", error } : { type: "broken", error };
+export function toClosing(error: unknown): Closing {
+  const isStoreError = error instanceof PawlError && error.code === "store_failed";
+  return isStoreError ? { type: "interrupted", reason: "store_failed", error } : { type: "broken", error };
 }

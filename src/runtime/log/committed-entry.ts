@@ -39,7 +39,7 @@ export type SentCall = {
   readonly expected: number | null;
 };
 
-export function sentCall(
+export function toSentCall(
   { event }: Entry,
   { lastSent, promptHash, toolsHash, settings, promptCache, cache }: Transcript,
 ): SentCall | null {

@@ -9,22 +9,22 @@ import type { Closing } from "./closing.js";
 /**
  * Why a message was lost with its driver; undefined if another process took over, so that the message can be posted.
  */
-export function causeOfLoss(sessionId: string, closing: Closing | null): unknown {
+export function findLossCause(sessionId: string, closing: Closing | null): unknown {
   if (closing?.type === "broken") return brokenError(sessionId, closing.error);
   return closing?.type === "interrupted" && closing.reason === "store_failed" ? closing.error : undefined;
 }
 
 /** The store failed after a message was written into it, or while nobody could know whether it was. */
-export function unsettledError(sessionId: string, isKept: "perhaps" | "yes", cause: unknown): PawlError {
-  const what = `The store failed (${messageOf(cause)}), and the message to session ${sessionId}`;
+export function unsettledError(sessionId: string, isStored: "perhaps" | "yes", cause: unknown): PawlError {
+  const what = `The store failed (${errorMessage(cause)}), and the message to session ${sessionId}`;
   const known =
-    isKept === "yes" ? "is in it. Do not send it again; resume." : "may be in it. Look before you send it again.";
+    isStored === "yes" ? "is in it. Do not send it again; resume." : "may be in it. Look before you send it again.";
   return new PawlError("store_failed", `${what} ${known}`, { cause });
 }
 
 /** A defect of Pawl, or of a store's code. */
 export function brokenError(sessionId: string, cause: unknown): PawlError {
-  const what = `The driver of session ${sessionId} is broken (${messageOf(cause)}).`;
+  const what = `The driver of session ${sessionId} is broken (${errorMessage(cause)}).`;
   return new PawlError("internal", `${what} What was committed is safe; please report it.`, { cause });
 }
 
@@ -36,7 +36,7 @@ export function throwNoSession(sessionId: string): never {
 }
 
 /** Another process carries the session on, and the caller does not want to wait for it. */
-export function heldError(sessionId: string): PawlError {
+export function sessionHeldError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
     `Another process carries session ${sessionId} on. Leave it to that process, or resume with follow: true to wait for it.`,
@@ -44,7 +44,7 @@ export function heldError(sessionId: string): PawlError {
 }
 
 /** There is nothing to carry on. */
-export function finishedError(sessionId: string, { status }: Pick<State, "status">): PawlError {
+export function runFinishedError(sessionId: string, { status }: Pick<State, "status">): PawlError {
   return new PawlError(
     "run_finished",
     status === "idle"
@@ -62,7 +62,7 @@ export function shutDownError(name: string, sessionId: string): PawlError {
 }
 
 /** Whether an error comes from a store. Such an error ends no run: the result is `interrupted`. */
-export function isOfStore(error: unknown): boolean {
+export function isStoreError(error: unknown): boolean {
   return !(error instanceof PawlError) || error.code.startsWith("store_") || error.code === "not_storable";
 }
 
@@ -75,7 +75,7 @@ export async function releaseLease(store: Store, lease: Lease): Promise<void> {
   }
 }
 
-function messageOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -6,75 +6,75 @@
  * their positions, because all open calls of a session belong to one step. To callers the text is opaque.
  */
 import { PawlError } from "../../errors.js";
-import { type Cursor, formatCursor, invalidCursor, parseCursor } from "../../stream/cursor.js";
+import { type Cursor, formatCursor, formatInvalidCursor, parseCursor } from "../../stream/cursor.js";
 
 /** The place of a child: behind an event, or behind all of its run. */
 export type ChildPlace = Cursor | "end";
 
 export type FamilyCursor = {
-  readonly place: Cursor;
+  readonly cursor: Cursor;
   /** By path: `1` is the child of the session's first call, `1-2` the child of that child's second call. */
   readonly children: ReadonlyMap<string, ChildPlace>;
 };
 
 /** A tree of places. */
-export type Placed = {
-  readonly place: Cursor;
+export type FamilyNode = {
+  readonly cursor: Cursor;
   /** Whether its part is told to the end, or goes on. Nothing is said of a session that is left out. */
   readonly part: "telling" | "told" | "omitted";
-  readonly children: ReadonlyMap<string, Placed>;
+  readonly children: ReadonlyMap<string, FamilyNode>;
 };
 
 /** The most sessions that are open at once in one stream, and so the most places in a cursor. */
-export const mostOpenSessions = 4_096;
-const longestCursor = 256 * 1_024;
-const deepestPath = 64;
+export const maxOpenSessions = 4_096;
+const maxCursor = 256 * 1_024;
+const maxPathDepth = 64;
 
-export function familyCursorText(root: Placed): string {
-  const texts = [formatCursor(root.place)];
-  addPlaces(root, "", texts);
+export function formatFamilyCursor(root: FamilyNode): string {
+  const texts = [formatCursor(root.cursor)];
+  addCursors(root, "", texts);
   return texts.join("~");
 }
 
-function addPlaces({ children }: Placed, above: string, texts: string[]): void {
+function addCursors({ children }: FamilyNode, prefix: string, texts: string[]): void {
   for (const [position, child] of children) {
-    const path = `${above}${position}`;
+    const path = `${prefix}${position}`;
     if (child.part === "told") texts.push(`c${path}:end`);
-    else if (child.part === "telling" && child.place.seq > 0) {
-      texts.push(`c${path}:${formatCursor(child.place)}`);
-      addPlaces(child, `${path}-`, texts);
+    else if (child.part === "telling" && child.cursor.seq > 0) {
+      texts.push(`c${path}:${formatCursor(child.cursor)}`);
+      addCursors(child, `${path}-`, texts);
     }
   }
 }
 
 /** Reads a cursor. The place of an event, or the number of an entry, is one without children. @throws PawlError `bad_input` */
 export function parseFamilyCursor(after: number | string): FamilyCursor {
-  if (typeof after !== "string" || !after.includes("~")) return { place: readCursor(after), children: new Map() };
-  if (after.length > longestCursor) throw notCursor(after);
-  const [first = "", ...rest] = after.split("~", mostOpenSessions + 2);
-  if (rest.length > mostOpenSessions) throw notCursor(after);
+  if (typeof after !== "string" || !after.includes("~")) return { cursor: readCursor(after), children: new Map() };
+  if (after.length > maxCursor) throw cursorError(after);
+  const [first = "", ...rest] = after.split("~", maxOpenSessions + 2);
+  if (rest.length > maxOpenSessions) throw cursorError(after);
   const children = new Map<string, ChildPlace>();
   for (const text of rest) {
-    const [, path, place] = /^c([\d-]+):([\d.]+|end)$/.exec(text) ?? [];
-    if (path === undefined || place === undefined || !isPath(path)) throw notCursor(after);
-    children.set(path, place === "end" ? place : readCursor(place));
+    const [, path, cursor] = /^c([\d-]+):([\d.]+|end)$/.exec(text) ?? [];
+    if (path === undefined || cursor === undefined || !isCallPath(path)) throw cursorError(after);
+    children.set(path, cursor === "end" ? cursor : readCursor(cursor));
   }
-  return { place: readCursor(first), children };
+  return { cursor: readCursor(first), children };
 }
 
 /** Reads the cursor of a stream of one session. @throws PawlError `bad_input` */
 export function readCursor(after: number | string): Cursor {
   const cursor = parseCursor(after);
-  if (cursor === null) throw new PawlError("bad_input", invalidCursor(after));
+  if (cursor === null) throw new PawlError("bad_input", formatInvalidCursor(after));
   return cursor;
 }
 
-function isPath(path: string): boolean {
-  const positions = path.split("-", deepestPath + 1);
-  return positions.length <= deepestPath && positions.every((one) => /^[1-9]\d{0,8}$/.test(one));
+function isCallPath(path: string): boolean {
+  const positions = path.split("-", maxPathDepth + 1);
+  return positions.length <= maxPathDepth && positions.every((position) => /^[1-9]\d{0,8}$/.test(position));
 }
 
-function notCursor(after: string): PawlError {
+function cursorError(after: string): PawlError {
   return new PawlError(
     "bad_input",
     `Invalid cursor ${JSON.stringify(after.slice(0, 100))}: expected the cursor of an item of a stream with children, unchanged.`,

@@ -3,15 +3,15 @@
  *
  * Only new messages are frozen, so that a step does not look at the whole conversation.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Entry, Event } from "../../core/machine/event.js";
 import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
 
 export function appendFrozen(transcript: Transcript, entry: Entry): void {
-  const known = mayReplaceMessages(entry.event) ? 0 : transcript.messages.length;
+  const firstNew = mayReplaceMessages(entry.event) ? 0 : transcript.messages.length;
   appendEntry(transcript, entry);
   const { messages } = transcript;
-  for (let index = known; index < messages.length; index += 1) freeze(messages[index]);
+  for (let index = firstNew; index < messages.length; index += 1) deepFreeze(messages[index]);
 }
 
 /**

@@ -9,13 +9,13 @@ import { throwNoSession } from "./driver-errors.js";
  * @param isStarting whether this process is about to start the session
  * @throws PawlError `no_session`
  */
-export async function loadKnown(
+export async function loadExistingState(
   store: Pick<Store, "load" | "inbox">,
   sessionId: string,
   isStarting: () => boolean = () => false,
 ): Promise<State> {
   // Two looks: the session may have been started, and its message consumed, during the first.
-  for (let look = 1; look <= 2; look += 1) {
+  for (let attempt = 1; attempt <= 2; attempt += 1) {
     const state = (await store.load(sessionId))?.state ?? initialState;
     if (state.session !== null || isStarting() || (await store.inbox(sessionId)).length > 0) return state;
   }

@@ -2,25 +2,25 @@
  * The child sessions that a session waits for at a place of its log.
  */
 
-import { childCallsOf } from "../../core/machine/parent.js";
+import { findChildCalls } from "../../core/machine/child-reports.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import type { Cursor } from "../../stream/cursor.js";
 import { type LogStore, readEntries } from "./read-entries.js";
 
 /** The state after an entry, or after the last one. */
-export async function stateAt(store: LogStore, sessionId: string, seq: number): Promise<State> {
+export async function loadStateAt(store: LogStore, sessionId: string, seq: number): Promise<State> {
   let state: State = (await store.loadAt(sessionId, seq))?.state ?? initialState;
   for await (const { event } of readEntries(store, sessionId, state.seq, seq)) state = transition(state, event);
   return state;
 }
 
 /** The calls that wait for a child. The first event of an entry tells that a call begins or ceases to wait. */
-export async function openChildCalls(
+export async function findOpenChildCalls(
   store: LogStore,
   sessionId: string,
   { seq, index }: Cursor,
-): Promise<ReturnType<typeof childCallsOf>> {
+): Promise<ReturnType<typeof findChildCalls>> {
   const last = index >= 1 ? seq : seq - 1;
-  return last <= 0 ? [] : childCallsOf(await stateAt(store, sessionId, last));
+  return last <= 0 ? [] : findChildCalls(await loadStateAt(store, sessionId, last));
 }

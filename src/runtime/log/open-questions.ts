@@ -4,14 +4,14 @@
  * 1. A child session that is gone, damaged or written by a later version asks nothing: nobody could answer it here.
  * 2. Sessions of a family form a tree. A session that names itself as a child, at any depth, is not read again.
  */
-import type { Calling } from "../../core/machine/calls.js";
+import type { CallsState } from "../../core/machine/calls.js";
+import { findChildCalls } from "../../core/machine/child-reports.js";
 import { advance } from "../../core/machine/consequences.js";
 import type { Entry } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { childCallsOf } from "../../core/machine/parent.js";
 import { asksOutside, hasCalls, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
-import { type CallRecords, callRecords, recordEntry } from "../../core/transcript/call-records.js";
+import { type CallRecords, createCallRecords, recordCallEntry } from "../../core/transcript/call-records.js";
 import type { ChildPlace, ChildQuestions } from "../../core/view/child-questions.js";
 import { approvalsOf, type PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
@@ -21,76 +21,76 @@ import { type LogStore, readEntries } from "./read-entries.js";
 type QuestionStore = LogStore & Pick<Store, "inbox">;
 
 /** The sessions between the one that is read and the top, themselves included. */
-type Above = ReadonlySet<string>;
-const nothingAbove: Above = new Set();
+type AncestorIds = ReadonlySet<string>;
+const noAncestors: AncestorIds = new Set();
 
 /**
  * The questions that are open now, in call order; those of a child in the place of the call that waits for it. A question
  * whose answer is in an inbox is left out.
  */
-export async function openQuestions(
+export async function listOpenQuestions(
   store: QuestionStore,
   sessionId: string,
   loaded: State,
-  above = nothingAbove,
+  ancestors = noAncestors,
 ): Promise<readonly PendingApproval[]> {
   if (!hasCalls(loaded)) return [];
-  const state = await stateAfterInbox(store, sessionId, loaded);
-  const path = new Set(above).add(sessionId);
+  const state = await applyInbox(store, sessionId, loaded);
+  const path = new Set(ancestors).add(sessionId);
   const present = async (childId: string) => {
     const child = await store.load(childId);
-    return child === null ? [] : openQuestions(store, childId, child.state, path);
+    return child === null ? [] : listOpenQuestions(store, childId, child.state, path);
   };
-  return questionsIn(store, sessionId, { state, loaded }, path, present);
+  return collectQuestions(store, sessionId, { state, loaded }, path, present);
 }
 
 /**
  * The questions of the session alone, without those of child sessions. Those that are answered are left out.
  * @param hasInbox whether there may be messages in the inbox
  */
-export async function ownQuestions(
+export async function listOwnQuestions(
   store: QuestionStore,
   sessionId: string,
   loaded: State,
   hasInbox: boolean,
 ): Promise<readonly PendingApproval[]> {
-  if (!hasCalls(loaded) || !loaded.calls.some(asksItself)) return [];
-  const state = hasInbox ? await stateAfterInbox(store, sessionId, loaded) : loaded;
-  return approvalsOf(sessionId, state, { calls: await callsOf(store, sessionId, loaded) });
+  if (!hasCalls(loaded) || !loaded.calls.some(hasOwnQuestion)) return [];
+  const state = hasInbox ? await applyInbox(store, sessionId, loaded) : loaded;
+  return approvalsOf(sessionId, state, { calls: await readCalls(store, sessionId, loaded) });
 }
 
 /** The questions that were open after an entry. */
-async function questionsAt(
+async function listQuestionsAt(
   store: LogStore,
   { childId, seq }: ChildPlace,
-  above: Above,
+  ancestors: AncestorIds,
 ): Promise<readonly PendingApproval[]> {
   const row = await store.loadAt(childId, seq);
   if (row === null) return [];
   let { state } = row;
   for await (const { event } of readEntries(store, childId, state.seq, seq)) state = transition(state, event);
-  const path = new Set(above).add(childId);
+  const path = new Set(ancestors).add(childId);
   const earlier = async (id: string, at: number | undefined) =>
-    at === undefined ? [] : questionsAt(store, { childId: id, seq: at }, path);
-  return questionsIn(store, childId, { state, loaded: state }, path, earlier);
+    at === undefined ? [] : listQuestionsAt(store, { childId: id, seq: at }, path);
+  return collectQuestions(store, childId, { state, loaded: state }, path, earlier);
 }
 
-async function questionsIn(
+async function collectQuestions(
   store: LogStore,
   sessionId: string,
   { state, loaded }: { readonly state: State; readonly loaded: State },
-  path: Above,
-  questionsOf: (childId: string, seq: number | undefined) => Promise<readonly PendingApproval[]>,
+  path: AncestorIds,
+  getQuestions: (childId: string, seq: number | undefined) => Promise<readonly PendingApproval[]>,
 ): Promise<readonly PendingApproval[]> {
   if (!hasCalls(state) || !hasCalls(loaded)) return [];
-  const ofChildren = new Map<string, readonly PendingApproval[]>();
-  for (const { childId, childSeq } of childCallsOf(state))
-    if (!path.has(childId)) ofChildren.set(childId, await unlessUnreadable(() => questionsOf(childId, childSeq)));
-  const calls = state.calls.some(asksItself) ? await callsOf(store, sessionId, loaded) : new Map();
-  return approvalsOf(sessionId, state, { calls }, (childId) => ofChildren.get(childId) ?? []);
+  const childQuestions = new Map<string, readonly PendingApproval[]>();
+  for (const { childId, childSeq } of findChildCalls(state))
+    if (!path.has(childId)) childQuestions.set(childId, await emptyIfUnreadable(() => getQuestions(childId, childSeq)));
+  const calls = state.calls.some(hasOwnQuestion) ? await readCalls(store, sessionId, loaded) : new Map();
+  return approvalsOf(sessionId, state, { calls }, (childId) => childQuestions.get(childId) ?? []);
 }
 
-function asksItself(call: Calling["calls"][number]): boolean {
+function hasOwnQuestion(call: CallsState["calls"][number]): boolean {
   if (call.status === "running") return call.held !== undefined;
   return asksOutside(call) && !(call.status === "waiting" && call.on === "child");
 }
@@ -98,7 +98,7 @@ function asksItself(call: Calling["calls"][number]): boolean {
 const unreadable: ReadonlySet<string> = new Set(["store_corrupt", "newer_format", "older_format"]);
 
 /** Nothing, if this version cannot read the session. */
-export async function unlessUnreadable<Approval>(
+export async function emptyIfUnreadable<Approval>(
   read: () => Promise<readonly Approval[]>,
 ): Promise<readonly Approval[]> {
   try {
@@ -116,11 +116,11 @@ export type KnownQuestions = Map<string, readonly PendingApproval[]>;
 export async function readQuestions(
   store: LogStore,
   known: KnownQuestions,
-  places: readonly ChildPlace[],
+  reports: readonly ChildPlace[],
 ): Promise<void> {
-  for (const place of places) {
-    const key = keyOf(place);
-    if (!known.has(key)) known.set(key, await unlessUnreadable(() => questionsAt(store, place, nothingAbove)));
+  for (const place of reports) {
+    const key = reportKey(place);
+    if (!known.has(key)) known.set(key, await emptyIfUnreadable(() => listQuestionsAt(store, place, noAncestors)));
   }
 }
 
@@ -128,30 +128,30 @@ export async function readQuestions(
  * Reads what public events show of the children that a state or a message tells of. Must be done before a message is
  * taken. Undefined if there is nothing to read.
  */
-export function readReported(
+export function readReportedQuestions(
   store: LogStore,
   known: KnownQuestions,
   state: State,
   messages: readonly InboxMessage[],
 ): Promise<void> | undefined {
-  const places = childCallsOf(state).flatMap(({ childId, childSeq: seq }) =>
+  const reports = findChildCalls(state).flatMap(({ childId, childSeq: seq }) =>
     seq === undefined ? [] : [{ childId, seq }],
   );
   // A report that a child waits no more counts, too: what is open then is not new to the report after it.
-  for (const { body } of messages) if (body.type === "child") places.push({ childId: body.childId, seq: body.seq });
-  return places.every((place) => known.has(keyOf(place))) ? undefined : readQuestions(store, known, places);
+  for (const { body } of messages) if (body.type === "child") reports.push({ childId: body.childId, seq: body.seq });
+  return reports.every((place) => known.has(reportKey(place))) ? undefined : readQuestions(store, known, reports);
 }
 
-export function questionsFrom(known: KnownQuestions): ChildQuestions {
-  return (childId, seq) => (seq === undefined ? [] : (known.get(keyOf({ childId, seq })) ?? []));
+export function createQuestionLookup(known: KnownQuestions): ChildQuestions {
+  return (childId, seq) => (seq === undefined ? [] : (known.get(reportKey({ childId, seq })) ?? []));
 }
 
-function keyOf({ childId, seq }: ChildPlace): string {
+function reportKey({ childId, seq }: ChildPlace): string {
   return `${seq} ${childId}`;
 }
 
 /** The state after the messages in the inbox: the next driver takes those first. */
-async function stateAfterInbox(store: QuestionStore, sessionId: string, loaded: Calling): Promise<State> {
+async function applyInbox(store: QuestionStore, sessionId: string, loaded: CallsState): Promise<State> {
   let state: State = loaded;
   const defaults = { limits: loaded.limits, model: loaded.session?.model ?? "" };
   for (const message of await store.inbox(sessionId))
@@ -160,24 +160,24 @@ async function stateAfterInbox(store: QuestionStore, sessionId: string, loaded: 
 }
 
 /** The calls of the present step, from the last entries of the log. */
-async function callsOf(store: LogStore, sessionId: string, state: Calling): Promise<CallRecords> {
+async function readCalls(store: LogStore, sessionId: string, state: CallsState): Promise<CallRecords> {
   let first = Math.min(...state.calls.map((call) => call.inputSeq));
   for (;;) {
     const entries = await store.read(sessionId, first - 1, state.seq - first + 1);
-    const calls = callsIn(entries, state);
+    const calls = collectCalls(entries, state);
     if (calls !== undefined || first === 1) return calls ?? new Map();
     // The inputs of changed calls come after the model's message, so the message is further back.
     first = Math.max(1, first - 2 * (state.seq - first + 1));
   }
 }
 
-function callsIn(entries: readonly Entry[], { runId, modelCallIndex }: Calling): CallRecords | undefined {
+function collectCalls(entries: readonly Entry[], { runId, modelCallIndex }: CallsState): CallRecords | undefined {
   let calls: CallRecords | undefined;
   for (const entry of entries) {
     const { event } = entry;
     if (event.type === "model_finished" && event.runId === runId && event.modelCallIndex === modelCallIndex)
-      calls = callRecords(runId, modelCallIndex, event.message);
-    else if (calls !== undefined) recordEntry(calls, entry);
+      calls = createCallRecords(runId, modelCallIndex, event.message);
+    else if (calls !== undefined) recordCallEntry(calls, entry);
   }
   return calls;
 }

@@ -2,31 +2,36 @@
  * The runs of a session that have not ended: the one under way, those in the queue, and those whose requests are in the
  * inbox.
  */
-import { isCompacting } from "../../core/machine/asked-compaction.js";
+import { isCompacting } from "../../core/machine/requested-compaction.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
 
-type Runs = Pick<Store, "load" | "inbox">;
+type RunStore = Pick<Store, "load" | "inbox">;
 
 /**
  * The named run or, without a name, the run under way, if it has not ended; otherwise null. The request of a run that
  * nobody has taken yet is in the inbox.
  * @param state what the caller knows of the session
  */
-export async function openRun(store: Runs, sessionId: string, state: State, runId?: string): Promise<string | null> {
-  const known = runIn(state, runId);
+export async function findOpenRunId(
+  store: RunStore,
+  sessionId: string,
+  state: State,
+  runId?: string,
+): Promise<string | null> {
+  const known = findRunInState(state, runId);
   if (known !== null) return known;
   const posted = await store.inbox(sessionId);
   for (const { body } of posted)
     if (body.type === "input" && (runId === undefined || body.runId === runId)) return body.runId;
   // A driver may have taken the request in between.
-  return runIn((await store.load(sessionId))?.state ?? initialState, runId);
+  return findRunInState((await store.load(sessionId))?.state ?? initialState, runId);
 }
 
-function runIn(state: State, runId: string | undefined): string | null {
+function findRunInState(state: State, runId: string | undefined): string | null {
   // The compaction of a session at rest goes by the name of the last run.
   if (runId === undefined && isCompacting(state)) return state.runId;
-  const present = isResting(state) ? null : state.runId;
-  if (runId === undefined || present === runId) return present;
-  return state.queue.some((one) => one.kind === "run" && one.runId === runId) ? runId : null;
+  const currentRunId = isResting(state) ? null : state.runId;
+  if (runId === undefined || currentRunId === runId) return currentRunId;
+  return state.queue.some((queued) => queued.kind === "run" && queued.runId === runId) ? runId : null;
 }

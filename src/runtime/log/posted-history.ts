@@ -7,13 +7,13 @@ import type { InboxMessage } from "../../core/machine/inbox.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 
-type Blobs = Pick<Store, "putBlob" | "getBlob">;
+type BlobStore = Pick<Store, "putBlob" | "getBlob">;
 
 /** The message as it can be posted: its history in blobs. */
-export async function withHistoryInBlobs(
+export async function storeHistoryInBlobs(
   message: InboxMessage,
   sessionId: string,
-  store: Blobs,
+  store: BlobStore,
 ): Promise<InboxMessage> {
   const { body } = message;
   if (!("history" in body) || body.history === undefined) return message;
@@ -26,37 +26,37 @@ export async function withHistoryInBlobs(
 }
 
 /** The messages of an inbox whose histories were read, by id. */
-export type ReadHistories = Map<string, InboxMessage>;
+export type LoadedHistories = Map<string, InboxMessage>;
 
 /** Reads the histories of messages that are not among the known ones; undefined if there are none. */
 export function readHistories(
-  known: ReadHistories,
+  known: LoadedHistories,
   messages: readonly InboxMessage[],
   sessionId: string,
-  store: Blobs,
+  store: BlobStore,
 ): Promise<unknown> | undefined {
-  const unread = messages.filter((message) => isInBlobs(message) && !known.has(message.id));
+  const unread = messages.filter((message) => hasHistoryInBlobs(message) && !known.has(message.id));
   if (unread.length === 0) return undefined;
   return Promise.all(
-    unread.map(async (message) => known.set(message.id, await withHistory(message, sessionId, store))),
+    unread.map(async (message) => known.set(message.id, await loadHistory(message, sessionId, store))),
   );
 }
 
-function isInBlobs({ body }: InboxMessage): boolean {
+function hasHistoryInBlobs({ body }: InboxMessage): boolean {
   return "history" in body && body.history?.parts.some((part) => typeof part === "string") === true;
 }
 
 /** @throws PawlError `store_corrupt` if the store has lost a blob */
-async function withHistory(message: InboxMessage, sessionId: string, store: Blobs): Promise<InboxMessage> {
+async function loadHistory(message: InboxMessage, sessionId: string, store: BlobStore): Promise<InboxMessage> {
   const { body } = message;
   if (!("history" in body) || body.history === undefined) return message;
   const parts = await Promise.all(
-    body.history.parts.map((part) => (typeof part === "string" ? partIn(part, sessionId, store) : part)),
+    body.history.parts.map((part) => (typeof part === "string" ? loadPart(part, sessionId, store) : part)),
   );
   return { ...message, body: { ...body, history: { ...body.history, parts } } };
 }
 
-async function partIn(hash: string, sessionId: string, store: Blobs): Promise<readonly Message[]> {
+async function loadPart(hash: string, sessionId: string, store: BlobStore): Promise<readonly Message[]> {
   const bytes = await store.getBlob(sessionId, hash);
   if (bytes === null)
     throw new PawlError(

@@ -5,21 +5,21 @@ import type { State } from "../../core/machine/state.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
-import { openQuestions } from "./open-questions.js";
-import { openRun } from "./open-runs.js";
+import { listOpenQuestions } from "./open-questions.js";
+import { findOpenRunId } from "./open-runs.js";
 import { findFinalEvent, readTranscript } from "./read-log.js";
 
 /**
  * The result of the present or last run; null if the run goes on. A run whose questions are all answered goes on, too,
  * even if nobody has taken the answers yet.
  */
-export async function presentResult(
+export async function loadCurrentResult(
   store: Pick<Store, "read" | "load" | "loadAt" | "inbox" | "getBlob">,
   sessionId: string,
   state: State,
 ): Promise<RunResult | null> {
   if (state.status === "idle") return null;
-  const approvals = state.status === "awaiting_human" ? await openQuestions(store, sessionId, state) : [];
+  const approvals = state.status === "awaiting_human" ? await listOpenQuestions(store, sessionId, state) : [];
   if (state.status === "awaiting_human" && approvals.length === 0) return null;
   const result = resultOf(sessionId, state, await readTranscript(store, sessionId, state));
   return result?.status === "awaiting_human" ? { ...result, approvals } : result;
@@ -29,16 +29,16 @@ export async function presentResult(
  * The result of a run; null if the run has neither ended nor waits for somebody.
  * @throws PawlError `no_such_run`
  */
-export async function resultOfRun(
+export async function loadRunResult(
   store: Pick<Store, "read" | "load" | "loadAt" | "inbox" | "getBlob">,
   sessionId: string,
   state: State,
   runId: string,
 ): Promise<RunResult | null> {
-  if (state.status !== "idle" && state.runId === runId) return presentResult(store, sessionId, state);
-  const isOpen = (await openRun(store, sessionId, state, runId)) !== null;
-  const ended = await findFinalEvent(store, sessionId, runId);
-  if (ended !== null) return ended.result;
+  if (state.status !== "idle" && state.runId === runId) return loadCurrentResult(store, sessionId, state);
+  const isOpen = (await findOpenRunId(store, sessionId, state, runId)) !== null;
+  const finalEvent = await findFinalEvent(store, sessionId, runId);
+  if (finalEvent !== null) return finalEvent.result;
   if (isOpen) return null;
   throw new PawlError("no_such_run", `Session ${sessionId} has no run ${runId}. Its events name its runs.`);
 }

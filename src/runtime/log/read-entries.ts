@@ -19,7 +19,7 @@ export async function* readEntries(
   last = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Entry, void, undefined> {
   let size: number = Number.isFinite(last) ? pageSizes.most : pageSizes.first;
-  for (let from = after; from < last; size = grown(size)) {
+  for (let from = after; from < last; size = nextPageSize(size)) {
     const limit = Math.min(size, last - from);
     const page = await store.read(sessionId, from, limit);
     for (const entry of page) {
@@ -33,7 +33,7 @@ export async function* readEntries(
 }
 
 /** The size of the page after a page of this size. */
-export function grown(size: number): number {
+export function nextPageSize(size: number): number {
   return Math.min(pageSizes.most, size * pageSizes.growth);
 }
 

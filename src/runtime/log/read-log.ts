@@ -6,23 +6,23 @@
  * 2. A page that is shorter than requested is the last.
  */
 
-import { entryAt } from "../../context/entry-at.js";
+import { readEntry } from "../../context/read-entry.js";
 import type { Entry } from "../../core/machine/event.js";
 import { hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
-import { endOverrides } from "../../core/transcript/handoff.js";
+import { dropOverrides } from "../../core/transcript/handoff.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { questionPlaces } from "../../core/view/child-questions.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Store } from "../../ports/store.js";
-import { afterEntry, type Cursor, isAfter, lastWholeEntry } from "../../stream/cursor.js";
-import { type CommittedEntry, sentCall } from "./committed-entry.js";
+import { afterEntry, type Cursor, findLastWholeEntry, isAfter } from "../../stream/cursor.js";
+import { type CommittedEntry, toSentCall } from "./committed-entry.js";
 import { appendFrozen } from "./frozen-transcript.js";
-import { keepTranscript, keptTranscript, redactedBefore } from "./kept-transcripts.js";
-import { type KnownQuestions, questionsFrom, readQuestions } from "./open-questions.js";
-import { grown, type LogStore, pageSizes, readEntries } from "./read-entries.js";
-import { dataBefore } from "./session-data.js";
+import { createQuestionLookup, type KnownQuestions, readQuestions } from "./open-questions.js";
+import { type LogStore, nextPageSize, pageSizes, readEntries } from "./read-entries.js";
+import { loadDataAtCompaction } from "./session-data.js";
+import { cacheTranscript, findCachedTranscript, findLastRedaction } from "./transcript-cache.js";
 
 /** The transcript at a state: the entries from the last compaction on, and the queued inputs before it. */
 export async function loadTranscript(
@@ -32,15 +32,15 @@ export async function loadTranscript(
 ): Promise<Transcript> {
   const transcript = createTranscript();
   const { readFrom, dataBlob } = state.context;
-  if (dataBlob !== undefined) transcript.data = await dataBefore(store, sessionId, state);
+  if (dataBlob !== undefined) transcript.data = await loadDataAtCompaction(store, sessionId, state);
   if (readFrom > 1) {
     transcript.promptHash = undefined;
     transcript.toolsHash = undefined;
-    for (const entry of await entriesNeededFromBefore(store, sessionId, state)) appendFrozen(transcript, entry);
+    for (const entry of await readEarlierEntries(store, sessionId, state)) appendFrozen(transcript, entry);
   }
   for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendFrozen(transcript, entry);
   // The entry that says so may come before `readFrom`.
-  if (readFrom > 1 && wasHandedOver(state) && transcript.run !== null) endOverrides(transcript.run);
+  if (readFrom > 1 && hasHandedOff(state) && transcript.run !== null) dropOverrides(transcript.run);
   return transcript;
 }
 
@@ -52,24 +52,24 @@ export async function readTranscript(
 ): Promise<Transcript> {
   if (state.context.readFrom > 1 || state.context.dataBlob !== undefined)
     return loadTranscript(store, sessionId, state);
-  const redactedSeq = await redactedBefore(store, sessionId, state);
-  const { seq, transcript } = (await keptTranscript(store, sessionId, state, redactedSeq)) ?? {
+  const redactedSeq = await findLastRedaction(store, sessionId, state);
+  const { seq, transcript } = (await findCachedTranscript(store, sessionId, state, redactedSeq)) ?? {
     seq: 0,
     transcript: createTranscript(),
   };
   for await (const entry of readEntries(store, sessionId, seq, state.seq)) {
     appendFrozen(transcript, entry);
-    keepTranscript(store, sessionId, state, entry, transcript, redactedSeq);
+    cacheTranscript(store, sessionId, state, entry, transcript, redactedSeq);
   }
   return transcript;
 }
 
-function wasHandedOver(state: State): boolean {
+function hasHandedOff(state: State): boolean {
   return state.status !== "idle" && (state.counters.handoffs ?? 0) > 0;
 }
 
 /** The entries before `readFrom` that the transcript needs: queued inputs, and the start and the request of the run. */
-async function entriesNeededFromBefore(
+async function readEarlierEntries(
   store: Pick<Store, "read">,
   sessionId: string,
   state: State,
@@ -79,12 +79,12 @@ async function entriesNeededFromBefore(
   if (runStartSeq !== undefined) seqs.add(runStartSeq);
   if (state.status !== "idle") {
     seqs.add(state.startSeq);
-    const event = (await entryAt(store, sessionId, state.startSeq))?.event;
+    const event = (await readEntry(store, sessionId, state.startSeq))?.event;
     if (event?.type === "run_started" && event.queuedSeq !== undefined) seqs.add(event.queuedSeq);
   }
   const entries: Entry[] = [];
   for (const seq of [...seqs].filter((one) => one < readFrom).sort((a, b) => a - b)) {
-    const entry = await entryAt(store, sessionId, seq);
+    const entry = await readEntry(store, sessionId, seq);
     if (entry !== undefined) entries.push(entry);
   }
   return entries;
@@ -112,11 +112,11 @@ export async function openFollower(store: LogStore, sessionId: string, seq: numb
 export async function followEntry(follower: Follower, entry: Entry): Promise<readonly PublicEvent[]> {
   const { sessionId, store, state: before, transcript, questions } = follower;
   const after = transition(before, entry.event);
-  const places = questionPlaces(before, entry.event, after);
-  if (places.length > 0) await readQuestions(store, questions, places);
+  const reports = questionPlaces(before, entry.event, after);
+  if (reports.length > 0) await readQuestions(store, questions, reports);
   follower.state = after;
   appendFrozen(transcript, entry);
-  const events = publicEvents(sessionId, entry, transcript, before, after, questionsFrom(questions));
+  const events = publicEvents(sessionId, entry, transcript, before, after, createQuestionLookup(questions));
   if (!hasCalls(after)) questions.clear();
   return events;
 }
@@ -132,7 +132,7 @@ export async function* readCommittedEntries(
     const before = follower.state;
     const events = await followEntry(follower, entry);
     const { state: after, transcript } = follower;
-    const sent = sentCall(entry, transcript);
+    const sent = toSentCall(entry, transcript);
     yield { entry, events, before, after, shown: transcript.messages.length, sent, asked: transcript.run };
   }
 }
@@ -143,7 +143,7 @@ export async function* readEvents(
   sessionId: string,
   after: Cursor,
 ): AsyncGenerator<PublicEvent, void, undefined> {
-  const follower = await openFollower(store, sessionId, lastWholeEntry(after));
+  const follower = await openFollower(store, sessionId, findLastWholeEntry(after));
   for await (const entry of readEntries(store, sessionId, follower.state.seq))
     for (const event of await followEntry(follower, entry)) if (isAfter(event, after)) yield event;
 }
@@ -156,19 +156,19 @@ export async function findFinalEvent(store: LogStore, sessionId: string, runId: 
   const state = (await store.load(sessionId))?.state ?? initialState;
   const isUnderWay = state.status !== "idle" && state.runId === runId && !isTerminal(state);
   if (isUnderWay || state.queue.some((queued) => queued.kind === "run" && queued.runId === runId)) return null;
-  const mayBeEnd = ({ event }: Entry) => mayEnd(event.type) && isOf(event, runId);
-  let seq = await findLastEntry(store, sessionId, state.seq, mayBeEnd);
+  const canBeEnd = ({ event }: Entry) => canEndRun(event.type) && belongsToRun(event, runId);
+  let seq = await findLastEntry(store, sessionId, state.seq, canBeEnd);
   while (seq !== null) {
-    const final = await finalEventAt(store, sessionId, runId, seq);
+    const final = await findFinalEventAt(store, sessionId, runId, seq);
     if (final !== null) return final;
     // An abort may be that of a compaction that was asked for after the run.
-    seq = await findLastEntry(store, sessionId, seq - 1, mayBeEnd);
+    seq = await findLastEntry(store, sessionId, seq - 1, canBeEnd);
   }
   return null;
 }
 
 /** The end of a run that its entry at `seq` brings, at once or when its hooks have been called. */
-async function finalEventAt(
+async function findFinalEventAt(
   store: LogStore,
   sessionId: string,
   runId: string,
@@ -183,11 +183,11 @@ async function finalEventAt(
 
 type FinalEvent = Extract<PublicEvent, { readonly type: "final" }>;
 
-function mayEnd(type: Entry["event"]["type"]): boolean {
+function canEndRun(type: Entry["event"]["type"]): boolean {
   return type === "run_finished" || type === "abort_requested";
 }
 
-function isOf(event: Entry["event"], runId: string): boolean {
+function belongsToRun(event: Entry["event"], runId: string): boolean {
   return "runId" in event && event.runId === runId;
 }
 
@@ -199,7 +199,7 @@ async function findLastEntry(
   isWanted: (entry: Entry) => boolean,
 ): Promise<number | null> {
   let size: number = pageSizes.first;
-  for (let last = lastSeq; last > 0; size = grown(size)) {
+  for (let last = lastSeq; last > 0; size = nextPageSize(size)) {
     const first = Math.max(0, last - size);
     const page = await store.read(sessionId, first, last - first);
     const found = page.findLast((entry) => entry.seq <= last && isWanted(entry));

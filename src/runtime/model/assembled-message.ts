@@ -13,8 +13,8 @@ import type {
 import { type MessageAssembly, metadata, type OpenPart } from "./message-assembly.js";
 
 /** The whole message. Empty parts are left out, except for those that carry metadata. */
-export function messageOf(assembly: MessageAssembly): AssistantMessage {
-  const parts = assembly.parts.map(partOf);
+export function toMessage(assembly: MessageAssembly): AssistantMessage {
+  const parts = assembly.parts.map(toPart);
   // Messages stay in memory, and a filtered array holds spare room.
   return { role: "assistant", parts: parts.every(hasContent) ? parts : parts.filter(hasContent) };
 }
@@ -45,7 +45,7 @@ export type WrittenInput = {
 };
 
 /** The message so far, its parts that may still grow, and the arguments of calls that are not whole yet. */
-export function partialOf(assembly: MessageAssembly): {
+export function toPartial(assembly: MessageAssembly): {
   readonly message: AssistantMessage;
   readonly open: readonly OpenTextPart[];
   readonly inputs: readonly WrittenInput[];
@@ -61,10 +61,10 @@ export function partialOf(assembly: MessageAssembly): {
       ...(providerExecuted ? { providerExecuted } : {}),
     }),
   );
-  return { message: { role: "assistant", parts: assembly.parts.map(partOf) }, open, inputs };
+  return { message: { role: "assistant", parts: assembly.parts.map(toPart) }, open, inputs };
 }
 
-function partOf(open: OpenPart): AssistantPart {
+function toPart(open: OpenPart): AssistantPart {
   if (open.type === "whole") return open.part;
   const { type, texts, providerMetadata } = open;
   const text = texts.length === 1 ? (texts[0] ?? "") : texts.join("");
@@ -81,7 +81,7 @@ type AttemptEnd =
   | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage?: Usage };
 
 /** How an attempt ended. */
-export function endOf({ end }: MessageAssembly): AttemptEnd {
+export function findEnd({ end }: MessageAssembly): AttemptEnd {
   if (end === null) return { type: "failed", failure: { kind: "network", message: "The stream did not end." } };
   if (end.kind === "error") return { type: "failed", failure: end.failure, ...defined({ usage: end.usage }) };
   const { finishReason, usage, providerMetadata } = end;

@@ -4,9 +4,9 @@
  * The end of an answer is repaired if it can be: an invalid count is left out, and an unknown finish reason becomes `other`.
  * Every other delta of the wrong shape is a failure of the provider.
  */
-import { unifiedReason } from "../../core/data/finish-reason.js";
+import { toUnifiedReason } from "../../core/data/finish-reason.js";
 import type { FinishReason, ModelFailure, ModelFailureKind, ToolOutput, Usage } from "../../core/data/message.js";
-import { usageCounts } from "../../core/data/usage.js";
+import { usageFields } from "../../core/data/usage.js";
 import type { DeltaKind, ModelDelta } from "../../ports/model.js";
 import { normaliseJson, toToolOutput } from "../tools/to-json.js";
 
@@ -18,8 +18,8 @@ export type CheckedDelta =
 export function checkDelta(value: unknown): CheckedDelta {
   if (typeof value !== "object" || value === null) return { ok: false, fault: "A delta is not an object." };
   const delta = value as ModelDelta & { readonly [field: string]: unknown };
-  const fields = fieldsOf(delta.kind);
-  if (fields === undefined) return { ok: false, fault: `A delta has the unknown kind ${shown(delta.kind)}.` };
+  const fields = requiredFields(delta.kind);
+  if (fields === undefined) return { ok: false, fault: `A delta has the unknown kind ${formatValue(delta.kind)}.` };
   for (const field of fields)
     if (typeof delta[field] !== "string")
       return { ok: false, fault: `A ${delta.kind} delta has no text in '${field}'.` };
@@ -27,39 +27,39 @@ export function checkDelta(value: unknown): CheckedDelta {
     case "done":
       return {
         ok: true,
-        delta: { ...delta, finishReason: finishReasonOf(delta.finishReason), usage: usageOf(delta.usage) },
+        delta: { ...delta, finishReason: toFinishReason(delta.finishReason), usage: toUsage(delta.usage) },
       };
     case "error":
-      return { ok: true, delta: failureOf(delta) };
+      return { ok: true, delta: toFailure(delta) };
     case "tool-result":
-      return { ok: true, delta: { ...delta, output: outputOf(delta.output) } };
+      return { ok: true, delta: { ...delta, output: toOutput(delta.output) } };
     default:
       return { ok: true, delta };
   }
 }
 
 const noFields: readonly string[] = [];
-const id: readonly string[] = ["id"];
-const idAndText: readonly string[] = ["id", "text"];
-const idAndName: readonly string[] = ["id", "name"];
+const idFields: readonly string[] = ["id"];
+const idAndTextFields: readonly string[] = ["id", "text"];
+const idAndNameFields: readonly string[] = ["id", "name"];
 
 /** The fields that must be texts, by kind; undefined for an unknown kind. */
-function fieldsOf(kind: DeltaKind): readonly string[] | undefined {
+function requiredFields(kind: DeltaKind): readonly string[] | undefined {
   switch (kind) {
     case "text-delta":
     case "reasoning-delta":
     case "tool-input-delta":
-      return idAndText;
+      return idAndTextFields;
     case "text-start":
     case "text-end":
     case "reasoning-start":
     case "reasoning-end":
     case "tool-input-end":
     case "source":
-      return id;
+      return idFields;
     case "tool-input-start":
     case "tool-result":
-      return idAndName;
+      return idAndNameFields;
     case "tool-call":
       return ["id", "name", "input"];
     case "tool-approval-request":
@@ -75,18 +75,18 @@ function fieldsOf(kind: DeltaKind): readonly string[] | undefined {
   }
 }
 
-function finishReasonOf(value: unknown): FinishReason {
-  const { unified, raw } = fieldsIn(value);
+function toFinishReason(value: unknown): FinishReason {
+  const { unified, raw } = toFields(value);
   return {
-    unified: unifiedReason(unified),
-    ...(typeof raw === "string" ? { raw: raw.slice(0, longestWord) } : {}),
+    unified: toUnifiedReason(unified),
+    ...(typeof raw === "string" ? { raw: raw.slice(0, maxWord) } : {}),
   };
 }
 
-function usageOf(reported: unknown): Usage {
-  const fields = fieldsIn(reported);
+function toUsage(reported: unknown): Usage {
+  const fields = toFields(reported);
   const usage: { -readonly [Count in keyof Usage]: Usage[Count] } = {};
-  for (const count of usageCounts) {
+  for (const count of usageFields) {
     const value = fields[count];
     if (typeof value === "number" && Number.isFinite(value) && value >= 0) usage[count] = value;
   }
@@ -108,30 +108,30 @@ const failureKinds: ReadonlySet<unknown> = new Set<ModelFailureKind>([
   "cancelled",
 ]);
 
-function failureOf(delta: Extract<ModelDelta, { kind: "error" }>): ModelDelta {
-  const { kind, message, statusCode, code, retryAfterMs, unanswered } = fieldsIn(delta.failure);
+function toFailure(delta: Extract<ModelDelta, { kind: "error" }>): ModelDelta {
+  const { kind, message, statusCode, code, retryAfterMs, unanswered } = toFields(delta.failure);
   const failure: ModelFailure = {
     kind: failureKinds.has(kind) ? (kind as ModelFailureKind) : "provider",
-    message: typeof message === "string" ? message.slice(0, longestMessage) : "The provider did not say what failed.",
+    message: typeof message === "string" ? message.slice(0, maxMessage) : "The provider did not say what failed.",
     ...(isCount(statusCode) ? { statusCode } : {}),
-    ...(typeof code === "string" ? { code: code.slice(0, longestWord) } : {}),
+    ...(typeof code === "string" ? { code: code.slice(0, maxWord) } : {}),
     ...(isCount(retryAfterMs) ? { retryAfterMs } : {}),
     ...(unanswered === true ? { unanswered } : {}),
   };
-  return { ...delta, failure, ...(delta.usage === undefined ? {} : { usage: usageOf(delta.usage) }) };
+  return { ...delta, failure, ...(delta.usage === undefined ? {} : { usage: toUsage(delta.usage) }) };
 }
 
 /** Characters of a failure's message. */
-const longestMessage = 10_000;
+const maxMessage = 10_000;
 /** Characters of a finish reason or an error code. */
-const longestWord = 200;
+const maxWord = 200;
 
 function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
 /** A value that has not the shape of an output becomes a JSON output. */
-function outputOf(value: unknown): ToolOutput {
+function toOutput(value: unknown): ToolOutput {
   try {
     return toToolOutput(normaliseJson(value));
   } catch (error) {
@@ -139,10 +139,10 @@ function outputOf(value: unknown): ToolOutput {
   }
 }
 
-function fieldsIn(value: unknown): { readonly [field: string]: unknown } {
+function toFields(value: unknown): { readonly [field: string]: unknown } {
   return typeof value === "object" && value !== null ? (value as { readonly [field: string]: unknown }) : {};
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   return typeof value === "string" ? `'${value.slice(0, 40)}'` : `of type ${typeof value}`;
 }

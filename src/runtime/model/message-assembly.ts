@@ -10,7 +10,7 @@ import { checkJson } from "../../core/data/json.js";
 import type { AssistantPart, ModelFailure, ProviderMetadata, Usage } from "../../core/data/message.js";
 import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../../ports/model.js";
 import { checkDelta } from "./check-delta.js";
-import { isTooLong, toolCallOf } from "./parse-tool-call.js";
+import { isTooLong, parseToolCall } from "./parse-tool-call.js";
 
 /** Characters of one message. An entry of the log has a bound as well. */
 const maxMessageCharacters = 900_000;
@@ -28,7 +28,7 @@ export type MessageAssembly = {
   /** The number of the last published delta. */
   seq: number;
   /** How many deltas of the model were taken; a model may number its deltas itself. */
-  taken: number;
+  takenDeltas: number;
   readonly parts: OpenPart[];
   /** Parts that may still grow, by the model's ids. */
   readonly open: { [Type in TextType]: Map<string, OpenText> | null };
@@ -54,7 +54,7 @@ export function createAssembly(identity: RequestIdentity): MessageAssembly {
   return {
     identity,
     seq: 0,
-    taken: 0,
+    takenDeltas: 0,
     parts: [],
     open,
     inputs: null,
@@ -78,17 +78,17 @@ export function addDelta(assembly: MessageAssembly, yielded: ModelDelta): readon
     if (emitted !== null) return emitted;
   }
   const checked = checkDelta(yielded);
-  if (!checked.ok) return endWith(assembly, provider(checked.fault));
+  if (!checked.ok) return endWith(assembly, providerFailure(checked.fault));
   const { delta } = checked;
   if (isOfAnotherAttempt(assembly.identity, delta))
-    return endWith(assembly, provider("A delta named another session, run, step or attempt."));
-  const expected = assembly.taken + 1;
+    return endWith(assembly, providerFailure("A delta named another session, run, step or attempt."));
+  const expected = assembly.takenDeltas + 1;
   const seq = delta.seq ?? expected;
   if (seq < expected) return none;
-  if (seq > expected) return endWith(assembly, missing(expected, seq - 1));
-  assembly.taken = expected;
+  if (seq > expected) return endWith(assembly, missingDeltas(expected, seq - 1));
+  assembly.takenDeltas = expected;
   const body = withoutIdentity(delta);
-  if (body.kind === "start") return assembly.seq === 0 ? [emit(assembly, noteWarnings(assembly, body))] : none;
+  if (body.kind === "start") return assembly.seq === 0 ? [emit(assembly, recordWarnings(assembly, body))] : none;
   const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
   const fault = addToParts(assembly, body);
   if (fault !== undefined) return [...first, ...endWith(assembly, fault)];
@@ -97,16 +97,16 @@ export function addDelta(assembly: MessageAssembly, yielded: ModelDelta): readon
   return first.length === 0 ? [emitted] : [...first, emitted];
 }
 
-const mostWarnings = 20;
-const longestWarning = 1_000;
+const maxWarnings = 20;
+const maxWarning = 1_000;
 
 /** Warnings are kept with the answer, so they are bounded. What is no list of texts is left out. */
-function noteWarnings(assembly: MessageAssembly, start: Start): Start {
+function recordWarnings(assembly: MessageAssembly, start: Start): Start {
   const { warnings, ...rest } = start;
   if (warnings === undefined) return start;
-  const texts = Array.isArray(warnings) ? warnings.filter((one) => typeof one === "string").slice(0, mostWarnings) : [];
+  const texts = Array.isArray(warnings) ? warnings.filter((one) => typeof one === "string").slice(0, maxWarnings) : [];
   if (texts.length === 0) return rest;
-  assembly.warnings = texts.map((text) => text.slice(0, longestWarning));
+  assembly.warnings = texts.map((text) => text.slice(0, maxWarning));
   return { ...rest, warnings: assembly.warnings };
 }
 
@@ -117,7 +117,7 @@ function addPlainText(assembly: MessageAssembly, delta: Extract<ModelDelta, { ki
   const { id, text, providerMetadata, seq, runId, sessionId, modelCallIndex, attempt } = delta;
   if (typeof id !== "string" || typeof text !== "string" || providerMetadata !== undefined) return null;
   if ((seq ?? runId ?? sessionId ?? modelCallIndex ?? attempt) !== undefined) return null;
-  assembly.taken += 1;
+  assembly.takenDeltas += 1;
   const fault = addText(assembly, "text", id, text);
   return fault === undefined ? [emitText(assembly, id, text)] : endWith(assembly, fault);
 }
@@ -130,7 +130,7 @@ function withoutIdentity(delta: ModelDelta): DeltaBody {
   return body;
 }
 
-function missing(from: number, to: number): ModelFailure {
+function missingDeltas(from: number, to: number): ModelFailure {
   const which = from === to ? `Delta ${from} is missing.` : `Deltas ${from} to ${to} are missing.`;
   return { kind: "network", message: which };
 }
@@ -170,7 +170,7 @@ function isOfAnotherAttempt(identity: RequestIdentity, delta: ModelDelta): boole
   );
 }
 
-function provider(message: string): ModelFailure {
+function providerFailure(message: string): ModelFailure {
   return { kind: "provider", message };
 }
 
@@ -200,9 +200,9 @@ function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure |
       assembly.inputs?.delete(delta.id);
       assembly.calls += 1;
       if (assembly.calls > maxMessageCalls) return tooManyCalls;
-      const call = toolCallOf(delta);
+      const call = parseToolCall(delta);
       const characters = call.name.length + call.toolCallId.length + (isTooLong(delta.input) ? 0 : delta.input.length);
-      return grown(assembly, characters) ?? whole(assembly, call);
+      return addCharacters(assembly, characters) ?? addPart(assembly, call);
     }
     case "tool-result": {
       const { id, name, output, isError, providerMetadata } = delta;
@@ -215,7 +215,9 @@ function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure |
         ...(isError === true ? { isError } : {}),
         ...metadata(providerMetadata),
       };
-      return grown(assembly, id.length + name.length + JSON.stringify(output).length) ?? whole(assembly, part);
+      return (
+        addCharacters(assembly, id.length + name.length + JSON.stringify(output).length) ?? addPart(assembly, part)
+      );
     }
     case "tool-approval-request":
       return addApprovalRequest(assembly, delta);
@@ -246,17 +248,17 @@ function addApprovalRequest(
   );
   const open = assembly.parts[index];
   if (open?.type !== "whole" || open.part.type !== "tool_call" || open.part.providerExecuted !== true)
-    return provider("The provider asked for an approval of a call that it did not make.");
+    return providerFailure("The provider asked for an approval of a call that it did not make.");
   if (open.part.approvalId !== undefined) return undefined;
   assembly.parts[index] = { type: "whole", part: { ...open.part, approvalId } };
-  return grown(assembly, approvalId.length);
+  return addCharacters(assembly, approvalId.length);
 }
 
 function addFile(assembly: MessageAssembly, delta: Extract<ModelDelta, { kind: "file" }>): ModelFailure | undefined {
   const { mediaType, data, providerMetadata } = delta;
   return (
-    grown(assembly, data.length + mediaType.length) ??
-    whole(assembly, { type: "file", mediaType, data, ...metadata(providerMetadata) })
+    addCharacters(assembly, data.length + mediaType.length) ??
+    addPart(assembly, { type: "file", mediaType, data, ...metadata(providerMetadata) })
   );
 }
 
@@ -272,16 +274,16 @@ function addSource(
     ...(typeof mediaType === "string" ? { mediaType } : {}),
   };
   return (
-    grown(assembly, id.length + JSON.stringify(link).length) ??
-    whole(assembly, { type: "source", id, ...link, ...metadata(providerMetadata) })
+    addCharacters(assembly, id.length + JSON.stringify(link).length) ??
+    addPart(assembly, { type: "source", id, ...link, ...metadata(providerMetadata) })
   );
 }
 
 function checkMetadata(assembly: MessageAssembly, delta: DeltaBody): ModelFailure | undefined {
   if (!("providerMetadata" in delta) || delta.providerMetadata === undefined) return undefined;
   const checked = checkJson(delta.providerMetadata);
-  if (!checked.ok) return provider(`The provider's metadata cannot be kept: ${checked.error}`);
-  return grown(assembly, JSON.stringify(checked.value).length);
+  if (!checked.ok) return providerFailure(`The provider's metadata cannot be kept: ${checked.error}`);
+  return addCharacters(assembly, JSON.stringify(checked.value).length);
 }
 
 /** To be spread into a part: no key if there is no metadata. */
@@ -310,7 +312,7 @@ function addText(
   const part = assembly.open[type]?.get(id) ?? openText(assembly, type, id);
   part.texts.push(text);
   if (metadata !== undefined) part.providerMetadata = metadata;
-  return grown(assembly, text.length);
+  return addCharacters(assembly, text.length);
 }
 
 function openInput(
@@ -335,11 +337,11 @@ function closeText(assembly: MessageAssembly, type: TextType, id: string, metada
   if (part !== undefined && metadata !== undefined) part.providerMetadata = metadata;
 }
 
-function whole(assembly: MessageAssembly, part: AssistantPart): undefined {
+function addPart(assembly: MessageAssembly, part: AssistantPart): undefined {
   assembly.parts.push({ type: "whole", part });
 }
 
-function grown(assembly: MessageAssembly, characters: number): ModelFailure | undefined {
+function addCharacters(assembly: MessageAssembly, characters: number): ModelFailure | undefined {
   assembly.characters += characters;
   if (assembly.characters <= maxMessageCharacters) return undefined;
   return { kind: "invalid_request", message: `The model's message is longer than ${maxMessageCharacters} characters.` };

@@ -2,7 +2,7 @@
  * The models of an agent: its own, and the fallbacks that a run tries in order after it gives the model up (RTRY-7).
  * Each has a retry policy and timeouts.
  */
-import { anything, checkOptions, checkPlainOptions, type OptionTable, timeLimit } from "../../check-options.js";
+import { anyValue, checkOptions, checkPlainOptions, type OptionTable, timeLimit } from "../../check-options.js";
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
@@ -52,10 +52,10 @@ export function compileModels<ModelLike>(
     retry: compileRetry(own.retry ?? retry),
     timeouts: compileTimeouts({ ...timeouts, ...own.timeouts }),
   });
-  const compileAny = (given: ModelLike | Fallback<ModelLike>): CalledModel =>
-    compile(isFallback(given) ? checkedFallback(given) : { model: given });
-  const named = Object.entries(models).map(([name, given]) => [checkModelName(name), compileAny(given)] as const);
-  return { models: [compile({ model }), ...fallbacks.map(compileAny)], named: new Map(named) };
+  const compileModel = (given: ModelLike | Fallback<ModelLike>): CalledModel =>
+    compile(isFallback(given) ? checkFallback(given) : { model: given });
+  const named = Object.entries(models).map(([name, given]) => [checkModelName(name), compileModel(given)] as const);
+  return { models: [compile({ model }), ...fallbacks.map(compileModel)], named: new Map(named) };
 }
 
 function checkModelName(name: string): string {
@@ -63,15 +63,15 @@ function checkModelName(name: string): string {
   throw new PawlError("bad_configuration", "The names in models are texts of 1 to 100 characters.");
 }
 
-const fallbackRules: OptionTable<Fallback<unknown>> = { model: anything, retry: anything, timeouts: anything };
+const fallbackRules: OptionTable<Fallback<unknown>> = { model: anyValue, retry: anyValue, timeouts: anyValue };
 
-function checkedFallback<ModelLike>(fallback: Fallback<ModelLike>): Fallback<ModelLike> {
+function checkFallback<ModelLike>(fallback: Fallback<ModelLike>): Fallback<ModelLike> {
   checkPlainOptions<Fallback<unknown>>("A fallback", fallbackRules, fallback);
   return fallback;
 }
 
 /** What says which model is called: the state, and the run's options in the log. */
-type Calling = {
+type ModelCallState = {
   readonly parts: ModelsOfAgent;
   readonly state: State;
   readonly transcript: { readonly run: { readonly options: { readonly model?: string } } | null };
@@ -81,7 +81,7 @@ type Calling = {
  * The model that is called now: the one that was chosen for this call, else the run's present one. A model whose name
  * the agent does not know counts as not chosen. If an agent with fewer fallbacks carries a session on, it is the last.
  */
-export function modelOf({ parts, state, transcript }: Calling): CalledModel {
+export function chooseModel({ parts, state, transcript }: ModelCallState): CalledModel {
   const { models, named } = parts;
   const own = state.status === "model_running" && state.model !== undefined ? named.get(state.model) : undefined;
   if (own !== undefined) return own;

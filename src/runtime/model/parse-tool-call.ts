@@ -7,13 +7,13 @@ import type { ModelDelta } from "../../ports/model.js";
 import { truncate } from "../lib/error-text.js";
 
 /** The call that a delta stands for. */
-export function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): ToolCallPart {
+export function parseToolCall(delta: Extract<ModelDelta, { kind: "tool-call" }>): ToolCallPart {
   const { id, name, input, providerExecuted, providerMetadata } = delta;
   const parsed = parseArguments(input);
   return {
     type: "tool_call",
-    toolCallId: truncate(id, longestName),
-    name: truncate(name, longestName),
+    toolCallId: truncate(id, maxName),
+    name: truncate(name, maxName),
     input: parsed.value,
     ...(parsed.invalid === undefined ? {} : { invalid: parsed.invalid }),
     ...(providerExecuted === true ? { providerExecuted } : {}),
@@ -22,7 +22,7 @@ export function toolCallOf(delta: Extract<ModelDelta, { kind: "tool-call" }>): T
 }
 
 /** Names and ids are short. A longer one names no tool, and is cut so that it can still be shown. */
-const longestName = 512;
+const maxName = 512;
 
 /** Characters of one call's arguments. If they are longer, this call fails alone, with a result that says why. */
 const maxArgumentCharacters = 500_000;

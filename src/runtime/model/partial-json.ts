@@ -17,7 +17,7 @@ export type PartialJson = {
 
 type OpenArray = { readonly items: Json[] };
 type OpenObject = { readonly members: { [key: string]: Json }; key: string };
-type Open = OpenArray | OpenObject;
+type OpenContainer = OpenArray | OpenObject;
 
 type Expected =
   | "start"
@@ -34,7 +34,7 @@ type Expected =
   /** The value is complete, or the text is no JSON: nothing more is taken. */
   | "nothing";
 
-const deepest = 256;
+const maxDepth = 256;
 const escapes: { readonly [character: string]: string } = {
   '"': '"',
   "\\": "\\",
@@ -47,7 +47,7 @@ const escapes: { readonly [character: string]: string } = {
 };
 
 export function createPartialJson(): PartialJson {
-  const open: Open[] = [];
+  const open: OpenContainer[] = [];
   let expected: Expected = "start";
   let root: Json | undefined;
   /** The text, escape or word that is being read. */
@@ -64,7 +64,7 @@ export function createPartialJson(): PartialJson {
   }
 
   function begin(character: string): void {
-    if (open.length === deepest) expected = "nothing";
+    if (open.length === maxDepth) expected = "nothing";
     else if (character === "[") {
       open.push({ items: [] });
       expected = "value or ]";
@@ -142,17 +142,17 @@ export function createPartialJson(): PartialJson {
 
   /** A word ends at the first character that cannot belong to it, which is then read again. */
   function takeWord(character: string): boolean {
-    if (/[-+.0-9A-Za-z]/.test(character) && pending.length < longestWord) {
+    if (/[-+.0-9A-Za-z]/.test(character) && pending.length < maxWord) {
       pending += character;
       return true;
     }
-    const value = wordOf(pending);
+    const value = parseWord(pending);
     if (value === undefined) expected = "nothing";
     else close(value);
     return false;
   }
 
-  function takeMark(character: string): void {
+  function takePunctuation(character: string): void {
     if (character === " " || character === "\n" || character === "\r" || character === "\t") return;
     const isComma = character === ",";
     if (expected === "value" || (expected === "value or ]" && character !== "]")) beginValue(character);
@@ -185,7 +185,7 @@ export function createPartialJson(): PartialJson {
         at += 1;
         if (expected === "escape") takeEscape(character);
         else if (expected === "start") takeStart(character);
-        else if (expected !== "fence") takeMark(character);
+        else if (expected !== "fence") takePunctuation(character);
         else if (character === "\n") expected = "value";
       }
     }
@@ -193,7 +193,7 @@ export function createPartialJson(): PartialJson {
 
   function value(): Json | undefined {
     const isInText = (expected === "text" || expected === "escape") && !isKey;
-    let inner: Json | undefined = isInText ? withoutHalf(text) : undefined;
+    let inner: Json | undefined = isInText ? trimHalfCharacter(text) : undefined;
     for (let at = open.length - 1; at >= 0; at -= 1) {
       const holder = open[at];
       if (holder === undefined) break;
@@ -207,20 +207,20 @@ export function createPartialJson(): PartialJson {
   return { add, value };
 }
 
-const longestWord = 64;
+const maxWord = 64;
 
-function wordOf(word: string): Json | undefined {
+function parseWord(word: string): Json | undefined {
   if (word === "true" || word === "false") return word === "true";
   if (word === "null") return null;
-  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? finite(Number(word)) : undefined;
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? finiteOrUndefined(Number(word)) : undefined;
 }
 
-function finite(number: number): number | undefined {
+function finiteOrUndefined(number: number): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
 /** Half of a character, whose other half is still to come, is left out. */
-function withoutHalf(text: string): string {
+function trimHalfCharacter(text: string): string {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last < 0xdc00 ? text.slice(0, -1) : text;
 }

@@ -10,7 +10,7 @@ import type { Clock } from "../../ports/clock.js";
 import type { MessageDelta, RequestIdentity } from "../../ports/model.js";
 import { createPartialJson } from "./partial-json.js";
 
-const leastMs = 50;
+const minIntervalMs = 50;
 
 /** All members of a value may be missing, at any depth, and texts may be half. */
 export type DeepPartial<Value> = Value extends readonly (infer Item)[]
@@ -68,9 +68,9 @@ export function readPartialOutput({ identity, before, clock, publish }: ReaderOp
   function takeText(text: string): void {
     json.add(text);
     if (cancel !== null) return;
-    const left = publishedAt === undefined ? 0 : publishedAt + leastMs - clock.elapsed();
-    if (left <= 0) publishNow();
-    else cancel = clock.after(left, publishNow);
+    const remainingMs = publishedAt === undefined ? 0 : publishedAt + minIntervalMs - clock.elapsed();
+    if (remainingMs <= 0) publishNow();
+    else cancel = clock.after(remainingMs, publishNow);
   }
 
   return {

@@ -2,11 +2,11 @@
  * When a failed attempt is made again. The default policy (RTRY-2) goes by the kind of the failure first, then by its status.
  */
 import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
-import { freeze } from "../../core/data/freeze.js";
-import { type ModelFailure, nothingListens } from "../../core/data/message.js";
+import { deepFreeze } from "../../core/data/freeze.js";
+import { type ModelFailure, nothingListensCode } from "../../core/data/message.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 
-const defaults = {
+const retryDefaults = {
   maxRetries: 5,
   baseDelayMs: 2_000,
   maxDelayMs: 30_000,
@@ -18,13 +18,13 @@ const retryRules: OptionTable<RetryOptions> = {
   baseDelayMs: numberFrom(0),
   maxDelayMs: numberFrom(0),
   statusCodes: {
-    takes: (value) => Array.isArray(value) && value.every(Number.isSafeInteger),
-    wanted: "a list of HTTP status codes",
+    accepts: (value) => Array.isArray(value) && value.every(Number.isSafeInteger),
+    expected: "a list of HTTP status codes",
   },
 };
 
 /** The longest wait that a provider may ask for. If it asks for more, the policy gives up. */
-const longestRetryAfterMs = 60_000;
+const maxRetryAfterMs = 60_000;
 
 /**
  * Nothing listens on an address of this machine. Waiting does not start a server, so there is one more attempt, unless the
@@ -44,23 +44,24 @@ const serverMayStartForMs = 30_000;
 export function createRetryPolicy(options: RetryOptions = {}, random: () => number = Math.random): RetryPolicy {
   checkOptions("retry", retryRules, options);
   const {
-    maxRetries = defaults.maxRetries,
-    baseDelayMs = defaults.baseDelayMs,
-    maxDelayMs = defaults.maxDelayMs,
+    maxRetries = retryDefaults.maxRetries,
+    baseDelayMs = retryDefaults.baseDelayMs,
+    maxDelayMs = retryDefaults.maxDelayMs,
   } = options;
-  const statusCodes: ReadonlySet<number> = new Set(options.statusCodes ?? defaults.statusCodes);
+  const statusCodes: ReadonlySet<number> = new Set(options.statusCodes ?? retryDefaults.statusCodes);
 
   return {
     decide(failure, attempt, elapsedMs, hasAnswered = false) {
-      const refusal = refusalOf(failure, statusCodes);
+      const refusal = findRefusal(failure, statusCodes);
       if (refusal !== undefined) return { giveUp: refusal };
-      if (failure.code === nothingListens && hasAnswered && maxRetries > 0) return afterServerLeft(attempt, elapsedMs);
+      if (failure.code === nothingListensCode && hasAnswered && maxRetries > 0)
+        return afterServerLeft(attempt, elapsedMs);
       if (attempt > maxRetries) {
         return {
           giveUp: `It failed ${attempt === 1 ? "once" : `${attempt} times`}; the limit is ${maxRetries} retries.`,
         };
       }
-      if (failure.code === nothingListens) return afterNothingListens(attempt);
+      if (failure.code === nothingListensCode) return afterNothingListens(attempt);
       if (failure.retryAfterMs !== undefined) return { retryInMs: failure.retryAfterMs };
       const delay = Math.min(maxDelayMs, baseDelayMs * 2 ** (attempt - 1));
       return { retryInMs: Math.round(delay * (0.5 + random() / 2)) };
@@ -76,12 +77,12 @@ function afterNothingListens(attempt: number): ReturnType<RetryPolicy["decide"]>
 
 /** The wait doubles from one attempt to the next, and the last attempt is at the end of the time. */
 function afterServerLeft(attempt: number, elapsedMs: number): ReturnType<RetryPolicy["decide"]> {
-  const left = serverMayStartForMs - elapsedMs;
-  if (left <= 0)
+  const remainingMs = serverMayStartForMs - elapsedMs;
+  if (remainingMs <= 0)
     return {
       giveUp: `Nothing has listened on that address of this machine for ${serverMayStartForMs / 1_000} s. Start the model server again.`,
     };
-  return { retryInMs: Math.min(left, maxNothingListensDelayMs, nothingListensDelayMs * 2 ** (attempt - 1)) };
+  return { retryInMs: Math.min(remainingMs, maxNothingListensDelayMs, nothingListensDelayMs * 2 ** (attempt - 1)) };
 }
 
 /**
@@ -98,7 +99,7 @@ export function retryDelayMs(
   hasAnswered: boolean,
 ): number | undefined {
   try {
-    const { retryInMs } = policy.decide(freeze(failure), attempts, Math.max(0, elapsedMs), hasAnswered) as {
+    const { retryInMs } = policy.decide(deepFreeze(failure), attempts, Math.max(0, elapsedMs), hasAnswered) as {
       readonly retryInMs?: unknown;
     };
     return typeof retryInMs === "number" && Number.isFinite(retryInMs) ? Math.max(0, retryInMs) : undefined;
@@ -108,15 +109,16 @@ export function retryDelayMs(
 }
 
 /** Why a failure is not worth another attempt; undefined if it is. */
-function refusalOf(failure: ModelFailure, statusCodes: ReadonlySet<number>): string | undefined {
+function findRefusal(failure: ModelFailure, statusCodes: ReadonlySet<number>): string | undefined {
   switch (failure.kind) {
     case "rate_limit":
     case "overloaded":
     case "timeout":
     case "network":
-      return tooLong(failure.retryAfterMs);
+      return refuseLongWait(failure.retryAfterMs);
     case "provider":
-      if (failure.statusCode !== undefined && statusCodes.has(failure.statusCode)) return tooLong(failure.retryAfterMs);
+      if (failure.statusCode !== undefined && statusCodes.has(failure.statusCode))
+        return refuseLongWait(failure.retryAfterMs);
       return failure.statusCode === undefined
         ? "A provider's failure without a status is not retried."
         : `Status ${failure.statusCode} is not retried.`;
@@ -131,8 +133,8 @@ function refusalOf(failure: ModelFailure, statusCodes: ReadonlySet<number>): str
   }
 }
 
-function tooLong(retryAfterMs: number | undefined): string | undefined {
-  if (retryAfterMs === undefined || retryAfterMs <= longestRetryAfterMs) return undefined;
+function refuseLongWait(retryAfterMs: number | undefined): string | undefined {
+  if (retryAfterMs === undefined || retryAfterMs <= maxRetryAfterMs) return undefined;
   const wantedSeconds = Math.ceil(retryAfterMs / 1_000);
-  return `The provider asks to wait ${wantedSeconds} s, longer than the ${longestRetryAfterMs / 1_000} s that are waited for.`;
+  return `The provider asks to wait ${wantedSeconds} s, longer than the ${maxRetryAfterMs / 1_000} s that are waited for.`;
 }

@@ -12,7 +12,7 @@ import { mayHaveListeners } from "../../platform/process.js";
 import type { Clock } from "../../ports/clock.js";
 import type { MessageDelta, Model, ModelDelta, ModelRequest, ModelTimeouts } from "../../ports/model.js";
 import { type Cancellation, onCancel } from "../lib/cancellation.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { yieldTurn } from "../lib/event-loop.js";
 import { addDelta, endWith, type MessageAssembly } from "./message-assembly.js";
 
@@ -24,7 +24,7 @@ export type StreamOptions = {
   readonly publish: (deltas: readonly MessageDelta[]) => void;
   readonly memory: SpareController;
   /** Whether the process is sure of its lease. */
-  readonly isSure: () => boolean;
+  readonly isLeaseFresh: () => boolean;
 };
 
 /**
@@ -34,18 +34,18 @@ export type StreamOptions = {
 export type SpareController = { spareController: AbortController | null };
 
 /** Streams into the assembly; resolves when the assembly has its end. */
-export function streamInto(assembly: MessageAssembly, request: ModelRequest, options: StreamOptions): Promise<void> {
-  const { model, timeouts, clock, cancellation, publish, memory, isSure } = options;
+export function streamMessage(assembly: MessageAssembly, request: ModelRequest, options: StreamOptions): Promise<void> {
+  const { model, timeouts, clock, cancellation, publish, memory, isLeaseFresh } = options;
   const attempt = memory.spareController ?? new AbortController();
   memory.spareController = null;
   return new Promise((resolve) => {
     let isOver = false;
     let stopListening = () => {};
-    const watch = watchStall(timeouts, clock, stall);
+    const stallTimer = createStallTimer(timeouts, clock, stall);
 
     function finish(): void {
       isOver = true;
-      watch.stop();
+      stallTimer.stop();
       stopListening();
       resolve();
     }
@@ -56,25 +56,25 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
       finish();
     }
 
-    function cutOff(failure: ModelFailure, reason: unknown): void {
+    function abortWith(failure: ModelFailure, reason: unknown): void {
       if (isOver) return;
       fail(failure);
       attempt.abort(reason);
     }
 
     function stall(failure: ModelFailure): void {
-      cutOff(failure, new DOMException(failure.message, "TimeoutError"));
+      abortWith(failure, new DOMException(failure.message, "TimeoutError"));
     }
 
     /** True if nothing came of the request, and it is to be sent again. */
-    async function pump(): Promise<boolean> {
-      const deltas = iteratorOf(model.stream(request, attempt.signal));
+    async function readStream(): Promise<boolean> {
+      const deltas = getIterator(model.stream(request, attempt.signal));
       for (let next = await deltas.next(); !isOver && next.done !== true; next = await deltas.next()) {
-        if (assembly.seq === 0 && assembly.resends < mostResends && isUnanswered(next.value) && isSure()) {
+        if (assembly.seq === 0 && assembly.resends < maxResends && isUnanswered(next.value) && isLeaseFresh()) {
           endStream(deltas);
           return true;
         }
-        if (next.value?.kind !== "start") watch.deltaCame();
+        if (next.value?.kind !== "start") stallTimer.onDelta();
         publish(addDelta(assembly, next.value));
         if (assembly.end !== null) finish();
         if (isOver) break;
@@ -92,24 +92,24 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
     }
 
     async function send(): Promise<void> {
-      while ((await pump()) && !isOver) assembly.resends += 1;
+      while ((await readStream()) && !isOver) assembly.resends += 1;
     }
 
     stopListening = onCancel(cancellation, () =>
-      cutOff({ kind: "cancelled", message: "The call was aborted." }, cancellation.reason?.()),
+      abortWith({ kind: "cancelled", message: "The call was aborted." }, cancellation.reason?.()),
     );
-    if (!isOver) send().catch((error) => fail({ kind: "provider", message: textOfError(error) }));
+    if (!isOver) send().catch((error) => fail({ kind: "provider", message: formatError(error) }));
   });
 }
 
 /** How often a request is sent again at once. After that it is a failed attempt. */
-const mostResends = 2;
+const maxResends = 2;
 
 function isUnanswered(delta: ModelDelta | undefined): boolean {
   return delta?.kind === "error" && delta.failure?.unanswered === true;
 }
 
-function iteratorOf(stream: AsyncIterable<ModelDelta>): AsyncIterator<ModelDelta> {
+function getIterator(stream: AsyncIterable<ModelDelta>): AsyncIterator<ModelDelta> {
   if (typeof stream?.[Symbol.asyncIterator] !== "function") throw new Error("The model gave no stream.");
   return stream[Symbol.asyncIterator]();
 }
@@ -119,14 +119,14 @@ function endStream(deltas: AsyncIterator<unknown>): void {
   Promise.resolve(deltas.return?.()).catch(() => {});
 }
 
-type Watch = { readonly deltaCame: () => void; readonly stop: () => void };
+type StallTimer = { readonly onDelta: () => void; readonly stop: () => void };
 
 /** One timer for each attempt instead of one for each delta: it checks when the last delta came. */
-function watchStall(
+function createStallTimer(
   { firstChunkMs, chunkMs, totalMs }: Required<ModelTimeouts>,
   clock: Clock,
   onStall: (failure: ModelFailure) => void,
-): Watch {
+): StallTimer {
   const startedAt = clock.elapsed();
   let lastDeltaAt: number | undefined;
   let cancel = () => {};
@@ -135,7 +135,7 @@ function watchStall(
   const until = () => Math.min(silentUntil(), startedAt + totalMs);
 
   function check(): void {
-    if (clock.elapsed() < until()) wait();
+    if (clock.elapsed() < until()) schedule();
     else if (startedAt + totalMs <= silentUntil())
       onStall(timeout("call_timeout", `The model's answer was not complete after ${seconds(totalMs)}.`));
     else if (lastDeltaAt === undefined)
@@ -143,19 +143,19 @@ function watchStall(
     else onStall(timeout("chunk_timeout", `The model's answer stopped: nothing more came for ${seconds(chunkMs)}.`));
   }
 
-  function wait(): void {
-    const left = until() - clock.elapsed();
-    if (left < Number.POSITIVE_INFINITY) cancel = clock.after(left, check);
+  function schedule(): void {
+    const remainingMs = until() - clock.elapsed();
+    if (remainingMs < Number.POSITIVE_INFINITY) cancel = clock.after(remainingMs, check);
   }
 
-  wait();
+  schedule();
   return {
-    deltaCame() {
+    onDelta() {
       const isFirst = lastDeltaAt === undefined;
       lastDeltaAt = clock.elapsed();
       if (!isFirst) return;
       cancel();
-      wait();
+      schedule();
     },
     stop: () => cancel(),
   };

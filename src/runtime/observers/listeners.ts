@@ -7,16 +7,16 @@
  *    shutdown ends. The queue of calls is bounded: when it is full, all its calls are made at once.
  */
 
-import { aFunction, anything, checkPlainOptions, type OptionTable, trueOrFalse } from "../../check-options.js";
-import { freeze } from "../../core/data/freeze.js";
+import { aBoolean, aFunction, anyValue, checkPlainOptions, type OptionTable } from "../../check-options.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent, PublicEventOf } from "../../core/view/public-event.js";
-import { inNextTurn, warn } from "../../platform/process.js";
+import { scheduleNextTurn, warn } from "../../platform/process.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { EventContext, Observer } from "../../ports/observer.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
-import { textOfError } from "../lib/error-text.js";
-import { createRedaction, guarded, type Redact } from "./redact.js";
+import { formatError } from "../lib/error-text.js";
+import { createGuardedRedact, createRedaction, type Redact } from "./redact.js";
 
 /** Functions that are called with what happens in a run, as an alternative to `runStream`. */
 export type Callbacks = {
@@ -52,7 +52,7 @@ export type Listener = {
 };
 
 export type TraceListener = {
-  readonly tell: (record: TraceRecord, run: LoopTrace) => void;
+  readonly notify: (record: TraceRecord, run: LoopTrace) => void;
   readonly content: boolean;
 };
 
@@ -61,17 +61,20 @@ export function compileListeners(options: WatchOptions): {
   readonly redact: Redact;
   readonly activeTraceparent: () => string | undefined;
 } {
-  const redact = guarded(options.redact ?? createRedaction());
-  const call = createCall(redact);
+  const redact = createGuardedRedact(options.redact ?? createRedaction());
+  const call = createSafeCall(redact);
   const { observers = [] } = options;
   return {
-    listeners: offPath([callBack(options, call), ...observers.map((observer) => observe(observer, call))]),
+    listeners: queueCalls([
+      toCallbackWatcher(options, call),
+      ...observers.map((observer) => toObserverWatcher(observer, call)),
+    ]),
     redact,
     activeTraceparent: () => activeTraceparent(observers, call),
   };
 }
 
-function activeTraceparent(observers: readonly Observer[], call: Call): string | undefined {
+function activeTraceparent(observers: readonly Observer[], call: SafeCall): string | undefined {
   for (const { name = "observer", traceparent } of observers) {
     let known: string | undefined;
     const ask = (): unknown => {
@@ -85,32 +88,32 @@ function activeTraceparent(observers: readonly Observer[], call: Call): string |
   return undefined;
 }
 
-type Watcher = Omit<Listener, "catchUp">;
+type ListenerSource = Omit<Listener, "catchUp">;
 
 const observerRules: OptionTable<Observer> = {
-  name: anything,
+  name: anyValue,
   onEvent: aFunction,
   onDelta: aFunction,
   onTrace: aFunction,
   traceparent: aFunction,
-  traceContent: trueOrFalse,
-  children: trueOrFalse,
+  traceContent: aBoolean,
+  children: aBoolean,
 };
 
-function observe(observer: Observer, call: Call): Watcher {
+function toObserverWatcher(observer: Observer, call: SafeCall): ListenerSource {
   checkPlainOptions("An observer", observerRules, observer);
   const { name = "observer", onEvent, onDelta, onTrace, traceContent = false } = observer;
-  const tell = (record: TraceRecord, run: LoopTrace) => call(name, onTrace, record, run);
+  const notify = (record: TraceRecord, run: LoopTrace) => call(name, onTrace, record, run);
   return {
-    ...(onTrace === undefined ? {} : { trace: { tell, content: traceContent } }),
+    ...(onTrace === undefined ? {} : { trace: { notify, content: traceContent } }),
     ...(onEvent === undefined ? {} : { event: (event, context) => call(name, onEvent, event, context) }),
     ...(onDelta === undefined ? {} : { delta: (delta, sessionId) => call(name, onDelta, delta, sessionId) }),
   };
 }
 
-function callBack(callbacks: Callbacks, call: Call): Watcher {
+function toCallbackWatcher(callbacks: Callbacks, call: SafeCall): ListenerSource {
   const { onText, onToolCall, onToolResult, onStepFinish, onResponse, onCompacted } = callbacks;
-  const ofEvents = [onToolCall, onToolResult, onStepFinish, onResponse, onCompacted];
+  const eventHandlers = [onToolCall, onToolResult, onStepFinish, onResponse, onCompacted];
   const event = (event: PublicEvent) => {
     if (event.type === "tool_call") call("onToolCall", onToolCall, event);
     else if (event.type === "tool_result") call("onToolResult", onToolResult, event);
@@ -122,7 +125,7 @@ function callBack(callbacks: Callbacks, call: Call): Watcher {
     if (delta.kind === "text-delta") call("onText", onText, delta.text);
   };
   return {
-    ...(ofEvents.every((one) => one === undefined) ? {} : { event }),
+    ...(eventHandlers.every((one) => one === undefined) ? {} : { event }),
     ...(onText === undefined ? {} : { delta }),
   };
 }
@@ -131,61 +134,61 @@ function callBack(callbacks: Callbacks, call: Call): Watcher {
 const maxQueued = 1_024;
 
 /** Listeners that queue the calls of these watchers: one listener for events and deltas, and one for each trace. */
-function offPath(watchers: readonly Watcher[]): readonly Listener[] {
-  const ofEvents = watchers.flatMap(({ event }) => event ?? []);
-  const ofDeltas = watchers.flatMap(({ delta }) => delta ?? []);
-  let queued: (() => void)[] = [];
+function queueCalls(watchers: readonly ListenerSource[]): readonly Listener[] {
+  const eventHandlers = watchers.flatMap(({ event }) => event ?? []);
+  const deltaHandlers = watchers.flatMap(({ delta }) => delta ?? []);
+  let queue: (() => void)[] = [];
 
   function catchUp(): void {
-    const calls = queued;
-    queued = [];
+    const calls = queue;
+    queue = [];
     for (const call of calls) call();
   }
 
-  function later(call: () => void): void {
-    if (queued.push(call) === 1) inNextTurn(catchUp);
-    else if (queued.length > maxQueued) catchUp();
+  function enqueue(call: () => void): void {
+    if (queue.push(call) === 1) scheduleNextTurn(catchUp);
+    else if (queue.length > maxQueued) catchUp();
   }
 
   const event = (event: PublicEvent, context: EventContext) =>
-    later(() => {
-      freeze(event);
-      for (const tell of ofEvents) tell(event, context);
+    enqueue(() => {
+      deepFreeze(event);
+      for (const notify of eventHandlers) notify(event, context);
     });
   const delta = (delta: MessageDelta, sessionId: string) =>
-    later(() => {
-      freeze(delta);
-      for (const tell of ofDeltas) tell(delta, sessionId);
+    enqueue(() => {
+      deepFreeze(delta);
+      for (const notify of deltaHandlers) notify(delta, sessionId);
     });
   const all: Listener = {
-    ...(ofEvents.length === 0 ? {} : { event }),
-    ...(ofDeltas.length === 0 ? {} : { delta }),
+    ...(eventHandlers.length === 0 ? {} : { event }),
+    ...(deltaHandlers.length === 0 ? {} : { delta }),
     catchUp,
   };
   const traced = watchers.flatMap(({ trace }): readonly Listener[] => {
     if (trace === undefined) return [];
-    const tell = (record: TraceRecord, run: LoopTrace) => later(() => trace.tell(record, run));
-    return [{ trace: { ...trace, tell }, catchUp }];
+    const notify = (record: TraceRecord, run: LoopTrace) => enqueue(() => trace.notify(record, run));
+    return [{ trace: { ...trace, notify }, catchUp }];
   });
-  return ofEvents.length + ofDeltas.length === 0 ? traced : [all, ...traced];
+  return eventHandlers.length + deltaHandlers.length === 0 ? traced : [all, ...traced];
 }
 
-type Call = <Arguments extends readonly unknown[]>(
+type SafeCall = <Arguments extends readonly unknown[]>(
   name: string,
   listener: ((...values: Arguments) => unknown) | undefined,
   ...values: Arguments
 ) => void;
 
-function createCall(redact: Redact): Call {
-  const warnOf = (name: string, error: unknown) =>
-    warn(`${name} failed (${redact(textOfError(error))}); the run goes on without it`, "PAWL_OBSERVER");
+function createSafeCall(redact: Redact): SafeCall {
+  const warnAbout = (name: string, error: unknown) =>
+    warn(`${name} failed (${redact(formatError(error))}); the run goes on without it`, "PAWL_OBSERVER");
   return (name, listener, ...values) => {
     if (listener === undefined) return;
     try {
       const returned = listener(...values);
-      if (returned instanceof Promise) returned.catch((error) => warnOf(name, error));
+      if (returned instanceof Promise) returned.catch((error) => warnAbout(name, error));
     } catch (error) {
-      warnOf(name, error);
+      warnAbout(name, error);
     }
   };
 }

@@ -5,10 +5,10 @@
  * 2. Texts that are stored for the model are not redacted: only hooks can change those.
  */
 
-import { aList, checkOptions, type OptionTable } from "../../check-options.js";
+import { anArray, checkOptions, type OptionTable } from "../../check-options.js";
 import { createMask, mapStrings, mapStringsAndNumbers, mask } from "../../core/data/mask.js";
 import type { FilePart, Json, ToolOutput, UserPart } from "../../core/data/message.js";
-import { base64Of, bytesOfBase64 } from "../../platform/bytes.js";
+import { decodeBase64, encodeBase64 } from "../../platform/bytes.js";
 
 /** Returns a text without its secrets. */
 export type Redact = (text: string) => string;
@@ -24,7 +24,7 @@ export type RedactOptions = {
   readonly shapes?: readonly RegExp[];
 };
 
-const redactRules: OptionTable<RedactOptions> = { values: aList, shapes: aList };
+const redactRules: OptionTable<RedactOptions> = { values: anArray, shapes: anArray };
 
 /**
  * Keys, tokens and passwords as their issuers write them. The first group, if there is one, stays in the text. No
@@ -52,25 +52,26 @@ const knownShapes: readonly RegExp[] = [
 ];
 
 /** What every text holds that a known shape matches. Most texts hold nothing of it, and are looked through once. */
-const mayHoldKnown =
+const knownShapeHint =
   /sk[-_]|[rp]k_|AIza|A[KS]IA|gh[pousr]_|github_pat_|npm_|xai_|gsk_|hf_|glpat-|xox|eyJ|Bearer |Basic |:\/\/|-----BEGIN/;
 
 /** Creates a redaction that removes keys of known shapes, the given values, and what the given patterns match. */
 export function createRedaction(options: RedactOptions = {}): Redact {
   checkOptions("createRedaction()", redactRules, options);
   const { values = [], shapes = [] } = options;
-  const masked = createMask(values);
+  const maskValues = createMask(values);
   return (text) => {
-    let shown = masked(text);
-    for (const shape of shapes) shown = shown.replace(shape, mask);
-    if (mayHoldKnown.test(shown))
-      for (const shape of knownShapes) shown = shown.replace(shape, (_whole, prefix: string) => `${prefix}${mask}`);
-    return shown;
+    let redacted = maskValues(text);
+    for (const shape of shapes) redacted = redacted.replace(shape, mask);
+    if (knownShapeHint.test(redacted))
+      for (const shape of knownShapes)
+        redacted = redacted.replace(shape, (_whole, prefix: string) => `${prefix}${mask}`);
+    return redacted;
   };
 }
 
 /** A redaction may be the author's code: if it throws or returns no text, the whole text is masked. */
-export function guarded(redact: Redact): Redact {
+export function createGuardedRedact(redact: Redact): Redact {
   return (text) => {
     try {
       const given: unknown = redact(text);
@@ -116,10 +117,14 @@ function redactPart(part: UserPart, redact: Redact): UserPart {
   if (part.type === "text") return { ...part, text: redact(part.text) };
   const filename = part.filename === undefined ? {} : { filename: redact(part.filename) };
   if (!isTextFile(part)) return { ...part, ...filename };
-  const text = new TextDecoder().decode(bytesOfBase64(part.data));
-  const shown = redact(text);
+  const text = new TextDecoder().decode(decodeBase64(part.data));
+  const redacted = redact(text);
   // Bytes that are no UTF-8 stay as they are unless something in them is masked.
-  return { ...part, ...filename, ...(shown === text ? {} : { data: base64Of(new TextEncoder().encode(shown)) }) };
+  return {
+    ...part,
+    ...filename,
+    ...(redacted === text ? {} : { data: encodeBase64(new TextEncoder().encode(redacted)) }),
+  };
 }
 
 function isTextFile({ mediaType, data }: FilePart): boolean {

@@ -7,12 +7,12 @@
  *    the text `blob:` and its hash stand for it.
  */
 
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import {
   type AssistantPart,
-  emptyResponse,
+  emptyResponseCode,
   type Message,
-  onlyCalls,
+  onlyCallsCode,
   type ProviderMetadata,
   type ToolCallPart,
 } from "../../core/data/message.js";
@@ -20,7 +20,7 @@ import type { Entry, EventOf } from "../../core/machine/event.js";
 import type { ListedMessage } from "../../core/machine/message-ref.js";
 import { blobScheme } from "../../core/transcript/blob-references.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
-import { trimmedMessages } from "../../core/transcript/trim.js";
+import { trimMessages } from "../../core/transcript/trim-results.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
 import { lastSummaryRequest } from "../effects/model-request.js";
 import { rawTextOf } from "../work/tool-input.js";
@@ -37,29 +37,33 @@ export function recordedAttempts(sessionId: string, entries: readonly Entry[]): 
   for (const entry of entries) {
     const { event } = entry;
     if (event.type === "model_finished" || event.type === "model_failed")
-      attempts.push(...attemptsOf(sessionId, event, transcript));
+      attempts.push(...toRecordedAttempts(sessionId, event, transcript));
     appendEntry(transcript, entry);
   }
-  return freeze(attempts);
+  return deepFreeze(attempts);
 }
 
 /** One for each request: a request that was sent again counts too. */
-function attemptsOf(sessionId: string, event: AttemptEvent, transcript: Transcript): readonly RecordedAttempt[] {
+function toRecordedAttempts(
+  sessionId: string,
+  event: AttemptEvent,
+  transcript: Transcript,
+): readonly RecordedAttempt[] {
   const { run, sentList } = transcript;
-  const messages = sentList?.map(withoutBlob) ?? trimmedMessages(transcript);
+  const messages = sentList?.map(toPlainMessage) ?? trimMessages(transcript);
   const { runId, modelCallIndex, attempt, model } = event;
   const asked = run?.purpose === "summary" ? [...messages, lastSummaryRequest(run)] : [...messages];
   const request = { sessionId, runId, modelCallIndex, attempt, messages: asked };
-  return requestsOf(event).map((deltas) => ({ model, request, isWhole: false, deltas }));
+  return splitRequests(event).map((deltas) => ({ model, request, isWhole: false, deltas }));
 }
 
-function withoutBlob(listed: ListedMessage): Message {
+function toPlainMessage(listed: ListedMessage): Message {
   return "role" in listed ? listed : { role: "user", parts: [{ type: "text", text: `${blobScheme}${listed.blob}` }] };
 }
 
 /** What came of each request of an attempt. Nothing came of those that were sent again. */
-export function requestsOf(event: AttemptEvent): readonly (readonly DeltaBody[])[] {
-  return [...Array<typeof unanswered>(event.resends ?? 0).fill(unanswered), deltasOf(event)];
+export function splitRequests(event: AttemptEvent): readonly (readonly DeltaBody[])[] {
+  return [...Array<typeof unanswered>(event.resends ?? 0).fill(unanswered), toDeltas(event)];
 }
 
 const unanswered: readonly DeltaBody[] = [
@@ -73,32 +77,32 @@ const unanswered: readonly DeltaBody[] = [
 const lostCall: readonly DeltaBody[] = [{ kind: "tool-call", id: "lost", name: "lost", input: "{}" }];
 
 /** Deltas that give this event. */
-function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
+function toDeltas(event: AttemptEvent): readonly DeltaBody[] {
   if (event.type === "model_failed")
-    return [...deltasOfPartial(event), ...(event.failure.code === onlyCalls ? lostCall : []), endOfFailure(event)];
+    return [...toPartialDeltas(event), ...(event.failure.code === onlyCallsCode ? lostCall : []), toFailureEnd(event)];
   const { message, finishReason, usage, providerMetadata, warnings } = event;
-  const content = message.parts.flatMap((part, index) => deltasOfPart(part, String(index + 1)));
+  const content = message.parts.flatMap((part, index) => toPartDeltas(part, String(index + 1)));
   const start: readonly DeltaBody[] = warnings === undefined ? [] : [{ kind: "start", warnings }];
-  return [...start, ...content, { kind: "done", finishReason, usage, ...metadata(providerMetadata) }];
+  return [...start, ...content, { kind: "done", finishReason, usage, ...pickMetadata(providerMetadata) }];
 }
 
-function deltasOfPartial({ partial }: EventOf<"model_failed">): readonly DeltaBody[] {
-  return partial === undefined ? [] : deltasOfPart({ type: "text", text: partial.text }, "1");
+function toPartialDeltas({ partial }: EventOf<"model_failed">): readonly DeltaBody[] {
+  return partial === undefined ? [] : toPartDeltas({ type: "text", text: partial.text }, "1");
 }
 
 /** Neither an empty answer nor one with calls alone is a failure of the stream. The loop finds that it is of no use. */
-function endOfFailure({ failure, usage }: EventOf<"model_failed">): DeltaBody {
-  if (failure.code === emptyResponse || failure.code === onlyCalls)
+function toFailureEnd({ failure, usage }: EventOf<"model_failed">): DeltaBody {
+  if (failure.code === emptyResponseCode || failure.code === onlyCallsCode)
     return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };
   return { kind: "error", failure, ...(usage === undefined ? {} : { usage }) };
 }
 
-function deltasOfPart(part: AssistantPart, id: string): readonly DeltaBody[] {
+function toPartDeltas(part: AssistantPart, id: string): readonly DeltaBody[] {
   switch (part.type) {
     case "text":
     case "reasoning":
       return [
-        { kind: `${part.type}-start`, id, ...metadata(part.providerMetadata) },
+        { kind: `${part.type}-start`, id, ...pickMetadata(part.providerMetadata) },
         ...(part.text === "" ? [] : [{ kind: `${part.type}-delta`, id, text: part.text } as const]),
         { kind: `${part.type}-end`, id },
       ];
@@ -108,9 +112,9 @@ function deltasOfPart(part: AssistantPart, id: string): readonly DeltaBody[] {
           kind: "tool-call",
           id: part.toolCallId,
           name: part.name,
-          input: argumentsOf(part),
+          input: formatArguments(part),
           ...(part.providerExecuted === true ? { providerExecuted: true } : {}),
-          ...metadata(part.providerMetadata),
+          ...pickMetadata(part.providerMetadata),
         },
         ...(part.approvalId === undefined
           ? []
@@ -124,11 +128,11 @@ function deltasOfPart(part: AssistantPart, id: string): readonly DeltaBody[] {
           name: part.name,
           output: part.output,
           ...(part.isError === true ? { isError: true } : {}),
-          ...metadata(part.providerMetadata),
+          ...pickMetadata(part.providerMetadata),
         },
       ];
     case "file":
-      return [{ kind: "file", mediaType: part.mediaType, data: part.data, ...metadata(part.providerMetadata) }];
+      return [{ kind: "file", mediaType: part.mediaType, data: part.data, ...pickMetadata(part.providerMetadata) }];
     case "source": {
       const { type: _, ...source } = part;
       return [{ kind: "source", ...source }];
@@ -137,7 +141,7 @@ function deltasOfPart(part: AssistantPart, id: string): readonly DeltaBody[] {
 }
 
 /** The arguments as the model wrote them, or an equivalent text. */
-function argumentsOf({ input, invalid }: ToolCallPart): string {
+function formatArguments({ input, invalid }: ToolCallPart): string {
   return (invalid === undefined ? undefined : rawTextOf(input)) ?? JSON.stringify(input);
 }
 
@@ -149,6 +153,8 @@ export function canBeReplayed(event: AttemptEvent): boolean {
   );
 }
 
-function metadata(providerMetadata: ProviderMetadata | undefined): { readonly providerMetadata?: ProviderMetadata } {
+function pickMetadata(providerMetadata: ProviderMetadata | undefined): {
+  readonly providerMetadata?: ProviderMetadata;
+} {
   return providerMetadata === undefined ? {} : { providerMetadata };
 }

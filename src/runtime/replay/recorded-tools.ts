@@ -2,7 +2,7 @@
  * The tools of a run, as a replay has them: their schemas from the log, and nothing of what they do.
  */
 import type { EventOf } from "../../core/machine/event.js";
-import { toolOf } from "../../core/transcript/results.js";
+import { toolNameOf } from "../../core/transcript/results.js";
 import type { RunRecord } from "../../core/transcript/run-record.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ToolSpecification } from "../../ports/model.js";
@@ -11,7 +11,7 @@ import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { missingRunTools } from "../agent/parts-of-run.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { compileInput } from "../tools/schema.js";
-import { specificationsIn } from "../work/prompt-blobs.js";
+import { parseSpecifications } from "../work/prompt-blobs.js";
 
 /** An agent with the tools of a run, and whether the log has all of those. */
 export type Recorded = { readonly own: CompiledAgent; readonly isWhole: boolean };
@@ -27,7 +27,7 @@ export async function withRecordedTools(
   if (missing.length === 0) return { own, isWhole: true };
   const text = named == null ? null : await readText(named);
   // A run whose tools are deferred also has the tools that find them.
-  const found = (text === null ? [] : specificationsIn(text)).filter(({ name }) => !own.tools.has(name));
+  const found = (text === null ? [] : parseSpecifications(text)).filter(({ name }) => !own.tools.has(name));
   const tools = new Map(found.map((one) => [one.name, recordedTool(one)]));
   return { own: { ...own, ...own.withTools(tools) }, isWhole: missing.every((name) => tools.has(name)) };
 }
@@ -41,7 +41,7 @@ export function isOfRunAlone(
   const record = calls.get(event.callKey);
   if (record === undefined || missingRunTools(own, run).length === 0) return false;
   const repaired = event.type === "tool_decided" ? event.decision.repair?.name : undefined;
-  return !own.tools.has(repaired ?? toolOf(record));
+  return !own.tools.has(repaired ?? toolNameOf(record));
 }
 
 function recordedTool(specification: ToolSpecification): CompiledTool {

@@ -19,13 +19,13 @@ import { initialState, type State } from "../../core/machine/state.js";
 import { refusal, transition } from "../../core/machine/transition.js";
 import { createTranscript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
-import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
-import { type CompiledAgent, checkAgent, familyIn } from "../agent/compiled-agent.js";
+import { type ChildAgent, findChildAgent } from "../agent/agent-family.js";
+import { type CompiledAgent, checkAgent, getSessionFamily } from "../agent/compiled-agent.js";
 import type { Replay, ReplayDifference, ReplayOptions } from "../agent/replay-types.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { appendFrozen } from "../log/frozen-transcript.js";
 import { readEntries } from "../log/read-entries.js";
-import { createRecall, type Recall } from "./recall.js";
+import { createEventReplay, type EventReplay } from "./replay-events.js";
 
 /** @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch` */
 export async function replaySession(
@@ -39,7 +39,7 @@ export async function replaySession(
   checkAgent(sessionId, loaded.state, parts);
   const { policy = "present", prompt = "present", durable = "recorded", model } = options;
   const own = model === undefined ? {} : { model };
-  const recall = createRecall({ sessionId, parts, store: scratch, policy, durable, ...own });
+  const recall = createEventReplay({ sessionId, parts, store: scratch, policy, durable, ...own });
   const children: Children = new Map();
   const transcript = createTranscript();
   let state: State = initialState;
@@ -55,48 +55,48 @@ export async function replaySession(
 
   for await (const entry of readEntries(parts.store, sessionId, 0)) {
     if (entry.event.redacted !== undefined) redactedFrom ??= entry.seq;
-    const known = redactedFrom === undefined ? recall : recorded;
-    const difference = await differenceAt(entry, state, transcript, known, prompt);
+    const activeReplay = redactedFrom === undefined ? recall : recorded;
+    const difference = await compareEntry(entry, state, transcript, activeReplay, prompt);
     if (difference !== undefined) return replayWith(difference);
-    noteChild(entry, state, parts, children);
+    recordChild(entry, state, parts, children);
     state = transition(state, entry.event);
     appendFrozen(transcript, entry);
     entries += 1;
   }
-  const difference = differenceAtEnd(state, loaded.state);
+  const difference = compareEnd(state, loaded.state);
   if (difference !== undefined) return replayWith(difference);
-  return withChildren(replayWith(undefined), children, parts, options);
+  return replayChildren(replayWith(undefined), children, parts, options);
 }
 
 /** Every entry counts as it was recorded. */
-const recorded: Recall = { presentEvent: async () => undefined };
+const recorded: EventReplay = { recomputeEvent: async () => undefined };
 
 type Prompt = Required<ReplayOptions>["prompt"];
 type Finding = Omit<ReplayDifference, "sessionId">;
 
-async function differenceAt(
+async function compareEntry(
   { seq, event }: Entry,
   state: State,
-  transcript: Parameters<Recall["presentEvent"]>[2],
-  { presentEvent }: Recall,
+  transcript: Parameters<EventReplay["recomputeEvent"]>[2],
+  { recomputeEvent }: EventReplay,
   prompt: Prompt,
 ): Promise<Finding | undefined> {
   const [following] = consequences(state);
-  if (following !== undefined) return compared(seq, event, following, prompt);
-  if (transition(state, event) === state) return notTaken(seq, event, state);
-  const present = await presentEvent(event, state, transcript);
-  return present === undefined ? undefined : compared(seq, event, present, prompt);
+  if (following !== undefined) return compareEvents(seq, event, following, prompt);
+  if (transition(state, event) === state) return createNotApplicable(seq, event, state);
+  const present = await recomputeEvent(event, state, transcript);
+  return present === undefined ? undefined : compareEvents(seq, event, present, prompt);
 }
 
-function compared(seq: number, recorded: Event, present: EventBody, prompt: Prompt): Finding | undefined {
-  const difference = firstDifference(comparable(recorded, prompt), comparable(present, prompt));
+function compareEvents(seq: number, recorded: Event, present: EventBody, prompt: Prompt): Finding | undefined {
+  const difference = firstDifference(toComparable(recorded, prompt), toComparable(present, prompt));
   if (difference === undefined) return undefined;
   const message = `Entry ${seq} (${recorded.type}) would be another one: ${differenceText(difference)}.`;
   return { seq, event: recorded.type, ...difference, message };
 }
 
 /** The part of an event that follows from the log and the code. Times, random values and the agent's hooks do not. */
-function comparable(event: Event | EventBody, prompt: Prompt): object {
+function toComparable(event: Event | EventBody, prompt: Prompt): object {
   const { at: _, timing: __, hooks: ___, redacted: ____, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
     case "prepared": {
@@ -106,10 +106,10 @@ function comparable(event: Event | EventBody, prompt: Prompt): object {
       return prompt === "recorded" ? prepared : made;
     }
     case "model_finished":
-      return { ...rest, usage: unpriced(rest.usage) };
+      return { ...rest, usage: withoutCost(rest.usage) };
     case "model_failed": {
       const { next, usage = {} } = rest;
-      return { ...rest, next: next.type === "retry" ? { type: "retry" } : next, usage: unpriced(usage) };
+      return { ...rest, next: next.type === "retry" ? { type: "retry" } : next, usage: withoutCost(usage) };
     }
     case "run_finished": {
       const { afterRunHooksPending: _leaving, ...finished } = rest;
@@ -138,11 +138,11 @@ function withoutTools(message: string): string {
 }
 
 /** Leaves the cost out: prices change, and the recorded cost does not. */
-function unpriced({ costUsd: _, partial: __, ...counts }: Usage): Usage {
+function withoutCost({ costUsd: _, partial: __, ...counts }: Usage): Usage {
   return counts;
 }
 
-function notTaken(seq: number, event: Event, state: State): Finding {
+function createNotApplicable(seq: number, event: Event, state: State): Finding {
   const wanted = [...new Set(effects(state).map(({ type }) => type))];
   const why = refusal(state, event)?.message ?? "it does not apply";
   const instead =
@@ -157,7 +157,7 @@ function notTaken(seq: number, event: Event, state: State): Finding {
   };
 }
 
-function differenceAtEnd(state: State, stored: State): Finding | undefined {
+function compareEnd(state: State, stored: State): Finding | undefined {
   const [following] = consequences(state);
   if (following !== undefined)
     return {
@@ -177,13 +177,13 @@ function differenceAtEnd(state: State, stored: State): Finding | undefined {
 type Children = Map<string, ChildAgent | undefined>;
 
 /** Notes the agent behind the tool that started a child session. */
-function noteChild({ event }: Entry, state: State, parts: CompiledAgent, children: Children): void {
+function recordChild({ event }: Entry, state: State, parts: CompiledAgent, children: Children): void {
   if (event.type !== "tool_waiting" || event.childId === undefined || !("calls" in state)) return;
   const call = state.calls.find(({ callKey }) => callKey === event.callKey);
-  if (call !== undefined) children.set(event.childId, childAgentOf(call.name, familyIn(parts, state)));
+  if (call !== undefined) children.set(event.childId, findChildAgent(call.name, getSessionFamily(parts, state)));
 }
 
-async function withChildren(
+async function replayChildren(
   replay: Replay,
   children: Children,
   { store }: CompiledAgent,

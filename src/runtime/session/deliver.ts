@@ -11,24 +11,38 @@ import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
 import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { type Driver, dispatch, wake } from "../driver/driver.js";
-import { abortMessage, startQueued } from "../driver/internal-messages.js";
+import { createAbortMessage, startQueuedRun } from "../driver/internal-messages.js";
 import type { MaybePromise } from "../lib/coroutine.js";
-import { inTurn } from "../lib/serial.js";
+import { runInTurn } from "../lib/serial.js";
 import {
-  causeOfLoss,
-  finishedError,
-  heldError,
-  isOfStore,
+  findLossCause,
+  isStoreError,
+  runFinishedError,
+  sessionHeldError,
   shutDownError,
   throwNoSession,
   unsettledError,
 } from "../log/driver-errors.js";
-import { withHistoryInBlobs } from "../log/posted-history.js";
-import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
+import { storeHistoryInBlobs } from "../log/posted-history.js";
+import { removeSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
-import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "../subscribers/waiters.js";
-import { isRequested, knownResult } from "./known-result.js";
-import { follow, type LocalSession, leaveIfIdle, open, settleHere, take, using } from "./local-session.js";
+import {
+  addWaiter,
+  createStoreFailedResult,
+  removeWaiter,
+  unwrapOutcome,
+  type Waiter,
+} from "../subscribers/waiters.js";
+import { awaitKnownResult, isRequested } from "./known-result.js";
+import {
+  claimSession,
+  evictIfIdle,
+  followSession,
+  type LocalSession,
+  openLocalSession,
+  settleLocally,
+  whileInUse,
+} from "./local-session.js";
 
 type Delivery = "said" | "duplicate";
 type DeliveryOptions = {
@@ -52,8 +66,12 @@ type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult" | "fate"
  * is durable.
  * @throws PawlError `agent_mismatch`, `root_mismatch`, `store_failed`
  */
-export function deliver(live: LocalSession, message: InboxMessage, options: DeliveryOptions): Promise<Delivery> {
-  return using(live, () => deliverAll(live, [message], options));
+export function deliver(
+  localSession: LocalSession,
+  message: InboxMessage,
+  options: DeliveryOptions,
+): Promise<Delivery> {
+  return whileInUse(localSession, () => deliverAll(localSession, [message], options));
 }
 
 /**
@@ -62,72 +80,72 @@ export function deliver(live: LocalSession, message: InboxMessage, options: Deli
  * twice.
  */
 async function deliverAll(
-  live: LocalSession,
+  localSession: LocalSession,
   messages: readonly InboxMessage[],
   options: DeliveryOptions,
 ): Promise<Delivery> {
-  const { fate = newFate() } = options;
+  const { fate = createFate() } = options;
   try {
-    return await deliverNow(live, messages, options, fate);
+    return await deliverNow(localSession, messages, options, fate);
   } catch (error) {
-    const isTold = options.looksForResult === true || !isOfStore(error);
-    throw fate.isKept === "no" || isTold ? error : unsettledError(live.sessionId, fate.isKept, error);
+    const isReported = options.looksForResult === true || !isStoreError(error);
+    throw fate.isStored === "no" || isReported ? error : unsettledError(localSession.sessionId, fate.isStored, error);
   }
 }
 
 /** Whether the messages are in the store. A failure may follow. */
-type Fate = { isKept: "no" | "perhaps" | "yes" };
+type Fate = { isStored: "no" | "perhaps" | "yes" };
 
-const newFate = (): Fate => ({ isKept: "no" });
+const createFate = (): Fate => ({ isStored: "no" });
 
 async function deliverNow(
-  live: LocalSession,
+  localSession: LocalSession,
   messages: readonly InboxMessage[],
   { shared, known, looksForResult = false }: DeliveryOptions,
   fate: Fate,
 ): Promise<Delivery> {
-  const { sessionId, parts } = live;
-  while (!shared && (await open(live)) === "driving") {
-    const { driver } = live;
+  const { sessionId, parts } = localSession;
+  while (!shared && (await openLocalSession(localSession)) === "driving") {
+    const { driver } = localSession;
     if (await dispatchToDriver(driver, messages)) return "said";
     // Another driver may have come and gone since. One that parked has left the message out.
-    const closing = driver === null ? live.lastClosing : driver.closing;
+    const closing = driver === null ? localSession.lastClosing : driver.closing;
     if (closing?.type === "parked") continue;
-    fate.isKept = "perhaps";
-    const loss = causeOfLoss(sessionId, closing);
-    if (loss !== undefined) throw loss;
+    fate.isStored = "perhaps";
+    const lossCause = findLossCause(sessionId, closing);
+    if (lossCause !== undefined) throw lossCause;
     break;
   }
   // The driver may have committed the message and closed before it could tell so. Posting tells: an id counts once.
-  if (live.drained && fate.isKept === "no") throw shutDownError(parts.name, sessionId);
+  if (localSession.drained && fate.isStored === "no") throw shutDownError(parts.name, sessionId);
   checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
   const posted: PostResult[] = [];
   for (const message of messages) {
-    posted.push(await parts.store.post(sessionId, await postable(message, live)));
-    fate.isKept = "perhaps";
+    posted.push(await parts.store.post(sessionId, await toPostable(message, localSession)));
+    fate.isStored = "perhaps";
   }
-  fate.isKept = "yes";
-  const isKnown = posted.every(({ type }) => type === "duplicate");
-  if (!(isKnown && looksForResult)) await settleHere(live);
+  fate.isStored = "yes";
+  const isDuplicate = posted.every(({ type }) => type === "duplicate");
+  if (!(isDuplicate && looksForResult)) await settleLocally(localSession);
   return posted[0]?.type === "duplicate" ? "duplicate" : "said";
 }
 
 /** A history may be larger than a message of the inbox. */
-function postable(message: InboxMessage, live: LocalSession): MaybePromise<InboxMessage> {
-  const { sessionId, parts } = live;
+function toPostable(message: InboxMessage, localSession: LocalSession): MaybePromise<InboxMessage> {
+  const { sessionId, parts } = localSession;
   if (!("history" in message.body)) return message;
-  return whileKnown(live, () => withHistoryInBlobs(message, sessionId, parts.store));
+  return withKnownSession(localSession, () => storeHistoryInBlobs(message, sessionId, parts.store));
 }
 
 /** Does something for which the store must know the session, also before its first entry: a blob belongs to a session. */
-export function whileKnown<T>(live: LocalSession, act: () => Promise<T>): Promise<T> {
-  return using(live, async () => {
-    const here = await open(live);
+export function withKnownSession<T>(localSession: LocalSession, act: () => Promise<T>): Promise<T> {
+  return whileInUse(localSession, async () => {
+    const role = await openLocalSession(localSession);
     try {
       return await act();
     } finally {
       // A driver with nothing to do gives the session back.
-      if (here === "driving" && live.driver !== null) await dispatch(live.driver, () => []);
+      if (role === "driving" && localSession.driver !== null) await dispatch(localSession.driver, () => []);
     }
   });
 }
@@ -144,26 +162,33 @@ async function dispatchToDriver(driver: Driver | null, messages: readonly InboxM
 
 /** Sends the message that requests a run. If its signal is aborted, also before the start, the run is aborted. */
 export function requestRun(
-  live: LocalSession,
+  localSession: LocalSession,
   runId: string,
   message: InboxMessage,
   options: RequestOptions,
 ): Promise<Delivery> {
-  return using(live, () => inTurn(live, () => requestRunNow(live, runId, message, options)));
+  return whileInUse(localSession, () =>
+    runInTurn(localSession, () => requestRunNow(localSession, runId, message, options)),
+  );
 }
 
 async function requestRunNow(
-  live: LocalSession,
+  localSession: LocalSession,
   runId: string,
   message: InboxMessage,
   { signal, check, ...delivery }: RequestOptions,
 ): Promise<Delivery> {
   await check?.();
-  if (signal === undefined) return deliverAll(live, [message], delivery);
-  const abort = () => abortMessage(runId, signal, live.parts);
-  if (signal.aborted) return deliverAll(live, [message, abort()], delivery);
-  const said = await deliverAll(live, [message], delivery);
-  watchSignal(live, runId, signal, () => void deliver(live, abort(), { shared: false }).catch(() => {}));
+  if (signal === undefined) return deliverAll(localSession, [message], delivery);
+  const abort = () => createAbortMessage(runId, signal, localSession.parts);
+  if (signal.aborted) return deliverAll(localSession, [message, abort()], delivery);
+  const said = await deliverAll(localSession, [message], delivery);
+  watchSignal(
+    localSession,
+    runId,
+    signal,
+    () => void deliver(localSession, abort(), { shared: false }).catch(() => {}),
+  );
   return said;
 }
 
@@ -171,48 +196,51 @@ async function requestRunNow(
  * Requests a run and gives its result. The subscription ends with the run. If the run is over already, it gets its end.
  */
 export function runToResult(
-  live: LocalSession,
+  localSession: LocalSession,
   runId: string,
   message: InboxMessage,
   options: Omit<RequestOptions, "looksForResult" | "fate"> & { readonly subscription?: Subscription },
 ): Promise<RunResult> {
-  const waiter = wait(live, { runId });
-  live.operationsUnderWay += 1;
+  const waiter = addWaiter(localSession, { runId });
+  localSession.operationsUnderWay += 1;
   const { subscription, ...request } = options;
-  const fate = newFate();
-  const asked = requestRun(live, runId, message, { ...request, looksForResult: true, fate });
-  return awaitResult(live, runId, waiter, asked, fate, subscription);
+  const fate = createFate();
+  const requested = requestRun(localSession, runId, message, { ...request, looksForResult: true, fate });
+  return awaitResult(localSession, runId, waiter, requested, fate, subscription);
 }
 
 /** A separate function, so that the closure of a waiting run does not retain the message: a process may hold many. */
 async function awaitResult(
-  live: LocalSession,
+  localSession: LocalSession,
   runId: string,
   waiter: Waiter,
-  asked: Promise<Delivery>,
+  requested: Promise<Delivery>,
   fate: Fate,
   subscription: Subscription | undefined,
 ): Promise<RunResult> {
   try {
-    const delivery = await asked;
-    fate.isKept = "yes";
-    const told = delivery === "said" ? resultIn(await waiter.outcome) : undefined;
-    return told ?? (await knownResult(live, runId, subscription, () => settleHere(live)));
+    const delivery = await requested;
+    fate.isStored = "yes";
+    const settledResult = delivery === "said" ? unwrapOutcome(await waiter.outcome) : undefined;
+    return (
+      settledResult ?? (await awaitKnownResult(localSession, runId, subscription, () => settleLocally(localSession)))
+    );
   } catch (error) {
     // A commit whose answer was lost may be durable all the same.
-    const isKept =
-      fate.isKept === "yes" || (await isRequested(live.parts.store, live.sessionId, runId).catch(() => false));
-    return storeFailed(live.sessionId, waiter.awaited, error, isKept);
+    const isStored =
+      fate.isStored === "yes" ||
+      (await isRequested(localSession.parts.store, localSession.sessionId, runId).catch(() => false));
+    return createStoreFailedResult(localSession.sessionId, waiter.awaited, error, isStored);
   } finally {
     if (subscription !== undefined) endSubscription(subscription);
-    stopWaiting(live, waiter);
-    forgetSignals(live, runId);
-    live.operationsUnderWay -= 1;
-    leaveIfIdle(live);
+    removeWaiter(localSession, waiter);
+    removeSignals(localSession, runId);
+    localSession.operationsUnderWay -= 1;
+    evictIfIdle(localSession);
   }
 }
 
-export type Resuming = {
+export type ResumeActions = {
   readonly follow: boolean;
   readonly onTaken: () => void;
   /** Called before the result if the session was given back with it, and no run is queued. */
@@ -224,35 +252,35 @@ export type Resuming = {
  * @throws PawlError `session_busy` if another process carries the session on, and it is not to be followed
  */
 export function resume(
-  live: LocalSession,
+  localSession: LocalSession,
   after: number,
-  { follow: mayFollow, onTaken, onLeft }: Resuming,
+  { follow: mayFollow, onTaken, onLeft }: ResumeActions,
 ): Promise<RunResult> {
-  return using(live, async () => {
-    const waiter = wait(live, { after });
+  return whileInUse(localSession, async () => {
+    const waiter = addWaiter(localSession, { after });
     try {
-      const here = await (mayFollow ? open(live) : take(live));
-      if (here === "held" && !mayFollow && !live.drained) throw heldError(live.sessionId);
-      const { driver } = live;
-      const isOver = here === "driving" && !mayFollow && driver !== null && hasNothingToDo(driver);
-      if (here === "driving" && !isOver) onTaken();
-      if (here === "driving" && driver !== null) await dispatch(driver, startQueued);
+      const role = await (mayFollow ? openLocalSession(localSession) : claimSession(localSession));
+      if (role === "held" && !mayFollow && !localSession.drained) throw sessionHeldError(localSession.sessionId);
+      const { driver } = localSession;
+      const isOver = role === "driving" && !mayFollow && driver !== null && hasNothingToDo(driver);
+      if (role === "driving" && !isOver) onTaken();
+      if (role === "driving" && driver !== null) await dispatch(driver, startQueuedRun);
       // Another process was quicker from the first event to the last.
-      if (isOver) throw finishedError(live.sessionId, driver.state);
-      const result = resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
-      if (driver?.closing?.type === "parked" && startQueued(driver.state).length === 0) onLeft();
+      if (isOver) throw runFinishedError(localSession.sessionId, driver.state);
+      const result = unwrapOutcome(await waiter.outcome) ?? throwNoSession(localSession.sessionId);
+      if (driver?.closing?.type === "parked" && startQueuedRun(driver.state).length === 0) onLeft();
       return result;
     } catch (error) {
-      return storeFailed(live.sessionId, waiter.awaited, error, true);
+      return createStoreFailedResult(localSession.sessionId, waiter.awaited, error, true);
     } finally {
-      stopWaiting(live, waiter);
+      removeWaiter(localSession, waiter);
     }
   });
 }
 
 /** Whether a driver that was opened just now has found neither a message nor a run to carry on. */
 function hasNothingToDo({ state, pending, flushing, wanted }: Driver): boolean {
-  const isAtRest = isResting(state) && wanted.effects.length === 0 && startQueued(state).length === 0;
+  const isAtRest = isResting(state) && wanted.effects.length === 0 && startQueuedRun(state).length === 0;
   return isAtRest && pending.length === 0 && flushing === null;
 }
 
@@ -260,9 +288,9 @@ function hasNothingToDo({ state, pending, flushing, wanted }: Driver): boolean {
  * Sees to it that a session goes on, here or elsewhere, until it rests or is interrupted here. Then calls `onEnd`, with an
  * error if the session cannot go on here. Call the returned function to leave the session to others.
  */
-export function attend(live: LocalSession, onEnd: (error?: unknown) => void): () => void {
-  const waiter = wait(live, { after: Number.POSITIVE_INFINITY });
-  if (live.driver === null) follow(live, { takeOver: true });
+export function attendSession(localSession: LocalSession, onEnd: (error?: unknown) => void): () => void {
+  const waiter = addWaiter(localSession, { after: Number.POSITIVE_INFINITY });
+  if (localSession.driver === null) followSession(localSession, { takeOver: true });
   void waiter.outcome.then((outcome) => {
     if ("error" in outcome) onEnd(outcome.error);
     else if (outcome.result?.status === "interrupted" && outcome.result.reason === "store_failed")
@@ -270,17 +298,17 @@ export function attend(live: LocalSession, onEnd: (error?: unknown) => void): ()
     else onEnd();
   });
   return () => {
-    stopWaiting(live, waiter);
-    leaveIfIdle(live);
+    removeWaiter(localSession, waiter);
+    evictIfIdle(localSession);
   };
 }
 
 /** If the session is driven here and has nothing to do, resolves when its lease was given back. */
-export async function letGo(live: LocalSession): Promise<void> {
-  if (live.driver !== null) await wake(live.driver);
+export async function releaseIfIdle(localSession: LocalSession): Promise<void> {
+  if (localSession.driver !== null) await wake(localSession.driver);
 }
 
 /** Carries on the run under way. Nobody waits for its result. */
-export function takeUp(live: LocalSession): Promise<void> {
-  return using(live, () => settleHere(live));
+export function takeUpSession(localSession: LocalSession): Promise<void> {
+  return whileInUse(localSession, () => settleLocally(localSession));
 }

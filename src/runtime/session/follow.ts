@@ -50,28 +50,28 @@ export function followLog(options: FollowOptions): Following {
   const { store } = logs;
   let follower: Follower | null = null;
   let state: State = initialState;
-  let told = options.after;
-  let stopped = false;
-  let looking = false;
-  let again: "look" | "take over" | null = null;
+  let publishedSeq = options.after;
+  let isStopped = false;
+  let isLooking = false;
+  let pendingLook: "look" | "take over" | null = null;
   let cancel = () => {};
 
   /** A session without new entries costs one row: its transcript is read only if there is something to tell. */
   async function read(): Promise<void> {
     state = (await store.load(sessionId))?.state ?? initialState;
-    if (state.seq <= told) return;
-    let isVoid = false;
-    follower ??= await openFollower(store, sessionId, told);
+    if (state.seq <= publishedSeq) return;
+    let isStale = false;
+    follower ??= await openFollower(store, sessionId, publishedSeq);
     for await (const entry of readEntries(store, sessionId, follower.state.seq)) {
       const events = await followEntry(follower, entry);
-      if (stopped) return;
-      if (entry.seq > told) options.onEvents(entry.seq, events);
-      told = Math.max(told, entry.seq);
+      if (isStopped) return;
+      if (entry.seq > publishedSeq) options.onEvents(entry.seq, events);
+      publishedSeq = Math.max(publishedSeq, entry.seq);
       // What it has read of the entries before has other words now.
-      if (entry.event.type === "content_redacted") isVoid = true;
+      if (entry.event.type === "content_redacted") isStale = true;
     }
     if (follower.state.seq > state.seq) state = follower.state;
-    if (isVoid) follower = null;
+    if (isStale) follower = null;
   }
 
   async function isDue(): Promise<boolean> {
@@ -82,39 +82,39 @@ export function followLog(options: FollowOptions): Following {
 
   async function lookOnce(mayTakeOver: boolean): Promise<void> {
     await read();
-    if (stopped || !options.mayTakeOver()) return;
-    if (mayTakeOver && (await isDue()) && !stopped && (await options.takeOver())) stop();
-    if (!stopped && options.mayTakeOver()) await options.onWaitedFor(state);
+    if (isStopped || !options.mayTakeOver()) return;
+    if (mayTakeOver && (await isDue()) && !isStopped && (await options.takeOver())) stop();
+    if (!isStopped && options.mayTakeOver()) await options.onWaitedFor(state);
   }
 
   async function look(takeOver: boolean): Promise<void> {
-    if (stopped) return;
-    if (looking) {
-      if (again !== "take over") again = takeOver ? "take over" : "look";
+    if (isStopped) return;
+    if (isLooking) {
+      if (pendingLook !== "take over") pendingLook = takeOver ? "take over" : "look";
       return;
     }
-    looking = true;
+    isLooking = true;
     cancel();
     try {
       let mayTakeOver = takeOver;
       do {
-        again = null;
+        pendingLook = null;
         await lookOnce(mayTakeOver);
-        mayTakeOver = again === "take over";
-      } while (again !== null && !stopped);
-      if (!stopped && !options.isWanted()) stop();
-      if (!options.mayTakeOver()) forget();
-      const ms = stopped ? null : intervalMs();
+        mayTakeOver = pendingLook === "take over";
+      } while (pendingLook !== null && !isStopped);
+      if (!isStopped && !options.isWanted()) stop();
+      if (!options.mayTakeOver()) forgetTranscript();
+      const ms = isStopped ? null : intervalMs();
       if (ms !== null) cancel = clock.after(ms, () => void look(true));
     } catch (error) {
       stop(error);
     } finally {
-      looking = false;
+      isLooking = false;
     }
   }
 
   /** Anyone who follows a session on while it is active needs the transcript; a process that may take over needs the state. */
-  function forget(): void {
+  function forgetTranscript(): void {
     if (isResting(state) || isWaiting(state)) follower = null;
     state = initialState;
   }
@@ -129,8 +129,8 @@ export function followLog(options: FollowOptions): Following {
   }
 
   function stop(error?: unknown): void {
-    if (stopped) return;
-    stopped = true;
+    if (isStopped) return;
+    isStopped = true;
     cancel();
     unwatch();
     options.onEnd(error);

@@ -6,12 +6,12 @@ import { defined } from "../../core/data/defined.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
 import {
+  addSubscription,
   type Broadcast,
   broadcastFollowed,
-  endWithError,
-  isEmpty,
-  subscribeTo,
-  unsubscribe,
+  closeWithError,
+  hasNoConsumers,
+  removeSubscription,
 } from "../subscribers/broadcast.js";
 import type { Subscription } from "../subscribers/subscription.js";
 import { type Following, followLog } from "./follow.js";
@@ -31,48 +31,48 @@ export function createFollowedSessions(store: Store, clock: Clock): FollowedSess
   return { logs: createWatchedLogs(store), clock, byId: new Map() };
 }
 
-export function followedSource(sessionId: string, sessions: FollowedSessions): ItemSource {
+export function createFollowedSource(sessionId: string, sessions: FollowedSessions): ItemSource {
   const { store } = sessions.logs;
   return {
     sessionId,
     store,
-    subscribe({ stayAfter = 0, mostBehind, joinDeltas }) {
-      const session = sessions.byId.get(sessionId) ?? createFollowed(sessionId, store, stayAfter);
+    subscribe({ stayAfter = 0, maxBehind, joinDeltas }) {
+      const session = sessions.byId.get(sessionId) ?? createFollowedSession(sessionId, store, stayAfter);
       sessions.byId.set(sessionId, session);
       const onLeave = () => {
-        unsubscribe(session, subscription);
-        leaveIfIdle(session, sessions);
+        removeSubscription(session, subscription);
+        evictIfIdle(session, sessions);
       };
-      const options = { runId: undefined, stays: true, onLeave, ...defined({ mostBehind, joinDeltas }) };
-      const subscription: Subscription = subscribeTo(session, options);
+      const options = { runId: undefined, stays: true, onLeave, ...defined({ maxBehind, joinDeltas }) };
+      const subscription: Subscription = addSubscription(session, options);
       follow(session, sessions);
       return subscription;
     },
   };
 }
 
-const nobody: readonly never[] = [];
+const none: readonly never[] = [];
 /** Runs that are followed have no options of this process. */
 const noLocals: FollowedSession["parts"]["locals"] = new Map();
 
-function createFollowed(sessionId: string, store: Store, toldUpTo: number): FollowedSession {
+function createFollowedSession(sessionId: string, store: Store, publishedSeq: number): FollowedSession {
   return {
     sessionId,
-    parts: { store, listeners: nobody, locals: noLocals },
+    parts: { store, listeners: none, locals: noLocals },
     memory: null,
-    waiters: nobody,
-    signals: nobody,
-    subscriptions: nobody,
-    stepListeners: nobody,
+    waiters: none,
+    signals: none,
+    subscriptions: none,
+    entryListeners: none,
     tracing: null,
-    toldUpTo,
+    publishedSeq,
     following: null,
   };
 }
 
-const never = () => false;
-const nothing = async () => {};
-const nothingTaken = async () => false;
+const cannotTakeOver = () => false;
+const noop = async () => {};
+const takeNothing = async () => false;
 
 function follow(session: FollowedSession, sessions: FollowedSessions): void {
   const isNew = session.following === null;
@@ -80,23 +80,23 @@ function follow(session: FollowedSession, sessions: FollowedSessions): void {
     sessionId: session.sessionId,
     logs: sessions.logs,
     clock: sessions.clock,
-    after: session.toldUpTo,
+    after: session.publishedSeq,
     onEvents: (seq, events) => broadcastFollowed(session, seq, events),
-    onWaitedFor: nothing,
-    isWanted: () => !isEmpty(session),
-    mayTakeOver: never,
-    takeOver: nothingTaken,
+    onWaitedFor: noop,
+    isWanted: () => !hasNoConsumers(session),
+    mayTakeOver: cannotTakeOver,
+    takeOver: takeNothing,
     onEnd(error) {
       session.following = null;
-      if (error !== undefined) endWithError(session, error);
-      leaveIfIdle(session, sessions);
+      if (error !== undefined) closeWithError(session, error);
+      evictIfIdle(session, sessions);
     },
   });
   if (isNew) session.following.look();
 }
 
-function leaveIfIdle(session: FollowedSession, { byId }: FollowedSessions): void {
-  if (!isEmpty(session)) return;
+function evictIfIdle(session: FollowedSession, { byId }: FollowedSessions): void {
+  if (!hasNoConsumers(session)) return;
   session.following?.stop();
   if (byId.get(session.sessionId) === session) byId.delete(session.sessionId);
 }

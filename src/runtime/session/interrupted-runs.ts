@@ -10,35 +10,35 @@ import { findFinalEvent } from "../log/read-log.js";
 export type InterruptedRuns = Map<string, readonly string[]>;
 
 /** The most sessions that are remembered. The oldest is forgotten first. */
-const mostSessions = 10_000;
+const maxSessions = 10_000;
 
 /** Remembers an interrupted run, and forgets a run that has another result. Returns the result. */
-export function noteInterrupted(runs: InterruptedRuns, result: RunResult): RunResult {
+export function recordInterrupted(runs: InterruptedRuns, result: RunResult): RunResult {
   const { sessionId, runId, status } = result;
   const others = (runs.get(sessionId) ?? []).filter((one) => one !== runId);
   const isOpen = status === "interrupted" && result.resumable && runId !== "";
-  keep(runs, sessionId, isOpen ? [...others, runId] : others);
+  storeRunIds(runs, sessionId, isOpen ? [...others, runId] : others);
   return result;
 }
 
 /** The end of the first interrupted run of a session that has ended meanwhile; null if there is none. */
-export async function endedMeanwhile(
+export async function findEndedRun(
   runs: InterruptedRuns,
   store: LogStore,
   sessionId: string,
 ): Promise<RunResult | null> {
   for (const runId of runs.get(sessionId) ?? []) {
     const ended = await findFinalEvent(store, sessionId, runId);
-    if (ended !== null) return noteInterrupted(runs, ended.result);
+    if (ended !== null) return recordInterrupted(runs, ended.result);
   }
   return null;
 }
 
-function keep(runs: InterruptedRuns, sessionId: string, ids: readonly string[]): void {
+function storeRunIds(runs: InterruptedRuns, sessionId: string, ids: readonly string[]): void {
   runs.delete(sessionId);
   if (ids.length === 0) return;
   runs.set(sessionId, ids);
-  if (runs.size <= mostSessions) return;
+  if (runs.size <= maxSessions) return;
   const [oldest] = runs.keys();
   if (oldest !== undefined) runs.delete(oldest);
 }

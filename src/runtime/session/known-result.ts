@@ -9,15 +9,15 @@ import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import { findFinalEvent } from "../log/read-log.js";
 import { pushItem, type Subscription } from "../subscribers/subscription.js";
-import { resultIn, stopWaiting, type WaitedFor, wait } from "../subscribers/waiters.js";
+import { addWaiter, type HasWaiters, removeWaiter, unwrapOutcome } from "../subscribers/waiters.js";
 
 /**
  * The result of a run whose message is in the store already. If the run is over, the subscription gets its end, too.
  * @param settle takes the messages in the inbox, settles waiters, and releases an idle session
  * @throws PawlError `bad_input` if the id belongs to no run
  */
-export async function knownResult(
-  session: WaitedFor & { readonly parts: { readonly store: Store } },
+export async function awaitKnownResult(
+  session: HasWaiters & { readonly parts: { readonly store: Store } },
   runId: string,
   subscription: Subscription | undefined,
   settle: () => Promise<void>,
@@ -29,14 +29,14 @@ export async function knownResult(
       if (subscription !== undefined) pushItem(subscription, ended);
       return ended.result;
     }
-    await refuseUnasked(parts.store, sessionId, runId);
-    const waiter = wait(session, { runId });
+    await refuseUnrequested(parts.store, sessionId, runId);
+    const waiter = addWaiter(session, { runId });
     try {
       await settle();
-      const result = resultIn(await waiter.outcome);
+      const result = unwrapOutcome(await waiter.outcome);
       if (result !== undefined) return result;
     } finally {
-      stopWaiting(session, waiter);
+      removeWaiter(session, waiter);
     }
   }
 }
@@ -45,13 +45,13 @@ export async function knownResult(
 export async function isRequested(store: Store, sessionId: string, runId: string): Promise<boolean> {
   const posted = await store.inbox(sessionId);
   const state = (await store.load(sessionId))?.state ?? initialState;
-  const isPresent = state.status !== "idle" && state.runId === runId;
-  const isQueued = state.queue.some((one) => one.kind === "run" && one.runId === runId);
-  return isPresent || isQueued || posted.some((message) => message.id === `run/${runId}`);
+  const isCurrent = state.status !== "idle" && state.runId === runId;
+  const isQueued = state.queue.some((queued) => queued.kind === "run" && queued.runId === runId);
+  return isCurrent || isQueued || posted.some((message) => message.id === `run/${runId}`);
 }
 
 /** Refuses an id that was used for a message that joined another run. @throws PawlError `bad_input` */
-async function refuseUnasked(store: Store, sessionId: string, runId: string): Promise<void> {
+async function refuseUnrequested(store: Store, sessionId: string, runId: string): Promise<void> {
   if (await isRequested(store, sessionId, runId)) return;
   if ((await findFinalEvent(store, sessionId, runId)) === null)
     throw new PawlError(

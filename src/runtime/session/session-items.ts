@@ -3,16 +3,16 @@
  */
 
 import { defined } from "../../core/data/defined.js";
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
 import { type Cursor, cursorAfter, isAfter } from "../../stream/cursor.js";
 import type { EventsOptions, ItemsOf, ItemsOptions, StreamItem } from "../agent/stream-types.js";
 import { readCursor } from "../log/family-cursor.js";
-import { openRun } from "../log/open-runs.js";
+import { findOpenRunId } from "../log/open-runs.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
-import { endSubscription, isOfRun, itemsOf, type Subscription } from "../subscribers/subscription.js";
+import { createItems, endSubscription, isOfRun, type Subscription } from "../subscribers/subscription.js";
 import { type LocalSession, type SubscribeOptions, subscribe } from "./local-session.js";
 
 /** A session of this process whose items can be subscribed to, driven here or followed. */
@@ -22,49 +22,49 @@ export type ItemSource = {
   readonly subscribe: (options: SubscribeOptions) => Subscription;
 };
 
-export function itemSource(live: LocalSession): ItemSource {
+export function createItemSource(live: LocalSession): ItemSource {
   return { sessionId: live.sessionId, store: live.parts.store, subscribe: (options) => subscribe(live, options) };
 }
 
 /** @param seq the last entry of the session, as far as the caller knows */
-export async function* sessionItems(
+export async function* streamItems(
   source: ItemSource,
   seq: number,
   options: ItemsOptions,
 ): AsyncGenerator<StreamItem, void, undefined> {
-  const { from, signal, mostBehind, limit = Number.POSITIVE_INFINITY, live = true, until, joinDeltas } = options;
+  const { from, signal, maxBehind, limit = Number.POSITIVE_INFINITY, live = true, until, joinDeltas } = options;
   const { sessionId, store } = source;
   const stayAfter = live === "only" || until !== undefined ? seq : Math.max(seq, from.seq);
-  const subscription = source.subscribe({ stayAfter, ...defined({ mostBehind, joinDeltas }) });
-  const leave = () => endSubscription(subscription);
-  signal?.addEventListener("abort", leave, { once: true });
-  if (signal?.aborted === true) leave();
-  const items = itemsOf(subscription);
-  let left = limit;
+  const subscription = source.subscribe({ stayAfter, ...defined({ maxBehind, joinDeltas }) });
+  const stop = () => endSubscription(subscription);
+  signal?.addEventListener("abort", stop, { once: true });
+  if (signal?.aborted === true) stop();
+  const items = createItems(subscription);
+  let remaining = limit;
   try {
-    const known: Known = { upTo: from, attempts: null };
+    const seen: SeenItems = { upTo: from, attempts: null };
     // The log that is read after this has the end of a run that has ended before.
     const ended = until !== undefined && (await hasEnded(store, sessionId, until));
     if (live !== "only")
       for await (const event of readEvents(store, sessionId, from)) {
-        known.upTo = cursorAfter(event);
-        if (event.type === "step_finished" || event.type === "attempt_failed") noteEnded(known, event);
+        seen.upTo = cursorAfter(event);
+        if (event.type === "step_finished" || event.type === "attempt_failed") recordEnded(seen, event);
         if (isWanted(event, options)) {
-          yield freeze(event);
-          left -= 1;
+          yield deepFreeze(event);
+          remaining -= 1;
         }
-        if (left <= 0 || isEnd(event, until)) return;
+        if (remaining <= 0 || isRunEnd(event, until)) return;
       }
     if (ended) return;
     for await (const item of items) {
-      if (!isKnown(item, known) && isWanted(item, options)) {
+      if (!isKnown(item, seen) && isWanted(item, options)) {
         yield item;
-        if ("seq" in item) left -= 1;
+        if ("seq" in item) remaining -= 1;
       }
-      if (left <= 0 || isEnd(item, until)) return;
+      if (remaining <= 0 || isRunEnd(item, until)) return;
     }
   } finally {
-    signal?.removeEventListener("abort", leave);
+    signal?.removeEventListener("abort", stop);
     await items.return();
   }
 }
@@ -74,23 +74,23 @@ function isWanted(item: StreamItem, { live = true, runId }: Pick<ItemsOptions, "
   return runId === undefined || isOfRun(item, runId);
 }
 
-function isEnd(item: StreamItem, until: string | undefined): boolean {
+function isRunEnd(item: StreamItem, until: string | undefined): boolean {
   return until !== undefined && item.type === "final" && item.runId === until;
 }
 
 /** The events of the log, to its present end. */
-export async function* loggedEvents(
+export async function* streamLoggedEvents(
   store: LogStore,
   sessionId: string,
   options: Pick<ItemsOptions, "from" | "limit" | "runId" | "live">,
 ): AsyncGenerator<StreamItem, void, undefined> {
-  let left = options.limit ?? Number.POSITIVE_INFINITY;
+  let remaining = options.limit ?? Number.POSITIVE_INFINITY;
   if (options.live === "only") return;
   for await (const event of readEvents(store, sessionId, options.from)) {
     if (!isWanted(event, options)) continue;
-    yield freeze(event);
-    left -= 1;
-    if (left <= 0) return;
+    yield deepFreeze(event);
+    remaining -= 1;
+    if (remaining <= 0) return;
   }
 }
 
@@ -100,7 +100,7 @@ export async function* loggedEvents(
  * @param items gives the items of the session from a place on
  * @param state what the caller knows of the session
  */
-export async function wantedItems(
+export async function openItems(
   items: ItemsOf,
   store: ItemSource["store"],
   sessionId: string,
@@ -108,39 +108,39 @@ export async function wantedItems(
   { after = 0, follow = true, until, signal, limit, live, runId, joinDeltas }: EventsOptions,
 ): Promise<AsyncGenerator<StreamItem, void, undefined>> {
   const wanted = { from: readCursor(after), signal, ...defined({ limit, live, runId, joinDeltas }) };
-  const last = until === undefined ? undefined : await openRun(store, sessionId, state, runId);
-  if (!follow || last === null) return loggedEvents(store, sessionId, wanted);
+  const last = until === undefined ? undefined : await findOpenRunId(store, sessionId, state, runId);
+  if (!follow || last === null) return streamLoggedEvents(store, sessionId, wanted);
   return items(sessionId, last === undefined ? wanted : { ...wanted, until: last });
 }
 
 async function hasEnded(store: ItemSource["store"], sessionId: string, runId: string): Promise<boolean> {
   const loaded = await store.load(sessionId);
-  return loaded !== null && (await openRun(store, sessionId, loaded.state, runId)) === null;
+  return loaded !== null && (await findOpenRunId(store, sessionId, loaded.state, runId)) === null;
 }
 
 /** The same for any session, which need not have begun. */
-export function itemsFrom(store: Pick<Store, "load">, live: (sessionId: string) => LocalSession): ItemsOf {
+export function createItemsOf(store: Pick<Store, "load">, live: (sessionId: string) => LocalSession): ItemsOf {
   return async function* items(sessionId, options) {
     const { seq = 0 } = (await store.load(sessionId)) ?? {};
-    yield* sessionItems(itemSource(live(sessionId)), seq, options);
+    yield* streamItems(createItemSource(live(sessionId)), seq, options);
   };
 }
 
 /** What the consumer got from the log: the last event, and the attempts whose messages are complete. */
-type Known = { upTo: Cursor; attempts: Set<string> | null };
+type SeenItems = { upTo: Cursor; attempts: Set<string> | null };
 
-function noteEnded(known: Known, attempt: Attempt): void {
-  known.attempts = (known.attempts ?? new Set()).add(attemptOf(attempt));
+function recordEnded(seen: SeenItems, attempt: Attempt): void {
+  seen.attempts = (seen.attempts ?? new Set()).add(attemptKey(attempt));
 }
 
-function isKnown(item: StreamItem, { upTo, attempts }: Known): boolean {
-  if (item.type === "delta") return attempts?.has(attemptOf(item.delta)) === true;
-  if (item.type === "snapshot" || item.type === "partial_output") return attempts?.has(attemptOf(item)) === true;
+function isKnown(item: StreamItem, { upTo, attempts }: SeenItems): boolean {
+  if (item.type === "delta") return attempts?.has(attemptKey(item.delta)) === true;
+  if (item.type === "snapshot" || item.type === "partial_output") return attempts?.has(attemptKey(item)) === true;
   return "seq" in item && !isAfter(item, upTo);
 }
 
 type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
 
-function attemptOf({ runId, modelCallIndex, attempt }: Attempt): string {
+function attemptKey({ runId, modelCallIndex, attempt }: Attempt): string {
   return `${runId}/${modelCallIndex}/${attempt}`;
 }

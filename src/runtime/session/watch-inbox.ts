@@ -7,7 +7,7 @@ import type { Store, StoreChange } from "../../ports/store.js";
 import { type Driver, wake } from "../driver/driver.js";
 
 /** Milliseconds from a change to the read of the inboxes of all sessions that have changed by then. */
-const lookAfterMs = {
+const readDelaysMs = {
   inbox: 10,
   /** Mostly commits of the holder itself. */
   either: 100,
@@ -18,56 +18,56 @@ const lookAfterMs = {
   log: 1_500,
 } as const;
 
-type ChangeKind = keyof typeof lookAfterMs;
+type ChangeKind = keyof typeof readDelaysMs;
 
-type Look = { readonly sessionIds: Set<string>; cancel: (() => void) | null };
+type PendingRead = { readonly sessionIds: Set<string>; cancel: (() => void) | null };
 
-export type Inboxes = {
+export type InboxWatch = {
   readonly store: Store;
   readonly clock: Clock;
   /** By session. */
   readonly drivers: Map<string, Driver>;
-  readonly looks: Readonly<Record<ChangeKind, Look>>;
+  readonly looks: Readonly<Record<ChangeKind, PendingRead>>;
   stop: (() => void) | null;
 };
 
-export function createInboxes(store: Store, clock: Clock): Inboxes {
-  const looks = { inbox: createLook(), either: createLook(), log: createLook() };
+export function createInboxWatch(store: Store, clock: Clock): InboxWatch {
+  const looks = { inbox: createPendingRead(), either: createPendingRead(), log: createPendingRead() };
   return { store, clock, drivers: new Map(), looks, stop: null };
 }
 
-function createLook(): Look {
+function createPendingRead(): PendingRead {
   return { sessionIds: new Set(), cancel: null };
 }
 
-export function watchInbox(inboxes: Inboxes, driver: Driver): void {
-  inboxes.stop ??= inboxes.store.watch((change) => lookSoon(inboxes, change));
+export function watchInbox(inboxes: InboxWatch, driver: Driver): void {
+  inboxes.stop ??= inboxes.store.watch((change) => scheduleRead(inboxes, change));
   inboxes.drivers.set(driver.sessionId, driver);
 }
 
-export function unwatchInbox(inboxes: Inboxes, { sessionId }: Driver): void {
+export function unwatchInbox(inboxes: InboxWatch, { sessionId }: Driver): void {
   inboxes.drivers.delete(sessionId);
   if (inboxes.drivers.size > 0) return;
-  for (const look of Object.values(inboxes.looks)) callOff(look);
+  for (const pendingRead of Object.values(inboxes.looks)) cancelRead(pendingRead);
   inboxes.stop?.();
   inboxes.stop = null;
 }
 
-function callOff(look: Look): void {
-  look.cancel?.();
-  look.cancel = null;
-  look.sessionIds.clear();
+function cancelRead(pendingRead: PendingRead): void {
+  pendingRead.cancel?.();
+  pendingRead.cancel = null;
+  pendingRead.sessionIds.clear();
 }
 
-function lookSoon({ clock, drivers, looks }: Inboxes, change: StoreChange): void {
+function scheduleRead({ clock, drivers, looks }: InboxWatch, change: StoreChange): void {
   const { sessionId } = change;
   if (sessionId !== undefined && !drivers.has(sessionId)) return;
-  const place: ChangeKind = change.in ?? "either";
-  const look = looks[place];
-  for (const id of sessionId === undefined ? drivers.keys() : [sessionId]) look.sessionIds.add(id);
-  look.cancel ??= clock.after(lookAfterMs[place], () => {
-    const drivenNow = [...look.sessionIds].map((id) => drivers.get(id)).filter((driver) => driver !== undefined);
-    callOff(look);
+  const changeKind: ChangeKind = change.in ?? "either";
+  const pendingRead = looks[changeKind];
+  for (const id of sessionId === undefined ? drivers.keys() : [sessionId]) pendingRead.sessionIds.add(id);
+  pendingRead.cancel ??= clock.after(readDelaysMs[changeKind], () => {
+    const drivenNow = [...pendingRead.sessionIds].map((id) => drivers.get(id)).filter((driver) => driver !== undefined);
+    cancelRead(pendingRead);
     for (const driver of drivenNow) void wake(driver);
   });
 }

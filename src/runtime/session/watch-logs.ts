@@ -4,12 +4,12 @@
  */
 import type { Store, StoreChange } from "../../ports/store.js";
 
-type Heed = (change: StoreChange) => void;
+type ChangeListener = (change: StoreChange) => void;
 
 export type WatchedLogs = {
   readonly store: Store;
   /** By session. It has one follower, or two for as long as somebody still reads what another has opened again. */
-  readonly followers: Map<string, readonly Heed[]>;
+  readonly followers: Map<string, readonly ChangeListener[]>;
   stop: (() => void) | null;
 };
 
@@ -18,12 +18,12 @@ export function createWatchedLogs(store: Store): WatchedLogs {
 }
 
 /** Call the returned function to stop. */
-export function watchLog(logs: WatchedLogs, sessionId: string, heed: Heed): () => void {
+export function watchLog(logs: WatchedLogs, sessionId: string, listener: ChangeListener): () => void {
   const { followers } = logs;
-  followers.set(sessionId, [...(followers.get(sessionId) ?? []), heed]);
-  logs.stop ??= logs.store.watch((change) => tell(logs, change));
+  followers.set(sessionId, [...(followers.get(sessionId) ?? []), listener]);
+  logs.stop ??= logs.store.watch((change) => notifyFollowers(logs, change));
   return () => {
-    const others = (followers.get(sessionId) ?? []).filter((other) => other !== heed);
+    const others = (followers.get(sessionId) ?? []).filter((other) => other !== listener);
     if (others.length > 0) followers.set(sessionId, others);
     else followers.delete(sessionId);
     if (followers.size > 0) return;
@@ -32,7 +32,7 @@ export function watchLog(logs: WatchedLogs, sessionId: string, heed: Heed): () =
   };
 }
 
-function tell({ followers }: WatchedLogs, change: StoreChange): void {
-  const told = change.gap === true ? [...followers.values()].flat() : (followers.get(change.sessionId) ?? []);
-  for (const heed of told) heed(change);
+function notifyFollowers({ followers }: WatchedLogs, change: StoreChange): void {
+  const listeners = change.gap === true ? [...followers.values()].flat() : (followers.get(change.sessionId) ?? []);
+  for (const listener of listeners) listener(change);
 }

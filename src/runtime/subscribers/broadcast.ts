@@ -6,7 +6,7 @@
  */
 
 import { defined } from "../../core/data/defined.js";
-import { freeze, freezeInside } from "../../core/data/freeze.js";
+import { deepFreeze, freezeMembers } from "../../core/data/freeze.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
@@ -21,19 +21,19 @@ import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
 import type { PartialOutput } from "../model/partial-output.js";
 import type { Tracing } from "../trace/tracing.js";
-import { forgetSignals, type Signalled } from "./run-signals.js";
+import { type RunSignals, removeSignals } from "./run-signals.js";
 import {
   createSubscription,
   endSubscription,
   pushItem,
-  type Source,
   type StreamedWork,
+  type StreamSource,
   type Subscription,
   type SubscriptionOptions,
 } from "./subscription.js";
-import { closeWaiters, settleRun, type WaitedFor } from "./waiters.js";
+import { closeWaiters, type HasWaiters, settleRunWaiters } from "./waiters.js";
 
-export type EntryListener = (step: CommittedEntry, transcript: Transcript) => void;
+export type EntryListener = (committed: CommittedEntry, transcript: Transcript) => void;
 
 /** The subscribers and listeners of a session. */
 export type Subscribers = {
@@ -43,65 +43,65 @@ export type Subscribers = {
 };
 
 export type Broadcast = Subscribers &
-  WaitedFor &
-  Signalled &
-  Source & {
+  HasWaiters &
+  RunSignals &
+  StreamSource & {
     readonly parts: Pick<CompiledAgent, "store" | "listeners" | "locals">;
-    stepListeners: readonly EntryListener[];
+    entryListeners: readonly EntryListener[];
     /** Null if no listener wants traces. */
     readonly tracing: Tracing | null;
     /** The last entry that was published. */
-    toldUpTo: number;
+    publishedSeq: number;
   };
 
 function broadcast({ subscriptions }: Subscribers, item: StreamItem): void {
-  if (subscriptions.length > 1) freeze(item);
+  if (subscriptions.length > 1) deepFreeze(item);
   for (const subscription of subscriptions) pushItem(subscription, item);
 }
 
-function settleEnded(audience: Broadcast, events: readonly PublicEvent[]): void {
+function settleEndedRuns(audience: Broadcast, events: readonly PublicEvent[]): void {
   for (const event of events)
     if (event.type === "final") {
-      forgetSignals(audience, event.runId);
+      removeSignals(audience, event.runId);
       forgetLocals(audience.parts.locals, audience.sessionId, event.runId);
-      settleRun(audience, event.result, event.seq);
+      settleRunWaiters(audience, event.result, event.seq);
     }
 }
 
 /** Publishes entries that this process committed. */
 export function broadcastCommitted(
   audience: Broadcast,
-  steps: readonly CommittedEntry[],
+  entries: readonly CommittedEntry[],
   transcript: Transcript,
 ): void {
   const { listeners } = audience.parts;
-  for (const step of steps) {
-    if (step.entry.event.type === "run_finished") cutShort(audience);
+  for (const committed of entries) {
+    if (committed.entry.event.type === "run_finished") endStreamedCall(audience);
     // If a driver closes during a commit, the follower may have published the entry before.
-    const isNew = step.entry.seq > audience.toldUpTo;
-    audience.toldUpTo = Math.max(audience.toldUpTo, step.entry.seq);
-    const context = listeners.length === 0 ? null : contextOf(step);
-    for (const event of step.events) {
-      if (context !== null) for (const listener of listeners) listener.event?.(freeze(event), context);
+    const isNew = committed.entry.seq > audience.publishedSeq;
+    audience.publishedSeq = Math.max(audience.publishedSeq, committed.entry.seq);
+    const context = listeners.length === 0 ? null : createEventContext(committed);
+    for (const event of committed.events) {
+      if (context !== null) for (const listener of listeners) listener.event?.(deepFreeze(event), context);
       if (isNew) broadcast(audience, event);
     }
-    audience.tracing?.see(step);
-    if (step.events.some(isLast)) for (const listener of listeners) listener.catchUp();
-    for (const listener of audience.stepListeners) listener(step, transcript);
-    settleEnded(audience, step.events);
+    audience.tracing?.addEntry(committed);
+    if (committed.events.some(precedesResult)) for (const listener of listeners) listener.catchUp();
+    for (const listener of audience.entryListeners) listener(committed, transcript);
+    settleEndedRuns(audience, committed.events);
   }
 }
 
-function contextOf({ entry: { event }, after }: CommittedEntry): EventContext {
+function createEventContext({ entry: { event }, after }: CommittedEntry): EventContext {
   // A call's usage is that of its child session, which has observers itself.
   const usage = event.type !== "tool_finished" && "usage" in event ? event.usage : undefined;
   const timing = "timing" in event ? event.timing : undefined;
   const runStartedAt = after.status === "idle" ? undefined : after.startedAt;
-  return freeze({ agent: after.session?.agent ?? "", ...defined({ runStartedAt, usage, timing }) });
+  return deepFreeze({ agent: after.session?.agent ?? "", ...defined({ runStartedAt, usage, timing }) });
 }
 
 /** Ends the stream of a model call that the run has given up. */
-function cutShort(audience: Broadcast): void {
+function endStreamedCall(audience: Broadcast): void {
   const partial = audience.memory?.partial ?? null;
   if (partial === null) return;
   const end = endWith(partial, { kind: "cancelled", message: "The call was given up." });
@@ -109,39 +109,40 @@ function cutShort(audience: Broadcast): void {
 }
 
 /** A delta that only one consumer gets belongs to that consumer: it is not frozen, as far as others do not hold its parts. */
-export function publishDelta(hearers: Subscribers, delta: MessageDelta): void {
-  const { parts, subscriptions, sessionId } = hearers;
-  if (subscriptions.length > 1) freeze(delta);
-  else if (!isFlat(delta)) freezeInside(delta);
-  for (const listener of parts.listeners) listener.delta?.(freeze(delta), sessionId);
+export function publishDelta(subscribers: Subscribers, delta: MessageDelta): void {
+  const { parts, subscriptions, sessionId } = subscribers;
+  if (subscriptions.length > 1) deepFreeze(delta);
+  else if (!hasOnlyScalars(delta)) freezeMembers(delta);
+  for (const listener of parts.listeners) listener.delta?.(deepFreeze(delta), sessionId);
   for (const subscription of subscriptions) pushItem(subscription, { type: "delta", delta });
 }
 
-function isFlat(delta: MessageDelta): boolean {
+function hasOnlyScalars(delta: MessageDelta): boolean {
   // Almost every delta.
   if (delta.kind === "text-delta") return delta.providerMetadata === undefined;
   for (const key in delta) if (typeof delta[key as keyof MessageDelta] === "object") return false;
   return true;
 }
 
-export function publishPartialOutput(hearers: Subscribers, item: PartialOutput): void {
-  broadcast(hearers, item);
+export function publishPartialOutput(subscribers: Subscribers, item: PartialOutput): void {
+  broadcast(subscribers, item);
 }
 
-export function publishProgress(hearers: Subscribers, callKey: string, note: string): void {
-  broadcast(hearers, { type: "progress", callKey, note });
+export function publishProgress(subscribers: Subscribers, callKey: string, note: string): void {
+  broadcast(subscribers, { type: "progress", callKey, note });
 }
 
 /** Publishes a result that a call has given before its last one. */
 export function publishPreliminary(
-  hearers: Subscribers,
+  subscribers: Subscribers,
   memory: StreamedWork,
   callKey: string,
   output: ToolOutput,
 ): void {
-  freeze(output);
+  deepFreeze(output);
   memory.preliminary = (memory.preliminary ?? new Map()).set(callKey, output);
-  for (const subscription of hearers.subscriptions) pushItem(subscription, { type: "preliminary", callKey, output });
+  for (const subscription of subscribers.subscriptions)
+    pushItem(subscription, { type: "preliminary", callKey, output });
 }
 
 /** The call has its result, or no longer waits for one. */
@@ -152,10 +153,10 @@ export function forgetPreliminary(memory: StreamedWork, callKey: string): void {
 
 /** Publishes the events of an entry that another process committed. */
 export function broadcastFollowed(audience: Broadcast, seq: number, events: readonly PublicEvent[]): void {
-  if (seq <= audience.toldUpTo) return;
-  audience.toldUpTo = seq;
+  if (seq <= audience.publishedSeq) return;
+  audience.publishedSeq = seq;
   for (const event of events) broadcast(audience, event);
-  settleEnded(audience, events);
+  settleEndedRuns(audience, events);
 }
 
 /** Whether a subscriber stays, whichever process drives the session. */
@@ -167,54 +168,54 @@ export function hasLastingSubscriber({ subscriptions }: Broadcast): boolean {
 export async function catchUpTo(audience: Broadcast, state: State): Promise<void> {
   const { seq } = state;
   await audience.tracing?.begin(state);
-  if (hasLastingSubscriber(audience) && audience.toldUpTo < seq) {
+  if (hasLastingSubscriber(audience) && audience.publishedSeq < seq) {
     const { store } = audience.parts;
-    for await (const { entry, events } of readCommittedEntries(store, audience.sessionId, audience.toldUpTo)) {
+    for await (const { entry, events } of readCommittedEntries(store, audience.sessionId, audience.publishedSeq)) {
       // A subscriber that has come meanwhile has a follower, which may have published the entry.
-      if (entry.seq > seq || entry.seq <= audience.toldUpTo) continue;
-      audience.toldUpTo = entry.seq;
+      if (entry.seq > seq || entry.seq <= audience.publishedSeq) continue;
+      audience.publishedSeq = entry.seq;
       for (const event of events) broadcast(audience, event);
     }
   }
-  audience.toldUpTo = Math.max(audience.toldUpTo, seq);
+  audience.publishedSeq = Math.max(audience.publishedSeq, seq);
 }
 
-export function subscribeTo(audience: Broadcast, options: SubscriptionOptions): Subscription {
-  const subscription = createSubscription(audience, options, audience.toldUpTo);
+export function addSubscription(audience: Broadcast, options: SubscriptionOptions): Subscription {
+  const subscription = createSubscription(audience, options, audience.publishedSeq);
   audience.subscriptions = audience.subscriptions.concat(subscription);
   return subscription;
 }
 
-export function unsubscribe(audience: Broadcast, subscription: Subscription): void {
-  audience.subscriptions = audience.subscriptions.filter((one) => one !== subscription);
+export function removeSubscription(audience: Broadcast, subscription: Subscription): void {
+  audience.subscriptions = audience.subscriptions.filter((other) => other !== subscription);
 }
 
 /** Calls the listener after each committed entry. Call the returned function to stop. */
-export function onEntry(audience: Broadcast, listener: EntryListener): () => void {
-  audience.stepListeners = audience.stepListeners.concat(listener);
+export function addEntryListener(audience: Broadcast, listener: EntryListener): () => void {
+  audience.entryListeners = audience.entryListeners.concat(listener);
   return () => {
-    audience.stepListeners = audience.stepListeners.filter((one) => one !== listener);
+    audience.entryListeners = audience.entryListeners.filter((other) => other !== listener);
   };
 }
 
 /** Ends waiters and lasting subscriptions, because the process shuts down. */
-export function endForShutdown(audience: Broadcast): void {
+export function closeForShutdown(audience: Broadcast): void {
   closeWaiters(audience, { type: "interrupted", reason: "shutdown" }, initialState, createTranscript());
   for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription);
 }
 
 /** Ends waiters and lasting subscriptions with an error, because the log cannot be followed any more. */
-export function endWithError(audience: Broadcast, cause: unknown): void {
+export function closeWithError(audience: Broadcast, cause: unknown): void {
   const closing = { type: "interrupted", reason: "store_failed", error: cause } as const;
   closeWaiters(audience, closing, initialState, createTranscript());
   for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription, { cause });
 }
 
-export function isEmpty({ subscriptions, waiters, signals }: Broadcast): boolean {
+export function hasNoConsumers({ subscriptions, waiters, signals }: Broadcast): boolean {
   return subscriptions.length === 0 && waiters.length === 0 && signals.length === 0;
 }
 
 /** Whether a result follows from the event. Listeners must have heard everything before. */
-function isLast({ type }: PublicEvent): boolean {
+function precedesResult({ type }: PublicEvent): boolean {
   return type === "final" || type === "suspended";
 }

@@ -1,12 +1,12 @@
 /**
  * The abort signals of runs that this process requested. A signal aborts its own run, queued or under way.
  */
-export type Signalled = { signals: readonly Watched[] };
+export type RunSignals = { signals: readonly WatchedSignal[] };
 
-type Watched = { readonly runId: string; readonly signal: AbortSignal; readonly leave: () => void };
+type WatchedSignal = { readonly runId: string; readonly signal: AbortSignal; readonly leave: () => void };
 
 /** Calls `stop` when the signal is aborted, or at once if it is aborted already. */
-export function watchSignal(signalled: Signalled, runId: string, signal: AbortSignal, stop: () => void): void {
+export function watchSignal(signalled: RunSignals, runId: string, signal: AbortSignal, stop: () => void): void {
   const leave = () => signal.removeEventListener("abort", stop);
   signalled.signals = signalled.signals.concat({ runId, signal, leave });
   if (signal.aborted) stop();
@@ -14,12 +14,12 @@ export function watchSignal(signalled: Signalled, runId: string, signal: AbortSi
 }
 
 /** The reason of the signal that aborted a run; undefined if no signal of this process did. */
-export function reasonOfSignal({ signals }: Signalled, runId: string): { readonly reason: unknown } | undefined {
+export function findAbortedSignal({ signals }: RunSignals, runId: string): { readonly reason: unknown } | undefined {
   const aborted = signals.find((watched) => watched.runId === runId && watched.signal.aborted);
   return aborted === undefined ? undefined : { reason: aborted.signal.reason };
 }
 
-export function forgetSignals(signalled: Signalled, runId: string): void {
+export function removeSignals(signalled: RunSignals, runId: string): void {
   if (signalled.signals.length === 0) return;
   for (const watched of signalled.signals) if (watched.runId === runId) watched.leave();
   signalled.signals = signalled.signals.filter((watched) => watched.runId !== runId);

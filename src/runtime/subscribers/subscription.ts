@@ -6,47 +6,47 @@
  * only. Waiting deltas of one text become one if the consumer wants that.
  */
 
-import { freezeInside } from "../../core/data/freeze.js";
+import { freezeMembers } from "../../core/data/freeze.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { afterEntry, type Cursor, cursorAfter } from "../../stream/cursor.js";
 import type { Preliminary, Snapshot, StreamItem } from "../agent/stream-types.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
-import { partialOf } from "../model/assembled-message.js";
+import { toPartial } from "../model/assembled-message.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
-import { type JoinedDelta, joinedWith } from "./joined-deltas.js";
+import { type JoinedDelta, joinDelta } from "./join-deltas.js";
 
-export const maxBehind = 1_024;
+export const defaultMaxBehind = 1_024;
 
 /** The position of a consumer, and the items that it has not read yet. */
-export type Subscription = Omit<SubscriptionOptions, "mostBehind" | "joinDeltas"> & {
-  readonly mostBehind: number;
+export type Subscription = Omit<SubscriptionOptions, "maxBehind" | "joinDeltas"> & {
+  readonly maxBehind: number;
   readonly joinDeltas: boolean;
   /** The session whose items are consumed. */
-  readonly source: Source;
+  readonly source: StreamSource;
   /** The item before those of the buffer. With it, a consumer that keeps up needs no array. */
   first: StreamItem | undefined;
   buffer: StreamItem[];
   head: number;
   /** The last item that waits, if it stands for several deltas. */
-  joined: JoinedDelta | null;
+  lastJoined: JoinedDelta | null;
   /** Dropped events, read again from the log, the last one first. They come before all other items, and only once. */
   recovered: StreamItem[] | null;
   recoveredUpTo: number;
   recovering: boolean;
   /** The position behind the last event that the consumer got. */
-  seen: Cursor;
+  cursor: Cursor;
   lagged: boolean;
-  ended: { readonly error?: Failure } | null;
-  left: boolean;
+  ended: { readonly error?: SubscriptionError } | null;
+  isReturned: boolean;
   /** Pending calls of `next`. */
-  asked: PendingRead[];
+  pendingReads: PendingRead[];
 };
 
-type Failure = { readonly cause: unknown };
+type SubscriptionError = { readonly cause: unknown };
 
-export type Items = AsyncIterable<StreamItem> & {
+export type ItemIterator = AsyncIterable<StreamItem> & {
   readonly next: () => Promise<IteratorResult<StreamItem, undefined>>;
   readonly return: () => Promise<IteratorResult<StreamItem, undefined>>;
 };
@@ -56,8 +56,8 @@ export type SubscriptionOptions = {
   readonly runId: string | undefined;
   /** Whether the subscription outlives runs and changes of the holder. */
   readonly stays: boolean;
-  /** How many items may wait for the consumer. Default: `maxBehind`. */
-  readonly mostBehind?: number;
+  /** How many items may wait for the consumer. Default: `defaultMaxBehind`. */
+  readonly maxBehind?: number;
   /** Default: false. */
   readonly joinDeltas?: boolean;
   /** Called once, when no more items are wanted. */
@@ -65,7 +65,7 @@ export type SubscriptionOptions = {
 };
 
 /** A session that is driven here, or followed. */
-export type Source = {
+export type StreamSource = {
   readonly sessionId: string;
   readonly parts: { readonly store: LogStore };
   /** The memory of the driver in this process, with the message that is being streamed. */
@@ -79,62 +79,64 @@ export type StreamedWork = {
 };
 
 /** @param after the entry after which the consumer wants events */
-export function createSubscription(source: Source, options: SubscriptionOptions, after: number): Subscription {
-  const { runId, stays, onLeave, mostBehind = maxBehind, joinDeltas = false } = options;
+export function createSubscription(source: StreamSource, options: SubscriptionOptions, after: number): Subscription {
+  const { runId, stays, onLeave, maxBehind = defaultMaxBehind, joinDeltas = false } = options;
   const subscription: Subscription = {
     source,
     runId,
     stays,
-    mostBehind,
+    maxBehind,
     joinDeltas,
     onLeave,
     first: undefined,
     buffer: [],
     head: 0,
-    joined: null,
+    lastJoined: null,
     recovered: null,
     recoveredUpTo: 0,
     recovering: false,
-    seen: afterEntry(after),
+    cursor: afterEntry(after),
     lagged: false,
     ended: null,
-    left: false,
-    asked: [],
+    isReturned: false,
+    pendingReads: [],
   };
-  const streamed = snapshotOf(source);
-  if (streamed !== null) pushItem(subscription, streamed);
-  for (const item of preliminaryOf(source)) pushItem(subscription, item);
+  const snapshot = createSnapshot(source);
+  if (snapshot !== null) pushItem(subscription, snapshot);
+  for (const item of listPreliminary(source)) pushItem(subscription, item);
   return subscription;
 }
 
-function preliminaryOf({ memory }: Source): readonly Preliminary[] {
-  const newest = memory?.preliminary ?? null;
-  return newest === null ? [] : [...newest].map(([callKey, output]) => ({ type: "preliminary", callKey, output }));
+function listPreliminary({ memory }: StreamSource): readonly Preliminary[] {
+  const preliminary = memory?.preliminary ?? null;
+  return preliminary === null
+    ? []
+    : [...preliminary].map(([callKey, output]) => ({ type: "preliminary", callKey, output }));
 }
 
-function snapshotOf({ memory }: Source): Snapshot | null {
+function createSnapshot({ memory }: StreamSource): Snapshot | null {
   const partial = memory?.partial ?? null;
   if (partial === null) return null;
   const { runId, modelCallIndex, attempt } = partial.identity;
-  return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, ...partialOf(partial) };
+  return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, ...toPartial(partial) };
 }
 
 export function pushItem(subscription: Subscription, item: StreamItem): void {
   const { buffer } = subscription;
   if (subscription.ended !== null || subscription.lagged || !isWanted(subscription, item)) return;
-  if (item.type === "preliminary" && replaced(subscription, item)) return;
-  if (item.type === "delta" && subscription.joinDeltas && isJoined(subscription, item)) return;
+  if (item.type === "preliminary" && replacePreliminary(subscription, item)) return;
+  if (item.type === "delta" && subscription.joinDeltas && joinLastItem(subscription, item)) return;
   if (subscription.first === undefined && buffer.length === 0) subscription.first = item;
-  else if (buffer.length - subscription.head + 1 < subscription.mostBehind) buffer.push(item);
+  else if (buffer.length - subscription.head + 1 < subscription.maxBehind) buffer.push(item);
   else {
-    drop(subscription);
+    clearBuffer(subscription);
     subscription.lagged = true;
   }
-  if (subscription.asked.length > 0) serve(subscription);
+  if (subscription.pendingReads.length > 0) serveReads(subscription);
 }
 
 /** A preliminary result that nobody has read yet gives way to the newest one: a slow consumer holds one a call. */
-function replaced(subscription: Subscription, item: Preliminary): boolean {
+function replacePreliminary(subscription: Subscription, item: Preliminary): boolean {
   const { first, buffer, head } = subscription;
   if (first?.type === "preliminary" && first.callKey === item.callKey) {
     subscription.first = item;
@@ -150,75 +152,76 @@ function replaced(subscription: Subscription, item: Preliminary): boolean {
 }
 
 /** Whether the delta has become part of the last item that waits. */
-function isJoined(subscription: Subscription, { delta }: Extract<StreamItem, { readonly type: "delta" }>): boolean {
+function joinLastItem(subscription: Subscription, { delta }: Extract<StreamItem, { readonly type: "delta" }>): boolean {
   const { first, buffer, head } = subscription;
-  const inBuffer = buffer.length > head;
-  const last = inBuffer ? buffer[buffer.length - 1] : first;
-  const joined = last === undefined ? null : joinedWith(last, delta, subscription.joined);
-  if (joined === null) return false;
-  subscription.joined = joined;
-  if (inBuffer) buffer[buffer.length - 1] = joined;
-  else subscription.first = joined;
+  const isBuffered = buffer.length > head;
+  const last = isBuffered ? buffer[buffer.length - 1] : first;
+  const lastJoined = last === undefined ? null : joinDelta(last, delta, subscription.lastJoined);
+  if (lastJoined === null) return false;
+  subscription.lastJoined = lastJoined;
+  if (isBuffered) buffer[buffer.length - 1] = lastJoined;
+  else subscription.first = lastJoined;
   return true;
 }
 
-function drop(subscription: Subscription): void {
+function clearBuffer(subscription: Subscription): void {
   subscription.first = undefined;
   subscription.buffer = [];
   subscription.head = 0;
 }
 
 /** Ends the subscription. The consumer still gets the items in the buffer, and then the error, if there is one. */
-export function endSubscription(subscription: Subscription, error?: Failure): void {
+export function endSubscription(subscription: Subscription, error?: SubscriptionError): void {
   if (subscription.ended !== null) return;
   subscription.ended = error === undefined ? {} : { error };
-  serve(subscription);
+  serveReads(subscription);
   subscription.onLeave();
 }
 
 /** The items as an async iterable. All iterators share one sequence. `return` ends the subscription. */
-export function itemsOf(subscription: Subscription): Items {
+export function createItems(subscription: Subscription): ItemIterator {
   return {
     // A consumer that keeps up costs one promise for each item.
     next() {
-      const item = subscription.asked.length === 0 && !subscription.recovering ? take(subscription) : undefined;
-      return item === undefined ? ask(subscription) : Promise.resolve({ done: false, value: item });
+      const item =
+        subscription.pendingReads.length === 0 && !subscription.recovering ? takeItem(subscription) : undefined;
+      return item === undefined ? readNext(subscription) : Promise.resolve({ done: false, value: item });
     },
     return() {
-      subscription.left = true;
+      subscription.isReturned = true;
       subscription.lagged = false;
       endSubscription(subscription);
-      return Promise.resolve(over);
+      return Promise.resolve(doneResult);
     },
-    [Symbol.asyncIterator]: itself,
+    [Symbol.asyncIterator]: returnThis,
   };
 }
 
-function itself(this: Items): Items {
+function returnThis(this: ItemIterator): ItemIterator {
   return this;
 }
 
-function ask(subscription: Subscription): Promise<IteratorResult<StreamItem, undefined>> {
+function readNext(subscription: Subscription): Promise<IteratorResult<StreamItem, undefined>> {
   return new Promise((resolve, reject) => {
-    const one = { resolve, reject };
+    const read = { resolve, reject };
     // A new array of one takes less memory than a push, and almost all consumers have one pending read.
-    if (subscription.asked.length === 0) subscription.asked = [one];
-    else subscription.asked.push(one);
-    serve(subscription);
+    if (subscription.pendingReads.length === 0) subscription.pendingReads = [read];
+    else subscription.pendingReads.push(read);
+    serveReads(subscription);
   });
 }
 
-function take(subscription: Subscription): StreamItem | undefined {
-  if (subscription.left) return undefined;
-  const kept = subscription.recovered?.pop();
-  if (kept !== undefined) return noted(subscription, kept);
-  for (let item = takeLive(subscription); item !== undefined; item = takeLive(subscription))
+function takeItem(subscription: Subscription): StreamItem | undefined {
+  if (subscription.isReturned) return undefined;
+  const recoveredItem = subscription.recovered?.pop();
+  if (recoveredItem !== undefined) return recordSeen(subscription, recoveredItem);
+  for (let item = takeBuffered(subscription); item !== undefined; item = takeBuffered(subscription))
     if (item.type === "delta" || !("seq" in item) || item.seq > subscription.recoveredUpTo)
-      return noted(subscription, item);
+      return recordSeen(subscription, item);
   return undefined;
 }
 
-function takeLive(subscription: Subscription): StreamItem | undefined {
+function takeBuffered(subscription: Subscription): StreamItem | undefined {
   const { first, buffer } = subscription;
   if (first !== undefined) {
     subscription.first = undefined;
@@ -227,43 +230,45 @@ function takeLive(subscription: Subscription): StreamItem | undefined {
   const item = buffer[subscription.head];
   if (item === undefined) return undefined;
   subscription.head += 1;
-  if (subscription.head === buffer.length) drop(subscription);
+  if (subscription.head === buffer.length) clearBuffer(subscription);
   return item;
 }
 
 /** The next requests of the model hold the same parts: they are frozen. An item that several consumers get is frozen whole. */
-function noted(subscription: Subscription, item: StreamItem): StreamItem {
+function recordSeen(subscription: Subscription, item: StreamItem): StreamItem {
   // An item of a delta is new for each consumer, and whoever made the delta has frozen it if it is shared.
   if (item.type === "delta") return item;
-  if ("seq" in item) subscription.seen = cursorAfter(item);
-  return isFlat(item) || Object.isFrozen(item) ? item : freezeInside(item);
+  if ("seq" in item) subscription.cursor = cursorAfter(item);
+  return hasOnlyScalars(item) || Object.isFrozen(item) ? item : freezeMembers(item);
 }
 
 /** Events that hold nothing but texts and numbers: half of those of a step. */
-function isFlat({ type }: StreamItem): boolean {
+function hasOnlyScalars({ type }: StreamItem): boolean {
   return type === "text" || type === "reasoning" || type === "call_start";
 }
 
 /** The events of the log behind the last event that the consumer got. */
-async function missed(subscription: Subscription): Promise<readonly PublicEvent[]> {
+async function readMissed(subscription: Subscription): Promise<readonly PublicEvent[]> {
   const { parts, sessionId } = subscription.source;
   const events: PublicEvent[] = [];
-  for await (const event of readEvents(parts.store, sessionId, subscription.seen))
+  for await (const event of readEvents(parts.store, sessionId, subscription.cursor))
     if (isWanted(subscription, event)) events.push(event);
   return events;
 }
 
-async function recover(subscription: Subscription): Promise<void> {
+async function recoverFromLog(subscription: Subscription): Promise<void> {
   subscription.lagged = false;
   subscription.recovering = true;
   try {
-    const streamed = snapshotOf(subscription.source);
-    const newest = preliminaryOf(subscription.source);
-    const events = await missed(subscription);
-    const lagged: StreamItem = { type: "lagged", fromSeq: events[0]?.seq ?? subscription.seen.seq + 1 };
-    const isStreamed = streamed !== null && isWanted(subscription, streamed);
-    const open = newest.filter((item) => isWanted(subscription, item) && !events.some((event) => isEndOf(event, item)));
-    subscription.recovered = [...open, ...(isStreamed ? [streamed] : []), ...events.toReversed(), lagged];
+    const snapshot = createSnapshot(subscription.source);
+    const preliminary = listPreliminary(subscription.source);
+    const events = await readMissed(subscription);
+    const lagged: StreamItem = { type: "lagged", fromSeq: events[0]?.seq ?? subscription.cursor.seq + 1 };
+    const isStreamed = snapshot !== null && isWanted(subscription, snapshot);
+    const open = preliminary.filter(
+      (item) => isWanted(subscription, item) && !events.some((event) => endsCall(event, item)),
+    );
+    subscription.recovered = [...open, ...(isStreamed ? [snapshot] : []), ...events.toReversed(), lagged];
     subscription.recoveredUpTo = events.at(-1)?.seq ?? subscription.recoveredUpTo;
   } catch (cause) {
     const isNew = subscription.ended === null;
@@ -271,25 +276,25 @@ async function recover(subscription: Subscription): Promise<void> {
     if (isNew) subscription.onLeave();
   }
   subscription.recovering = false;
-  serve(subscription);
+  serveReads(subscription);
 }
 
-function isEndOf(event: PublicEvent, { callKey }: Preliminary): boolean {
+function endsCall(event: PublicEvent, { callKey }: Preliminary): boolean {
   return event.type === "call_complete" && event.callKey === callKey;
 }
 
 /** Resolves pending reads with available items, in order. */
-function serve(subscription: Subscription): void {
-  const { asked } = subscription;
-  while (asked.length > 0 && !subscription.recovering) {
-    const item = take(subscription);
+function serveReads(subscription: Subscription): void {
+  const { pendingReads } = subscription;
+  while (pendingReads.length > 0 && !subscription.recovering) {
+    const item = takeItem(subscription);
     const { ended } = subscription;
-    if (item !== undefined) asked.shift()?.resolve({ done: false, value: item });
-    else if (subscription.lagged) void recover(subscription);
+    if (item !== undefined) pendingReads.shift()?.resolve({ done: false, value: item });
+    else if (subscription.lagged) void recoverFromLog(subscription);
     else if (ended === null) return;
-    else if (ended.error === undefined) asked.shift()?.resolve(over);
+    else if (ended.error === undefined) pendingReads.shift()?.resolve(doneResult);
     else {
-      asked.shift()?.reject(ended.error.cause);
+      pendingReads.shift()?.reject(ended.error.cause);
       subscription.ended = {};
     }
   }
@@ -300,7 +305,7 @@ type PendingRead = {
   readonly reject: (cause: unknown) => void;
 };
 
-const over: IteratorResult<StreamItem, undefined> = { done: true, value: undefined };
+const doneResult: IteratorResult<StreamItem, undefined> = { done: true, value: undefined };
 
 function isWanted({ runId }: Subscription, item: StreamItem): boolean {
   return runId === undefined || isOfRun(item, runId);

@@ -15,65 +15,65 @@ type ModelMessage = { readonly role: Message["role"]; readonly content: readonly
 
 /** Sources are left out: a `ModelMessage` has none. */
 export function toModelMessages(messages: readonly Message[]): readonly ModelMessage[] {
-  return messages.map(({ role, parts }) => ({ role, content: parts.flatMap(partOf) }));
+  return messages.map(({ role, parts }) => ({ role, content: parts.flatMap(toModelParts) }));
 }
 
-function partOf(part: AssistantPart): readonly object[] {
+function toModelParts(part: AssistantPart): readonly object[] {
   switch (part.type) {
     case "text":
     case "reasoning":
-      return [{ type: part.type, text: part.text, ...optionsOf(part) }];
+      return [{ type: part.type, text: part.text, ...pickProviderOptions(part) }];
     case "file":
-      return [fileOf(part)];
+      return [toModelFile(part)];
     case "source":
       return [];
     case "tool_call": {
       const { toolCallId, name, input, approvalId } = part;
-      const ran = part.providerExecuted === true ? { providerExecuted: true } : {};
-      const call = { type: "tool-call", toolCallId, toolName: name, input, ...ran, ...optionsOf(part) };
+      const executed = part.providerExecuted === true ? { providerExecuted: true } : {};
+      const call = { type: "tool-call", toolCallId, toolName: name, input, ...executed, ...pickProviderOptions(part) };
       return approvalId === undefined ? [call] : [call, { type: "tool-approval-request", approvalId, toolCallId }];
     }
     case "tool_result":
-      return [resultOf(part)];
+      return [toModelResult(part)];
   }
 }
 
-function fileOf(part: FilePart): object {
+function toModelFile(part: FilePart): object {
   const { mediaType, data, filename } = part;
   const named = filename === undefined ? {} : { filename };
-  return { type: "file", mediaType, data: isUrl(data) ? new URL(data) : data, ...named, ...optionsOf(part) };
+  return { type: "file", mediaType, data: isUrl(data) ? new URL(data) : data, ...named, ...pickProviderOptions(part) };
 }
 
-function resultOf(part: ToolResultPart): object {
+function toModelResult(part: ToolResultPart): object {
   if (part.approval !== undefined) return { type: "tool-approval-response", ...part.approval };
   const { toolCallId, name, output, isError } = part;
   return {
     type: "tool-result",
     toolCallId,
     toolName: name,
-    output: outputOf(output, isError === true),
-    ...optionsOf(part),
+    output: toModelOutput(output, isError === true),
+    ...pickProviderOptions(part),
   };
 }
 
-function outputOf(output: ToolOutput, failed: boolean): object {
+function toModelOutput(output: ToolOutput, failed: boolean): object {
   if (output.type === "json") return { type: failed ? "error-json" : "json", value: output.value };
   if (output.type === "text") return { type: failed ? "error-text" : "text", value: output.text };
-  return { type: "content", value: output.parts.map(contentOf) };
+  return { type: "content", value: output.parts.map(toModelContent) };
 }
 
-function contentOf(part: TextPart | FilePart): object {
-  if (part.type === "text") return { type: "text", text: part.text, ...optionsOf(part) };
+function toModelContent(part: TextPart | FilePart): object {
+  if (part.type === "text") return { type: "text", text: part.text, ...pickProviderOptions(part) };
   const { mediaType, data } = part;
   const kind = mediaType.startsWith("image/") ? "image" : "file";
-  if (isUrl(data)) return { type: `${kind}-url`, url: data, ...optionsOf(part) };
-  return { type: `${kind}-data`, mediaType, data, ...optionsOf(part) };
+  if (isUrl(data)) return { type: `${kind}-url`, url: data, ...pickProviderOptions(part) };
+  return { type: `${kind}-data`, mediaType, data, ...pickProviderOptions(part) };
 }
 
 function isUrl(data: string): boolean {
   return /^https?:\/\//i.test(data.slice(0, 8)) && URL.canParse(data);
 }
 
-function optionsOf({ providerMetadata }: { readonly providerMetadata?: ProviderMetadata }): object {
+function pickProviderOptions({ providerMetadata }: { readonly providerMetadata?: ProviderMetadata }): object {
   return providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
 }

@@ -20,7 +20,7 @@ export function isToolSearch(tool: object): boolean {
 }
 
 /** The first in a record of tools. */
-export function toolSearchIn(tools: object): AiSdkToolSearch | undefined {
+export function findToolSearch(tools: object): AiSdkToolSearch | undefined {
   const found = Object.values(tools).find((tool) => typeof tool === "object" && tool !== null && isToolSearch(tool));
   if (found === undefined) return undefined;
   const { [searchKey]: search, [maxResultsKey]: maxResults } = found as { readonly [key: symbol]: unknown };

@@ -76,16 +76,16 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
   refuseOwnOptions(name, aiTool);
   warnOfUnusedFields(name, aiTool);
   // Called as methods: a tool may be an instance of a class.
-  const execute = methodOf<Execute>(aiTool, aiTool.execute);
-  const toModelOutput = methodOf<ToModelOutput>(aiTool, aiTool.toModelOutput);
+  const execute = bindMethod<Execute>(aiTool, aiTool.execute);
+  const toModelOutput = bindMethod<ToModelOutput>(aiTool, aiTool.toModelOutput);
   return {
     name,
-    description: descriptionOf(name, aiTool),
-    input: inputSchemaOf(aiTool.inputSchema),
-    needsApproval: needsApprovalOf(name, aiTool),
-    ...providerOf(aiTool),
-    ...sentWith(aiTool),
-    ...(execute === undefined ? {} : { execute: executeOf(name, aiTool, execute) }),
+    description: readDescription(name, aiTool),
+    input: toInputSchema(aiTool.inputSchema),
+    needsApproval: adaptNeedsApproval(name, aiTool),
+    ...pickProvider(aiTool),
+    ...pickProviderFields(aiTool),
+    ...(execute === undefined ? {} : { execute: adaptExecute(name, aiTool, execute) }),
     ...(toModelOutput === undefined
       ? {}
       : { toModelOutput: async (result: ToolResult) => fromModelOutput(await toModelOutput(result)) }),
@@ -94,15 +94,15 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
 
 type Execute = (input: unknown, options: CallOptions) => unknown;
 
-function executeOf(name: string, aiTool: AiSdkTool, execute: Execute): NonNullable<Tool["execute"]> {
+function adaptExecute(name: string, aiTool: AiSdkTool, execute: Execute): NonNullable<Tool["execute"]> {
   const { contextSchema } = aiTool;
   const run = (input: unknown, context: ToolContext): unknown => {
-    const given = execute(input, optionsOf(context));
-    return isAsyncIterable(given) ? resultsOf(given) : given;
+    const given = execute(input, createCallOptions(context));
+    return isAsyncIterable(given) ? forwardResults(given) : given;
   };
   if (contextSchema === undefined) return run;
   return async function* checked(input, context) {
-    const given = run(input, { ...context, deps: await checkedContext(name, contextSchema, context.deps) });
+    const given = run(input, { ...context, deps: await checkContext(name, contextSchema, context.deps) });
     return isAsyncIterable(given) ? yield* given : await given;
   };
 }
@@ -111,11 +111,11 @@ function executeOf(name: string, aiTool: AiSdkTool, execute: Execute): NonNullab
 const ownOptions = ["durable", "readOnly", "recover", "retry", "sequential", "timeoutMs", "graceMs", "maxOutputBytes"];
 
 function refuseOwnOptions(name: string, aiTool: AiSdkTool): void {
-  const own = ownOptions.find((option) => Object.hasOwn(aiTool, option));
-  if (own === undefined) return;
+  const ownOption = ownOptions.find((option) => Object.hasOwn(aiTool, option));
+  if (ownOption === undefined) return;
   throw new PawlError(
     "bad_configuration",
-    `The tool "${name}" is a tool of the AI SDK, which has no option ${own}. Make it with defineTool({ name, description, input, ${own}, execute }): input is the schema that it was made with, and execute may call its execute.`,
+    `The tool "${name}" is a tool of the AI SDK, which has no option ${ownOption}. Make it with defineTool({ name, description, input, ${ownOption}, execute }): input is the schema that it was made with, and execute may call its execute.`,
   );
 }
 
@@ -141,7 +141,7 @@ function warnOfUnusedFields(name: string, aiTool: AiSdkTool): void {
 }
 
 /** A function is called once, when the agent is made: providers cache the tools, so they must not change in a conversation. */
-function descriptionOf(name: string, aiTool: AiSdkTool): string {
+function readDescription(name: string, aiTool: AiSdkTool): string {
   const { description } = aiTool;
   if (typeof description !== "function") return typeof description === "string" ? description : "";
   try {
@@ -158,7 +158,7 @@ function descriptionOf(name: string, aiTool: AiSdkTool): string {
 }
 
 /** Checked when the agent is made, as fields of every tool. */
-function sentWith({ providerOptions, strict, inputExamples, deferLoading }: AiSdkTool): Partial<Tool> {
+function pickProviderFields({ providerOptions, strict, inputExamples, deferLoading }: AiSdkTool): Partial<Tool> {
   return {
     ...(providerOptions === undefined ? {} : { providerOptions: providerOptions as ProviderMetadata }),
     ...(strict === undefined ? {} : { strict: strict as boolean }),
@@ -168,59 +168,59 @@ function sentWith({ providerOptions, strict, inputExamples, deferLoading }: AiSd
 }
 
 /** @throws Error, which becomes the call's result, if the agent's `deps` do not fit */
-async function checkedContext(name: string, schema: unknown, deps: unknown): Promise<unknown> {
-  const { "~standard": standard, validate } = inputSchemaOf(schema) as {
+async function checkContext(name: string, schema: unknown, deps: unknown): Promise<unknown> {
+  const { "~standard": standard, validate } = toInputSchema(schema) as {
     readonly "~standard"?: StandardSchemaV1.Props;
     readonly validate?: (value: unknown) => unknown;
   };
-  const result = (await (standard?.validate ?? validate)?.(deps)) as Partial<Checked> | undefined;
+  const result = (await (standard?.validate ?? validate)?.(deps)) as Partial<ValidationResult> | undefined;
   if (result === undefined) return deps;
   const [issue] = result.issues ?? [];
-  const problem = issue?.message ?? (result.success === false ? textOfCause(result.error) : undefined);
+  const problem = issue?.message ?? (result.success === false ? errorMessage(result.error) : undefined);
   if (problem === undefined) return result.value;
   throw new Error(`The agent's deps do not fit the contextSchema of the tool "${name}": ${problem}`);
 }
 
 /** What a Standard Schema gives, or the AI SDK's own schema. */
-type Checked = {
+type ValidationResult = {
   readonly value: unknown;
   readonly issues: readonly StandardSchemaV1.Issue[];
   readonly success: boolean;
   readonly error: unknown;
 };
 
-function textOfCause(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function providerOf({ type, id, args }: AiSdkTool): Pick<Tool, "provider"> {
+function pickProvider({ type, id, args }: AiSdkTool): Pick<Tool, "provider"> {
   if (type !== "provider" && type !== "provider-defined") return {};
   return { provider: { id, args } as ProviderToolReference };
 }
 
 /** The AI SDK also accepts a function that returns the schema, and no schema for a tool without input. */
-function inputSchemaOf(schema: unknown): InputSchema<unknown> {
+function toInputSchema(schema: unknown): InputSchema<unknown> {
   if (schema === undefined || schema === null) return { type: "object", properties: {}, additionalProperties: false };
   if (typeof schema === "function" && !("~standard" in schema)) return schema() as InputSchema<unknown>;
   return schema as InputSchema<unknown>;
 }
 
-function methodOf<Method>(tool: AiSdkTool, method: unknown): Method | undefined {
+function bindMethod<Method>(tool: AiSdkTool, method: unknown): Method | undefined {
   return typeof method === "function" ? (method.bind(tool) as Method) : undefined;
 }
 
-function needsApprovalOf(name: string, tool: AiSdkTool): NonNullable<Tool["needsApproval"]> {
-  const needsApproval = methodOf<(input: unknown, options: CallOptions) => unknown>(tool, tool.needsApproval);
+function adaptNeedsApproval(name: string, tool: AiSdkTool): NonNullable<Tool["needsApproval"]> {
+  const needsApproval = bindMethod<(input: unknown, options: CallOptions) => unknown>(tool, tool.needsApproval);
   if (needsApproval === undefined) return tool.needsApproval === true;
   return async (input, context) => {
     const { contextSchema } = tool;
-    const deps = contextSchema === undefined ? context.deps : await checkedContext(name, contextSchema, context.deps);
-    return (await needsApproval(input, optionsOf({ ...context, deps }))) === true;
+    const deps = contextSchema === undefined ? context.deps : await checkContext(name, contextSchema, context.deps);
+    return (await needsApproval(input, createCallOptions({ ...context, deps }))) === true;
   };
 }
 
 /** The messages are converted only for code that reads them. */
-function optionsOf(context: Pick<ToolContext, "toolCallId" | "signal" | "deps" | "messages">): CallOptions {
+function createCallOptions(context: Pick<ToolContext, "toolCallId" | "signal" | "deps" | "messages">): CallOptions {
   let made: readonly unknown[] | undefined;
   return {
     toolCallId: context.toolCallId,
@@ -239,7 +239,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 }
 
 /** Yields what the tool yields, and returns the last value: what the tool returns itself does not count. */
-async function* resultsOf(values: AsyncIterable<unknown>): AsyncGenerator<unknown, unknown, undefined> {
+async function* forwardResults(values: AsyncIterable<unknown>): AsyncGenerator<unknown, unknown, undefined> {
   let last: unknown;
   for await (const value of values) {
     last = value;

@@ -8,7 +8,7 @@ import { callToolName } from "../../core/data/tool-search-names.js";
 export type InnerCall = { readonly name: string; readonly input: Json };
 
 /** Null if the input names no tool. Small models write the inner input as a string of JSON. */
-export function innerCallOf(input: Json): InnerCall | null {
+export function parseInnerCall(input: Json): InnerCall | null {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
   const { name, input: inner = {} } = input as { readonly [key: string]: Json };
   if (typeof name !== "string" || name === "") return null;
@@ -17,7 +17,7 @@ export function innerCallOf(input: Json): InnerCall | null {
 }
 
 /** The call as authors' code is shown it: a rule about a tool's name must not be passed by way of `call_tool`. */
-export function realCall(part: ToolCallPart, hasDeferredTools: boolean): ToolCallPart {
-  const inner = hasDeferredTools && part.name === callToolName ? innerCallOf(part.input as Json) : null;
+export function unwrapCall(part: ToolCallPart, hasDeferredTools: boolean): ToolCallPart {
+  const inner = hasDeferredTools && part.name === callToolName ? parseInnerCall(part.input as Json) : null;
   return inner === null ? part : { ...part, ...inner };
 }

@@ -38,7 +38,13 @@ export function compileTool(tool: AnyTool): CompiledTool {
   try {
     const { jsonSchema, validate } = compileInput(tool.input);
     const { name, description, provider } = tool;
-    const specification = { name, description, inputSchema: jsonSchema, ...sentWith(tool), ...providerOf(provider) };
+    const specification = {
+      name,
+      description,
+      inputSchema: jsonSchema,
+      ...pickProviderFields(tool),
+      ...pickProvider(provider),
+    };
     return { tool, specification, validate };
   } catch (cause) {
     if (!(cause instanceof PawlError)) throw cause;
@@ -56,7 +62,7 @@ function checkRepeatable({ name, retry, readOnly, recover, durable }: AnyTool): 
 }
 
 /** Fields that providers are sent with the tool, as plain JSON: the session keeps them. */
-function sentWith({ providerOptions, strict, inputExamples }: AnyTool): Partial<ToolSpecification> {
+function pickProviderFields({ providerOptions, strict, inputExamples }: AnyTool): Partial<ToolSpecification> {
   return {
     ...(providerOptions === undefined ? {} : { providerOptions: normaliseJson(providerOptions) as ProviderMetadata }),
     ...(strict === undefined ? {} : { strict }),
@@ -64,7 +70,7 @@ function sentWith({ providerOptions, strict, inputExamples }: AnyTool): Partial<
   };
 }
 
-function providerOf(provider: AnyTool["provider"]): Pick<ToolSpecification, "provider"> {
+function pickProvider(provider: AnyTool["provider"]): Pick<ToolSpecification, "provider"> {
   if (provider === undefined) return {};
   const { id, args }: { readonly id: unknown; readonly args: unknown } = provider;
   const settings = normaliseJson(args ?? {});

@@ -1,19 +1,19 @@
 /**
  * How a tool ends its run: it returns `done(message)` or throws `TaskComplete` (FIN-7).
  */
-const mark = Symbol.for("pawl.done");
+const doneMark = Symbol.for("pawl.done");
 
 /** What `done` returns: a tool that gives it back completes the run. Only `done` makes it. */
 export type Done = {
   /** Tells it from other values. */
-  readonly [mark]: true;
+  readonly [doneMark]: true;
   /** The answer of the run. */
   readonly message?: string;
 };
 
 /** Return this from a tool to complete the run. The run's text is `message`; default: the text of the step. */
 export function done(message?: string): Done {
-  return message === undefined ? { [mark]: true } : { [mark]: true, message };
+  return message === undefined ? { [doneMark]: true } : { [doneMark]: true, message };
 }
 
 /**
@@ -33,10 +33,10 @@ export class TaskComplete extends Error {
 }
 
 /** The signal in what a tool returned or threw, if it is one. */
-export function doneIn(value: unknown): Done | undefined {
+export function findDone(value: unknown): Done | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   try {
-    const found = value instanceof TaskComplete ? value.done : mark in value ? (value as Done) : undefined;
+    const found = value instanceof TaskComplete ? value.done : doneMark in value ? (value as Done) : undefined;
     // A copy: what is read here once need not be guarded again.
     return found === undefined ? undefined : done(found.message === undefined ? undefined : String(found.message));
   } catch {

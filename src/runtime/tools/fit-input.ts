@@ -9,7 +9,7 @@
  */
 import { formatPath } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
-import { foldedName, nearNames } from "../../core/data/nearest-name.js";
+import { findNearNames, normalizeName } from "../../core/data/nearest-name.js";
 import type { JsonSchema } from "../../ports/model.js";
 
 export type FittedInput = {
@@ -35,7 +35,7 @@ export function fitInput(schema: JsonSchema, input: Json): FittedInput | null {
 
 function fitValue(schema: Json | undefined, value: Json, path: readonly PropertyKey[], changes: string[]): Json {
   if (!isObject(schema) || hasAlternatives(schema)) return value;
-  if (typeof value === "string") return fitText(schema, value, path, changes);
+  if (typeof value === "string") return fitString(schema, value, path, changes);
   if (Array.isArray(value))
     return isObject(schema.items)
       ? value.map((item, index) => fitValue(schema.items, item, [...path, index], changes))
@@ -49,34 +49,34 @@ function fitObject(schema: JsonObject, value: JsonObject, path: readonly Propert
   const names = Object.keys(properties);
   const missing = names.filter((name) => !Object.hasOwn(value, name));
   const entries: (readonly [string, Json])[] = [];
-  const found: string[] = [];
+  const objectChanges: string[] = [];
   for (const [key, item] of Object.entries(value)) {
     if (Object.hasOwn(properties, key)) {
-      entries.push([key, fitValue(properties[key], item, [...path, key], found)]);
+      entries.push([key, fitValue(properties[key], item, [...path, key], objectChanges)]);
       continue;
     }
     const shown = formatPath([...path, key.slice(0, maxName)]);
-    const meant = isClosed(schema) ? meantBy(key, missing) : null;
-    if (meant === null) entries.push([key, item]);
-    else if (meant === "nothing") found.push(`${shown} is left out`);
+    const match = isClosed(schema) ? findMeantProperty(key, missing) : null;
+    if (match === null) entries.push([key, item]);
+    else if (match === "nothing") objectChanges.push(`${shown} is left out`);
     else {
-      entries.push([meant.name, fitValue(properties[meant.name], item, [...path, meant.name], found)]);
-      missing.splice(missing.indexOf(meant.name), 1);
-      found.push(`${shown} is read as ${meant.name}`);
+      entries.push([match.name, fitValue(properties[match.name], item, [...path, match.name], objectChanges)]);
+      missing.splice(missing.indexOf(match.name), 1);
+      objectChanges.push(`${shown} is read as ${match.name}`);
     }
   }
   const fitted: JsonObject = Object.fromEntries(entries);
   const isMissing = (name: Json) => typeof name === "string" && !Object.hasOwn(fitted, name);
   if (Array.isArray(required) && required.some(isMissing)) return value;
-  changes.push(...found);
+  changes.push(...objectChanges);
   return fitted;
 }
 
 /** The missing property that an unknown one was meant to be; `nothing` if it is near none; null if it may be one. */
-function meantBy(key: string, missing: readonly string[]): { readonly name: string } | "nothing" | null {
-  const [same, ...others] = missing.filter((name) => foldedName(name) === foldedName(key));
+function findMeantProperty(key: string, missing: readonly string[]): { readonly name: string } | "nothing" | null {
+  const [same, ...others] = missing.filter((name) => normalizeName(name) === normalizeName(key));
   if (same !== undefined && others.length === 0) return { name: same };
-  return same === undefined && nearNames(key, missing).length === 0 ? "nothing" : null;
+  return same === undefined && findNearNames(key, missing).length === 0 ? "nothing" : null;
 }
 
 /** Whether the schema refuses every property that it does not name. */
@@ -84,16 +84,16 @@ function isClosed(schema: JsonObject): boolean {
   return schema.additionalProperties === false && schema.patternProperties === undefined;
 }
 
-function fitText(schema: JsonObject, text: string, path: readonly PropertyKey[], changes: string[]): Json {
+function fitString(schema: JsonObject, text: string, path: readonly PropertyKey[], changes: string[]): Json {
   const types = Array.isArray(schema.type) ? schema.type : [schema.type];
   if (schema.type === undefined || types.includes("string")) return text;
-  const value = readAs(types, text.trim());
+  const value = parseAs(types, text.trim());
   if (value === undefined) return text;
   changes.push(`${formatPath(path)} is read as ${String(value)}`);
   return value;
 }
 
-function readAs(types: readonly unknown[], text: string): number | boolean | undefined {
+function parseAs(types: readonly unknown[], text: string): number | boolean | undefined {
   const isNumber = /^-?\d{1,20}(?:\.\d{1,20})?$/.test(text);
   if (isNumber && types.includes("number")) return Number(text);
   if (isNumber && types.includes("integer") && Number.isSafeInteger(Number(text))) return Number(text);

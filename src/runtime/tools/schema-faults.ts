@@ -15,28 +15,28 @@ export type SchemaFault = {
   readonly error: string;
 };
 
-const longestQuote = 100;
-const longestList = 500;
+const maxQuote = 100;
+const maxList = 500;
 
-export function faultInWords(fault: SchemaFault, schema: Json, value: Json): string {
+export function describeFault(fault: SchemaFault, schema: Json, value: Json): string {
   const { keyword, error } = fault;
   if (keyword === "false") return "is not a property that the schema has";
   if (keyword === "oneOf")
-    return error.includes("(") ? `must fit only one of the alternatives${matches(error)}` : error;
-  const wanted = at(schema, fault.keywordLocation);
-  const got = at(value, fault.instanceLocation);
-  if (wanted === undefined || got === undefined) return error;
-  const words = wantedWords(keyword, wanted);
-  return words === undefined ? error : `must ${words}; got ${gotWords(keyword, got)}`;
+    return error.includes("(") ? `must fit only one of the alternatives${describeMatches(error)}` : error;
+  const wanted = resolvePointer(schema, fault.keywordLocation);
+  const actual = resolvePointer(value, fault.instanceLocation);
+  if (wanted === undefined || actual === undefined) return error;
+  const words = describeWanted(keyword, wanted);
+  return words === undefined ? error : `must ${words}; got ${describeGot(keyword, actual)}`;
 }
 
-function wantedWords(keyword: string, wanted: Json): string | undefined {
-  const given = quoted(wanted);
+function describeWanted(keyword: string, wanted: Json): string | undefined {
+  const given = quoteValue(wanted);
   switch (keyword) {
     case "type":
-      return `be of type ${listed(Array.isArray(wanted) ? wanted.map(String) : [String(wanted)])}`;
+      return `be of type ${joinAlternatives(Array.isArray(wanted) ? wanted.map(String) : [String(wanted)])}`;
     case "enum":
-      return `be one of ${listed(Array.isArray(wanted) ? wanted.map(quoted) : [given])}`;
+      return `be one of ${joinAlternatives(Array.isArray(wanted) ? wanted.map(quoteValue) : [given])}`;
     case "const":
       return `be ${given}`;
     case "pattern":
@@ -74,51 +74,52 @@ function wantedWords(keyword: string, wanted: Json): string | undefined {
   }
 }
 
-function gotWords(keyword: string, got: Json): string {
-  if (keyword.endsWith("Length") && typeof got === "string") return `${got.length}`;
-  if (keyword === "type" && got !== null && typeof got !== "object") return `the ${typeof got} ${quoted(got)}`;
-  return quoted(got);
+function describeGot(keyword: string, actual: Json): string {
+  if (keyword.endsWith("Length") && typeof actual === "string") return `${actual.length}`;
+  if (keyword === "type" && actual !== null && typeof actual !== "object")
+    return `the ${typeof actual} ${quoteValue(actual)}`;
+  return quoteValue(actual);
 }
 
-function quoted(value: Json): string {
+function quoteValue(value: Json): string {
   if (typeof value === "string")
-    return value.length > longestQuote ? `${JSON.stringify(value.slice(0, longestQuote))}…` : JSON.stringify(value);
+    return value.length > maxQuote ? `${JSON.stringify(value.slice(0, maxQuote))}…` : JSON.stringify(value);
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (value !== null && typeof value === "object") return "an object";
   return String(value);
 }
 
 /** As many as fit. */
-function listed(items: readonly string[]): string {
+function joinAlternatives(items: readonly string[]): string {
   let text = "";
   for (const [index, item] of items.entries()) {
-    if (text.length + item.length > longestList) return `${text} and ${items.length - index} more`;
+    if (text.length + item.length > maxList) return `${text} and ${items.length - index} more`;
     text = text === "" ? item : `${text}${index === items.length - 1 ? " or" : ","} ${item}`;
   }
   return text;
 }
 
-function matches(error: string): string {
+function describeMatches(error: string): string {
   const count = /\((\d+) matches\)/.exec(error)?.[1];
   return count === undefined ? "" : `; it fits ${count}`;
 }
 
 /** What a pointer leads to, also through references within the schema; undefined if it leads nowhere. */
-function at(root: Json, pointer: string, references = mostReferences): Json | undefined {
+function resolvePointer(root: Json, pointer: string, references = maxReferences): Json | undefined {
   let value: Json | undefined = root;
-  for (const key of keysOfPointer(pointer)) {
+  for (const key of parsePointer(pointer)) {
     if (value === null || typeof value !== "object" || !Object.hasOwn(value, key)) return undefined;
     value = (value as { readonly [key: string]: Json })[key];
     if (key === "$ref" && typeof value === "string")
-      value = references > 0 && value.startsWith("#") ? at(root, value, references - 1) : undefined;
+      value = references > 0 && value.startsWith("#") ? resolvePointer(root, value, references - 1) : undefined;
     if (value === undefined) return undefined;
   }
   return value;
 }
 
-const mostReferences = 20;
+const maxReferences = 20;
 
-export function keysOfPointer(pointer: string): readonly string[] {
+export function parsePointer(pointer: string): readonly string[] {
   return pointer
     .split("/")
     .slice(1)

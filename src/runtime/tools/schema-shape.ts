@@ -4,15 +4,15 @@
  */
 import type { Json } from "../../core/data/message.js";
 
-const maps: ReadonlySet<string> = new Set([
+const mapKeywords: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
   "$defs",
   "definitions",
   "dependentSchemas",
 ]);
-const lists: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
-const single: ReadonlySet<string> = new Set([
+const listKeywords: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
+const schemaKeywords: ReadonlySet<string> = new Set([
   "additionalProperties",
   "not",
   "if",
@@ -23,24 +23,24 @@ const single: ReadonlySet<string> = new Set([
 ]);
 
 /** The first place that has not, in words; null if there is none. The schema is bounded already. */
-export function faultOfSchema(schema: Json): string | null {
-  const open: { readonly at: string; readonly schema: Json }[] = [{ at: "it", schema }];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+export function findSchemaFault(schema: Json): string | null {
+  const pending: { readonly at: string; readonly schema: Json }[] = [{ at: "it", schema }];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { at, schema: present } = next;
     if (typeof present === "boolean") continue;
     if (!isObject(present)) return `${at} is not a schema`;
     for (const [name, value] of Object.entries(present)) {
       const inner = `${at === "it" ? "" : `${at}.`}${name}`;
-      if (maps.has(name)) {
+      if (mapKeywords.has(name)) {
         if (!isObject(value)) return `${inner} is not an object`;
-        for (const [key, one] of Object.entries(value)) open.push({ at: `${inner}.${key}`, schema: one });
-      } else if (lists.has(name)) {
+        for (const [key, one] of Object.entries(value)) pending.push({ at: `${inner}.${key}`, schema: one });
+      } else if (listKeywords.has(name)) {
         if (!Array.isArray(value)) return `${inner} is not a list`;
-        for (const [index, one] of value.entries()) open.push({ at: `${inner}.${index}`, schema: one });
-      } else if (single.has(name)) open.push({ at: inner, schema: value });
-      else if (name === "items" && !Array.isArray(value)) open.push({ at: inner, schema: value });
-      else if (name === "required" && !isTexts(value)) return `${inner} is not a list of names`;
-      else if (name === "type" && typeof value !== "string" && !isTexts(value)) return `${inner} is not a type`;
+        for (const [index, one] of value.entries()) pending.push({ at: `${inner}.${index}`, schema: one });
+      } else if (schemaKeywords.has(name)) pending.push({ at: inner, schema: value });
+      else if (name === "items" && !Array.isArray(value)) pending.push({ at: inner, schema: value });
+      else if (name === "required" && !isStringArray(value)) return `${inner} is not a list of names`;
+      else if (name === "type" && typeof value !== "string" && !isStringArray(value)) return `${inner} is not a type`;
       else if (name === "enum" && !Array.isArray(value)) return `${inner} is not a list`;
     }
   }
@@ -51,6 +51,6 @@ function isObject(value: Json): value is { readonly [name: string]: Json } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isTexts(value: Json): boolean {
+function isStringArray(value: Json): boolean {
   return Array.isArray(value) && value.every((one) => typeof one === "string");
 }

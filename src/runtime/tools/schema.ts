@@ -6,13 +6,13 @@
 import type { Schema, Validator } from "@cfworker/json-schema";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { formatPath } from "../../core/data/json.js";
-import { measureSchema, type SchemaMeasure, weightOf } from "../../core/data/json-weight.js";
+import { measureSchema, type SchemaMeasure, weighJson } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import { withTimeLimit } from "../../platform/run-bounded.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { AiSdkSchema, InputSchema } from "../../ports/tool.js";
-import { faultInWords, keysOfPointer, type SchemaFault } from "./schema-faults.js";
+import { describeFault, parsePointer, type SchemaFault } from "./schema-faults.js";
 import { normaliseJson } from "./to-json.js";
 
 /** Why an input does not fit. `path` names the place, as in `files[0].path`; it is empty for the whole input. */
@@ -30,7 +30,7 @@ export type CompiledInput = {
 
 const maxIssues = 20;
 /** Characters of an issue's path or message. */
-const longestIssue = 1_000;
+const maxIssue = 1_000;
 
 /**
  * @param schema a Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through
@@ -39,7 +39,7 @@ const longestIssue = 1_000;
  */
 export function compileInput(schema: InputSchema<unknown>): CompiledInput {
   const compiled = compileAny(schema);
-  return compiled.jsonSchema.type === "string" ? inObject(compiled) : compiled;
+  return compiled.jsonSchema.type === "string" ? wrapInObject(compiled) : compiled;
 }
 
 /**
@@ -47,14 +47,14 @@ export function compileInput(schema: InputSchema<unknown>): CompiledInput {
  * @throws PawlError `bad_configuration`
  */
 export function compileAnswer(schema: InputSchema<unknown>): CompiledInput {
-  return compileAny(schema, asAnswerSchema);
+  return compileAny(schema, toAnswerSchema);
 }
 
 /**
  * The schema of a text. Providers take only objects, so the model is asked for an object with the text as its only
  * member. A tool that its provider defines gets the text itself.
  */
-function inObject({ jsonSchema, validate }: CompiledInput): CompiledInput {
+function wrapInObject({ jsonSchema, validate }: CompiledInput): CompiledInput {
   return {
     jsonSchema: {
       type: "object",
@@ -62,26 +62,26 @@ function inObject({ jsonSchema, validate }: CompiledInput): CompiledInput {
       required: [textMember],
       additionalProperties: false,
     },
-    validate: (value) => validate(textIn(value)),
+    validate: (value) => validate(unwrapText(value)),
   };
 }
 
 const textMember = "input";
 
-function textIn(value: Json): Json {
+function unwrapText(value: Json): Json {
   if (typeof value !== "object" || value === null || !(textMember in value)) return value;
   return Object.keys(value).length === 1 ? (value[textMember] ?? null) : value;
 }
 
-function compileAny(schema: InputSchema<unknown>, asSchema = asInputSchema): CompiledInput {
+function compileAny(schema: InputSchema<unknown>, asSchema = toInputSchema): CompiledInput {
   if (schema === null || (typeof schema !== "object" && typeof schema !== "function"))
-    throw unusable(`it is ${schema === null ? "null" : `of type ${typeof schema}`}`);
+    throw unusableSchemaError(`it is ${schema === null ? "null" : `of type ${typeof schema}`}`);
   if (isStandardSchema(schema)) return compileStandardSchema(schema, asSchema);
   if (isAiSdkSchema(schema)) return compileAiSdkSchema(schema, asSchema);
   if (typeof schema === "function" || "_zod" in schema || "_def" in schema)
-    throw unusable("it is neither a Standard Schema nor a JSON Schema");
-  const record = recordOfSchemas(schema);
-  if (record !== null) throw unusable(record);
+    throw unusableSchemaError("it is neither a Standard Schema nor a JSON Schema");
+  const record = findRecordOfSchemas(schema);
+  if (record !== null) throw unusableSchemaError(record);
   return compileJsonSchema(schema, asSchema);
 }
 
@@ -89,20 +89,20 @@ function compileAny(schema: InputSchema<unknown>, asSchema = asInputSchema): Com
  * Why an object that is meant as a JSON Schema is none; null if it may be one. MCP's SDK takes a record of schemas, and as a JSON Schema
  * every member of it would be an unknown keyword: any input would pass.
  */
-function recordOfSchemas(schema: object): string | null {
+function findRecordOfSchemas(schema: object): string | null {
   for (const [where, members] of [
     ["it", schema] as const,
-    ["its member `properties`", propertiesOf(schema)] as const,
+    ["its member `properties`", pickProperties(schema)] as const,
   ]) {
     const found = Object.entries(members).find(([, member]) => isLibrarySchema(member));
     if (found === undefined) continue;
     const [name, member] = found;
-    return `${where} is a record with the schema of ${JSON.stringify(name.slice(0, 100))}, not a schema itself: wrap it in ${wrapperOf(member)}`;
+    return `${where} is a record with the schema of ${JSON.stringify(name.slice(0, 100))}, not a schema itself: wrap it in ${suggestWrapper(member)}`;
   }
   return null;
 }
 
-function propertiesOf(schema: object): object {
+function pickProperties(schema: object): object {
   const properties = "properties" in schema ? schema.properties : undefined;
   return typeof properties === "object" && properties !== null ? properties : {};
 }
@@ -112,45 +112,50 @@ function isLibrarySchema(value: unknown): boolean {
   return "~standard" in value || "_zod" in value || "_def" in value;
 }
 
-function wrapperOf(member: unknown): string {
-  const vendor = typeof member === "object" || typeof member === "function" ? vendorOf(member as object) : "";
+function suggestWrapper(member: unknown): string {
+  const vendor = typeof member === "object" || typeof member === "function" ? getVendor(member as object) : "";
   if (vendor === "valibot") return "v.object({ … })";
   return vendor === "arktype" ? "type({ … })" : "z.object({ … })";
 }
 
-function vendorOf(schema: object): unknown {
+function getVendor(schema: object): unknown {
   const standard = "~standard" in schema ? schema["~standard"] : undefined;
   return typeof standard === "object" && standard !== null && "vendor" in standard ? standard.vendor : "";
 }
 
-type AsSchema = typeof asInputSchema;
+type ToSchema = typeof toInputSchema;
 
-function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>, asSchema: AsSchema): CompiledInput {
+function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>, asSchema: ToSchema): CompiledInput {
   const standard: StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props> = schema["~standard"];
-  if (standard.jsonSchema === undefined) throw unusable(`its library (${standard.vendor}) gives no JSON Schema`);
+  if (standard.jsonSchema === undefined)
+    throw unusableSchemaError(`its library (${standard.vendor}) gives no JSON Schema`);
   let jsonSchema: unknown;
   try {
     jsonSchema = standard.jsonSchema.input({ target: "draft-07" });
   } catch (cause) {
-    throw unusable(`its library (${standard.vendor}) cannot write it as JSON Schema: ${messageOf(cause)}`, cause);
+    throw unusableSchemaError(
+      `its library (${standard.vendor}) cannot write it as JSON Schema: ${errorMessage(cause)}`,
+      cause,
+    );
   }
-  const validate = guarded((value) => {
+  const validate = guardValidate((value) => {
     const result = standard.validate(value);
     return isThenable(result) ? Promise.resolve(result).then(fromStandardResult) : fromStandardResult(result);
   });
   return { jsonSchema: asSchema(jsonSchema), validate };
 }
 
-function compileAiSdkSchema(schema: AiSdkSchema<unknown>, asSchema: AsSchema): CompiledInput {
+function compileAiSdkSchema(schema: AiSdkSchema<unknown>, asSchema: ToSchema): CompiledInput {
   const { jsonSchema, validate } = schema;
-  if (isThenable(jsonSchema)) throw unusable("its JSON Schema is a promise: await it, and pass `jsonSchema(await …)`");
+  if (isThenable(jsonSchema))
+    throw unusableSchemaError("its JSON Schema is a promise: await it, and pass `jsonSchema(await …)`");
   const plain = asSchema(jsonSchema);
   if (validate === undefined) return compileJsonSchema(plain, asSchema);
   const check = (value: Json): InputResult | Promise<InputResult> => {
     const result = validate(value);
     return isThenable(result) ? Promise.resolve(result).then(fromAiSdkResult) : fromAiSdkResult(result);
   };
-  return { jsonSchema: plain, validate: guarded(check) };
+  return { jsonSchema: plain, validate: guardValidate(check) };
 }
 
 type Library = typeof import("@cfworker/json-schema");
@@ -174,9 +179,9 @@ export function loadValidator(): Promise<Library> {
   return loading;
 }
 
-function compileJsonSchema(schema: JsonSchema, asSchema: AsSchema): CompiledInput {
+function compileJsonSchema(schema: JsonSchema, asSchema: ToSchema): CompiledInput {
   const jsonSchema = asSchema(schema);
-  const measure = measured(jsonSchema);
+  const measure = measureOrThrow(jsonSchema);
   const draft = String(schema.$schema ?? "").includes("2020-12") ? "2020-12" : "7";
   let validator: Validator | undefined;
   const loaded = loadValidator();
@@ -185,20 +190,20 @@ function compileJsonSchema(schema: JsonSchema, asSchema: AsSchema): CompiledInpu
       // A copy, because the validator writes into the schema.
       validator ??= new Validator(structuredClone(jsonSchema) as Schema, draft, false);
       const { valid, errors } = validator.validate(value);
-      return valid ? { ok: true, value } : refusedBy(errors, jsonSchema as Json, value);
+      return valid ? { ok: true, value } : toIssues(errors, jsonSchema as Json, value);
     };
     return isCheap(measure, value) ? checkNow() : withTimeLimit(checkNow);
   };
-  const validate = guarded((value) =>
+  const validate = guardValidate((value) =>
     library === null ? loaded.then((it) => check(it, value)) : check(library, value),
   );
   return { jsonSchema, validate };
 }
 
 /** @throws PawlError `bad_configuration` if the schema is too large */
-function measured(schema: JsonSchema): SchemaMeasure {
+function measureOrThrow(schema: JsonSchema): SchemaMeasure {
   const measure = measureSchema(schema);
-  if ("fault" in measure) throw unusable(`its JSON Schema is out of bounds: ${measure.fault}`);
+  if ("fault" in measure) throw unusableSchemaError(`its JSON Schema is out of bounds: ${measure.fault}`);
   return measure;
 }
 
@@ -207,12 +212,13 @@ const cheapWork = 100_000;
 
 /** A time limit costs 0.1 ms, so a check that cannot take long goes without. */
 function isCheap({ weight, isLinear }: SchemaMeasure, value: Json): boolean {
-  const most = cheapWork / weight;
-  return isLinear && weightOf(value, most) <= most;
+  const maxWeight = cheapWork / weight;
+  return isLinear && weighJson(value, maxWeight) <= maxWeight;
 }
 
-function guarded(validate: (value: Json) => InputResult | Promise<InputResult>): CompiledInput["validate"] {
-  const failed = (cause: unknown) => refused([{ path: "", message: `the input schema failed: ${messageOf(cause)}` }]);
+function guardValidate(validate: (value: Json) => InputResult | Promise<InputResult>): CompiledInput["validate"] {
+  const failed = (cause: unknown) =>
+    toFailedResult([{ path: "", message: `the input schema failed: ${errorMessage(cause)}` }]);
   return (value) => {
     try {
       const result = validate(value);
@@ -224,24 +230,24 @@ function guarded(validate: (value: Json) => InputResult | Promise<InputResult>):
 }
 
 /** Every provider requires the schema of an object, but reports a wrong one only when it is called. */
-function asInputSchema(schema: unknown): JsonSchema {
-  const jsonSchema = asAnswerSchema(schema);
+function toInputSchema(schema: unknown): JsonSchema {
+  const jsonSchema = toAnswerSchema(schema);
   if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
-    throw unusable(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
+    throw unusableSchemaError(`its JSON Schema is of type ${JSON.stringify(jsonSchema.type)}`);
   return jsonSchema.type === undefined ? { type: "object", ...jsonSchema } : jsonSchema;
 }
 
-function asAnswerSchema(schema: unknown): JsonSchema {
+function toAnswerSchema(schema: unknown): JsonSchema {
   let plain: Json;
   try {
     plain = normaliseJson(schema);
   } catch (cause) {
-    throw unusable(`its JSON Schema is not plain JSON: ${messageOf(cause)}`, cause);
+    throw unusableSchemaError(`its JSON Schema is not plain JSON: ${errorMessage(cause)}`, cause);
   }
   if (plain === null || typeof plain !== "object" || Array.isArray(plain))
-    throw unusable("its JSON Schema is no object");
+    throw unusableSchemaError("its JSON Schema is no object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
-  measured(jsonSchema);
+  measureOrThrow(jsonSchema);
   return jsonSchema;
 }
 
@@ -257,7 +263,7 @@ function fromStandardResult(result: StandardSchemaV1.Result<unknown>): InputResu
   const { issues } = result;
   return issues === undefined
     ? { ok: true, value: (result as StandardSchemaV1.SuccessResult<unknown>).value }
-    : refused(issues.map(fromStandardIssue));
+    : toFailedResult(issues.map(fromStandardIssue));
 }
 
 function fromStandardIssue({ path = [], message }: StandardSchemaV1.Issue): InputIssue {
@@ -274,7 +280,7 @@ function fromAiSdkResult(result: unknown): InputResult {
     (list) => Array.isArray(list) && list.every(isStandardIssue),
   );
   const message = error instanceof Error ? error.message : "does not fit the input schema";
-  return refused(
+  return toFailedResult(
     found === undefined ? [{ path: "", message }] : (found as StandardSchemaV1.Issue[]).map(fromStandardIssue),
   );
 }
@@ -288,35 +294,37 @@ function isStandardIssue(issue: unknown): boolean {
  * The validator reports a fault once for each enclosing schema, outermost first. Only the innermost says what is wrong.
  * A check may find many thousands of faults: only those that are shown are put into words.
  */
-function refusedBy(errors: readonly SchemaFault[], schema: Json, value: Json): InputResult {
+function toIssues(errors: readonly SchemaFault[], schema: Json, value: Json): InputResult {
   const innermost = errors.filter(({ keywordLocation }, index) => {
     const next = errors[index + 1];
     const isAround = next?.keyword === "false" || next?.keywordLocation.startsWith(`${keywordLocation}/`) === true;
     return !isAround;
   });
-  const issueOf = (fault: SchemaFault): InputIssue => ({
-    path: formatPath(pathOfPointer(fault.instanceLocation)),
-    message: faultInWords(fault, schema, value),
+  const toIssue = (fault: SchemaFault): InputIssue => ({
+    path: formatPath(toPath(fault.instanceLocation)),
+    message: describeFault(fault, schema, value),
   });
-  return refused(innermost.slice(0, maxIssues).map(issueOf), innermost.length);
+  return toFailedResult(innermost.slice(0, maxIssues).map(toIssue), innermost.length);
 }
 
-function pathOfPointer(pointer: string): PropertyKey[] {
-  return keysOfPointer(pointer).map((key) => (/^\d+$/.test(key) ? Number(key) : key));
+function toPath(pointer: string): PropertyKey[] {
+  return parsePointer(pointer).map((key) => (/^\d+$/.test(key) ? Number(key) : key));
 }
 
-function refused(issues: readonly InputIssue[], found = issues.length): InputResult {
+function toFailedResult(issues: readonly InputIssue[], found = issues.length): InputResult {
   const more = found - maxIssues;
-  const shown = issues.slice(0, maxIssues).map(({ path, message }) => ({ path: cut(path), message: cut(message) }));
+  const shown = issues
+    .slice(0, maxIssues)
+    .map(({ path, message }) => ({ path: truncateIssue(path), message: truncateIssue(message) }));
   return { ok: false, issues: more > 0 ? [...shown, { path: "", message: `and ${more} more` }] : shown };
 }
 
 /** An issue may quote the schema or the value, which may be long. */
-function cut(text: string): string {
-  return text.length > longestIssue ? `${text.slice(0, longestIssue)}…` : text;
+function truncateIssue(text: string): string {
+  return text.length > maxIssue ? `${text.slice(0, maxIssue)}…` : text;
 }
 
-function unusable(what: string, cause?: unknown): PawlError {
+function unusableSchemaError(what: string, cause?: unknown): PawlError {
   return new PawlError(
     "bad_configuration",
     `The input schema cannot be used: ${what}. Use an object schema of zod 4.2 or later (not zod/mini), of arktype, of valibot within ` +
@@ -329,6 +337,6 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof Object(value).then === "function";
 }
 
-function messageOf(cause: unknown): string {
+function errorMessage(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

@@ -42,7 +42,7 @@ export class StepError extends Error {
 }
 
 /** The error that the log holds, as the tool is given it: the same in the first run and in each run after it. */
-export function errorOfStep(step: string, { code, message, cause }: Fault): StepError {
+export function toStepError(step: string, { code, message, cause }: Fault): StepError {
   const known = recordedCodes.find((one) => one === code) ?? "step_failed";
   return new StepError(known, step, `The tool step "${step}" failed: ${message}`, cause);
 }

@@ -10,7 +10,7 @@ import { formatPath, isDangerousKey } from "../../core/data/json.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
 import { blobScheme } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
-import { base64Of } from "../../platform/bytes.js";
+import { encodeBase64 } from "../../platform/bytes.js";
 
 const maxDepth = 100;
 const maxValues = 1_000_000;
@@ -25,7 +25,7 @@ const maxCharacters = 256 * 1024 * 1024;
 export function toToolOutput(value: unknown): ToolOutput {
   if (typeof value === "string") return { type: "text", text: value };
   if (value === undefined) return { type: "text", text: "(no output)" };
-  if (value instanceof Uint8Array || value instanceof ArrayBuffer) return fileOf(value);
+  if (value instanceof Uint8Array || value instanceof ArrayBuffer) return toFileOutput(value);
   const plain = normaliseJson(value);
   return asToolOutput(plain) ?? { type: "json", value: plain };
 }
@@ -39,16 +39,16 @@ export function toToolOutput(value: unknown): ToolOutput {
  */
 export function normaliseJson(value: unknown): Json {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-  const walk: Walk = { path: [], ancestors: [], values: 0, characters: 0 };
+  const conversion: Conversion = { path: [], ancestors: [], values: 0, characters: 0 };
   try {
-    return convert(value, walk) ?? describe(value);
+    return convert(value, conversion) ?? describe(value);
   } catch (cause) {
     if (cause instanceof PawlError) throw cause;
-    throw refusal(walk, `throws while it is read (${messageOf(cause)})`, cause);
+    throw notStorableError(conversion, `throws while it is read (${errorMessage(cause)})`, cause);
   }
 }
 
-type Walk = {
+type Conversion = {
   readonly path: PropertyKey[];
   readonly ancestors: object[];
   values: number;
@@ -56,94 +56,95 @@ type Walk = {
 };
 
 /** `undefined` if JSON has no such value. */
-function convert(value: unknown, walk: Walk): Json | undefined {
-  walk.values += 1;
-  if (walk.values > maxValues) throw refusal(walk, `is one of more than ${maxValues} values`);
+function convert(value: unknown, conversion: Conversion): Json | undefined {
+  conversion.values += 1;
+  if (conversion.values > maxValues) throw notStorableError(conversion, `is one of more than ${maxValues} values`);
   switch (typeof value) {
     case "string":
-      return counted(value, walk);
+      return countCharacters(value, conversion);
     case "boolean":
       return value;
     case "number":
       return Number.isFinite(value) ? value : String(value);
     case "bigint":
-      return counted(value.toString(), walk);
+      return countCharacters(value.toString(), conversion);
     case "object":
-      return value === null ? null : convertObject(value, walk);
+      return value === null ? null : convertObject(value, conversion);
     default:
       return undefined;
   }
 }
 
-function convertObject(value: object, walk: Walk): Json | undefined {
-  if (walk.ancestors.includes(value)) return "[Circular]";
-  if (walk.ancestors.length >= maxDepth) return `[Deeper than ${maxDepth} levels]`;
-  walk.ancestors.push(value);
-  const converted = convertMembers(value, walk);
-  walk.ancestors.pop();
+function convertObject(value: object, conversion: Conversion): Json | undefined {
+  if (conversion.ancestors.includes(value)) return "[Circular]";
+  if (conversion.ancestors.length >= maxDepth) return `[Deeper than ${maxDepth} levels]`;
+  conversion.ancestors.push(value);
+  const converted = convertMembers(value, conversion);
+  conversion.ancestors.pop();
   return converted;
 }
 
-function convertMembers(value: object, walk: Walk): Json | undefined {
-  if (Array.isArray(value)) return convertItems(value, walk);
+function convertMembers(value: object, conversion: Conversion): Json | undefined {
+  if (Array.isArray(value)) return convertItems(value, conversion);
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
-  if (value instanceof Error) return counted(`${value.name}: ${value.message}`, walk);
+  if (value instanceof Error) return countCharacters(`${value.name}: ${value.message}`, conversion);
   if (value instanceof RegExp) return String(value);
-  if (value instanceof Map) return convertMap(value, walk);
-  if (value instanceof Set) return convertItems([...value], walk);
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return convertBinary(value, walk);
+  if (value instanceof Map) return convertMap(value, conversion);
+  if (value instanceof Set) return convertItems([...value], conversion);
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return convertBinary(value, conversion);
   const { toJSON } = value as { readonly toJSON?: unknown };
   if (typeof toJSON === "function") {
-    const replaced: unknown = toJSON.call(value, String(walk.path.at(-1) ?? ""));
+    const replaced: unknown = toJSON.call(value, String(conversion.path.at(-1) ?? ""));
     // An object that returns itself is converted by its properties.
-    if (replaced !== value) return convert(replaced, walk);
+    if (replaced !== value) return convert(replaced, conversion);
   }
-  return convertEntries(Object.keys(value), (key) => (value as { readonly [key: string]: unknown })[key], walk);
+  return convertEntries(Object.keys(value), (key) => (value as { readonly [key: string]: unknown })[key], conversion);
 }
 
-function convertItems(items: readonly unknown[], walk: Walk): Json {
-  if (items.length > maxValues) throw refusal(walk, `has more than ${maxValues} items`);
+function convertItems(items: readonly unknown[], conversion: Conversion): Json {
+  if (items.length > maxValues) throw notStorableError(conversion, `has more than ${maxValues} items`);
   const converted: Json[] = [];
   for (let index = 0; index < items.length; index++) {
-    walk.path.push(index);
-    converted.push(convert(items[index], walk) ?? null);
-    walk.path.pop();
+    conversion.path.push(index);
+    converted.push(convert(items[index], conversion) ?? null);
+    conversion.path.pop();
   }
   return converted;
 }
 
-function convertEntries(keys: readonly string[], read: (key: string) => unknown, walk: Walk): Json {
+function convertEntries(keys: readonly string[], read: (key: string) => unknown, conversion: Conversion): Json {
   const converted: { [key: string]: Json } = {};
   for (const key of keys) {
-    if (isDangerousKey(key)) throw refusal(walk, `has the key "${key}", which is refused`);
-    walk.path.push(key);
-    const member = convert(read(key), walk);
-    if (member !== undefined) converted[counted(key, walk)] = member;
-    walk.path.pop();
+    if (isDangerousKey(key)) throw notStorableError(conversion, `has the key "${key}", which is refused`);
+    conversion.path.push(key);
+    const member = convert(read(key), conversion);
+    if (member !== undefined) converted[countCharacters(key, conversion)] = member;
+    conversion.path.pop();
   }
   return converted;
 }
 
-function convertMap(map: ReadonlyMap<unknown, unknown>, walk: Walk): Json {
+function convertMap(map: ReadonlyMap<unknown, unknown>, conversion: Conversion): Json {
   const keys = [...map.keys()];
   const texts = keys.filter((key): key is string => typeof key === "string" && !isDangerousKey(key));
   return texts.length === keys.length
-    ? convertEntries(texts, (key) => map.get(key), walk)
-    : convertItems([...map.entries()], walk);
+    ? convertEntries(texts, (key) => map.get(key), conversion)
+    : convertItems([...map.entries()], conversion);
 }
 
-function convertBinary(value: ArrayBufferView | ArrayBuffer, walk: Walk): Json {
+function convertBinary(value: ArrayBufferView | ArrayBuffer, conversion: Conversion): Json {
   const isNumbers =
     ArrayBuffer.isView(value) &&
     !(value instanceof DataView || value instanceof Uint8Array || value instanceof Uint8ClampedArray);
   return isNumbers
-    ? convertItems(Array.from(value as unknown as ArrayLike<unknown>), walk)
+    ? convertItems(Array.from(value as unknown as ArrayLike<unknown>), conversion)
     : `[${value.byteLength} bytes of binary data]`;
 }
 
-function counted(text: string, walk: Walk): string {
-  walk.characters += text.length;
-  if (walk.characters > maxCharacters) throw refusal(walk, `takes the text over ${maxCharacters} characters`);
+function countCharacters(text: string, conversion: Conversion): string {
+  conversion.characters += text.length;
+  if (conversion.characters > maxCharacters)
+    throw notStorableError(conversion, `takes the text over ${maxCharacters} characters`);
   return text;
 }
 
@@ -153,8 +154,9 @@ function describe(value: unknown): Json {
   return typeof value === "symbol" ? String(value) : null;
 }
 
-function refusal(walk: Walk, what: string, cause?: unknown): PawlError {
-  const path = walk.path.length > 20 ? `${formatPath(walk.path.slice(0, 20))}…` : formatPath(walk.path);
+function notStorableError(conversion: Conversion, what: string, cause?: unknown): PawlError {
+  const path =
+    conversion.path.length > 20 ? `${formatPath(conversion.path.slice(0, 20))}…` : formatPath(conversion.path);
   return new PawlError(
     "not_storable",
     `The result cannot be stored: ${path === "" ? "the value" : path} ${what}. Return plain JSON, or a text.`,
@@ -162,7 +164,7 @@ function refusal(walk: Walk, what: string, cause?: unknown): PawlError {
   );
 }
 
-function messageOf(cause: unknown): string {
+function errorMessage(cause: unknown): string {
   try {
     return cause instanceof Error ? cause.message : String(cause);
   } catch {
@@ -192,7 +194,7 @@ function isFileData(data: Json | undefined): boolean {
   return typeof data === "string" && !data.startsWith(blobScheme);
 }
 
-function fileOf(value: Uint8Array | ArrayBuffer): ToolOutput {
+function toFileOutput(value: Uint8Array | ArrayBuffer): ToolOutput {
   const bytes =
     value instanceof ArrayBuffer
       ? new Uint8Array(value)
@@ -200,7 +202,7 @@ function fileOf(value: Uint8Array | ArrayBuffer): ToolOutput {
   if (bytes.length === 0) return { type: "text", text: "[0 bytes of binary data]" };
   const beginning = String.fromCharCode(...bytes.subarray(0, 16));
   const mediaType = signatures.find(({ start }) => beginning.startsWith(start))?.mediaType;
-  const data = base64Of(bytes);
+  const data = encodeBase64(bytes);
   return { type: "content", parts: [{ type: "file", mediaType: mediaType ?? "application/octet-stream", data }] };
 }
 

@@ -5,11 +5,11 @@
 import { sha256 } from "../lib/hash.js";
 
 /** 32 hexadecimal digits. */
-export function traceIdOf(sessionId: string, runId: string): string {
+export function createTraceId(sessionId: string, runId: string): string {
   return sha256(JSON.stringify([sessionId, runId])).slice(0, 32);
 }
 
 /** The run of a call. The key of a call is the run id, the step and the position. */
-export function runIdOf(callKey: string): string {
+export function parseRunId(callKey: string): string {
   return callKey.split("/").slice(0, -2).join("/");
 }

@@ -1,8 +1,8 @@
 /**
  * The steps of a session, one short row each: for lists of thousands.
  */
-import { aList, checkOptions, numberFrom, type OptionTable, wholeNumber } from "../../check-options.js";
-import { freeze } from "../../core/data/freeze.js";
+import { anArray, checkOptions, integerFrom, numberFrom, type OptionTable } from "../../check-options.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Usage } from "../../core/data/message.js";
 import { addUsage } from "../../core/data/usage.js";
 import type { CallOutcome, Purpose, Status } from "../../core/machine/state.js";
@@ -10,7 +10,7 @@ import type { PublicEvent, PublicEventType } from "../../core/view/public-event.
 import type { TracedCall, TraceRecordOf } from "../../ports/trace.js";
 import { checkSessionId } from "../agent/check-run-options.js";
 import type { LogStore } from "../log/read-entries.js";
-import { readTrace, startOfStep, type Traced } from "./trace-pages.js";
+import { findStepStart, readTrace, type TracedEntry } from "./read-trace.js";
 
 /** One step of a session, in short. */
 export type SessionStep = {
@@ -70,9 +70,9 @@ export type StepsPage = {
 
 const stepRules: OptionTable<StepsOptions> = {
   after: numberFrom(0),
-  limit: wholeNumber(1),
+  limit: integerFrom(1),
   asOf: numberFrom(0),
-  events: aList,
+  events: anArray,
 };
 
 /**
@@ -85,25 +85,25 @@ export async function sessionSteps(store: LogStore, sessionId: string, options: 
   checkSessionId(sessionId);
   const { after = 0, limit = 100, asOf } = options;
   const wanted: ReadonlySet<PublicEventType> = new Set(options.events);
-  const from = await startOfStep(store, sessionId, after);
+  const from = await findStepStart(store, sessionId, after);
   const steps: SessionStep[] = [];
   const events: PublicEvent[] = [];
-  let last: Traced | null = null;
+  let last: TracedEntry | null = null;
   for await (const traced of readTrace(store, from, { sessionId, redact: (text) => text, content: false })) {
     last = traced;
     if (traced.seq <= after) continue;
     for (const event of traced.events) if (wanted.has(event.type)) events.push(event);
-    for (const record of traced.records) if (record.type === "step") steps.push(stepOf(record, traced));
-    if (steps.length >= limit) return freeze({ steps, events, next: traced.seq });
+    for (const record of traced.records) if (record.type === "step") steps.push(toSessionStep(record, traced));
+    if (steps.length >= limit) return deepFreeze({ steps, events, next: traced.seq });
   }
   const open = asOf === undefined ? null : (last?.underWay(asOf) ?? null);
-  if (open !== null && last !== null) steps.push(stepOf(open, last));
-  return freeze({ steps, events, next: null });
+  if (open !== null && last !== null) steps.push(toSessionStep(open, last));
+  return deepFreeze({ steps, events, next: null });
 }
 
 type StepRecord = TraceRecordOf<"step">;
 
-function stepOf(step: StepRecord, { preparedAt }: Traced): SessionStep {
+function toSessionStep(step: StepRecord, { preparedAt }: TracedEntry): SessionStep {
   const { runId, modelCallIndex, purpose, startedAt, durationMs, attempts, calls, underWay } = step;
   const failures = attempts.filter(({ failure }) => failure !== undefined).length;
   const waits = calls.some(({ outcome, waits: all }) => outcome === undefined && all.length > 0);
@@ -113,7 +113,7 @@ function stepOf(step: StepRecord, { preparedAt }: Traced): SessionStep {
     ...(failures > 0 && failures === attempts.length && underWay !== true ? (["failed"] as const) : []),
     ...(underWay === true && waits ? (["waits"] as const) : []),
   ];
-  const times = timesIn(step);
+  const times = sumStateTimes(step);
   const usage = attempts.map((attempt) => attempt.usage ?? {}).reduce(addUsage, {});
   return {
     seq: preparedAt(step),
@@ -123,12 +123,12 @@ function stepOf(step: StepRecord, { preparedAt }: Traced): SessionStep {
     attempts: attempts.length,
     usage,
     flags,
-    calls: calls.map(callOf),
+    calls: calls.map(toStepCall),
   };
 }
 
 /** How long the session was in each state. */
-function timesIn({ startedAt, durationMs, states }: StepRecord): { readonly [status in Status]?: number } {
+function sumStateTimes({ startedAt, durationMs, states }: StepRecord): { readonly [status in Status]?: number } {
   const times: { [status in Status]?: number } = {};
   const end = startedAt + durationMs;
   for (const [index, { at, to }] of states.entries()) {
@@ -138,6 +138,6 @@ function timesIn({ startedAt, durationMs, states }: StepRecord): { readonly [sta
   return times;
 }
 
-function callOf({ callKey, name, outcome, ran }: TracedCall): SessionStepCall {
+function toStepCall({ callKey, name, outcome, ran }: TracedCall): SessionStepCall {
   return { callKey, name, outcome: outcome ?? null, durationMs: ran?.durationMs ?? null };
 }

@@ -2,23 +2,23 @@
  * The trace of a session, read from its log.
  */
 import {
+  aBoolean,
   aFunction,
-  anyText,
-  anything,
+  anyValue,
+  aString,
   checkOptions,
+  integerFrom,
   numberFrom,
   type OptionTable,
   oneOf,
-  trueOrFalse,
-  wholeNumber,
 } from "../../check-options.js";
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import { checkSessionId } from "../agent/check-run-options.js";
 import type { LogStore } from "../log/read-entries.js";
-import { createRedaction, guarded, type Redact } from "../observers/redact.js";
-import type { TraceBuilderOptions } from "./builder.js";
-import { readTrace, startOfRun, startOfStep, type Traced, type TraceStart } from "./trace-pages.js";
+import { createGuardedRedact, createRedaction, type Redact } from "../observers/redact.js";
+import { findRunStart, findStepStart, readTrace, type TracedEntry, type TraceStart } from "./read-trace.js";
+import type { TraceBuilderOptions } from "./trace-builder.js";
 
 /** What a trace has. */
 export type TraceOptions = {
@@ -53,17 +53,17 @@ export type TracePage = {
 const pageRules: OptionTable<TracePageOptions> = {
   redact: aFunction,
   after: numberFrom(0),
-  limit: wholeNumber(1),
-  runId: anyText,
+  limit: integerFrom(1),
+  runId: aString,
   type: oneOf("run_started", "step", "compaction", "handoff", "run_finished"),
 };
 
 const traceRules: OptionTable<TraceOptions> = {
   redact: aFunction,
-  content: trueOrFalse,
+  content: aBoolean,
   asOf: numberFrom(0),
   after: numberFrom(0),
-  limit: anything,
+  limit: anyValue,
 };
 
 /**
@@ -74,9 +74,9 @@ export async function traceSession(store: LogStore, sessionId: string, options: 
   checkOptions("traceSession()", traceRules, options, { code: "bad_input" });
   checkSessionId(sessionId);
   const { redact = createRedaction(), content = false, asOf, after = 0, limit = Number.POSITIVE_INFINITY } = options;
-  const building = { sessionId, redact: guarded(redact), content };
-  const { records } = await tracePage(store, building, { asOf, after, limit });
-  return freeze(records.slice(0, limit));
+  const builderOptions = { sessionId, redact: createGuardedRedact(redact), content };
+  const { records } = await tracePage(store, builderOptions, { asOf, after, limit });
+  return deepFreeze(records.slice(0, limit));
 }
 
 /** As `traceSession`, by page. @returns `next`: where the next page begins; null if this is the last one */
@@ -88,8 +88,8 @@ export async function sessionTracePage(
   checkOptions("sessionTracePage()", pageRules, options, { code: "bad_input" });
   checkSessionId(sessionId);
   const { redact = createRedaction(), after = 0, limit = 100, runId, type } = options;
-  const building = { sessionId, redact: guarded(redact), content: false };
-  return freeze(await tracePage(store, building, { asOf: undefined, after, limit, runId, type }));
+  const builderOptions = { sessionId, redact: createGuardedRedact(redact), content: false };
+  return deepFreeze(await tracePage(store, builderOptions, { asOf: undefined, after, limit, runId, type }));
 }
 
 type Page = Required<Pick<TraceOptions, "after" | "limit">> & {
@@ -99,28 +99,28 @@ type Page = Required<Pick<TraceOptions, "after" | "limit">> & {
 };
 
 /** A page ends with an entry, so it may have a few records more than asked for. */
-async function tracePage(store: LogStore, building: TraceBuilderOptions, page: Page): Promise<TracePage> {
-  const { sessionId } = building;
-  const from = await startOfStep(store, sessionId, page.after);
+async function tracePage(store: LogStore, builderOptions: TraceBuilderOptions, page: Page): Promise<TracePage> {
+  const { sessionId } = builderOptions;
+  const from = await findStepStart(store, sessionId, page.after);
   const { run } = from;
-  if (run === null) return pageFrom(store, building, page, from);
-  const found = await pageFrom(store, building, page, from);
+  if (run === null) return readPage(store, builderOptions, page, from);
+  const found = await readPage(store, builderOptions, page, from);
   // What is told of a run at its end needs all of it.
   const hasEnd = found.records.some((record) => record.type === "run_finished" && record.runId === run.runId);
-  return hasEnd ? pageFrom(store, building, page, await startOfRun(store, sessionId, page.after)) : found;
+  return hasEnd ? readPage(store, builderOptions, page, await findRunStart(store, sessionId, page.after)) : found;
 }
 
-async function pageFrom(
+async function readPage(
   store: LogStore,
-  building: TraceBuilderOptions,
+  builderOptions: TraceBuilderOptions,
   { after, limit, asOf, runId, type }: Page,
   from: TraceStart,
 ): Promise<TracePage> {
   const isWanted = (record: TraceRecord) =>
     (runId === undefined || record.runId === runId) && (type === undefined || record.type === type);
   const records: TraceRecord[] = [];
-  let underWay: Traced["underWay"] = () => null;
-  for await (const { seq, records: completed, underWay: openStep } of readTrace(store, from, building)) {
+  let underWay: TracedEntry["underWay"] = () => null;
+  for await (const { seq, records: completed, underWay: openStep } of readTrace(store, from, builderOptions)) {
     underWay = openStep;
     if (seq <= after) continue;
     for (const record of completed) if (isWanted(record)) records.push(record);

@@ -1,21 +1,21 @@
 /**
  * What a step's model call sends beside the conversation: the prompt, the tools, and messages that follow the conversation.
  */
-import { contextManager } from "../../context/manager.js";
-import { freeze } from "../../core/data/freeze.js";
+import { defaultContextManager } from "../../context/context-manager.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message, UserMessage } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
-import { inputNext, shownNext } from "../../core/transcript/shown-next.js";
+import { nextInput, nextMessages } from "../../core/transcript/next-call.js";
 import type { Context, RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
-import { foundToolsHint } from "../agent/tool-search.js";
-import { textOfError } from "../lib/error-text.js";
+import { createFoundToolsHint } from "../agent/tool-search.js";
+import { formatError } from "../lib/error-text.js";
 import type { EffectContext, ToldSources } from "./effect-context.js";
 import { sourcesFor } from "./loaded-sources.js";
-import { checkedList, pausedIn } from "./message-lists.js";
-import { offeredSpecifications } from "./offered-tools.js";
+import { checkList, pickPaused } from "./message-lists.js";
+import { listOfferedTools } from "./offered-tools.js";
 
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
@@ -45,11 +45,12 @@ export function buildContext(
 ): BuiltContext {
   const { parts, transcript } = context;
   const { manager } = parts.context;
-  const run = runDataOf(state, context);
-  const { hints, records } = hintsOf(state, run, context);
+  const run = toRunData(state, context);
+  const { hints, records } = collectHints(state, run, context);
   // The built-in manager changes nothing. Another one gets copies, because the transcript grows.
-  const shown = manager === contextManager ? null : shownNext(transcript, state, { input, append: noMessages });
-  const isNew = inputNext(transcript, state);
+  const shown =
+    manager === defaultContextManager ? null : nextMessages(transcript, state, { input, append: noMessages });
+  const newInput = nextInput(transcript, state);
   try {
     const built = manager.build({
       run,
@@ -58,85 +59,92 @@ export function buildContext(
         ? {}
         : { runSystemPrompt: transcript.run.options.systemPrompt }),
       messages:
-        shown === null ? transcript.messages : freeze(shown.messages.slice(0, shown.messages.length - isNew.length)),
-      input: freeze(isNew),
+        shown === null
+          ? transcript.messages
+          : deepFreeze(shown.messages.slice(0, shown.messages.length - newInput.length)),
+      input: deepFreeze(newInput),
       hints,
-      appended: freeze(transcript.appended?.messages ?? null),
-      tools: offeredSpecifications(context),
+      appended: deepFreeze(transcript.appended?.messages ?? null),
+      tools: listOfferedTools(context),
     });
     const { systemPrompt, tools: specifications } = built;
     if (!specifications.every(({ name }) => parts.tools.has(name)))
       return { type: "failed", message: "it named a tool that the agent does not have" };
     const sources = sourcesFor(state, context);
-    const append = addedBy(built, sources, state);
+    const append = pickAdditions(built, sources, state);
     const result = {
       type: "built",
-      systemPrompt: withSources(systemPrompt, sources?.prompt),
+      systemPrompt: appendSources(systemPrompt, sources?.prompt),
       specifications,
       append,
       records,
     } as const;
     if (shown === null || built.messages === undefined) return { shown: null, list: null, ...result };
-    return withList(result, built.messages, built.append, shown, state);
+    return checkContextList(result, built.messages, built.append, shown, state);
   } catch (error) {
-    return { type: "failed", message: textOfError(error) };
+    return { type: "failed", message: formatError(error) };
   }
 }
 
 const noMessages: readonly UserMessage[] = Object.freeze([]);
 
 /** A provider that paused has not finished its turn: nothing may come between its messages. */
-function addedBy({ append }: Context, sources: ToldSources | null, { purpose }: StepPreparing): readonly UserMessage[] {
-  const own = append.length === 0 || purpose === "unpause" ? noMessages : freeze(structuredClone(append));
+function pickAdditions(
+  { append }: Context,
+  sources: ToldSources | null,
+  { purpose }: StepPreparing,
+): readonly UserMessage[] {
+  const own = append.length === 0 || purpose === "unpause" ? noMessages : deepFreeze(structuredClone(append));
   return sources === null || sources.note === null ? own : Object.freeze([...own, sources.note.message]);
 }
 
 /** The manager's own additions, which the list may hold, stand for the copies that the log keeps. */
-function withList(
+function checkContextList(
   result: Omit<Extract<BuiltContext, { type: "built" }>, "list" | "shown">,
   messages: readonly Message[],
-  given: readonly UserMessage[],
+  managerAdditions: readonly UserMessage[],
   before: ShownMessages,
   state: StepPreparing,
 ): BuiltContext {
   const { append } = result;
   const copies = new Map<unknown, UserMessage>();
-  for (const [index, own] of given.entries()) copies.set(own, append[index] ?? own);
+  for (const [index, own] of managerAdditions.entries()) copies.set(own, append[index] ?? own);
   const list = Array.isArray(messages) ? messages.map((message) => copies.get(message) ?? message) : messages;
   const shown = {
     messages: [...before.messages, ...append],
     seqs: [...before.seqs, ...append.map(() => 0)],
   };
-  const checked = checkedList(list, { known: shown.messages, ...pausedIn(shown, state) });
+  const checked = checkList(list, { known: shown.messages, ...pickPaused(shown, state) });
   if (checked.ok) return { ...result, shown, list: checked.messages };
   return { type: "failed", message: checked.reason };
 }
 
 /** The texts of context sources follow what the manager gave. */
-function withSources(systemPrompt: string | undefined, texts = ""): string | undefined {
+function appendSources(systemPrompt: string | undefined, texts = ""): string | undefined {
   if (texts === "") return systemPrompt;
   return systemPrompt === undefined ? texts : `${systemPrompt}\n\n${texts}`;
 }
 
-export function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
+export function toRunData({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
   const { root, context } = parts;
   return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
 }
 
 /** Only a step gets hints: an answer that goes on, and the final summary, do not. */
-function hintsOf({ purpose }: StepPreparing, run: RunData, { parts, transcript }: EffectContext) {
+function collectHints({ purpose }: StepPreparing, run: RunData, { parts, transcript }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];
   if (purpose !== "step") return { hints, records };
-  const found = parts.hasDeferredTools && transcript.compaction !== null ? foundToolsHint(transcript.data) : undefined;
-  if (found !== undefined) hints.push(found);
+  const toolsHint =
+    parts.hasDeferredTools && transcript.compaction !== null ? createFoundToolsHint(transcript.data) : undefined;
+  if (toolsHint !== undefined) hints.push(toolsHint);
   const session = Object.freeze({ data: transcript.data });
   for (const { name, text } of parts.context.hints) {
     try {
       const hint = text(run, session);
       if (hint !== undefined) hints.push({ name, text: String(hint) });
     } catch (error) {
-      const message = textOfError(error);
+      const message = formatError(error);
       records.push({ name: `hint ${name}`, hook: "beforeLLMCall", ms: 0, outcome: "threw", message });
     }
   }

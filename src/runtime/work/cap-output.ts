@@ -2,14 +2,14 @@
  * A tool's output on its way into the log, whether it comes from the tool, a person, a child or the world outside.
  */
 
-import { notKept } from "../../context/prompts.js";
-import { assertStorable, defaultMaxOutputBytes, mostStoredBytes } from "../../context/tool-output.js";
+import { formatNotStored } from "../../context/prompts.js";
+import { assertStorable, defaultMaxOutputBytes, maxStoredBytes } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { Clock } from "../../ports/clock.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { isThenable, type MaybePromise } from "../lib/coroutine.js";
-import { inTime } from "../lib/time-limit.js";
+import { awaitInTime } from "../lib/time-limit.js";
 
 /**
  * Cuts an output that is too long for the model. The whole goes to the store, so hooks must have seen it before.
@@ -19,12 +19,12 @@ export function capOutput(
   output: ToolOutput,
   toolName: string,
   sessionId: string,
-  { services, tools, clock }: CappingParts,
+  { services, tools, clock }: CappingDeps,
 ): MaybePromise<ToolOutput> {
   const maxBytes = tools.get(toolName)?.tool.maxOutputBytes;
   const limit = maxBytes === undefined ? { sessionId } : { sessionId, maxBytes };
   const capped = services.output === null ? output : services.output.cap(output, limit);
-  return isThenable(capped) ? whenCapped(capped, clock).then(assertStorable) : assertStorable(capped);
+  return isThenable(capped) ? awaitCapped(capped, clock).then(assertStorable) : assertStorable(capped);
 }
 
 /** Cuts both outputs of a result: what the model reads, and what the tool returned if that is something else. */
@@ -32,7 +32,7 @@ export function capResult(
   { output, returned }: { readonly output: ToolOutput; readonly returned?: ToolOutput | undefined },
   toolName: string,
   sessionId: string,
-  parts: CappingParts,
+  parts: CappingDeps,
 ): MaybePromise<ResultOutputs> {
   const cut = capOutput(output, toolName, sessionId, parts);
   if (returned !== undefined) return capBoth(cut, returned, sessionId, parts);
@@ -45,7 +45,7 @@ async function capBoth(
   cutting: MaybePromise<ToolOutput>,
   returned: ToolOutput,
   sessionId: string,
-  parts: CappingParts,
+  parts: CappingDeps,
 ): Promise<ResultOutputs> {
   const output = await cutting;
   return { output, returned: await capReturned(returned, output, sessionId, parts) };
@@ -61,18 +61,18 @@ async function capReturned(
   sessionId: string,
   { services, clock }: Pick<CompiledAgent, "services" | "clock">,
 ): Promise<ToolOutput> {
-  const room = Math.max(mostStoredBytes - bytesOf(output), leastRoom);
+  const room = Math.max(maxStoredBytes - bytesOf(output), leastRoom);
   try {
     for (const maxBytes of services.output === null ? [] : [defaultMaxOutputBytes, smallBytes]) {
       const capped = services.output?.cap(returned, { sessionId, maxBytes }) ?? returned;
-      const kept = isThenable(capped) ? await whenCapped(capped, clock) : capped;
+      const kept = isThenable(capped) ? await awaitCapped(capped, clock) : capped;
       if (bytesOf(kept) <= room) return kept;
     }
     if (services.output === null && bytesOf(returned) <= room) return returned;
   } catch {
     // The tool has run, and the model has its output.
   }
-  return { type: "text", text: notKept(bytesOf(returned)) };
+  return { type: "text", text: formatNotStored(bytesOf(returned)) };
 }
 
 /** An entry has at least so many bytes left for what a tool returned, however large the model's output is. */
@@ -83,20 +83,20 @@ function bytesOf(output: ToolOutput): number {
   return byteLength(JSON.stringify(output));
 }
 
-type CappingParts = Pick<CompiledAgent, "services" | "tools" | "clock">;
+type CappingDeps = Pick<CompiledAgent, "services" | "tools" | "clock">;
 
 /** How long an output service may take for an output. */
 const capTimeoutMs = 60_000;
 
 /** @throws Error if the service throws, or takes too long */
-async function whenCapped(capped: PromiseLike<ToolOutput>, clock: Clock): Promise<ToolOutput> {
-  const settled = await inTime(capped, { timeoutMs: capTimeoutMs, clock });
+async function awaitCapped(capped: PromiseLike<ToolOutput>, clock: Clock): Promise<ToolOutput> {
+  const settled = await awaitInTime(capped, { timeoutMs: capTimeoutMs, clock });
   if (settled.type === "returned") return settled.value;
   throw new Error(`The output could not be kept: ${settled.message}`);
 }
 
 /** The same for a child's answer, which is bounded already: if the service fails, the answer goes on whole. */
-export async function capOrWhole(
+export async function capOrKeepWhole(
   output: ToolOutput,
   sessionId: string,
   { services: { output: service }, clock }: Pick<CompiledAgent, "services" | "clock">,
@@ -104,7 +104,7 @@ export async function capOrWhole(
   if (service === null) return output;
   try {
     const capped = service.cap(output, { sessionId });
-    return isThenable(capped) ? await whenCapped(capped, clock) : capped;
+    return isThenable(capped) ? await awaitCapped(capped, clock) : capped;
   } catch {
     return output;
   }

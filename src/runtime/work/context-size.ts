@@ -2,53 +2,53 @@
  * How much of the model's context window a conversation takes, and whether compaction can make it smaller.
  */
 
-import { freeze } from "../../core/data/freeze.js";
-import { type Message, openProviderCalls } from "../../core/data/message.js";
+import { deepFreeze } from "../../core/data/freeze.js";
+import { findOpenProviderCalls, type Message } from "../../core/data/message.js";
 import { type Idle, isTerminal, type State } from "../../core/machine/state.js";
-import { mayCompact } from "../../core/machine/steps.js";
+import { isCompactionAllowed } from "../../core/machine/steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
-import { trimmedMessages } from "../../core/transcript/trim.js";
+import { trimMessages } from "../../core/transcript/trim-results.js";
 import type { CompactionView, ContextSize } from "../../ports/compaction.js";
-import { modelOf } from "../model/models.js";
+import { chooseModel } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
-import { offeredSpecifications } from "./offered-tools.js";
+import { listOfferedTools } from "./offered-tools.js";
 
 /** From this part of the budget on, an answer that ended with `length` filled the context window (FIN-3). */
-const nearRatio = 0.8;
+const nearLimitRatio = 0.8;
 
-type StateOfRun = Exclude<State, Idle>;
+type StartedState = Exclude<State, Idle>;
 
 /** The size of the next request: the provider's last count, and an estimate of the messages since (CTX-7). */
-export function sizeOf(context: EffectContext): ContextSize {
+export function measureContext(context: EffectContext): ContextSize {
   const { parts, transcript } = context;
   const { tokens: estimator } = parts.services;
   const { countedTokens, later } = transcript;
-  const messages = trimmedMessages(transcript);
-  const counted = estimator.context({ messages, ...besideMessages(context) }, countedTokens).tokens;
-  const uncounted = countedTokens === null ? tokensOfSources(transcript) : 0;
+  const messages = trimMessages(transcript);
+  const counted = estimator.context({ messages, ...pickPromptAndTools(context) }, countedTokens).tokens;
+  const uncounted = countedTokens === null ? estimateSourceTokens(transcript) : 0;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted + uncounted);
-  return { tokens, budget: parts.compaction.budgetOf(modelOf(context).model).tokens };
+  return { tokens, budget: parts.compaction.computeBudget(chooseModel(context).model).tokens };
 }
 
 /** The size of a request with another list than the conversation: no provider has counted it before. */
-function sizeOfList(messages: readonly Message[], context: EffectContext): ContextSize {
+function measureList(messages: readonly Message[], context: EffectContext): ContextSize {
   const { parts, transcript } = context;
-  const beside = tokensOfSources(transcript);
-  const tokens = beside + parts.services.tokens.request({ ...besideMessages(context), messages });
-  return { tokens, budget: parts.compaction.budgetOf(modelOf(context).model).tokens };
+  const sourceTokens = estimateSourceTokens(transcript);
+  const tokens = sourceTokens + parts.services.tokens.request({ ...pickPromptAndTools(context), messages });
+  return { tokens, budget: parts.compaction.computeBudget(chooseModel(context).model).tokens };
 }
 
 /** An estimate of the texts of context sources: of those that the log names, so that a replay finds the same size. */
-function tokensOfSources({ sources }: Transcript): number {
-  return sources === null ? 0 : sources.prompt.reduce((sum, { bytes }) => sum + bytes / bytesOfToken, 0);
+function estimateSourceTokens({ sources }: Transcript): number {
+  return sources === null ? 0 : sources.prompt.reduce((sum, { bytes }) => sum + bytes / bytesPerToken, 0);
 }
 
-const bytesOfToken = 4;
+const bytesPerToken = 4;
 
-function besideMessages(context: EffectContext) {
+function pickPromptAndTools(context: EffectContext) {
   const { parts, transcript } = context;
   const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
-  return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: offeredSpecifications(context) };
+  return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: listOfferedTools(context) };
 }
 
 /**
@@ -56,50 +56,52 @@ function besideMessages(context: EffectContext) {
  * @param list what a context manager sends instead of the conversation
  */
 export function isCompactionDue(
-  run: StateOfRun,
+  run: StartedState,
   context: EffectContext,
   list: readonly Message[] | null = null,
 ): boolean {
-  if (!mayCompact(run)) return false;
-  if (isAsked(run)) return cutOf(run, context, sizeOf(context)) !== null;
-  if (!isOn(context)) return false;
-  const size = list === null ? sizeOf(context) : sizeOfList(list, context);
-  return isDue(size, context) && cutOf(run, context, size) !== null;
+  if (!isCompactionAllowed(run)) return false;
+  if (isCompactionRequested(run)) return findCut(run, context, measureContext(context)) !== null;
+  if (!isCompactionEnabled(context)) return false;
+  const size = list === null ? measureContext(context) : measureList(list, context);
+  return isDue(size, context) && findCut(run, context, size) !== null;
 }
 
 /** Whether compaction can make room in a full context window. */
-export function canCompact(run: StateOfRun, context: EffectContext): boolean {
-  return isOn(context) && mayCompact(run) && cutOf(run, context, sizeOf(context)) !== null;
+export function canCompact(run: StartedState, context: EffectContext): boolean {
+  return (
+    isCompactionEnabled(context) && isCompactionAllowed(run) && findCut(run, context, measureContext(context)) !== null
+  );
 }
 
 /** Whether a model that stopped at a limit of tokens has filled the context window, and not just its limit for an answer. */
-export function isNearLimit(inputTokens: number | undefined, context: EffectContext): boolean {
+export function isNearContextLimit(inputTokens: number | undefined, context: EffectContext): boolean {
   const { parts } = context;
-  const budget = parts.compaction.budgetOf(modelOf(context).model);
-  if (!budget.isKnown && !isOn(context)) return false;
-  return (inputTokens ?? sizeOf(context).tokens) >= nearRatio * budget.tokens;
+  const budget = parts.compaction.computeBudget(chooseModel(context).model);
+  if (!budget.isKnown && !isCompactionEnabled(context)) return false;
+  return (inputTokens ?? measureContext(context).tokens) >= nearLimitRatio * budget.tokens;
 }
 
 /**
  * Where the conversation would be cut; null if nothing can be replaced. If the size is within the budget, the provider has still
  * refused it, and the cut must make it smaller than it is.
  */
-export function cutOf(run: StateOfRun, context: EffectContext, { tokens, budget }: ContextSize): number | null {
+export function findCut(run: StartedState, context: EffectContext, { tokens, budget }: ContextSize): number | null {
   const { parts, transcript } = context;
   const { tokens: estimator } = parts.services;
   const isForced = !isDue({ tokens, budget }, context);
-  const cuts = cutsIn(transcript, run, isForced && !isAsked(run));
+  const cuts = listCuts(transcript, run, isForced && !isCompactionRequested(run));
   if (cuts.length === 0) return null;
-  const fixed = estimator.request({ messages: [], ...besideMessages(context) });
+  const fixed = estimator.request({ messages: [], ...pickPromptAndTools(context) });
   const view: CompactionView = {
     messages: Object.freeze(transcript.messages.slice()),
-    cuts: freeze(cuts),
+    cuts: deepFreeze(cuts),
     tokens,
     budget: isForced ? Math.min(budget, tokens) : budget,
     fixed,
     estimator,
   };
-  const cut = resultOr(null, () => parts.services.compaction?.cutOf(view) ?? null);
+  const cut = tryOr(null, () => parts.services.compaction?.cutOf(view) ?? null);
   return cut !== null && cuts.includes(cut) ? cut : null;
 }
 
@@ -108,14 +110,14 @@ export function cutOf(run: StateOfRun, context: EffectContext, { tokens, budget 
  * provider paused. These stay whole: the input of a run until a model has seen it, an answer that is still to go on, and,
  * unless the provider has refused the conversation, the messages since the last answer.
  */
-function cutsIn(
+function listCuts(
   { messages, seqs, compaction, run }: Transcript,
-  state: StateOfRun,
+  state: StartedState,
   isForced: boolean,
 ): readonly number[] {
   const first = compaction === null ? 1 : 2;
-  const keepFrom = keepFromSeq(state, run?.answerSeq ?? 0, isForced);
-  const isWithinTurn = turnsOf(messages);
+  const keepFrom = findKeptFromSeq(state, run?.answerSeq ?? 0, isForced);
+  const isWithinTurn = createTurnCheck(messages);
   const cuts: number[] = [];
   for (let index = first; index <= messages.length; index += 1) {
     if (messages[index]?.role === "tool" || seqs[index] === seqs[index - 1] || isWithinTurn(index)) continue;
@@ -126,7 +128,7 @@ function cutsIn(
 }
 
 /** Whether a cut before a message would part the answers of one turn, or a provider's call from its later result. */
-function turnsOf(messages: readonly Message[]): (index: number) => boolean {
+function createTurnCheck(messages: readonly Message[]): (index: number) => boolean {
   const calledAt = new Map<string, number>();
   const turns: { readonly first: number; readonly last: number }[] = [];
   for (const [index, message] of messages.entries()) {
@@ -136,7 +138,7 @@ function turnsOf(messages: readonly Message[]): (index: number) => boolean {
       const first = part.type === "tool_result" ? calledAt.get(part.toolCallId) : undefined;
       if (first !== undefined && first < index) turns.push({ first, last: index });
     }
-    for (const id of openProviderCalls(message)) calledAt.set(id, index);
+    for (const id of findOpenProviderCalls(message)) calledAt.set(id, index);
   }
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   if ([...calledAt.values()].includes(last)) turns.push({ first: last, last: messages.length });
@@ -144,32 +146,32 @@ function turnsOf(messages: readonly Message[]): (index: number) => boolean {
 }
 
 /** The first entry that stays. At rest, nothing waits for a model to see it. */
-function keepFromSeq(state: StateOfRun, answerSeq: number, isForced: boolean): number {
+function findKeptFromSeq(state: StartedState, answerSeq: number, isForced: boolean): number {
   if (isTerminal(state)) return Number.POSITIVE_INFINITY;
   if (state.modelCallIndex === 1) return state.startSeq;
-  const goesOn = "purpose" in state && (state.purpose === "continue" || state.purpose === "unpause");
-  return goesOn || !isForced ? answerSeq : Number.POSITIVE_INFINITY;
+  const isContinuation = "purpose" in state && (state.purpose === "continue" || state.purpose === "unpause");
+  return isContinuation || !isForced ? answerSeq : Number.POSITIVE_INFINITY;
 }
 
 /**
  * Whether this compaction is made because a person asked for it, between two steps, or at rest. A request after the
  * preparation of the step had begun does not count: `seq` is what the preparation has seen.
  */
-function isAsked({ compactionAsked, seq, failing }: StateOfRun): boolean {
+function isCompactionRequested({ compactionAsked, seq, failing }: StartedState): boolean {
   if (compactionAsked === undefined || compactionAsked.dropped !== undefined) return false;
   return compactionAsked.seq <= seq && failing === null;
 }
 
-function isOn({ parts }: EffectContext): boolean {
+function isCompactionEnabled({ parts }: EffectContext): boolean {
   return parts.compaction.auto && parts.services.compaction !== null;
 }
 
 function isDue(size: ContextSize, { parts }: EffectContext): boolean {
-  return resultOr(false, () => parts.services.compaction?.isDue(size) === true);
+  return tryOr(false, () => parts.services.compaction?.isDue(size) === true);
 }
 
 /** A service may be anybody's code: if it throws, it counts as if it had said no. */
-function resultOr<Result>(fallback: Result, call: () => Result): Result {
+function tryOr<Result>(fallback: Result, call: () => Result): Result {
   try {
     return call();
   } catch {

@@ -5,21 +5,21 @@
  * 2. Changes belong to one attempt of a call. Those of an attempt that came to nothing are never committed.
  * 3. The data never takes more than its bound: a change that does not fit is refused, and its maker is told.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import { isDangerousKey } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import {
+  applyPatch,
   type DataPatch,
-  mostDataBytes,
-  mostDataKeyCharacters,
-  patched,
+  maxDataBytes,
+  maxDataKeyCharacters,
   type SessionData,
 } from "../../core/data/session-data.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { PawlError } from "../../errors.js";
 import { byteLength } from "../../platform/bytes.js";
 import { isThenable } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { normaliseJson } from "../tools/to-json.js";
 
 /** A change of one key. `make` may be called several times. */
@@ -32,19 +32,19 @@ export type DataChange =
 export type CallChanges = { readonly attempt: number; readonly list: DataChange[] };
 
 /** By call key. Null if no call has changed anything. */
-export type ChangesOfCalls = { changes: Map<string, CallChanges> | null };
+export type PendingDataChanges = { changes: Map<string, CallChanges> | null };
 
 /** The most changes of a call that wait for their commit. */
-const mostChanges = 1_000;
+const maxChanges = 1_000;
 
-export function beginChanges(memory: ChangesOfCalls, callKey: string, attempt: number): CallChanges {
-  const begun: CallChanges = { attempt, list: [] };
-  memory.changes = (memory.changes ?? new Map()).set(callKey, begun);
-  return begun;
+export function startChanges(memory: PendingDataChanges, callKey: string, attempt: number): CallChanges {
+  const callChanges: CallChanges = { attempt, list: [] };
+  memory.changes = (memory.changes ?? new Map()).set(callKey, callChanges);
+  return callChanges;
 }
 
 /** Drops the changes of a call that are not committed. */
-export function dropChanges(memory: ChangesOfCalls, callKey: string): void {
+export function dropChanges(memory: PendingDataChanges, callKey: string): void {
   memory.changes?.delete(callKey);
   if (memory.changes?.size === 0) memory.changes = null;
 }
@@ -54,121 +54,121 @@ export function addChange({ list }: CallChanges, change: DataChange): void {
   if (change.type !== "update")
     for (let index = list.length - 1; index >= 0; index -= 1)
       if (list[index]?.key === change.key) list.splice(index, 1);
-  if (list.length >= mostChanges)
+  if (list.length >= maxChanges)
     throw new PawlError(
       "bad_input",
-      `A call may make ${mostChanges} changes of the session's data before they are committed. Change several things in one update.`,
+      `A call may make ${maxChanges} changes of the session's data before they are committed. Change several things in one update.`,
     );
   list.push(change);
 }
 
 /** The data with these changes, and the patch that makes them. @throws PawlError, or what an update throws */
 export function applyChanges(data: SessionData, list: readonly DataChange[]): { data: SessionData; patch: DataPatch } {
-  const made = new Map<string, Json | undefined>();
+  const pending = new Map<string, Json | undefined>();
   for (const change of list) {
     const { key } = change;
-    if (change.type === "set") made.set(key, change.value);
-    else if (change.type === "unset") made.set(key, undefined);
-    else made.set(key, updated(key, change.make, made.has(key) ? made.get(key) : valueAt(data, key)));
+    if (change.type === "set") pending.set(key, change.value);
+    else if (change.type === "unset") pending.set(key, undefined);
+    else pending.set(key, applyUpdate(key, change.make, pending.has(key) ? pending.get(key) : getValue(data, key)));
   }
-  const entries = [...made];
+  const entries = [...pending];
   const set = entries.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const]));
   const unset = entries.flatMap(([key, value]) => (value === undefined ? [key] : []));
-  const patch = freeze({
+  const patch = deepFreeze({
     ...(set.length === 0 ? {} : { set: Object.fromEntries(set) }),
     ...(unset.length === 0 ? {} : { unset }),
   });
-  const after = patched(data, patch);
-  if (!isWithinBound(after)) throw tooLarge();
+  const after = applyPatch(data, patch);
+  if (!isWithinDataLimit(after)) throw dataTooLargeError();
   return { data: after, patch };
 }
 
-export function valueAt(data: SessionData, key: string): Json | undefined {
+export function getValue(data: SessionData, key: string): Json | undefined {
   return Object.hasOwn(data, key) ? data[key] : undefined;
 }
 
-function updated(key: string, make: (old: Json | undefined) => unknown, old: Json | undefined): Json | undefined {
+function applyUpdate(key: string, make: (old: Json | undefined) => unknown, old: Json | undefined): Json | undefined {
   const value = make(old);
   if (isThenable(value)) {
     Promise.resolve(value).catch(() => {});
     throw new PawlError("bad_input", `The update of "${key}" gave a promise. It must give the new value at once.`);
   }
-  return dataValue(value);
+  return toDataValue(value);
 }
 
 /** The value as plain JSON; undefined if there is to be none. @throws PawlError `not_storable` */
-export function dataValue(value: unknown): Json | undefined {
-  return value === undefined ? undefined : freeze(normaliseJson(value));
+export function toDataValue(value: unknown): Json | undefined {
+  return value === undefined ? undefined : deepFreeze(normaliseJson(value));
 }
 
 /** @throws PawlError `bad_input` */
 export function checkDataKey(key: unknown): asserts key is string {
-  if (typeof key === "string" && key !== "" && key.length <= mostDataKeyCharacters && !isDangerousKey(key)) return;
+  if (typeof key === "string" && key !== "" && key.length <= maxDataKeyCharacters && !isDangerousKey(key)) return;
   const shown = typeof key === "string" ? JSON.stringify(key.slice(0, 120)) : `of type ${typeof key}`;
   throw new PawlError(
     "bad_input",
-    `A key of the session's data is a text of 1 to ${mostDataKeyCharacters} characters, and not "__proto__", "constructor" or "prototype". This one is ${shown}.`,
+    `A key of the session's data is a text of 1 to ${maxDataKeyCharacters} characters, and not "__proto__", "constructor" or "prototype". This one is ${shown}.`,
   );
 }
 
-function isWithinBound(data: SessionData): boolean {
-  return byteLength(JSON.stringify(data)) <= mostDataBytes;
+function isWithinDataLimit(data: SessionData): boolean {
+  return byteLength(JSON.stringify(data)) <= maxDataBytes;
 }
 
 /** Whether the data stays within its bound with a change from outside. */
-export function fits(data: SessionData, patch: DataPatch): boolean {
-  return isWithinBound(patched(data, patch));
+export function fitsDataLimit(data: SessionData, patch: DataPatch): boolean {
+  return isWithinDataLimit(applyPatch(data, patch));
 }
 
-export function tooLarge(): PawlError {
+export function dataTooLargeError(): PawlError {
   return new PawlError(
     "bad_input",
-    `The session's data would take more than ${mostDataBytes} bytes as JSON. Keep less of it, or keep it elsewhere and name it here.`,
+    `The session's data would take more than ${maxDataBytes} bytes as JSON. Keep less of it, or keep it elsewhere and name it here.`,
   );
 }
 
 /** What is to be committed with an entry of a call. */
-export type TakenChanges =
+export type TakeChangesResult =
   | { readonly ok: true; readonly data?: DataPatch }
   /** Why the changes cannot be made. They are gone. */
   | { readonly ok: false; readonly message: string };
 
 /** The changes that an attempt has made so far. It may make more, unless it is over. */
 export function takeChanges(
-  { memory, transcript }: { readonly memory: ChangesOfCalls; readonly transcript: { readonly data: SessionData } },
+  { memory, transcript }: { readonly memory: PendingDataChanges; readonly transcript: { readonly data: SessionData } },
   { callKey, attempt }: { readonly callKey: string; readonly attempt?: number | undefined },
   isOver: boolean,
-): TakenChanges {
-  const own = memory.changes?.get(callKey);
-  if (own === undefined || own.attempt !== attempt) return nothingTaken;
+): TakeChangesResult {
+  const callChanges = memory.changes?.get(callKey);
+  if (callChanges === undefined || callChanges.attempt !== attempt) return noChanges;
   if (isOver) dropChanges(memory, callKey);
-  const list = own.list.splice(0);
-  if (list.length === 0) return nothingTaken;
+  const list = callChanges.list.splice(0);
+  if (list.length === 0) return noChanges;
   try {
     return { ok: true, data: applyChanges(transcript.data, list).patch };
   } catch (error) {
-    return { ok: false, message: textOfError(error, 1_000) };
+    return { ok: false, message: formatError(error, 1_000) };
   }
 }
 
-export function dataIn(taken: TakenChanges): { readonly data?: DataPatch } {
+export function pickData(taken: TakeChangesResult): { readonly data?: DataPatch } {
   return taken.ok && taken.data !== undefined ? { data: taken.data } : {};
 }
 
-const nothingTaken: TakenChanges = { ok: true };
+const noChanges: TakeChangesResult = { ok: true };
 
 /** Drops what an attempt has changed so far: it is in the log already. It may make more changes. */
-export function forgetChanges({ changes }: ChangesOfCalls, callKey: string): void {
+export function clearChanges({ changes }: PendingDataChanges, callKey: string): void {
   changes?.get(callKey)?.list.splice(0);
 }
 
-type Finished = Extract<EventBody, { readonly type: "tool_finished" }>;
+type ToolFinishedBody = Extract<EventBody, { readonly type: "tool_finished" }>;
 
 /** The result of a call with the changes that it has made. If they cannot be made, the model is told. */
-export function withChanges<Event extends Finished>(
+export function attachChanges<Event extends ToolFinishedBody>(
   event: Event,
   work: Parameters<typeof takeChanges>[0],
-): Event | (Omit<Event, "done"> & Pick<Finished, "type" | "runId" | "callKey" | "outcome" | "output">) {
+): Event | (Omit<Event, "done"> & Pick<ToolFinishedBody, "type" | "runId" | "callKey" | "outcome" | "output">) {
   const taken = takeChanges(work, event, true);
   if (!taken.ok) {
     const { done: _, ...rest } = event;

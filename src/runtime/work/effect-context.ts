@@ -25,11 +25,11 @@ export type EffectContext = {
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
   now(): number;
-  readonly hold: Hold;
+  readonly hold: LeaseHold;
   /** Commits what happens while the effect goes on. */
   readonly recorder: Recorder;
   /** Who hears of deltas and progress. */
-  readonly hearers: Subscribers;
+  readonly subscribers: Subscribers;
 };
 
 /** What an effect may commit before it settles. */
@@ -43,27 +43,27 @@ export type Recorder = {
   /** This process drives the session no more, or gives it back, and `isOpen` says that the work was not over then. */
   readonly isLost: (isOpen: (state: State) => boolean) => boolean;
   /** This process drives the session, and `isOpen` says that the work was not over in the last commit. */
-  readonly holds: (isOpen: (state: State) => boolean) => boolean;
+  readonly isDriving: (isOpen: (state: State) => boolean) => boolean;
   /** Ends with the commits that are under way. Null if there are none. */
   readonly committing: () => Promise<void> | null;
   /** A replay: nothing may be done that is not recorded. */
   readonly isReplay?: true;
   /** The lease is being given back: another process may have the session, so nothing may start here. */
-  readonly isGivenBack: () => boolean;
+  readonly isReleased: () => boolean;
   /** The process shuts down. */
-  readonly isLeaving: () => boolean;
+  readonly isDraining: () => boolean;
   /** The effect of this key will not settle here: a shutdown does not wait for it. */
-  readonly letGo: (key: string) => void;
+  readonly detachJob: (key: string) => void;
 };
 
 /** What a hook or a permission check gets beside its subject, and the way to abort its signal. */
-export type OwnHookContext = { readonly hookContext: HookContext; readonly cancellation: Cancellation };
+export type CancellableHookContext = { readonly hookContext: HookContext; readonly cancellation: Cancellation };
 /** This process's hold on the session. It may be lost without a word: while the process sleeps, or its clock jumps. */
-export type Hold = {
+export type LeaseHold = {
   /** Whether no other process can have claimed the session. */
-  readonly isSure: () => boolean;
+  readonly isFresh: () => boolean;
   /** Renews the lease. False if the session is no longer held here. */
-  readonly makeSure: () => Promise<boolean>;
+  readonly refresh: () => Promise<boolean>;
 };
 
 /** The texts of context sources that a run goes by. */
@@ -108,17 +108,17 @@ export type ProcessMemory = SpareController & {
   /** What running calls have changed in the session's data and is not committed, by call key. */
   changes: Map<string, CallChanges> | null;
   /** The context of a hook that did not read its signal: the next hook of the run gets it. */
-  spareHookContext: OwnHookContext | null;
+  spareHookContext: CancellableHookContext | null;
   /** The message that is being streamed. */
   partial: MessageAssembly | null;
   /** The run of which it was said that this process does not have its stop conditions. */
-  toldConditionsOf: string | null;
+  warnedConditionsOf: string | null;
   /** The run of which it was said that this process does not have its tools. */
   toldToolsOf: string | null;
   /** The newest preliminary results of the calls that are running, by call key. */
   preliminary: Map<string, ToolOutput> | null;
   /** Who waits for the answers to questions of calls that are running, by call key and question. */
-  held: Map<string, (answer: QuestionAnswer) => void> | null;
+  answerWaiters: Map<string, (answer: QuestionAnswer) => void> | null;
 };
 
 /** Whether a person can be asked in this run (HITL-6). */
@@ -135,10 +135,10 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     changes: null,
     spareHookContext: null,
     partial: null,
-    toldConditionsOf: null,
+    warnedConditionsOf: null,
     toldToolsOf: null,
     preliminary: null,
-    held: null,
+    answerWaiters: null,
     spareController: null,
   };
 }

@@ -7,54 +7,54 @@
  * 4. A filter that fails ends the run: the next agent could be shown what the filter keeps from it.
  */
 import { defined } from "../../core/data/defined.js";
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { AssistantPart, Message, UserMessage } from "../../core/data/message.js";
 import type { MessageRef } from "../../core/machine/message-ref.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { handedOverPrompt } from "../../core/transcript/loop-prompts.js";
-import { referencesTo } from "../../core/transcript/message-references.js";
+import { createReferences } from "../../core/transcript/message-references.js";
 import { byteLength } from "../../platform/bytes.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import type { HandoffFilter, HandoffView } from "../agent/handoffs.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { callInTime } from "../lib/time-limit.js";
-import { runDataOf } from "./build-context.js";
+import { toRunData } from "./build-context.js";
 import type { EffectContext } from "./effect-context.js";
-import { asTexts } from "./handoff-texts.js";
-import { checkedList } from "./message-lists.js";
+import { toTexts } from "./handoff-texts.js";
+import { checkList } from "./message-lists.js";
 
 /** Bytes of all messages that a filter adds, as JSON. They stand in one entry of the log. */
-const mostAddedBytes = 512 * 1024;
+const maxAddedBytes = 512 * 1024;
 
-export type Filtered =
+export type FilterResult =
   | { readonly ok: true; readonly messages?: readonly MessageRef[] }
   | { readonly ok: false; readonly outcome: "threw" | "timed_out" | "refused"; readonly message: string };
 
-type HandingOver = Extract<Preparing, { readonly for: "handoff" }>;
+type HandoffState = Extract<Preparing, { readonly for: "handoff" }>;
 
 /** The list that the log records; none if the next agent is shown everything. */
-export function* filteredMessages(
+export function* applyHandoffFilter(
   filter: HandoffFilter | undefined,
-  state: HandingOver,
+  state: HandoffState,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<Filtered> {
+): Coroutine<FilterResult> {
   if (filter === undefined || filter === "all") return { ok: true };
-  if (filter === "last_turn") return named(lastTurn(state, context), context);
-  if (filter === "text") return namedTexts(context);
-  const view = viewOf(state, context);
+  if (filter === "last_turn") return checkAndReference(sliceLastTurn(state, context), context);
+  if (filter === "text") return referenceTexts(context);
+  const view = createView(state, context);
   const { clock } = context.parts;
   const settled = yield* wait(callInTime(() => filter(view), { timeoutMs: defaultHookTimeoutMs, clock, cancellation }));
   if (settled.type !== "returned") return { ok: false, outcome: settled.type, message: settled.message };
-  return named(settled.value, context);
+  return checkAndReference(settled.value, context);
 }
 
 /** Each text belongs to the entry of the message in whose place it stands. */
-function namedTexts(context: EffectContext): Filtered {
+function referenceTexts(context: EffectContext): FilterResult {
   const { messages, seqs } = context.transcript;
-  const texts = asTexts(messages, mostAddedBytes);
-  return named(
+  const texts = toTexts(messages, maxAddedBytes);
+  return checkAndReference(
     texts.filter((text) => text !== null),
     context,
     texts.flatMap((text, index) => (text === null ? [] : [seqs[index] ?? 0])),
@@ -62,22 +62,22 @@ function namedTexts(context: EffectContext): Filtered {
 }
 
 /** What was said since the run began. If a compaction has taken its input away, a summary stands in its place. */
-function lastTurn({ startSeq }: HandingOver, { transcript }: EffectContext): readonly Message[] {
+function sliceLastTurn({ startSeq }: HandoffState, { transcript }: EffectContext): readonly Message[] {
   const { messages, seqs } = transcript;
   const since = seqs.findIndex((seq) => seq >= startSeq);
   const first = messages.findLastIndex(({ role }, index) => role === "user" && index <= since);
   return messages.slice(Math.max(0, messages[since]?.role === "user" ? since : first));
 }
 
-function viewOf(state: HandingOver, context: EffectContext): HandoffView {
+function createView(state: HandoffState, context: EffectContext): HandoffView {
   const { transcript } = context;
   const { handoff, session } = state;
-  return freeze({
+  return deepFreeze({
     messages: Object.freeze(transcript.messages.slice()),
     input: transcript.calls.get(handoff?.callKey ?? "")?.input ?? {},
     from: session?.agent ?? "",
     to: handoff?.to ?? "",
-    run: runDataOf(state, context),
+    run: toRunData(state, context),
     data: transcript.data,
   });
 }
@@ -86,48 +86,49 @@ function viewOf(state: HandingOver, context: EffectContext): HandoffView {
  * Adds a short user message to a list that ends with an assistant's text, as a filter that drops tool calls may leave it.
  * Providers answer a user message, but not their own text.
  */
-function endedByUser(list: unknown): unknown {
+function ensureUserEnd(list: unknown): unknown {
   if (!Array.isArray(list)) return list;
   const last: unknown = list.at(-1);
   if (typeof last !== "object" || last === null || !("role" in last) || last.role !== "assistant") return list;
   const parts: unknown = "parts" in last ? last.parts : undefined;
   const hasCalls =
     !Array.isArray(parts) || parts.some((part) => (part as Partial<AssistantPart> | null)?.type === "tool_call");
-  return hasCalls ? list : [...list, goOn()];
+  return hasCalls ? list : [...list, createGoOnMessage()];
 }
 
 /** A new object each time: one that is in the conversation already would count as that message. */
-function goOn(): UserMessage {
-  return freeze({ role: "user", parts: [{ type: "text", text: handedOverPrompt }] });
+function createGoOnMessage(): UserMessage {
+  return deepFreeze({ role: "user", parts: [{ type: "text", text: handedOverPrompt }] });
 }
 
 /**
  * Checks a list, and names it.
- * @param owners the entry that each message belongs to, if it is known of added ones
+ * @param ownerSeqs the entry that each message belongs to, if it is known of added ones
  */
-function named(list: unknown, { transcript }: EffectContext, owners?: readonly number[]): Filtered {
+function checkAndReference(list: unknown, { transcript }: EffectContext, ownerSeqs?: readonly number[]): FilterResult {
   const { messages, seqs } = transcript;
-  const checked = checkedList(endedByUser(list), { known: messages });
-  if (!checked.ok) return refused(checked.reason);
-  const places = new Map(messages.map((message, index) => [message, index]));
+  const checked = checkList(ensureUserEnd(list), { known: messages });
+  if (!checked.ok) return refuse(checked.reason);
+  const positions = new Map(messages.map((message, index) => [message, index]));
   let last = -1;
   let bytes = 0;
   for (const [index, message] of checked.messages.entries()) {
-    const place = places.get(message);
-    if (place === undefined) {
+    const position = positions.get(message);
+    if (position === undefined) {
       bytes += byteLength(JSON.stringify(message));
-      if (bytes > mostAddedBytes)
-        return refused(`messages[${index}]: what it adds and changes takes more than ${mostAddedBytes} bytes`);
+      if (bytes > maxAddedBytes)
+        return refuse(`messages[${index}]: what it adds and changes takes more than ${maxAddedBytes} bytes`);
       continue;
     }
-    if (place <= last) return refused(`messages[${index}]: it comes before messages[${index - 1}] in the conversation`);
-    last = place;
+    if (position <= last)
+      return refuse(`messages[${index}]: it comes before messages[${index - 1}] in the conversation`);
+    last = position;
   }
-  const ownerOf = new Map(checked.messages.map((message, index) => [message, owners?.[index]]));
-  const keep = (message: Message) => ({ message, ...defined({ seq: ownerOf.get(message) }) });
-  return { ok: true, messages: referencesTo(checked.messages, { messages, seqs }, keep, { acrossEntries: false }) };
+  const seqOf = new Map(checked.messages.map((message, index) => [message, ownerSeqs?.[index]]));
+  const keep = (message: Message) => ({ message, ...defined({ seq: seqOf.get(message) }) });
+  return { ok: true, messages: createReferences(checked.messages, { messages, seqs }, keep, { acrossEntries: false }) };
 }
 
-function refused(message: string): Filtered {
+function refuse(message: string): FilterResult {
   return { ok: false, outcome: "refused", message };
 }

@@ -8,26 +8,31 @@
  * 3. A process that carries the run on reads the blobs, and loads nothing.
  * 4. A text that is missing in the store is never guessed: all are loaded again, and named again.
  */
-import { changedSourcesText, type NamedText, sourcesInPromptText, sourcesText } from "../../context/prompts.js";
-import { freeze } from "../../core/data/freeze.js";
+import {
+  formatChangedSources,
+  formatSources,
+  type ReferencedText,
+  sourcesInPromptText,
+} from "../../context/prompts.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { EventOf } from "../../core/machine/event.js";
-import { changesOfSources, type SourceReference } from "../../core/machine/sources.js";
+import { diffSources, type SourceReference } from "../../core/machine/sources.js";
 import type { Preparing } from "../../core/machine/state.js";
-import { userText } from "../../core/transcript/compaction.js";
+import { createUserMessage } from "../../core/transcript/compaction.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ContextSource, RunData, SourceText } from "../../ports/context.js";
-import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
+import { abort, type Cancellation, createCancellation, getSignal, onCancel } from "../lib/cancellation.js";
 import { type Coroutine, runCoroutine, wait } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
 import type { EffectContext, LoadedSources, ProcessMemory, ToldSources } from "./effect-context.js";
-import { keepText, readPromptBlob } from "./prompt-blobs.js";
+import { queueTextOnce, readPromptBlob } from "./prompt-blobs.js";
 
 const loadTimeoutMs = 10_000;
-const mostTexts = 200;
-const mostCharacters = 1024 * 1024;
-const mostPathCharacters = 4_096;
+const maxTexts = 200;
+const maxCharacters = 1024 * 1024;
+const maxPathCharacters = 4_096;
 /** A message with more would take as much of the context window as the prompt. The prompt has the new texts then. */
 const mostToldCharacters = 64 * 1024;
 
@@ -70,7 +75,7 @@ export function sourcesFor(call: CallOfRun, context: Knowing): ToldSources | nul
 function toldSources(loaded: LoadedSources, transcript: Transcript, mayTell: boolean): ToldSources {
   const { list, runId } = loaded;
   const { sources: known, sourceNotes: notes } = transcript;
-  const changes = known === null ? [] : changesOfSources(known.list, list);
+  const changes = known === null ? [] : diffSources(known.list, list);
   const isNamed = known?.runId === runId && changes.length === 0;
   const present = promptOf(textsOf(list, loaded));
   const of = { list, present, changes };
@@ -80,19 +85,22 @@ function toldSources(loaded: LoadedSources, transcript: Transcript, mayTell: boo
     const kept = { ...of, inPrompt: earlier, prompt: promptOf(textsOf(earlier, loaded)) };
     if (changes.length === 0 && isToldNow(notes, list)) return { ...kept, note: null };
     const text = changes.length === 0 || !mayTell ? null : changeText(changes, loaded);
-    if (text !== null) return { ...kept, note: { kind: "changes", message: freeze(userText(text)) } };
+    if (text !== null) return { ...kept, note: { kind: "changes", message: deepFreeze(createUserMessage(text)) } };
   }
   // Messages have told texts, and the system prompt is made anew. A recording says whether that was said: logs of 0.1 tell nothing.
-  const isOtherPrompt = known !== null && changes.length === 0 && changesOfSources(known.prompt, list).length > 0;
+  const isOtherPrompt = known !== null && changes.length === 0 && diffSources(known.prompt, list).length > 0;
   const isStale =
     loaded.recorded === undefined ? isOtherPrompt || !isToldNow(notes, list) : loaded.recorded.told === "prompt";
-  const note = isStale && mayTell ? { kind: "prompt" as const, message: freeze(userText(sourcesInPromptText)) } : null;
+  const note =
+    isStale && mayTell
+      ? { kind: "prompt" as const, message: deepFreeze(createUserMessage(sourcesInPromptText)) }
+      : null;
   return { ...of, inPrompt: list, prompt: present, note };
 }
 
 /** Whether the messages about texts say the same as the system prompt of a call that has this list. */
 function isToldNow(notes: Transcript["sourceNotes"], list: readonly SourceReference[]): boolean {
-  return notes === null || changesOfSources(notes.list, list).length === 0;
+  return notes === null || diffSources(notes.list, list).length === 0;
 }
 
 /** Null if it is too long for a message, or if a recording did not tell the change in one. */
@@ -101,39 +109,39 @@ function changeText(changes: ToldSources["changes"], { list, words, recorded }: 
   const removed = changes.filter(({ change }) => change === "removed");
   const isChanged = ({ name, path }: SourceReference) =>
     changes.some((one) => one.change !== "removed" && one.name === name && one.path === path);
-  const text = changedSourcesText(textsOf(list.filter(isChanged), { words }), removed);
+  const text = formatChangedSources(textsOf(list.filter(isChanged), { words }), removed);
   return text.length > mostToldCharacters ? null : text;
 }
 
-function textsOf(list: readonly SourceReference[], { words }: Pick<LoadedSources, "words">): readonly NamedText[] {
+function textsOf(list: readonly SourceReference[], { words }: Pick<LoadedSources, "words">): readonly ReferencedText[] {
   return list.map((reference) => ({ ...reference, text: words.get(reference.blob) ?? "" }));
 }
 
-function promptOf(texts: readonly NamedText[]): string {
-  return texts.length === 0 ? "" : sourcesText(texts);
+function promptOf(texts: readonly ReferencedText[]): string {
+  return texts.length === 0 ? "" : formatSources(texts);
 }
 
 /** Finds the texts of the run and keeps them in this process's memory. Gives why that failed; null if it did not. */
-export function* findSources(
+export function* loadRunSources(
   run: RunData,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<string | null> {
   const { parts, transcript, memory } = context;
   const { runId } = run;
-  const own = loadedFor(runId, context);
-  const named = transcript.sources?.runId === runId ? transcript.sources.list : null;
-  const list = own?.list ?? named;
+  const ownCancellation = loadedFor(runId, context);
+  const fromLog = transcript.sources?.runId === runId ? transcript.sources.list : null;
+  const list = ownCancellation?.list ?? fromLog;
   const words = yield* wordsOf([...inPromptNow(transcript), ...(list ?? [])], context);
-  const whose = { runId, agent: parts.name };
-  if (list !== null && (own !== null || hasWords(list, words))) {
-    memory.sources = { ...own, ...whose, list, words, told: null };
+  const identity = { runId, agent: parts.name };
+  if (list !== null && (ownCancellation !== null || hasWords(list, words))) {
+    memory.sources = { ...ownCancellation, ...identity, list, words, told: null };
     return null;
   }
-  const texts = yield* load(parts.context.sources, run, context, cancellation);
+  const texts = yield* callSources(parts.context.sources, run, context, cancellation);
   if (typeof texts === "string") return texts;
   for (const { blob, text } of texts) words.set(blob, text);
-  memory.sources = { ...whose, list: texts.map(({ text: _, ...reference }) => reference), words, told: null };
+  memory.sources = { ...identity, list: texts.map(({ text: _, ...reference }) => reference), words, told: null };
   return null;
 }
 
@@ -142,18 +150,18 @@ function hasWords(list: readonly SourceReference[], words: LoadedSources["words"
 }
 
 /** Takes the texts of a run from a recording, for a replay. Texts that the store has lost are left out. */
-export async function recallSources(
-  whose: Pick<LoadedSources, "runId" | "agent">,
+export async function restoreSources(
+  identity: Pick<LoadedSources, "runId" | "agent">,
   { sources = [], sourcesTold }: EventOf<"prepared">,
   memory: ProcessMemory,
 ): Promise<void> {
   const words = await runCoroutine(wordsOf(sources, { sessionId: memory.texts.sessionId, memory }));
   const list = hasWords(sources, words) ? sources : [];
-  memory.sources = { ...whose, list, words, recorded: { told: sourcesTold }, told: null };
+  memory.sources = { ...identity, list, words, recorded: { told: sourcesTold }, told: null };
 }
 
 /** What the entry of a model call says of the texts: nothing if the log has named them for this run. */
-export function namedSources(
+export function pickChangedSources(
   runId: string,
   { list, inPrompt, changes, note }: ToldSources,
   { sources: known }: Transcript,
@@ -197,30 +205,30 @@ function* wordsOf(
   return new Map(blobs.map((blob, index) => [blob, texts[index] ?? null]));
 }
 
-function* load(
+function* callSources(
   sources: readonly ContextSource[],
   run: RunData,
   { parts, memory }: EffectContext,
   cancellation: Cancellation,
-): Coroutine<readonly NamedText[] | string> {
-  const own = createCancellation();
-  const stopListening = onCancel(cancellation, () => abort(own, cancellation.reason));
+): Coroutine<readonly ReferencedText[] | string> {
+  const ownCancellation = createCancellation();
+  const stopListening = onCancel(cancellation, () => abort(ownCancellation, cancellation.reason));
   const settled = yield* wait(
-    callInTime(() => loadAll(sources, run, signalOf(own)), {
+    callInTime(() => callAllSources(sources, run, getSignal(ownCancellation)), {
       timeoutMs: loadTimeoutMs,
       clock: parts.clock,
       cancellation,
-      onGivenUp: () => abort(own),
+      onGivenUp: () => abort(ownCancellation),
     }),
   );
   stopListening();
   if (settled.type !== "returned")
     return settled.type === "threw" ? settled.message : `the context sources: ${settled.message}`;
   const texts = settled.value as readonly SourceText[];
-  return texts.map(({ name, path, trust, text }) => ({ name, path, trust, ...keepText(memory.texts, text) }));
+  return texts.map(({ name, path, trust, text }) => ({ name, path, trust, ...queueTextOnce(memory.texts, text) }));
 }
 
-async function loadAll(
+async function callAllSources(
   sources: readonly ContextSource[],
   run: RunData,
   signal: AbortSignal,
@@ -230,16 +238,16 @@ async function loadAll(
       try {
         return checkTexts(await source.load(run, { signal }));
       } catch (error) {
-        throw new Error(`the context source "${source.name}" failed: ${textOfError(error)}`, { cause: error });
+        throw new Error(`the context source "${source.name}" failed: ${formatError(error)}`, { cause: error });
       }
     }),
   );
   const texts = loaded.flat();
-  if (texts.length > mostTexts)
-    throw new Error(`the context sources gave ${texts.length} texts, and may give ${mostTexts}`);
+  if (texts.length > maxTexts)
+    throw new Error(`the context sources gave ${texts.length} texts, and may give ${maxTexts}`);
   const characters = texts.reduce((sum, { text }) => sum + text.length, 0);
-  if (characters > mostCharacters)
-    throw new Error(`the context sources gave ${characters} characters, and may give ${mostCharacters}`);
+  if (characters > maxCharacters)
+    throw new Error(`the context sources gave ${characters} characters, and may give ${maxCharacters}`);
   return texts;
 }
 
@@ -247,7 +255,7 @@ function checkTexts(texts: readonly SourceText[]): readonly SourceText[] {
   if (!Array.isArray(texts)) throw new Error("load() gave no array of texts");
   for (const given of texts as readonly Partial<SourceText>[]) {
     const { name, path, text, trust } = given ?? {};
-    if (!isShort(name, 200) || !isShort(path, mostPathCharacters) || typeof text !== "string")
+    if (!isNonEmptyWithin(name, 200) || !isNonEmptyWithin(path, maxPathCharacters) || typeof text !== "string")
       throw new Error("a text must have a name, a path and a text, which are strings");
     if (trust !== "author" && trust !== "user" && trust !== "project")
       throw new Error(`the text ${JSON.stringify(path)} has no trust: give "author", "user" or "project"`);
@@ -255,6 +263,6 @@ function checkTexts(texts: readonly SourceText[]): readonly SourceText[] {
   return texts;
 }
 
-function isShort(value: string | undefined, most: number): boolean {
-  return typeof value === "string" && value !== "" && value.length <= most;
+function isNonEmptyWithin(value: string | undefined, limit: number): boolean {
+  return typeof value === "string" && value !== "" && value.length <= limit;
 }

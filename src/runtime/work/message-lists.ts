@@ -6,14 +6,14 @@
  *    is kept in place if it is small, and otherwise as a blob under its hash: the same message costs once in a session.
  * 3. A blob is written before the commit that names it. One that is missing in the store is never guessed.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import { checkJson } from "../../core/data/json.js";
 import type { Message } from "../../core/data/message.js";
-import { faultOfList } from "../../core/data/message-list.js";
-import { faultOfMessage } from "../../core/data/message-shape.js";
+import { findListFault } from "../../core/data/message-list.js";
+import { findMessageFault } from "../../core/data/message-shape.js";
 import type { ListedMessage, MessageRef } from "../../core/machine/message-ref.js";
 import type { Purpose } from "../../core/machine/state.js";
-import { type AddedMessage, referencesTo, type ShownMessages } from "../../core/transcript/message-references.js";
+import { type AddedMessage, createReferences, type ShownMessages } from "../../core/transcript/message-references.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { sha256 } from "../lib/hash.js";
@@ -21,13 +21,13 @@ import { normaliseJson } from "../tools/to-json.js";
 import { type PromptBlobs, readPromptBlob } from "./prompt-blobs.js";
 
 /** The most bytes of a list as JSON, and the most messages. */
-const mostListBytes = 8 * 1024 * 1024;
-const mostMessages = 100_000;
+const maxListBytes = 8 * 1024 * 1024;
+const maxMessages = 100_000;
 
 /** A message of at most so many bytes is kept in its entry. */
-const mostBytesInPlace = 1_024;
+const maxBytesInPlace = 1_024;
 
-export type CheckedList =
+export type ListCheck =
   | { readonly ok: true; readonly messages: readonly Message[] }
   /** The reason names the place in the list: `messages[3]: …`. */
   | { readonly ok: false; readonly reason: string };
@@ -40,110 +40,116 @@ export type ListRules = {
 };
 
 /** The message with which a list must end, if a provider paused. */
-export function pausedIn({ messages }: ShownMessages, { purpose }: { readonly purpose: Purpose }): Partial<ListRules> {
+export function pickPaused(
+  { messages }: ShownMessages,
+  { purpose }: { readonly purpose: Purpose },
+): Partial<ListRules> {
   const last = messages.at(-1);
   return purpose === "unpause" && last?.role === "assistant" ? { paused: last } : {};
 }
 
 /** Checks a list that an author's code gave. The result is frozen, and shares nothing with what was given. */
-export function checkedList(value: unknown, { known, paused }: ListRules): CheckedList {
+export function checkList(value: unknown, { known, paused }: ListRules): ListCheck {
   if (!Array.isArray(value)) return { ok: false, reason: "messages is no array" };
-  if (value.length > mostMessages)
-    return { ok: false, reason: `messages has ${value.length} messages; the most is ${mostMessages}` };
+  if (value.length > maxMessages)
+    return { ok: false, reason: `messages has ${value.length} messages; the most is ${maxMessages}` };
   const knownMessages = new Set(known);
   const messages: Message[] = [];
   let bytes = 0;
   for (let index = 0; index < value.length; index += 1) {
-    const taken = takenMessage(value[index], knownMessages);
-    if (typeof taken === "string") return { ok: false, reason: `messages[${index}]: ${taken}` };
-    bytes += bytesOf(taken);
-    if (bytes > mostListBytes)
-      return { ok: false, reason: `messages[${index}]: the list takes more than ${mostListBytes} bytes` };
-    messages.push(taken);
+    const message = toCheckedMessage(value[index], knownMessages);
+    if (typeof message === "string") return { ok: false, reason: `messages[${index}]: ${message}` };
+    bytes += measureMessage(message);
+    if (bytes > maxListBytes)
+      return { ok: false, reason: `messages[${index}]: the list takes more than ${maxListBytes} bytes` };
+    messages.push(message);
   }
-  const fault = faultOfList(messages, paused);
+  const fault = findListFault(messages, paused);
   if (fault === undefined) return { ok: true, messages: Object.freeze(messages) };
   return { ok: false, reason: `messages[${fault.index}]: ${fault.reason}` };
 }
 
 /** The very message if it is known, else a copy; a text says why it is no message. */
-function takenMessage(value: unknown, known: ReadonlySet<unknown>): Message | string {
+function toCheckedMessage(value: unknown, known: ReadonlySet<unknown>): Message | string {
   if (known.has(value)) return value as Message;
   try {
     const plain = normaliseJson(value);
-    const checked = checkJson(plain, { maxBytes: mostListBytes });
+    const checked = checkJson(plain, { maxBytes: maxListBytes });
     if (!checked.ok) return checked.error;
-    return faultOfMessage(plain) ?? (freeze(plain) as unknown as Message);
+    return findMessageFault(plain) ?? (deepFreeze(plain) as unknown as Message);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-const sizes = new WeakMap<Message, number>();
+const messageSizes = new WeakMap<Message, number>();
 
-function bytesOf(message: Message): number {
-  let bytes = sizes.get(message);
+function measureMessage(message: Message): number {
+  let bytes = messageSizes.get(message);
   if (bytes === undefined) {
     bytes = byteLength(JSON.stringify(message));
-    sizes.set(message, bytes);
+    messageSizes.set(message, bytes);
   }
   return bytes;
 }
 
 /** How the log names a list. Messages in blobs are written with the next commit. */
-export function namedList(
+export function createListReferences(
   list: readonly Message[],
   shown: ShownMessages,
   texts: PromptBlobs,
-  options?: Parameters<typeof referencesTo>[3],
+  options?: Parameters<typeof createReferences>[3],
 ): readonly MessageRef[] {
-  const named = new Map<string, Message>();
-  const keep = (message: Message): AddedMessage => {
-    if (bytesOf(message) <= mostBytesInPlace) return { message };
-    const blob = nameMessage(message, texts);
-    named.set(blob, texts.messages?.get(blob) ?? message);
+  const stored = new Map<string, Message>();
+  const storeMessage = (message: Message): AddedMessage => {
+    if (measureMessage(message) <= maxBytesInPlace) return { message };
+    const blob = queueMessage(message, texts);
+    stored.set(blob, texts.messages?.get(blob) ?? message);
     return { blob };
   };
-  const refs = referencesTo(list, shown, keep, options);
-  texts.messages = named.size === 0 ? null : named;
+  const refs = createReferences(list, shown, storeMessage, options);
+  texts.messages = stored.size === 0 ? null : stored;
   return refs;
 }
 
 const encoder = new TextEncoder();
 
 /** The hash of a message. Its text is written with the next commit, unless this process knows that it is there. */
-function nameMessage(message: Message, texts: PromptBlobs): string {
+function queueMessage(message: Message, texts: PromptBlobs): string {
   const bytes = encoder.encode(JSON.stringify(message));
   const hash = sha256(bytes);
   const isLost = texts.missing.includes(hash);
-  if (isLost) texts.missing = texts.missing.filter((lost) => lost !== hash);
+  if (isLost) texts.missing = texts.missing.filter((missing) => missing !== hash);
   if (isLost || texts.messages?.has(hash) !== true) texts.unwritten = [...texts.unwritten, { hash, bytes }];
   return hash;
 }
 
-export type FoundList =
+export type ResolvedList =
   | { readonly type: "found"; readonly messages: readonly Message[] }
   /** The store does not have a blob that the log names. */
   | { readonly type: "missing"; readonly message: string };
 
 /** The messages of a list that the log names: at once, unless a blob has to be read. */
-export function findList(list: readonly ListedMessage[], texts: PromptBlobs): MaybePromise<FoundList> {
+export function resolveList(list: readonly ListedMessage[], texts: PromptBlobs): MaybePromise<ResolvedList> {
   const messages = list.map((listed) => (isMessage(listed) ? listed : (texts.messages?.get(listed.blob) ?? listed)));
   return messages.every(isMessage) ? { type: "found", messages } : readList(list, texts);
 }
 
-async function readList(list: readonly ListedMessage[], texts: PromptBlobs): Promise<FoundList> {
+async function readList(list: readonly ListedMessage[], texts: PromptBlobs): Promise<ResolvedList> {
   const read = new Map<string, Message>();
-  const lost: string[] = [];
+  const missing: string[] = [];
   for (const listed of list) {
-    if (isMessage(listed) || read.has(listed.blob) || lost.includes(listed.blob)) continue;
+    if (isMessage(listed) || read.has(listed.blob) || missing.includes(listed.blob)) continue;
     const message = texts.messages?.get(listed.blob) ?? (await readMessage(listed.blob, texts));
-    if (message === null) lost.push(listed.blob);
+    if (message === null) missing.push(listed.blob);
     else read.set(listed.blob, message);
   }
-  if (lost.length > 0) {
-    texts.missing = [...texts.missing.filter((hash) => !lost.includes(hash)), ...lost];
-    return { type: "missing", message: `The store lacks messages that the log names (blob ${lost.join(", blob ")})` };
+  if (missing.length > 0) {
+    texts.missing = [...texts.missing.filter((hash) => !missing.includes(hash)), ...missing];
+    return {
+      type: "missing",
+      message: `The store lacks messages that the log names (blob ${missing.join(", blob ")})`,
+    };
   }
   texts.messages = read;
   const messages = list.flatMap((listed) => (isMessage(listed) ? [listed] : (read.get(listed.blob) ?? [])));
@@ -153,7 +159,7 @@ async function readList(list: readonly ListedMessage[], texts: PromptBlobs): Pro
 /** The hash has been checked, so the text is what was written. */
 async function readMessage(blob: string, { sessionId, store }: PromptBlobs): Promise<Message | null> {
   const text = await readPromptBlob(sessionId, blob, store);
-  return text === null ? null : (freeze(JSON.parse(text)) as Message);
+  return text === null ? null : (deepFreeze(JSON.parse(text)) as Message);
 }
 
 function isMessage(listed: ListedMessage): listed is Message {

@@ -1,9 +1,9 @@
 /**
  * Which of an agent's tools a model is offered.
  */
-import { trimmedMessages } from "../../core/transcript/trim.js";
+import { trimMessages } from "../../core/transcript/trim-results.js";
 import type { ToolSpecification } from "../../ports/model.js";
-import { modelOf } from "../model/models.js";
+import { chooseModel } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
 
 /**
@@ -12,14 +12,14 @@ import type { EffectContext } from "./effect-context.js";
  * come first in a request, so a change of the list would end the cache of the whole conversation. Each of the two lists
  * stays the same array.
  */
-export function offeredSpecifications(
+export function listOfferedTools(
   context: Pick<EffectContext, "parts" | "transcript" | "state">,
 ): readonly ToolSpecification[] {
   const { parts, transcript } = context;
-  const { model } = modelOf(context);
+  const { model } = chooseModel(context);
   const takesAll = parts.hasDeferredTools && model.takesDeferredTools === true;
   const { specifications, specificationsAtFirst } = takesAll ? parts.withDeferred : parts;
   if (specifications === specificationsAtFirst || model.cachesPrompts === true) return specifications;
-  const seesKept = transcript.shownResults.keptSeq > 0 || trimmedMessages(transcript) !== transcript.messages;
-  return seesKept ? specifications : specificationsAtFirst;
+  const seesTruncated = transcript.shownResults.keptSeq > 0 || trimMessages(transcript) !== transcript.messages;
+  return seesTruncated ? specifications : specificationsAtFirst;
 }

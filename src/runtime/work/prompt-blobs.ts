@@ -14,7 +14,7 @@ import { PawlError } from "../../errors.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import type { MaybePromise } from "../lib/coroutine.js";
-import { textOfError } from "../lib/error-text.js";
+import { formatError } from "../lib/error-text.js";
 import { sha256 } from "../lib/hash.js";
 
 const encoder = new TextEncoder();
@@ -30,7 +30,7 @@ export type Prompt = {
   readonly specifications: readonly ToolSpecification[];
 };
 
-export type FoundPrompt =
+export type ResolvedPrompt =
   | ({ readonly type: "found" } & Prompt)
   /** The store does not have a blob that the log names. */
   | { readonly type: "missing"; readonly message: string };
@@ -48,7 +48,7 @@ export type PromptBlobs = {
 };
 
 /** By array: an agent's specifications stay the same array. */
-const hashesOfTools = new WeakMap<readonly ToolSpecification[], HashedText>();
+const toolHashes = new WeakMap<readonly ToolSpecification[], HashedText>();
 
 /** As a rule the sessions of an agent have the same prompt, and share its hash and its bytes. */
 let newestPrompt: HashedPrompt | null = null;
@@ -60,13 +60,13 @@ export function createPromptBlobs(sessionId: string, store: PromptBlobs["store"]
 const none: readonly never[] = [];
 
 /** The hashes that the entry of a model call names: only those that the log does not name already. */
-export function promptHashes(
-  known: PromptBlobs,
+export function collectNewHashes(
+  blobs: PromptBlobs,
   { systemPrompt, specifications }: Prompt,
   { promptHash, toolsHash }: Transcript,
 ): Pick<EventOf<"prepared">, "promptHash" | "toolsHash"> {
-  const newPrompt = newHash(known, hashedPrompt(known, systemPrompt), promptHash);
-  const newTools = newHash(known, hashedTools(specifications), toolsHash);
+  const newPrompt = pickNewHash(blobs, hashPrompt(blobs, systemPrompt), promptHash);
+  const newTools = pickNewHash(blobs, hashTools(specifications), toolsHash);
   return {
     ...(newPrompt === undefined ? {} : { promptHash: newPrompt }),
     ...(newTools === undefined ? {} : { toolsHash: newTools }),
@@ -74,116 +74,120 @@ export function promptHashes(
 }
 
 /** The hash of a text that an entry names, and the text as the store gives it back. It is written with the next commit. */
-export function nameText(known: PromptBlobs, source: string): { readonly hash: string; readonly text: string } {
-  const found = hashed(source);
-  known.unwritten = [...known.unwritten, found];
+export function queueText(blobs: PromptBlobs, source: string): { readonly hash: string; readonly text: string } {
+  const found = hashText(source);
+  blobs.unwritten = [...blobs.unwritten, found];
   return { hash: found.hash, text: decoder.decode(found.bytes) };
 }
 
 /** The blob of a session's data. It is written with the next commit. */
-export function nameData(data: SessionData, known: PromptBlobs): string {
-  return keepText(known, JSON.stringify(data)).blob;
+export function queueData(data: SessionData, blobs: PromptBlobs): string {
+  return queueTextOnce(blobs, JSON.stringify(data)).blob;
 }
 
 /** Writes the texts that were named since the last call; undefined if there are none. */
-export function writePromptBlobs(known: PromptBlobs): Promise<void> | undefined {
-  const { sessionId, store, unwritten } = known;
+export function writePromptBlobs(blobs: PromptBlobs): Promise<void> | undefined {
+  const { sessionId, store, unwritten } = blobs;
   if (unwritten.length === 0) return undefined;
-  known.unwritten = none;
+  blobs.unwritten = none;
   return Promise.all(unwritten.map(({ bytes }) => store.putBlob(sessionId, bytes))).then(() => {});
 }
 
 /** The texts that the log names. The texts of `present` need no read, and count if the log names none. */
-export function findPrompt(known: PromptBlobs, transcript: Transcript, present: Prompt): MaybePromise<FoundPrompt> {
+export function resolvePrompt(
+  blobs: PromptBlobs,
+  transcript: Transcript,
+  present: Prompt,
+): MaybePromise<ResolvedPrompt> {
   const { toolsHash } = transcript;
-  const prompt = knownPrompt(known, transcript, present);
-  const isPresent = toolsHash === undefined || toolsHash === (hashedTools(present.specifications)?.hash ?? null);
+  const prompt = findKnownPrompt(blobs, transcript, present);
+  const isPresent = toolsHash === undefined || toolsHash === (hashTools(present.specifications)?.hash ?? null);
   const specifications = toolsHash === null ? [] : isPresent ? present.specifications : undefined;
   if (prompt !== undefined && specifications !== undefined)
     return { type: "found", systemPrompt: prompt.text, specifications };
-  return read(known, transcript, {
+  return readPrompt(blobs, transcript, {
     ...(prompt === undefined ? {} : { systemPrompt: prompt.text }),
     ...(specifications === undefined ? {} : { specifications }),
   });
 }
 
 /** Writes a text with the next commit. Gives its blob, its size, and the text as the store gives it back. */
-export function keepText(known: PromptBlobs, source: string): { blob: string; bytes: number; text: string } {
-  const kept = hashed(source);
-  if (!known.unwritten.some(({ hash }) => hash === kept.hash)) known.unwritten = [...known.unwritten, kept];
+export function queueTextOnce(blobs: PromptBlobs, source: string): { blob: string; bytes: number; text: string } {
+  const kept = hashText(source);
+  if (!blobs.unwritten.some(({ hash }) => hash === kept.hash)) blobs.unwritten = [...blobs.unwritten, kept];
   return { blob: kept.hash, bytes: kept.bytes.length, text: decoder.decode(kept.bytes) };
 }
 
-function hashed(text: string): HashedText {
+function hashText(text: string): HashedText {
   const bytes = encoder.encode(text);
   return { bytes, hash: sha256(bytes) };
 }
 
-function hashedTools(specifications: readonly ToolSpecification[]): HashedText | null {
+function hashTools(specifications: readonly ToolSpecification[]): HashedText | null {
   if (specifications.length === 0) return null;
-  let found = hashesOfTools.get(specifications);
+  let found = toolHashes.get(specifications);
   if (found === undefined) {
-    found = hashed(JSON.stringify(specifications));
-    hashesOfTools.set(specifications, found);
+    found = hashText(JSON.stringify(specifications));
+    toolHashes.set(specifications, found);
   }
   return found;
 }
 
-function hashedPrompt(known: PromptBlobs, source: string | undefined): HashedPrompt | null {
+function hashPrompt(blobs: PromptBlobs, source: string | undefined): HashedPrompt | null {
   if (source === undefined) return null;
-  if (known.prompt?.source !== source) {
+  if (blobs.prompt?.source !== source) {
     if (newestPrompt?.source !== source) {
-      const { bytes, hash } = hashed(source);
+      const { bytes, hash } = hashText(source);
       // A lone surrogate does not come back from the store, so the model is not sent it either.
       newestPrompt = { source, text: decoder.decode(bytes), bytes, hash };
     }
-    known.prompt = newestPrompt;
+    blobs.prompt = newestPrompt;
   }
-  return known.prompt;
+  return blobs.prompt;
 }
 
 /** The hash to name, if the log does not name it already or the store has lost its text. The text is written with the next commit. */
-function newHash(
-  known: PromptBlobs,
+function pickNewHash(
+  blobs: PromptBlobs,
   found: HashedText | null,
   present: string | null | undefined,
 ): string | null | undefined {
   const hash = found?.hash ?? null;
-  const isLost = hash !== null && known.missing.includes(hash);
+  const isLost = hash !== null && blobs.missing.includes(hash);
   if (hash === present && !isLost) return undefined;
-  if (isLost) known.missing = known.missing.filter((lost) => lost !== hash);
-  if (found !== null) known.unwritten = [...known.unwritten, found];
+  if (isLost) blobs.missing = blobs.missing.filter((missing) => missing !== hash);
+  if (found !== null) blobs.unwritten = [...blobs.unwritten, found];
   return hash;
 }
 
-function knownPrompt(
-  known: PromptBlobs,
+function findKnownPrompt(
+  blobs: PromptBlobs,
   { promptHash }: Transcript,
   present: Prompt,
 ): { readonly text: string | undefined } | undefined {
   if (promptHash === null) return { text: undefined };
   if (promptHash === undefined) return { text: present.systemPrompt };
-  if (known.prompt?.hash === promptHash) return known.prompt;
-  const prompt = hashedPrompt(known, present.systemPrompt);
+  if (blobs.prompt?.hash === promptHash) return blobs.prompt;
+  const prompt = hashPrompt(blobs, present.systemPrompt);
   return prompt?.hash === promptHash ? prompt : undefined;
 }
 
-async function read(
-  known: PromptBlobs,
+async function readPrompt(
+  blobs: PromptBlobs,
   { promptHash, toolsHash }: Transcript,
   found: Partial<Prompt>,
-): Promise<FoundPrompt> {
-  const lost: string[] = [];
-  const textOf = async (hash: string | null | undefined) => {
-    const text = hash == null ? undefined : await readPromptBlob(known.sessionId, hash, known.store);
-    if (text === null) lost.push(hash ?? "");
+): Promise<ResolvedPrompt> {
+  const missing: string[] = [];
+  const readText = async (hash: string | null | undefined) => {
+    const text = hash == null ? undefined : await readPromptBlob(blobs.sessionId, hash, blobs.store);
+    if (text === null) missing.push(hash ?? "");
     return text ?? "";
   };
-  const systemPrompt = "systemPrompt" in found ? found.systemPrompt : await textOf(promptHash);
-  const specifications = found.specifications ?? specificationsIn(await textOf(toolsHash));
-  if (lost.length === 0) return { type: "found", systemPrompt, specifications };
-  known.missing = [...known.missing.filter((hash) => !lost.includes(hash)), ...lost];
-  const message = `What the log names for this model call is not in the store (blob ${lost.join(", blob ")}): the step is prepared again.`;
+  const systemPrompt = "systemPrompt" in found ? found.systemPrompt : await readText(promptHash);
+  const specifications = found.specifications ?? parseSpecifications(await readText(toolsHash));
+  if (missing.length === 0) return { type: "found", systemPrompt, specifications };
+  blobs.missing = [...blobs.missing.filter((hash) => !missing.includes(hash)), ...missing];
+  const message = `What the log names for this model call is not in the store (blob ${missing.join(", blob ")}): the step is prepared again.`;
   return { type: "missing", message };
 }
 
@@ -203,13 +207,13 @@ export async function readPromptBlob(
     if (cause instanceof PawlError && cause.code === "store_corrupt") return null;
     throw new PawlError(
       "store_failed",
-      `Blob ${hash} of session ${sessionId} could not be read (${textOfError(cause)}). Look at the store, then resume.`,
+      `Blob ${hash} of session ${sessionId} could not be read (${formatError(cause)}). Look at the store, then resume.`,
       { cause },
     );
   }
 }
 
 /** The specifications in a text of a blob. The hash has been checked, so the text is what was written. */
-export function specificationsIn(text: string): readonly ToolSpecification[] {
+export function parseSpecifications(text: string): readonly ToolSpecification[] {
   return text === "" ? [] : (JSON.parse(text) as readonly ToolSpecification[]);
 }

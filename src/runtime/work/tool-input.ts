@@ -6,7 +6,7 @@ import type { CallRecord } from "../../core/transcript/results.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { MaybePromise } from "../lib/coroutine.js";
-import { inTime } from "../lib/time-limit.js";
+import { awaitInTime } from "../lib/time-limit.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import type { InputResult } from "../tools/schema.js";
 import type { EffectContext } from "./effect-context.js";
@@ -22,7 +22,7 @@ export type ValidatedInput =
     };
 
 /** Validates once in a process: the decision and the execution share the result. */
-export function validatedInput(
+export function validateInput(
   compiled: CompiledTool,
   record: CallRecord,
   context: EffectContext,
@@ -40,14 +40,14 @@ export function validatedInput(
     return { ok: true, value: record.input };
   // A copy: a tool may change its input, and the log must not change.
   const result = compiled.validate(copyJson(record.input));
-  if (!(result instanceof Promise)) return inputIn(result);
+  if (!(result instanceof Promise)) return toValidatedInput(result);
   const { clock } = context.parts;
-  return inTime(result, { timeoutMs: defaultHookTimeoutMs, clock, cancellation }).then((call) =>
-    call.type === "returned" ? inputIn(call.value) : notChecked(call.message),
+  return awaitInTime(result, { timeoutMs: defaultHookTimeoutMs, clock, cancellation }).then((call) =>
+    call.type === "returned" ? toValidatedInput(call.value) : toUncheckedInput(call.message),
   );
 }
 
-export function forgetInput({ memory }: EffectContext, callKey: string): void {
+export function forgetValidatedInput({ memory }: EffectContext, callKey: string): void {
   memory.validated?.delete(callKey);
   if (memory.validated?.size === 0) memory.validated = null;
 }
@@ -59,12 +59,12 @@ export function rawTextOf(input: CallRecord["input"]): string | undefined {
     : undefined;
 }
 
-function notChecked(why: string): ValidatedInput {
+function toUncheckedInput(why: string): ValidatedInput {
   const message = `The arguments could not be checked by the tool's schema: ${why}`;
   return { ok: false, message, failure: { outcome: "timed_out", message: why } };
 }
 
-function inputIn(result: InputResult): ValidatedInput {
+function toValidatedInput(result: InputResult): ValidatedInput {
   if (result.ok) return result;
   const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   return { ok: false, message: `The arguments do not fit the tool's schema:\n- ${issues.join("\n- ")}` };

@@ -66,12 +66,12 @@ export async function* followSession(options: FollowOptions): AsyncGenerator<Fol
   while (options.signal?.aborted !== true) {
     let { retryMs = 1_500 } = options;
     try {
-      for await (const frame of framesOf(options, view)) {
+      for await (const frame of readStream(options, view)) {
         failures = 0;
         const applied = view.apply(frame);
         if (applied === "reconnect") break;
         if (applied !== "ignored") yield { frame, applied, view };
-        const bye = byeIn(frame.data);
+        const bye = findBye(frame.data);
         if (bye?.why === "end") return;
         if (bye !== null) retryMs = options.retryMs ?? bye.retryMs;
       }
@@ -79,55 +79,55 @@ export async function* followSession(options: FollowOptions): AsyncGenerator<Fol
       if (error instanceof StreamRefused) throw error;
       failures += 1;
     }
-    await pause(waitMs(failures, retryMs), options.signal);
+    await sleep(backoffMs(failures, retryMs), options.signal);
   }
 }
 
 /** Spread by half, so that many clients do not come back at once; after five failures, every 30 s. */
-function waitMs(failures: number, retryMs: number): number {
-  const most = failures >= 5 ? 30_000 : retryMs * 2 ** Math.max(0, failures - 1);
-  return Math.min(30_000, most) * (0.5 + Math.random() / 2);
+function backoffMs(failures: number, retryMs: number): number {
+  const uncappedMs = failures >= 5 ? 30_000 : retryMs * 2 ** Math.max(0, failures - 1);
+  return Math.min(30_000, uncappedMs) * (0.5 + Math.random() / 2);
 }
 
-function byeIn(data: FrameData): Extract<FrameData, { readonly type: "bye" }> | null {
+function findBye(data: FrameData): Extract<FrameData, { readonly type: "bye" }> | null {
   return data.type === "bye" ? data : null;
 }
 
-async function* framesOf(options: FollowOptions, view: StreamView): AsyncGenerator<StreamFrame, void, undefined> {
+async function* readStream(options: FollowOptions, view: StreamView): AsyncGenerator<StreamFrame, void, undefined> {
   const { url, headers, signal, silentMs = 40_000 } = options;
   const connection = new AbortController();
-  const leave = () => connection.abort();
-  signal?.addEventListener("abort", leave, { once: true });
-  let timer = setTimeout(leave, silentMs);
+  const abortConnection = () => connection.abort();
+  signal?.addEventListener("abort", abortConnection, { once: true });
+  let timer = setTimeout(abortConnection, silentMs);
   try {
     const last = view.lastId();
     const response = await (options.fetch ?? fetch)(url, {
       headers: { accept: "text/event-stream", ...headers, ...(last === null ? {} : { "last-event-id": last }) },
       signal: connection.signal,
     });
-    if (!response.ok || response.body === null) await refuse(response);
+    if (!response.ok || response.body === null) await throwRefusal(response);
     else
       for await (const frame of readFrames(response.body)) {
         clearTimeout(timer);
-        timer = setTimeout(leave, silentMs);
+        timer = setTimeout(abortConnection, silentMs);
         if (frame !== null) yield frame;
       }
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", leave);
+    signal?.removeEventListener("abort", abortConnection);
     connection.abort();
   }
 }
 
-async function refuse(response: Response): Promise<never> {
+async function throwRefusal(response: Response): Promise<never> {
   const { status } = response;
   const text = (await response.text().catch(() => "")).slice(0, 2_000);
-  const isForGood = status >= 400 && status < 500 && status !== 408 && status !== 429;
+  const isPermanent = status >= 400 && status < 500 && status !== 408 && status !== 429;
   const message = `The stream was refused with ${status}: ${text}`;
-  throw isForGood ? new StreamRefused(status, message) : new Error(message);
+  throw isPermanent ? new StreamRefused(status, message) : new Error(message);
 }
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);

@@ -148,17 +148,17 @@ export async function* readFrames(
       // A frame may come in many pieces: they are joined when it may have ended.
       if (!text.includes("\n")) continue;
       const blocks = pieces.join("").split("\n\n");
-      const rest = blocks.pop() ?? "";
-      pieces = [rest];
-      length = rest.length;
-      for (const block of blocks) yield frameIn(block);
+      const incomplete = blocks.pop() ?? "";
+      pieces = [incomplete];
+      length = incomplete.length;
+      for (const block of blocks) yield parseFrame(block);
     }
   } finally {
     await reader.cancel().catch(() => {});
   }
 }
 
-function frameIn(block: string): StreamFrame | null {
+function parseFrame(block: string): StreamFrame | null {
   let id: string | undefined;
   const data: string[] = [];
   for (const line of block.split("\n")) {

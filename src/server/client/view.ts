@@ -43,7 +43,7 @@ export function createStreamView(lastId: string | null = null): StreamView {
   function apply({ id, data }: StreamFrame): Applied {
     if ("depth" in data) {
       if (id !== undefined) last = id;
-      return applyTo(viewIn(data), data);
+      return applyFrame(getFamilyView(data), data);
     }
     if (data.type === "reset") {
       last = null;
@@ -51,27 +51,27 @@ export function createStreamView(lastId: string | null = null): StreamView {
       family = null;
       return "control";
     }
-    const applied = applyTo(view, data);
+    const applied = applyFrame(view, data);
     if (applied === "event" && id !== undefined) last = id;
     return applied;
   }
 
-  function viewIn({ sessionId }: FamilyFrame): SessionView {
+  function getFamilyView({ sessionId }: FamilyFrame): SessionView {
     family ??= new Map();
-    const known = family.get(sessionId) ?? createSessionView();
-    family.set(sessionId, known);
-    return known;
+    const sessionView = family.get(sessionId) ?? createSessionView();
+    family.set(sessionId, sessionView);
+    return sessionView;
   }
 
   return {
     apply,
-    partial: () => partialIn(view),
-    partialOf: (sessionId) => partialIn(family?.get(sessionId)),
+    partial: () => toPartialMessage(view),
+    partialOf: (sessionId) => toPartialMessage(family?.get(sessionId)),
     lastId: () => last,
   };
 }
 
-function applyTo(view: SessionView, data: StreamFrame["data"]): Applied {
+function applyFrame(view: SessionView, data: StreamFrame["data"]): Applied {
   if ("seq" in data && "index" in data) return view.apply(data as PublicEvent).length === 0 ? "ignored" : "event";
   if (data.type !== "delta" && data.type !== "snapshot") return "control";
   const changes: readonly ViewChange[] = view.apply(data);
@@ -79,7 +79,7 @@ function applyTo(view: SessionView, data: StreamFrame["data"]): Applied {
   return changes.length === 0 ? "ignored" : "partial";
 }
 
-function partialIn(view: SessionView | undefined): PartialMessage | null {
+function toPartialMessage(view: SessionView | undefined): PartialMessage | null {
   const streamed = view?.snapshot().streamed ?? null;
   if (streamed === null) return null;
   const { type: _, deltaSeq: seq, ...rest } = streamed;

@@ -2,10 +2,10 @@
  * `createMetrics`: what the agents of a process do, as Prometheus reads it.
  */
 import type { Observer } from "../../index.js";
-import { checkNames, misconfigured } from "../option-checks.js";
-import { type Backlog, backlogText } from "./backlog.js";
-import { createFigures } from "./figures.js";
-import { observeRuns } from "./run-figures.js";
+import { checkOptionNames, createConfigurationError } from "../option-checks.js";
+import { type Backlog, formatBacklog } from "./backlog.js";
+import { createMetricRegistry } from "./registry.js";
+import { createRunObserver } from "./run-metrics.js";
 
 /** Figures of the agents of a process, counted since it began. */
 export type Metrics = {
@@ -35,12 +35,12 @@ const backlogNames: ReadonlySet<string> = new Set(["store", "worker"] satisfies 
  * ```
  */
 export function createMetrics(): Metrics {
-  const figures = createFigures();
+  const registry = createMetricRegistry();
   return Object.freeze({
-    observer: Object.freeze(observeRuns(figures)),
+    observer: Object.freeze(createRunObserver(registry)),
     async text(backlog: Backlog = {}) {
-      checkNames("text()", backlog, backlogNames);
-      return figures.text() + (await backlogText(backlog));
+      checkOptionNames("text()", backlog, backlogNames);
+      return registry.text() + (await formatBacklog(backlog));
     },
   });
 }
@@ -49,5 +49,5 @@ export function createMetrics(): Metrics {
 export function checkMetrics(metrics: Metrics | undefined): Metrics | null {
   if (metrics === undefined) return null;
   if (typeof metrics?.text === "function" && typeof metrics.observer === "object") return metrics;
-  throw misconfigured("metrics is what createMetrics() returns.");
+  throw createConfigurationError("metrics is what createMetrics() returns.");
 }

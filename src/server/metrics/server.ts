@@ -2,16 +2,16 @@
  * `createMetricsServer`: the figures of a process that has no other server.
  */
 import type { Store, Worker } from "../../index.js";
-import { contextOf } from "../create-context.js";
-import { handlersOf } from "../handle.js";
+import { createServerContext } from "../create-context.js";
+import { createHandlers } from "../handle.js";
 import type { Handlers } from "../handlers.js";
-import { checkNames, misconfigured } from "../option-checks.js";
+import { checkOptionNames, createConfigurationError } from "../option-checks.js";
 import type { Route } from "../route.js";
 import { systemRoutes } from "../routes/system.js";
-import { type ServerOptions, settingsOf } from "../server-options.js";
+import { resolveSettings, type ServerOptions } from "../server-options.js";
 import type { Metrics } from "./metrics.js";
 
-const watchRoutes: readonly Route[] = Object.freeze(
+const monitoringRoutes: readonly Route[] = Object.freeze(
   systemRoutes.filter(({ action }) => action === "health" || action === "ready" || action === "metrics"),
 );
 
@@ -55,10 +55,11 @@ const optionNames = [
  * ```
  */
 export function createMetricsServer(options: MetricsServerOptions): Handlers {
-  checkNames("createMetricsServer()", options, new Set(optionNames));
+  checkOptionNames("createMetricsServer()", options, new Set(optionNames));
   const { worker = null, ...rest } = options;
-  const settings = settingsOf({ ...rest, agents: [], work: false });
-  if (settings.metrics === null) throw misconfigured("createMetricsServer() needs metrics: createMetrics().");
-  const context = contextOf(settings, watchRoutes, worker, () => false);
-  return handlersOf(context, watchRoutes, (answer) => answer);
+  const settings = resolveSettings({ ...rest, agents: [], work: false });
+  if (settings.metrics === null)
+    throw createConfigurationError("createMetricsServer() needs metrics: createMetrics().");
+  const context = createServerContext(settings, monitoringRoutes, worker, () => false);
+  return createHandlers(context, monitoringRoutes, (answer) => answer);
 }

@@ -6,9 +6,9 @@
  */
 import { request as nodeRequest } from "node:http";
 import { readFrames } from "../client/index.js";
-import { type LinkFrame, linkFrameIn } from "./link-frames.js";
+import { type LinkFrame, parseLinkFrame } from "./link-frames.js";
 
-export type Connection = {
+export type PeerConnection = {
   readonly address: string;
   readonly sessionId: string;
   /** The header that shows who asks. */
@@ -20,33 +20,33 @@ export type Connection = {
   readonly signal: AbortSignal;
 };
 
-const answerWithinMs = 5_000;
+const responseTimeoutMs = 5_000;
 
 /** The frames of a connection, until it ends. @throws Error if it cannot be made, or breaks */
-export async function* connect(connection: Connection): AsyncGenerator<LinkFrame, void, undefined> {
-  const over = new AbortController();
-  const leave = () => over.abort();
-  connection.signal.addEventListener("abort", leave, { once: true });
-  if (connection.signal.aborted) leave();
-  let timer = setTimeout(leave, answerWithinMs);
+export async function* connect(connection: PeerConnection): AsyncGenerator<LinkFrame, void, undefined> {
+  const lifetime = new AbortController();
+  const abortConnection = () => lifetime.abort();
+  connection.signal.addEventListener("abort", abortConnection, { once: true });
+  if (connection.signal.aborted) abortConnection();
+  let timer = setTimeout(abortConnection, responseTimeoutMs);
   try {
-    const body = await open(connection, over.signal);
+    const body = await openBody(connection, lifetime.signal);
     clearTimeout(timer);
-    timer = setTimeout(leave, connection.silentMs);
+    timer = setTimeout(abortConnection, connection.silentMs);
     for await (const frame of readFrames(body)) {
       timer.refresh();
-      const known = frame === null ? null : linkFrameIn(frame.data);
-      if (known !== null) yield known;
+      const linkFrame = frame === null ? null : parseLinkFrame(frame.data);
+      if (linkFrame !== null) yield linkFrame;
     }
   } finally {
     clearTimeout(timer);
-    connection.signal.removeEventListener("abort", leave);
-    over.abort();
+    connection.signal.removeEventListener("abort", abortConnection);
+    lifetime.abort();
   }
 }
 
-function open(
-  { address, basePath, sessionId, authorization }: Connection,
+function openBody(
+  { address, basePath, sessionId, authorization }: PeerConnection,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const path = `/v1/live/${encodeURIComponent(sessionId)}`;
@@ -56,9 +56,9 @@ function open(
   return openUrl(`${address}${path}`, headers, signal);
 }
 
-type Headers_ = { readonly [name: string]: string };
+type RequestHeaders = { readonly [name: string]: string };
 
-async function openUrl(url: string, headers: Headers_, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+async function openUrl(url: string, headers: RequestHeaders, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
   const response = await fetch(url, { headers, signal, redirect: "error" });
   if (response.status === 200 && response.body !== null) return response.body;
   await response.body?.cancel().catch(() => {});
@@ -68,34 +68,37 @@ async function openUrl(url: string, headers: Headers_, signal: AbortSignal): Pro
 function openSocket(
   socketPath: string,
   path: string,
-  headers: Headers_,
+  headers: RequestHeaders,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   return new Promise((resolve, reject) => {
-    const asked = nodeRequest({ socketPath, path, headers: { ...headers, host: "localhost" }, signal }, (response) => {
-      if (response.statusCode !== 200) {
-        response.destroy();
-        reject(new Error(`The process answers with ${response.statusCode}.`));
-        return;
-      }
-      const chunks = response.iterator();
-      resolve(
-        new ReadableStream<Uint8Array>(
-          {
-            async pull(controller) {
-              const { done, value } = await chunks.next();
-              if (done === true) controller.close();
-              else controller.enqueue(value as Uint8Array);
+    const clientRequest = nodeRequest(
+      { socketPath, path, headers: { ...headers, host: "localhost" }, signal },
+      (response) => {
+        if (response.statusCode !== 200) {
+          response.destroy();
+          reject(new Error(`The process answers with ${response.statusCode}.`));
+          return;
+        }
+        const chunks = response.iterator();
+        resolve(
+          new ReadableStream<Uint8Array>(
+            {
+              async pull(controller) {
+                const { done, value } = await chunks.next();
+                if (done === true) controller.close();
+                else controller.enqueue(value as Uint8Array);
+              },
+              cancel() {
+                response.destroy();
+              },
             },
-            cancel() {
-              response.destroy();
-            },
-          },
-          { highWaterMark: 0 },
-        ),
-      );
-    });
-    asked.on("error", reject);
-    asked.end();
+            { highWaterMark: 0 },
+          ),
+        );
+      },
+    );
+    clientRequest.on("error", reject);
+    clientRequest.end();
   });
 }

@@ -9,28 +9,28 @@ import { formatCursor, parseCursor } from "../../stream/cursor.js";
 /** An item that the log does not keep. */
 export type LiveItem = Exclude<StreamItem, PublicEvent | { readonly type: "lagged" }>;
 
-export type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+export type AttemptId = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
 
 /** What an event ends: the message of an attempt, or all of a run. */
-export type EndOfAttempt =
-  | ({ readonly type: "message" | "attempt_failed" | "attempt_withdrawn" } & Attempt)
+export type AttemptEnd =
+  | ({ readonly type: "message" | "attempt_failed" | "attempt_withdrawn" } & AttemptId)
   | { readonly type: "final"; readonly runId: string };
 
 export type LinkFrame =
   /** The first frame. What comes next was said after this entry. */
   | { readonly type: "open"; readonly seq: number }
   /** The event of this place is in the log. What comes next was said after it. */
-  | { readonly type: "told"; readonly place: string; readonly ends?: EndOfAttempt }
+  | { readonly type: "told"; readonly place: string; readonly ends?: AttemptEnd }
   | LiveItem;
 
-export function toldFrame(event: PublicEvent): LinkFrame {
+export function createToldFrame(event: PublicEvent): LinkFrame {
   const place = formatCursor(event);
-  const ends = endIn(event);
+  const ends = findEnd(event);
   return ends === null ? { type: "told", place } : { type: "told", place, ends };
 }
 
 /** What an event ends; null if it ends neither an attempt nor a run. */
-export function endIn(event: PublicEvent): EndOfAttempt | null {
+export function findEnd(event: PublicEvent): AttemptEnd | null {
   switch (event.type) {
     case "message":
     case "attempt_failed":
@@ -46,29 +46,31 @@ export function endIn(event: PublicEvent): EndOfAttempt | null {
 }
 
 /** Null for a frame that this version does not know. @throws Error if it is broken */
-export function linkFrameIn(data: unknown): LinkFrame | null {
-  if (!isObject(data)) throw broken();
+export function parseLinkFrame(data: unknown): LinkFrame | null {
+  if (!isObject(data)) throw createBrokenFrameError();
   switch (data.type) {
     case "open":
-      if (!Number.isSafeInteger(data.seq)) throw broken();
+      if (!Number.isSafeInteger(data.seq)) throw createBrokenFrameError();
       break;
     case "told":
-      if (typeof data.place !== "string" || parseCursor(data.place) === null) throw broken();
-      if (data.ends !== undefined && !(isObject(data.ends) && typeof data.ends.runId === "string")) throw broken();
+      if (typeof data.place !== "string" || parseCursor(data.place) === null) throw createBrokenFrameError();
+      if (data.ends !== undefined && !(isObject(data.ends) && typeof data.ends.runId === "string"))
+        throw createBrokenFrameError();
       break;
     case "delta":
-      if (!isAttempt(data.delta) || !isObject(data.delta) || typeof data.delta.kind !== "string") throw broken();
-      if (data.n !== undefined && !Number.isSafeInteger(data.n)) throw broken();
+      if (!hasAttemptId(data.delta) || !isObject(data.delta) || typeof data.delta.kind !== "string")
+        throw createBrokenFrameError();
+      if (data.n !== undefined && !Number.isSafeInteger(data.n)) throw createBrokenFrameError();
       break;
     case "snapshot":
-      if (!isAttempt(data) || !isObject(data.message) || !Array.isArray(data.open)) throw broken();
+      if (!hasAttemptId(data) || !isObject(data.message) || !Array.isArray(data.open)) throw createBrokenFrameError();
       break;
     case "partial_output":
-      if (!isAttempt(data)) throw broken();
+      if (!hasAttemptId(data)) throw createBrokenFrameError();
       break;
     case "progress":
     case "preliminary":
-      if (typeof data.callKey !== "string") throw broken();
+      if (typeof data.callKey !== "string") throw createBrokenFrameError();
       break;
     default:
       return null;
@@ -76,7 +78,7 @@ export function linkFrameIn(data: unknown): LinkFrame | null {
   return data as LinkFrame;
 }
 
-function isAttempt(data: unknown): boolean {
+function hasAttemptId(data: unknown): boolean {
   return (
     isObject(data) &&
     typeof data.runId === "string" &&
@@ -89,6 +91,6 @@ function isObject(data: unknown): data is { readonly [name: string]: unknown } {
   return typeof data === "object" && data !== null;
 }
 
-function broken(): Error {
+function createBrokenFrameError(): Error {
   return new Error("A frame of another process is broken.");
 }

@@ -12,11 +12,11 @@ import {
 } from "../../index.js";
 import { type Cursor, formatCursor } from "../../stream/cursor.js";
 import type { LiveSource } from "../client/index.js";
-import type { ReadingAgent } from "../reading-agent.js";
+import type { FindReadingAgent } from "../find-reading-agent.js";
 import { connect } from "./connect.js";
-import { mergedItems } from "./merged-items.js";
+import { mergeItems } from "./merge-items.js";
 import type { Peers } from "./peer-options.js";
-import { createSessionLink, type LinkParts, type SessionLink } from "./session-link.js";
+import { createSessionLink, type LinkDeps, type SessionLink } from "./session-link.js";
 
 export type Links = {
   /**
@@ -26,70 +26,70 @@ export type Links = {
   readonly items: (
     session: SessionSource,
     after: Cursor,
-    options: { readonly signal: AbortSignal | undefined; readonly onLive?: (live: LiveSource) => void },
+    options: { readonly signal: AbortSignal | undefined; readonly onLive?: (liveSource: LiveSource) => void },
   ) => AsyncGenerator<StreamItem, void, undefined>;
   /** Where the live items of a session come from that nobody watches here. */
-  readonly live: (sessionId: string) => Promise<LiveSource>;
+  readonly liveSource: (sessionId: string) => Promise<LiveSource>;
   /** Whether this process holds a session. */
-  readonly isHere: (holder: Holder) => boolean;
+  readonly isLocalHolder: (holder: Holder) => boolean;
 };
 
-export type LinksParts = {
+export type LinksDeps = {
   readonly store: Store;
-  readonly agentFor: ReadingAgent;
+  readonly findReadingAgent: FindReadingAgent;
   /** Whether this process carries runs out. */
-  readonly works: boolean;
+  readonly hasWorker: boolean;
   readonly peers: Peers | null;
   readonly basePath: string;
   readonly heartbeatMs: number;
 };
 
-export function createLinks(parts: LinksParts): Links {
+export function createLinks(deps: LinksDeps): Links {
   const links = new Map<string, SessionLink>();
-  const { store, peers } = parts;
-  const isHere = (holder: Holder) => isThisServer(holder, peers);
+  const { store, peers } = deps;
+  const isLocalHolder = (holder: Holder) => isThisServer(holder, peers);
 
-  const linkParts: LinkParts = {
+  const linkDeps: LinkDeps = {
     describe: (sessionId) => store.describe(sessionId),
-    isHere,
-    liveHere: (summary) => liveHere(summary, parts),
-    addressOf: ({ address }) =>
+    isLocalHolder,
+    findLocalSource: (summary) => findLocalSource(summary, deps),
+    findPeerAddress: ({ address }) =>
       address !== undefined && peers?.isAllowed(address) === true && address !== peers.address ? address : null,
-    connect: (sessionId, address, signal) => connectTo(sessionId, address, signal, parts),
+    connect: (sessionId, address, signal) => connectToPeer(sessionId, address, signal, deps),
     onEmpty: (sessionId) => links.delete(sessionId),
   };
 
-  function linkTo(sessionId: string): SessionLink {
-    const known = links.get(sessionId);
-    if (known !== undefined) return known;
-    const link = createSessionLink(sessionId, linkParts);
+  function getOrCreateLink(sessionId: string): SessionLink {
+    const existing = links.get(sessionId);
+    if (existing !== undefined) return existing;
+    const link = createSessionLink(sessionId, linkDeps);
     links.set(sessionId, link);
     return link;
   }
 
   return {
-    isHere,
+    isLocalHolder,
     items: (session, after, { signal, onLive }) =>
-      mergedItems({
+      mergeItems({
         followed: session.events({
           after: formatCursor(after),
           joinDeltas: true,
           ...(signal === undefined ? {} : { signal }),
         }),
         logged: (cursor) => session.events({ after: formatCursor(cursor), follow: false }),
-        link: linkTo(session.id),
+        link: getOrCreateLink(session.id),
         after,
         ...(onLive === undefined ? {} : { onLive }),
       }),
-    live: async (sessionId) => liveHere(await store.describe(sessionId), parts),
+    liveSource: async (sessionId) => findLocalSource(await store.describe(sessionId), deps),
   };
 }
 
-async function* connectTo(
+async function* connectToPeer(
   sessionId: string,
   address: string,
   signal: AbortSignal,
-  { peers, basePath, heartbeatMs }: LinksParts,
+  { peers, basePath, heartbeatMs }: LinksDeps,
 ): ReturnType<typeof connect> {
   if (peers === null) return;
   const authorization = peers.passes.sign(address, sessionId, Date.now());
@@ -106,8 +106,11 @@ function isThisServer(holder: Holder, peers: Peers | null): boolean {
 }
 
 /** Deltas come from the process that holds the session. If nobody does, this one will, if it has the agent. */
-async function liveHere(summary: SessionSummary | null, { agentFor, works, peers }: LinksParts): Promise<LiveSource> {
-  if (summary === null || (await agentFor(summary.sessionId, summary.info)) === undefined) return "none";
+async function findLocalSource(
+  summary: SessionSummary | null,
+  { findReadingAgent, hasWorker, peers }: LinksDeps,
+): Promise<LiveSource> {
+  if (summary === null || (await findReadingAgent(summary.sessionId, summary.info)) === undefined) return "none";
   const { holder } = summary;
-  return (holder === null ? works : isThisServer(holder, peers)) ? "here" : "none";
+  return (holder === null ? hasWorker : isThisServer(holder, peers)) ? "here" : "none";
 }

@@ -7,64 +7,75 @@
  */
 
 import type { Session } from "../../index.js";
-import { eventStreamContent } from "../answer-shapes.js";
-import { type EventFormat, eventStream } from "../event-stream.js";
-import type { Asked, Route } from "../route.js";
+import { type EventFormat, startEventStream } from "../event-stream.js";
+import { eventStreamContent } from "../response-schemas.js";
+import type { Route, RouteRequest } from "../route.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { type LinkFrame, toldFrame } from "./link-frames.js";
+import { createToldFrame, type LinkFrame } from "./link-frames.js";
 
 export const liveRoute: Route = {
   method: "GET",
   path: "/v1/live/:id",
   action: "live",
   scope: null,
-  about: "Between the processes of this server: what a session streams that this process holds. It needs their secret.",
-  gives: { 200: "text/event-stream: places of the log, and live items" },
-  answers: { 200: eventStreamContent },
-  handle: live,
+  summary:
+    "Between the processes of this server: what a session streams that this process holds. It needs their secret.",
+  responses: { 200: "text/event-stream: places of the log, and live items" },
+  content: { 200: eventStreamContent },
+  handle: streamLiveItems,
 };
 
-const format: EventFormat = { headers: {}, failure: () => ({ type: "broken" }), end: null, early: null };
+const liveFormat: EventFormat = {
+  headers: {},
+  formatFailure: () => ({ type: "broken" }),
+  endMarker: null,
+  earlyEnd: null,
+};
 
-async function live({ request, params }: Asked, context: ServerContext) {
+async function streamLiveItems({ request, params }: RouteRequest, context: ServerContext) {
   const { peers, store } = context.settings;
   const id = params.id ?? "";
-  const given = request.headers.get("authorization");
+  const authorization = request.headers.get("authorization");
   const { address = null } = peers ?? {};
-  if (peers === null || address === null || !peers.passes.isValid(given, address, id, Date.now()))
+  if (peers === null || address === null || !peers.passes.isValid(authorization, address, id, Date.now()))
     throw new ServerError("unauthorized", "This is for the other processes of this server. See its option peers.");
-  const held = async () => {
+  const findHoldingAgent = async () => {
     const { holder = null, info = null } = (await store.describe(id)) ?? {};
-    return holder === null || !context.links.isHere(holder) ? undefined : context.agentFor(id, info);
+    return holder === null || !context.links.isLocalHolder(holder) ? undefined : context.findReadingAgent(id, info);
   };
-  const session = (await held())?.session(id);
+  const session = (await findHoldingAgent())?.session(id);
   if (session === undefined) throw new ServerError("not_found", "This process does not hold the session.");
   const { seq } = await session.state();
-  const left = new AbortController();
+  const connection = new AbortController();
   return {
     status: 200,
     stream(sink) {
-      const open = eventStream(framesOf(session, seq, left.signal), left, sink, format);
-      const leave = context.alone?.joined(id);
-      const forget = context.peerStreams.add(open, async () => (await held()) !== undefined);
+      const openStream = startEventStream(
+        readLinkFrames(session, seq, connection.signal),
+        connection,
+        sink,
+        liveFormat,
+      );
+      const streamClosed = context.loneRuns?.streamOpened(id);
+      const untrackStream = context.peerStreams.add(openStream, async () => (await findHoldingAgent()) !== undefined);
       sink.onClose(() => {
-        forget();
-        leave?.();
+        untrackStream();
+        streamClosed?.();
       });
-      return open;
+      return openStream;
     },
   } as const satisfies Awaited<ReturnType<Route["handle"]>>;
 }
 
-async function* framesOf(
+async function* readLinkFrames(
   session: Session,
   seq: number,
   signal: AbortSignal,
 ): AsyncGenerator<LinkFrame, void, undefined> {
   yield { type: "open", seq };
   for await (const item of session.events({ after: seq, joinDeltas: true, signal })) {
-    if ("seq" in item) yield toldFrame(item);
+    if ("seq" in item) yield createToldFrame(item);
     // What was dropped comes again as a snapshot.
     else if (item.type !== "lagged") yield item;
   }

@@ -5,8 +5,9 @@
  *    A process that is asked by mistake, because its address was another's before, can do nothing with it.
  * 2. A pass is compared in constant time. It holds for five minutes, because clocks of machines differ.
  */
-import { isSameText } from "../principal.js";
-import { createKeys } from "../secret.js";
+
+import { createKeys } from "../keys.js";
+import { isEqualInConstantTime } from "../principal.js";
 
 export type Passes = {
   /** The header `authorization` of a request. `now` is in epoch milliseconds. */
@@ -18,15 +19,15 @@ const validForMs = 5 * 60_000;
 
 export function createPasses(secret: string): Passes {
   const keys = createKeys(secret);
-  const macOf = (time: number, address: string, sessionId: string) =>
+  const computeMac = (time: number, address: string, sessionId: string) =>
     keys.sign("pawl live 1", JSON.stringify([time, address, sessionId]));
 
   return {
-    sign: (address, sessionId, now) => `Pawl-Peer ${now}.${macOf(now, address, sessionId)}`,
+    sign: (address, sessionId, now) => `Pawl-Peer ${now}.${computeMac(now, address, sessionId)}`,
     isValid(header, address, sessionId, now) {
       const [, time = "", mac = ""] = /^Pawl-Peer (\d{1,15})\.([0-9a-f]{64})$/.exec(header ?? "") ?? [];
       if (mac === "" || Math.abs(now - Number(time)) > validForMs) return false;
-      return isSameText(mac, macOf(Number(time), address, sessionId));
+      return isEqualInConstantTime(mac, computeMac(Number(time), address, sessionId));
     },
   };
 }

@@ -1,8 +1,9 @@
 /**
  * The processes of a server that share a store: how they reach each other, and which of them may (SEC-19).
  */
-import { checkNames, misconfigured } from "../option-checks.js";
-import { isSecret, shortestSecret } from "../secret.js";
+
+import { isSecret, minSecretCharacters } from "../keys.js";
+import { checkOptionNames, createConfigurationError } from "../option-checks.js";
 import { createPasses, type Passes } from "./passes.js";
 
 /** The other processes of a server. */
@@ -29,31 +30,33 @@ export type Peers = {
 };
 
 const optionNames: ReadonlySet<string> = new Set(["address", "secret", "allow"]);
-const longestAddress = 500;
+const maxAddress = 500;
 
 /** @throws PawlError `bad_configuration` */
-export function peersOf(options: PeerOptions | undefined): Peers | null {
+export function checkPeers(options: PeerOptions | undefined): Peers | null {
   if (options === undefined) return null;
-  if (typeof options !== "object" || options === null) throw misconfigured("peers must be an object.");
-  checkNames("peers", options, optionNames);
+  if (typeof options !== "object" || options === null) throw createConfigurationError("peers must be an object.");
+  checkOptionNames("peers", options, optionNames);
   const { address, secret, allow } = options;
   if (!isSecret(secret))
-    throw misconfigured(`peers.secret is a text of at least ${shortestSecret} characters. createToken() makes one.`);
+    throw createConfigurationError(
+      `peers.secret is a text of at least ${minSecretCharacters} characters. createToken() makes one.`,
+    );
   if (address !== undefined && !isAddress(address))
-    throw misconfigured(
+    throw createConfigurationError(
       "peers.address is like http://10.0.0.5:4111 or unix:/path: in lower case, without a slash at its end, and without a standard port, password or query.",
     );
-  const isNamed = typeof allow === "function" ? allow : isOneOf(allow);
+  const isListed = typeof allow === "function" ? allow : createAddressMatcher(allow);
   return {
     address: address ?? null,
-    isAllowed: (other) => isAddress(other) && isNamed(other),
+    isAllowed: (other) => isAddress(other) && isListed(other),
     passes: createPasses(secret),
   };
 }
 
 /** Whether a text names a server in the one way in which an address is written, so that two texts can be compared. */
 export function isAddress(text: string): boolean {
-  if (typeof text !== "string" || text.length > longestAddress) return false;
+  if (typeof text !== "string" || text.length > maxAddress) return false;
   if (text.startsWith("unix:/")) return !/[\s\0]|\/\.{1,2}(?:\/|$)/.test(text);
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, origin, pathname } = new URL(text);
@@ -61,14 +64,14 @@ export function isAddress(text: string): boolean {
   return text === `${origin}${pathname === "/" ? "" : pathname}` && !text.endsWith("/");
 }
 
-function isOneOf(allow: readonly string[]): (address: string) => boolean {
+function createAddressMatcher(allow: readonly string[]): (address: string) => boolean {
   const isUsable =
-    Array.isArray(allow) && allow.every((one) => typeof one === "string" && one.length <= longestAddress);
-  if (!isUsable) throw misconfigured("peers.allow is a list of addresses, or a function that is given one.");
-  const patterns = allow.map((one) => new RegExp(`^${one.split("*").map(escaped).join("[A-Za-z0-9_-]+")}$`));
+    Array.isArray(allow) && allow.every((entry) => typeof entry === "string" && entry.length <= maxAddress);
+  if (!isUsable) throw createConfigurationError("peers.allow is a list of addresses, or a function that is given one.");
+  const patterns = allow.map((entry) => new RegExp(`^${entry.split("*").map(escapePattern).join("[A-Za-z0-9_-]+")}$`));
   return (address) => patterns.some((pattern) => pattern.test(address));
 }
 
-function escaped(text: string): string {
+function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }

@@ -11,13 +11,13 @@ import type { Holder, PublicEvent, SessionSummary, Snapshot } from "../../index.
 import { afterEntry, type Cursor, parseCursor } from "../../stream/cursor.js";
 import { createSessionView, type SessionView } from "../../view/session-view.js";
 import type { LiveSource } from "../client/index.js";
-import type { EndOfAttempt, LinkFrame, LiveItem } from "./link-frames.js";
+import type { AttemptEnd, LinkFrame, LiveItem } from "./link-frames.js";
 
 export type LinkListener = {
   /** An item, said after the event of `mark`. */
   readonly item: (item: LiveItem, mark: Cursor) => void;
   /** The log has come further, as the process says that holds the session. */
-  readonly told: () => void;
+  readonly advanced: () => void;
   /** What came before is void: a connection began or ended. Go on from `snapshot()`. */
   readonly reset: () => void;
   readonly live: (live: LiveSource) => void;
@@ -27,7 +27,7 @@ export type SessionLink = {
   readonly join: (listener: LinkListener) => void;
   readonly leave: (listener: LinkListener) => void;
   /** Tells of an event of the log. */
-  readonly saw: (event: PublicEvent) => void;
+  readonly observeEvent: (event: PublicEvent) => void;
   /** The cursor after which the last item was sent; null without a connection. */
   readonly mark: () => Cursor | null;
   /** The message that is being streamed, as far as the connection told it. */
@@ -35,38 +35,38 @@ export type SessionLink = {
 };
 
 /** What the links of a server share. */
-export type LinkParts = {
+export type LinkDeps = {
   readonly describe: (sessionId: string) => Promise<SessionSummary | null>;
   /** Whether a process is this one. */
-  readonly isHere: (holder: Holder) => boolean;
+  readonly isLocalHolder: (holder: Holder) => boolean;
   /** Where the live items come from if no other process can tell them. */
-  readonly liveHere: (summary: SessionSummary | null) => Promise<LiveSource>;
+  readonly findLocalSource: (summary: SessionSummary | null) => Promise<LiveSource>;
   /** The address of a process that this one may ask; null if there is none. */
-  readonly addressOf: (holder: Holder) => string | null;
+  readonly findPeerAddress: (holder: Holder) => string | null;
   readonly connect: (sessionId: string, address: string, signal: AbortSignal) => AsyncIterable<LinkFrame>;
   /** Called when the last listener has left. */
   readonly onEmpty: (sessionId: string) => void;
 };
 
-type Connected = { readonly holderId: string; readonly over: AbortController; isOpen: boolean };
+type LinkConnection = { readonly holderId: string; readonly lifetime: AbortController; isOpen: boolean };
 
-const lookEveryMs = 1_000;
+const refreshEveryMs = 1_000;
 
-export function createSessionLink(sessionId: string, parts: LinkParts): SessionLink {
+export function createSessionLink(sessionId: string, deps: LinkDeps): SessionLink {
   const listeners = new Set<LinkListener>();
   let live: LiveSource | null = null;
-  let connected: Connected | null = null;
+  let currentConnection: LinkConnection | null = null;
   let mark: Cursor | null = null;
   /** Null without a connection. */
   let view: SessionView | null = null;
   let holder: "nobody" | "here" | "unreachable" | "peer" = "nobody";
-  let isLooking = false;
-  let looksAgain = false;
+  let isRefreshing = false;
+  let needsRefresh = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
-  let isOver = false;
+  let isClosed = false;
   /** The last entry of the log at the last look. */
-  let lookedAt = 0;
-  let brokeAt = Number.NEGATIVE_INFINITY;
+  let refreshedSeq = 0;
+  let lastBrokenAt = Number.NEGATIVE_INFINITY;
 
   function setLive(found: LiveSource): void {
     if (found === live) return;
@@ -81,94 +81,94 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
   }
 
   function disconnect(): void {
-    if (connected === null) return;
-    connected.over.abort();
-    connected = null;
+    if (currentConnection === null) return;
+    currentConnection.lifetime.abort();
+    currentConnection = null;
     reset();
   }
 
-  async function look(): Promise<void> {
-    looksAgain = true;
-    if (isLooking) return;
+  async function refresh(): Promise<void> {
+    needsRefresh = true;
+    if (isRefreshing) return;
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    isLooking = true;
-    while (looksAgain && !isOver) {
-      looksAgain = false;
-      await lookOnce();
+    isRefreshing = true;
+    while (needsRefresh && !isClosed) {
+      needsRefresh = false;
+      await refreshOnce();
     }
-    isLooking = false;
+    isRefreshing = false;
   }
 
-  async function lookOnce(): Promise<void> {
+  async function refreshOnce(): Promise<void> {
     let summary: SessionSummary | null;
-    let here: LiveSource;
+    let localSource: LiveSource;
     try {
-      summary = await parts.describe(sessionId);
-      here = await parts.liveHere(summary);
+      summary = await deps.describe(sessionId);
+      localSource = await deps.findLocalSource(summary);
     } catch {
-      lookLater();
+      scheduleRefresh();
       return;
     }
-    if (isOver) return;
-    lookedAt = summary?.seq ?? 0;
+    if (isClosed) return;
+    refreshedSeq = summary?.seq ?? 0;
     const found = summary?.holder ?? null;
-    const address = found === null ? null : parts.addressOf(found);
-    holder = found === null ? "nobody" : parts.isHere(found) ? "here" : address === null ? "unreachable" : "peer";
+    const address = found === null ? null : deps.findPeerAddress(found);
+    holder = found === null ? "nobody" : deps.isLocalHolder(found) ? "here" : address === null ? "unreachable" : "peer";
     if (found === null || address === null || holder !== "peer") {
       disconnect();
-      setLive(here);
-    } else if (connected?.holderId !== found.id) {
+      setLive(localSource);
+    } else if (currentConnection?.holderId !== found.id) {
       disconnect();
       setLive("none");
-      void listen(address, found.id);
+      void followPeer(address, found.id);
     }
   }
 
-  function lookLater(): void {
-    if (isOver || timer !== null) return;
+  function scheduleRefresh(): void {
+    if (isClosed || timer !== null) return;
     timer = setTimeout(() => {
       timer = null;
-      void look();
-    }, lookEveryMs);
+      void refresh();
+    }, refreshEveryMs);
   }
 
-  async function listen(address: string, holderId: string): Promise<void> {
-    const own: Connected = { holderId, over: new AbortController(), isOpen: false };
-    connected = own;
+  async function followPeer(address: string, holderId: string): Promise<void> {
+    const connection: LinkConnection = { holderId, lifetime: new AbortController(), isOpen: false };
+    currentConnection = connection;
     try {
-      for await (const frame of parts.connect(sessionId, address, own.over.signal)) {
-        if (connected !== own) return;
-        take(frame, own);
+      for await (const frame of deps.connect(sessionId, address, connection.lifetime.signal)) {
+        if (currentConnection !== connection) return;
+        applyFrame(frame, connection);
       }
     } catch {
       // A connection that breaks is like one that ends: the store says who holds the session now.
     }
-    if (connected !== own) return;
+    if (currentConnection !== connection) return;
     // A connection that breaks again and again is not made at once each time.
-    const isFirst = own.isOpen && Date.now() - brokeAt >= lookEveryMs;
-    brokeAt = Date.now();
+    const isFirstBreak = connection.isOpen && Date.now() - lastBrokenAt >= refreshEveryMs;
+    lastBrokenAt = Date.now();
     disconnect();
     setLive("none");
-    if (isFirst) void look();
-    else lookLater();
+    if (isFirstBreak) void refresh();
+    else scheduleRefresh();
   }
 
-  function take(frame: LinkFrame, own: Connected): void {
+  function applyFrame(frame: LinkFrame, connection: LinkConnection): void {
     if (frame.type === "open") {
-      own.isOpen = true;
+      connection.isOpen = true;
       reset();
       view = createSessionView();
       mark = afterEntry(frame.seq);
       setLive("peer");
-      for (const listener of listeners) listener.told();
+      for (const listener of listeners) listener.advanced();
       return;
     }
     if (mark === null || view === null) return;
     if (frame.type === "told") {
       mark = parseCursor(frame.place) ?? mark;
-      if (frame.ends !== undefined) view.apply(endingEvent(frame.ends, mark));
-      for (const listener of listeners) listener.told();
+      if (frame.ends !== undefined) view.apply(toEndingEvent(frame.ends, mark));
+      for (const listener of listeners) listener.advanced();
       return;
     }
     view.apply(frame);
@@ -179,19 +179,19 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
     join(listener) {
       listeners.add(listener);
       if (live !== null) listener.live(live);
-      else void look();
+      else void refresh();
     },
     leave(listener) {
       listeners.delete(listener);
-      if (listeners.size > 0 || isOver) return;
-      isOver = true;
+      if (listeners.size > 0 || isClosed) return;
+      isClosed = true;
       if (timer !== null) clearTimeout(timer);
       disconnect();
-      parts.onEmpty(sessionId);
+      deps.onEmpty(sessionId);
     },
-    saw(event) {
-      if (event.seq <= lookedAt) return;
-      if (changesHolder(event) || (holder === "nobody" && connected === null)) void look();
+    observeEvent(event) {
+      if (event.seq <= refreshedSeq) return;
+      if (canChangeHolder(event) || (holder === "nobody" && currentConnection === null)) void refresh();
     },
     mark: () => mark,
     snapshot: () => view?.snapshot().streamed ?? null,
@@ -199,11 +199,11 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
 }
 
 /** The view has to know that a message has ended, not how: what the message or the result says comes from the store. */
-function endingEvent(ends: EndOfAttempt, mark: Cursor): PublicEvent {
+function toEndingEvent(ends: AttemptEnd, mark: Cursor): PublicEvent {
   return { ...ends, ...(ends.type === "final" ? {} : { type: "attempt_withdrawn" }), ...mark } as PublicEvent;
 }
 
 /** Events after which another process may hold the session, or nobody. */
-function changesHolder({ type }: PublicEvent): boolean {
+function canChangeHolder({ type }: PublicEvent): boolean {
   return type === "run_started" || type === "restarted" || type === "suspended" || type === "final";
 }

@@ -5,16 +5,16 @@
  * and costs the same however long they are.
  */
 import type { ClientSession, Json, PublicEvent, SessionInfo } from "../../index.js";
-import { answers } from "../answer-shapes.js";
-import type { Asked, Route } from "../route.js";
-import { isAllowed, type ServerContext, shown } from "../server-context.js";
-import { sessionInfo } from "../session-info.js";
-import { objectOf, text, whole } from "../shape.js";
-import { cursorOf, sessionPlaceIn } from "./paging.js";
+import { responseContents } from "../response-schemas.js";
+import type { Route, RouteRequest } from "../route.js";
+import { isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import { loadSessionInfo } from "../session-info.js";
+import { integer, object, string } from "../shape.js";
+import { formatPageCursor, parseSessionCursor } from "./paging.js";
 
 /** Sessions that one page looks at, and entries at the end of the log of each. */
-const mostSessions = 50;
-const mostEntries = 500;
+const maxSessions = 50;
+const maxEntries = 500;
 
 export const answeredRoutes: readonly Route[] = [
   {
@@ -22,43 +22,43 @@ export const answeredRoutes: readonly Route[] = [
     path: "/v1/approvals/answered",
     action: "approvals",
     scope: "approve",
-    about: `The answers to calls in all sessions, newest first. A page looks at the last ${mostEntries} entries of ${mostSessions} sessions, those that changed last first. It may be empty, and another page follow.`,
-    query: objectOf({
-      limit: whole("Once a page has so many answers, it looks at no further session.", 1, 500),
-      cursor: text("The `next` of the page before.", 2_000),
+    summary: `The answers to calls in all sessions, newest first. A page looks at the last ${maxEntries} entries of ${maxSessions} sessions, those that changed last first. It may be empty, and another page follow.`,
+    query: object({
+      limit: integer("Once a page has so many answers, it looks at no further session.", 1, 500),
+      cursor: string("The `next` of the page before.", 2_000),
     }),
-    gives: { 200: "{ answered, next }: `next` is the cursor of the next page, null at the end" },
-    answers: { 200: answers.answeredCalls },
-    handle: list,
+    responses: { 200: "{ answered, next }: `next` is the cursor of the next page, null at the end" },
+    content: { 200: responseContents.answeredCalls },
+    handle: listAnswered,
   },
 ];
 
-async function list({ principal, query }: Asked, context: ServerContext) {
+async function listAnswered({ principal, query }: RouteRequest, context: ServerContext) {
   const { limit = 50, cursor } = query as { readonly limit?: number; readonly cursor?: string };
   const { store } = context.settings;
-  let after = sessionPlaceIn(cursor);
-  const page = await store.list({ limit: mostSessions, ...(after === undefined ? {} : { after }) });
-  const found: AnsweredCall[] = [];
-  let looked = 0;
+  let after = parseSessionCursor(cursor);
+  const page = await store.list({ limit: maxSessions, ...(after === undefined ? {} : { after }) });
+  const answeredCalls: AnsweredCall[] = [];
+  let examined = 0;
   for (const summary of page) {
-    if (found.length >= limit) break;
+    if (answeredCalls.length >= limit) break;
     const { updatedAt, sessionId, seq } = summary;
-    looked += 1;
+    examined += 1;
     after = { updatedAt, sessionId };
-    const info = await sessionInfo(store, summary);
+    const info = await loadSessionInfo(store, summary);
     if (!(await isAllowed(context, principal, "approvals", { id: sessionId, info }))) continue;
-    if (seq > 0) found.push(...(await answersIn(context.client.session(sessionId), seq, info)));
+    if (seq > 0) answeredCalls.push(...(await readAnswers(context.client.session(sessionId), seq, info)));
   }
-  found.sort((a, b) => b.at - a.at);
-  const isLast = looked === page.length && page.length < mostSessions;
-  const next = isLast || after === undefined ? null : cursorOf(after);
-  return { status: 200, json: { answered: shown(context, found), next } } as const;
+  answeredCalls.sort((a, b) => b.at - a.at);
+  const isLast = examined === page.length && page.length < maxSessions;
+  const next = isLast || after === undefined ? null : formatPageCursor(after);
+  return { status: 200, json: { answered: redactSecrets(context, answeredCalls), next } } as const;
 }
 
-type Answered = Extract<PublicEvent, { readonly type: "approval_answered" }>;
+type ApprovalAnsweredEvent = Extract<PublicEvent, { readonly type: "approval_answered" }>;
 
 type AnsweredCall = Pick<
-  Answered,
+  ApprovalAnsweredEvent,
   "sessionId" | "callKey" | "name" | "answer" | "at" | "by" | "note" | "overruled" | "questionId" | "value"
 > & {
   readonly session: SessionInfo | null;
@@ -68,15 +68,15 @@ type AnsweredCall = Pick<
   readonly edited?: Json;
 };
 
-async function answersIn(session: ClientSession, seq: number, info: SessionInfo | null): Promise<AnsweredCall[]> {
+async function readAnswers(session: ClientSession, seq: number, info: SessionInfo | null): Promise<AnsweredCall[]> {
   const inputs = new Map<string, Json>();
-  const found: AnsweredCall[] = [];
-  for await (const event of session.events({ follow: false, after: Math.max(0, seq - mostEntries) })) {
+  const answeredCalls: AnsweredCall[] = [];
+  for await (const event of session.events({ follow: false, after: Math.max(0, seq - maxEntries) })) {
     if (event.type === "tool_call" || event.type === "approval_requested") inputs.set(event.callKey, event.input);
     if (event.type !== "approval_answered") continue;
     const { sessionId, callKey, name, answer, at, by, note, overruled, questionId, value, input: edited } = event;
     const input = inputs.get(callKey);
-    found.push({
+    answeredCalls.push({
       ...{ sessionId, callKey, name, answer, at, session: info },
       ...(by === undefined ? {} : { by }),
       ...(note === undefined ? {} : { note }),
@@ -87,5 +87,5 @@ async function answersIn(session: ClientSession, seq: number, info: SessionInfo 
       ...(edited === undefined || answer !== "modify" ? {} : { edited }),
     });
   }
-  return found;
+  return answeredCalls;
 }

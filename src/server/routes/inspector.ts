@@ -3,9 +3,9 @@
  * which let in those who have the key of a start link (SEC-2).
  */
 
-import type { Answer } from "../answer.js";
 import type { InspectorFile } from "../inspector-files.js";
-import { type Asked, mountedPaths, type Route } from "../route.js";
+import { listMountedPaths, type Route, type RouteRequest } from "../route.js";
+import type { RouteResponse } from "../route-response.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import type { ServerSettings } from "../server-options.js";
@@ -34,8 +34,8 @@ export const inspectorRoutes: readonly Route[] = [
     path: "/",
     action: "page",
     scope: null,
-    about: "The inspector.",
-    gives: { 200: "text/html" },
+    summary: "The inspector.",
+    responses: { 200: "text/html" },
     handle: page,
   },
   {
@@ -43,15 +43,15 @@ export const inspectorRoutes: readonly Route[] = [
     path: "/ui/:name",
     action: "page",
     scope: null,
-    about: "A file of the inspector, whose name has a hash of its content.",
-    gives: { 200: "the file" },
-    handle: file,
+    summary: "A file of the inspector, whose name has a hash of its content.",
+    responses: { 200: "the file" },
+    handle: serveFile,
   },
 ];
 
 /** A link to the empty page may stand on any page: in a mail, in a chat. What the page then asks comes from itself. */
 export function isPageLoad(request: Request, { ui, basePath }: ServerSettings): boolean {
-  const paths = mountedPaths(new URL(request.url).pathname, basePath);
+  const paths = listMountedPaths(new URL(request.url).pathname, basePath);
   return (
     ui &&
     request.method === "GET" &&
@@ -61,7 +61,7 @@ export function isPageLoad(request: Request, { ui, basePath }: ServerSettings): 
   );
 }
 
-async function page(_: Asked, { settings }: ServerContext): Promise<Answer> {
+async function page(_: RouteRequest, { settings }: ServerContext): Promise<RouteResponse> {
   const { page } = await import("../inspector-files.js");
   const headers = {
     "content-type": "text/html; charset=utf-8",
@@ -71,10 +71,11 @@ async function page(_: Asked, { settings }: ServerContext): Promise<Answer> {
   return { status: 200, bytes: new TextEncoder().encode(page.replaceAll("{{base}}", settings.basePath)), headers };
 }
 
-async function file({ params }: Asked): Promise<Answer> {
+async function serveFile({ params }: RouteRequest): Promise<RouteResponse> {
   const { files } = await import("../inspector-files.js");
-  const found = files.find(({ name }: InspectorFile) => name === params.name);
-  if (found === undefined) throw new ServerError("not_found", "The inspector has no such file. Load the page again.");
-  const headers = { "content-type": found.type, "cache-control": "public, max-age=31536000, immutable" };
-  return { status: 200, bytes: new TextEncoder().encode(found.text), headers };
+  const inspectorFile = files.find(({ name }: InspectorFile) => name === params.name);
+  if (inspectorFile === undefined)
+    throw new ServerError("not_found", "The inspector has no such file. Load the page again.");
+  const headers = { "content-type": inspectorFile.type, "cache-control": "public, max-age=31536000, immutable" };
+  return { status: 200, bytes: new TextEncoder().encode(inspectorFile.text), headers };
 }

@@ -3,19 +3,19 @@
  * browser has few connections to a host.
  */
 
-import type { Answer } from "../answer.js";
-import { eventStreamContent } from "../answer-shapes.js";
 import type { ListFrame } from "../client/index.js";
-import { beatFrame, byeFrame, controlFrame, retryFrame } from "../frames.js";
+import { createByeFrame, encodeControlFrame, heartbeatFrame, retryFrame } from "../frames.js";
 import type { ListWatcher } from "../list-watch.js";
 import type { Principal } from "../principal.js";
-import type { Asked, Route } from "../route.js";
-import { isAllowed, type ServerContext, sessionFor } from "../server-context.js";
+import { eventStreamContent } from "../response-schemas.js";
+import type { Route, RouteRequest } from "../route.js";
+import type { RouteResponse } from "../route-response.js";
+import { authorizeSession, isAllowed, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { flag, objectOf, text } from "../shape.js";
+import { boolean, object, string } from "../shape.js";
 import type { Sink } from "../sink.js";
-import { type OpenStream, watch } from "../watch.js";
-import { readRule, streamed, watchSource } from "./watching.js";
+import { type OpenStream, watchSession } from "../watch.js";
+import { createReadCheck, createStreamResponse, createWatchSource } from "./watching.js";
 
 export const listStreamRoutes: readonly Route[] = [
   {
@@ -23,88 +23,93 @@ export const listStreamRoutes: readonly Route[] = [
     path: "/v1/stream",
     action: "list",
     scope: "read",
-    about:
+    summary:
       "What changes in the list of sessions and in the number of calls that wait, as server-sent events; and a session, as its own stream tells it. Ids are those of the session.",
-    query: objectOf({
-      session: text("The session to tell of.", 512),
-      after: text("The place in that session to go on from, `seq.index`.", 40),
-      deltas: flag("0: only events of the session's log."),
+    query: object({
+      session: string("The session to tell of.", 512),
+      after: string("The place in that session to go on from, `seq.index`.", 40),
+      deltas: boolean("0: only events of the session's log."),
     }),
-    gives: { 200: "text/event-stream" },
-    answers: { 200: eventStreamContent },
-    handle: stream,
+    responses: { 200: "text/event-stream" },
+    content: { 200: eventStreamContent },
+    handle: openListStream,
   },
 ];
 
-async function stream(asked: Asked, context: ServerContext): Promise<Answer> {
-  const { principal, query, request } = asked;
+async function openListStream(routeRequest: RouteRequest, context: ServerContext): Promise<RouteResponse> {
+  const { principal, query, request } = routeRequest;
   const { session, after, deltas } = query as {
     readonly session?: string;
     readonly after?: string;
     readonly deltas?: boolean;
   };
-  const mayList = () => isAllowed(context, principal, "list", null);
-  if (!(await mayList())) throw new ServerError("forbidden", "You may not list sessions here.");
+  const canList = () => isAllowed(context, principal, "list", null);
+  if (!(await canList())) throw new ServerError("forbidden", "You may not list sessions here.");
   if (session === undefined) {
     if (after !== undefined) throw new ServerError("bad_input", "The query has after, but no session.");
-    return streamed(asked, context, mayList, (sink) => withList(context, principal, sink, null));
+    return createStreamResponse(routeRequest, context, canList, (sink) => watchList(context, principal, sink, null));
   }
-  const read = await sessionFor(context, principal, "read", session);
-  const given = request.headers.get("last-event-id") ?? after;
-  const { source, options } = await watchSource(context, read, given, deltas === undefined ? {} : { deltas });
-  const mayRead = readRule(context, principal, read.asked);
-  const mayStay = async () => (await mayList()) && (await mayRead());
-  return streamed(asked, context, mayStay, (sink) =>
-    withList(context, principal, sink, () => watch(source, options, sink)),
+  const readable = await authorizeSession(context, principal, "read", session);
+  const cursorText = request.headers.get("last-event-id") ?? after;
+  const { source, options } = await createWatchSource(
+    context,
+    readable,
+    cursorText,
+    deltas === undefined ? {} : { deltas },
+  );
+  const canRead = createReadCheck(context, principal, readable.requested);
+  const canStay = async () => (await canList()) && (await canRead());
+  return createStreamResponse(routeRequest, context, canStay, (sink) =>
+    watchList(context, principal, sink, () => watchSession(source, options, sink)),
   );
 }
 
 /** @param openSession opens the stream of a session on the same sink; null: there is none */
-function withList(
+function watchList(
   context: ServerContext,
   principal: Principal,
   sink: Sink,
   openSession: (() => OpenStream) | null,
 ): OpenStream {
-  const inner = openSession === null ? plainStream(sink) : openSession();
+  const sessionStream = openSession === null ? createPlainStream(sink) : openSession();
   let isOpen = false;
-  const tell = (frame: ListFrame): void => {
+  const notify = (frame: ListFrame): void => {
     // What changes before the first frame is in the list that the reader loads after it.
     isOpen ||= frame.type === "list_open";
     if (!isOpen) return;
-    if (sink.unsent() > context.settings.limits.maxUnsentBytes) inner.bye("slow");
-    else sink.write(controlFrame(frame));
+    if (sink.unsentBytes() > context.settings.limits.maxUnsentBytes) sessionStream.bye("slow");
+    else sink.write(encodeControlFrame(frame));
   };
   const watcher: ListWatcher = {
-    tell,
-    mayRead: (id, info) => isAllowed(context, principal, "read", { id, info }),
-    mayAnswer: principal.scopes.includes("approve")
+    notify,
+    canRead: (id, info) => isAllowed(context, principal, "read", { id, info }),
+    canAnswer: principal.scopes.includes("approve")
       ? (id, info) => isAllowed(context, principal, "approvals", { id, info })
       : null,
   };
-  const joining = context.list.join(watcher);
-  sink.onClose(() => context.list.leave(watcher));
-  joining.then(
-    (approvals) => tell({ type: "list_open", approvals }),
-    () => inner.bye("error"),
+  const approvalCount = context.listWatch.addWatcher(watcher);
+  sink.onClose(() => context.listWatch.removeWatcher(watcher));
+  approvalCount.then(
+    (approvals) => notify({ type: "list_open", approvals }),
+    () => sessionStream.bye("error"),
   );
-  return inner;
+  return sessionStream;
 }
 
-function plainStream(sink: Sink): OpenStream {
-  let isOver = false;
+function createPlainStream(sink: Sink): OpenStream {
+  let isClosed = false;
   sink.onClose(() => {
-    isOver = true;
+    isClosed = true;
   });
   sink.write(retryFrame);
   return {
     bye(why, retryMs) {
-      if (isOver) return;
-      sink.write(byeFrame(why, retryMs));
+      if (isClosed) return;
+      sink.write(createByeFrame(why, retryMs));
       sink.end();
     },
-    beat() {
-      if (!isOver) sink.write(beatFrame);
+    heartbeat() {
+      if (!isClosed) sink.write(heartbeatFrame);
     },
   };
 }

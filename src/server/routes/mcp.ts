@@ -8,17 +8,17 @@
  */
 
 import type { CalledSession, McpHost } from "../../protocols/mcp-server/index.js";
-import type { Answer } from "../answer.js";
-import { anyJson, eventStreamContent } from "../answer-shapes.js";
-import { mostAnswerMs, type OpenCall } from "../open-calls.js";
-import { randomText } from "../principal.js";
-import type { Asked, Route } from "../route.js";
-import { isAllowed, type ServerContext, sessionFor } from "../server-context.js";
+import { maxResponseMs, type OpenCall } from "../open-calls.js";
+import { randomBase64url } from "../principal.js";
+import { anyJson, eventStreamContent } from "../response-schemas.js";
+import type { Route, RouteRequest } from "../route.js";
+import type { RouteResponse } from "../route-response.js";
+import { authorizeSession, isAllowed, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { failureLine } from "../server-options.js";
+import { createFailureLine } from "../server-options.js";
 import type { Sink } from "../sink.js";
 import type { OpenStream } from "../watch.js";
-import { postedSession } from "./chats.js";
+import { createPostedSession } from "./chats.js";
 
 export const mcpRoutes: readonly Route[] = [
   {
@@ -26,43 +26,48 @@ export const mcpRoutes: readonly Route[] = [
     path: "/mcp",
     action: "mcp",
     scope: "run",
-    about: "MCP over HTTP, of 2026 and 2025: each agent is a tool. A call that waits is asked as a form.",
+    summary: "MCP over HTTP, of 2026 and 2025: each agent is a tool. A call that waits is asked as a form.",
     body: "json",
-    gives: {
+    responses: {
       200: "a JSON-RPC response, or text/event-stream",
       202: "a notification was taken",
       400: "a JSON-RPC error",
       404: "a JSON-RPC error: there is no such method",
       406: "a JSON-RPC error: the client does not accept both kinds of answers",
     },
-    answers: { 200: [anyJson, eventStreamContent], 400: anyJson, 404: anyJson, 406: anyJson },
-    handle: answer,
+    content: { 200: [anyJson, eventStreamContent], 400: anyJson, 404: anyJson, 406: anyJson },
+    handle: handleMcp,
   },
 ];
 
-async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
-  const { request, principal, body } = asked;
-  const giveBack = context.usage.takeStream(principal.id);
-  const call = context.calls.begin();
-  const called = new Set<string>();
-  const mayStay = async () => {
-    if (!(await asked.isStillLetIn())) return false;
-    for (const id of called)
-      if ((await context.settings.store.describe(id)) !== null) await sessionFor(context, principal, "run", id);
+async function handleMcp(routeRequest: RouteRequest, context: ServerContext): Promise<RouteResponse> {
+  const { request, principal, body } = routeRequest;
+  const releaseSlot = context.usage.acquireStream(principal.id);
+  const call = context.openCalls.begin();
+  const calledIds = new Set<string>();
+  const canStay = async () => {
+    if (!(await routeRequest.isStillAuthorized())) return false;
+    for (const id of calledIds)
+      if ((await context.settings.store.describe(id)) !== null) await authorizeSession(context, principal, "run", id);
     return true;
   };
-  const end = () => {
-    giveBack();
-    call.done();
+  const finish = () => {
+    releaseSlot();
+    call.finish();
   };
   try {
-    const http = await context.mcp();
-    const response = await http(request, body, principal.id, hostFor(asked, context, call, called));
+    const handleHttp = await context.mcp();
+    const response = await handleHttp(
+      request,
+      body,
+      principal.id,
+      createMcpHost(routeRequest, context, call, calledIds),
+    );
     const headers = Object.fromEntries(response.headers);
     const type = headers["content-type"] ?? "";
     if (response.body === null || !type.startsWith("text/event-stream")) {
       const bytes = response.body === null ? null : new Uint8Array(await response.arrayBuffer());
-      end();
+      finish();
       return { status: response.status, bytes, headers };
     }
     const reader = response.body.getReader();
@@ -70,51 +75,56 @@ async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
       status: 200,
       headers,
       stream(sink) {
-        const open = context.streams.open(sink, mayStay, (checked) => pump(reader, checked, call, body));
-        sink.onClose(end);
-        return open;
+        const openStream = context.streams.open(sink, canStay, (checked) => pipeStream(reader, checked, call, body));
+        sink.onClose(finish);
+        return openStream;
       },
     };
   } catch (error) {
-    end();
+    finish();
     throw error;
   }
 }
 
 /** The package sends its own comments while nothing happens. A stream that is to end has the answer of its call first. */
-function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink, call: OpenCall, body: unknown): OpenStream {
-  let isOver = false;
-  const leave = () => {
-    isOver = true;
+function pipeStream(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  sink: Sink,
+  call: OpenCall,
+  body: unknown,
+): OpenStream {
+  let isClosed = false;
+  const cancel = () => {
+    isClosed = true;
     void reader.cancel().catch(() => {});
   };
-  sink.onClose(leave);
+  sink.onClose(cancel);
   async function read(): Promise<void> {
-    while (!isOver) {
+    while (!isClosed) {
       const { done, value } = await reader.read();
-      if (done || isOver) break;
+      if (done || isClosed) break;
       sink.write(value);
-      await sink.drained();
+      await sink.whenDrained();
     }
     sink.end();
   }
   read().catch(() => sink.end());
   return {
     bye(why) {
-      call.leave();
+      call.drain();
       if (why === "auth") {
-        for (const id of requestIds(body)) sink.write(refusal(id));
+        for (const id of listRequestIds(body)) sink.write(encodeRefusal(id));
         return sink.end();
       }
-      const timer = setTimeout(() => sink.end(), mostAnswerMs);
+      const timer = setTimeout(() => sink.end(), maxResponseMs);
       sink.onClose(() => clearTimeout(timer));
     },
-    beat: () => {},
+    heartbeat: () => {},
   };
 }
 
 /** The ids of the requests in a body of JSON-RPC. */
-function requestIds(body: unknown): readonly (string | number)[] {
+function listRequestIds(body: unknown): readonly (string | number)[] {
   return [body].flat().flatMap((message) => {
     const { id, method } = Object(message) as { readonly id?: unknown; readonly method?: unknown };
     return method !== undefined && (typeof id === "string" || typeof id === "number") ? [id] : [];
@@ -122,15 +132,20 @@ function requestIds(body: unknown): readonly (string | number)[] {
 }
 
 /** The package's own answer to a call that is left has the result if the run ended just now, so the call is answered here. */
-function refusal(id: string | number): Uint8Array {
+function encodeRefusal(id: string | number): Uint8Array {
   const error = { code: -32_003, message: "Your access has ended. The run goes on." };
   return new TextEncoder().encode(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
 }
 
-/** @param called is told the sessions of the call */
-function hostFor(asked: Asked, context: ServerContext, { leaving }: OpenCall, called: Set<string>): McpHost {
+/** @param calledIds is told the sessions of the call */
+function createMcpHost(
+  routeRequest: RouteRequest,
+  context: ServerContext,
+  { drainSignal }: OpenCall,
+  calledIds: Set<string>,
+): McpHost {
   const { settings, agents } = context;
-  const { principal } = asked;
+  const { principal } = routeRequest;
   return {
     info: { name: "pawl", version: "1" },
     agents: [...agents.keys()].map((name) => ({ name, description: `Gives a task to the agent ${name}.` })),
@@ -138,20 +153,20 @@ function hostFor(asked: Asked, context: ServerContext, { leaving }: OpenCall, ca
       if (sessionId === undefined) {
         if (!(await isAllowed(context, principal, "begin", null, { agent })))
           throw new ServerError("forbidden", "You may not begin sessions here.");
-        const id = randomText(16);
-        called.add(id);
-        return postedSession(asked, context, id, agent);
+        const id = randomBase64url(16);
+        calledIds.add(id);
+        return createPostedSession(routeRequest, context, id, agent);
       }
-      called.add(sessionId);
-      const found = await sessionFor(context, principal, "run", sessionId);
-      return postedSession(asked, context, sessionId, found.asked.info?.agent ?? agent);
+      calledIds.add(sessionId);
+      const authorized = await authorizeSession(context, principal, "run", sessionId);
+      return createPostedSession(routeRequest, context, sessionId, authorized.requested.info?.agent ?? agent);
     },
     carryOn: async () => null,
-    makeId: () => randomText(16),
+    makeId: () => randomBase64url(16),
     by: principal.id,
     mayAnswer: principal.scopes.includes("approve"),
     leaving: {
-      signal: leaving,
+      signal: drainSignal,
       whereToRead: (id, runId) =>
         `Read its result with GET ${settings.basePath}/v1/sessions/${id}/runs/${runId}?wait=30.`,
     },
@@ -159,6 +174,6 @@ function hostFor(asked: Asked, context: ServerContext, { leaving }: OpenCall, ca
     whereToAnswer: (id) =>
       `Answer with POST ${settings.basePath}/v1/sessions/${id}/answers; GET ${settings.basePath}/v1/approvals shows what waits.`,
     redaction: { text: settings.redact, stream: () => (item) => [item] },
-    report: (error) => settings.log(failureLine("mcp", error, { principal: principal.id })),
+    report: (error) => settings.log(createFailureLine("mcp", error, { principal: principal.id })),
   };
 }

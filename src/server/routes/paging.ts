@@ -1,26 +1,26 @@
 /**
  * Pages: a cursor is opaque to clients.
  */
-import { type Cursor, invalidCursor, parseCursor } from "../../stream/cursor.js";
+import { type Cursor, formatInvalidCursor, parseCursor } from "../../stream/cursor.js";
 import { fromBase64url, toBase64url } from "../base64url.js";
-import type { Asked } from "../route.js";
+import type { RouteRequest } from "../route.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 
-export function cursorOf(place: object): string {
-  return toBase64url(new TextEncoder().encode(JSON.stringify(place)));
+export function formatPageCursor(position: object): string {
+  return toBase64url(new TextEncoder().encode(JSON.stringify(position)));
 }
 
 /** @throws ServerError `bad_cursor` */
-export function placeIn<Place extends object>(
+export function parsePageCursor<Position extends object>(
   cursor: unknown,
-  kinds: { readonly [Key in keyof Place]: "string" | "number" },
-): Place | undefined {
+  kinds: { readonly [Key in keyof Position]: "string" | "number" },
+): Position | undefined {
   if (cursor === undefined) return undefined;
   try {
-    const place = JSON.parse(new TextDecoder().decode(fromBase64url(String(cursor)))) as Place;
-    const names = Object.keys(kinds) as (keyof Place)[];
-    if (names.every((name) => isPart(place[name], kinds[name]))) return place;
+    const position = JSON.parse(new TextDecoder().decode(fromBase64url(String(cursor)))) as Position;
+    const names = Object.keys(kinds) as (keyof Position)[];
+    if (names.every((name) => isValidField(position[name], kinds[name]))) return position;
   } catch {
     // Falls through: it is no cursor of this server.
   }
@@ -28,20 +28,20 @@ export function placeIn<Place extends object>(
 }
 
 /** Whether the server can have put this value into a cursor: a client may have made it by hand. */
-function isPart(value: unknown, kind: "string" | "number"): boolean {
+function isValidField(value: unknown, kind: "string" | "number"): boolean {
   if (kind === "number") return Number.isSafeInteger(value) && Number(value) >= 0;
   return typeof value === "string" && value.length <= 1_000 && !/\0|\p{Surrogate}/u.test(value);
 }
 
 /** The place of a session in lists: those that changed last come first. */
-type SessionPlace = { readonly updatedAt: number; readonly sessionId: string };
+type SessionPosition = { readonly updatedAt: number; readonly sessionId: string };
 
 /** @throws ServerError `bad_cursor` */
-export const sessionPlaceIn = (cursor: unknown): SessionPlace | undefined =>
-  placeIn<SessionPlace>(cursor, { updatedAt: "number", sessionId: "string" });
+export const parseSessionCursor = (cursor: unknown): SessionPosition | undefined =>
+  parsePageCursor<SessionPosition>(cursor, { updatedAt: "number", sessionId: "string" });
 
 /** The entries of a page: those behind `after`, as many as are asked for and as a page may have. */
-export function pageIn({ query }: Asked, { settings: { limits } }: ServerContext): EntryPage {
+export function parseEntryPage({ query }: RouteRequest, { settings: { limits } }: ServerContext): EntryPage {
   const { after = 0, limit = 100 } = query as Partial<EntryPage>;
   return { after, limit: Math.min(limit, limits.maxPage) };
 }
@@ -49,9 +49,9 @@ export function pageIn({ query }: Asked, { settings: { limits } }: ServerContext
 type EntryPage = { readonly after: number; readonly limit: number };
 
 /** The cursor that a client gives; null for the beginning. @throws ServerError `bad_cursor` */
-export function eventCursor(given: string | null | undefined): Cursor | null {
+export function parseEventCursor(given: string | null | undefined): Cursor | null {
   if (given === null || given === undefined || given === "" || given === "0") return null;
   const cursor = parseCursor(given);
-  if (cursor === null) throw new ServerError("bad_cursor", invalidCursor(given));
+  if (cursor === null) throw new ServerError("bad_cursor", formatInvalidCursor(given));
   return cursor;
 }

@@ -5,25 +5,25 @@
 import { type ClientRunOptions, PawlError } from "../../index.js";
 import { ServerError } from "../server-error.js";
 import type { ServerSettings } from "../server-options.js";
-import { flag, json, objectOf, text } from "../shape.js";
+import { anyJson, boolean, object, string } from "../shape.js";
 
-export const runOptions = objectOf({
-  systemPrompt: text("Takes the place of the agent's.", 100_000),
-  activeTools: json("The names of the tools that the model may use."),
-  toolChoice: json("Whether the model may, must or must not call tools."),
-  interactive: flag("False: calls that would ask somebody are denied."),
-  providerOptions: json("Options for the model's provider."),
-  model: text("One of the agent's models, by its name."),
-  settings: json("Settings of the model calls."),
-  output: json("The JSON Schema of the answer."),
-  stopWhen: json("Stop conditions."),
+export const runOptionsShape = object({
+  systemPrompt: string("Takes the place of the agent's.", 100_000),
+  activeTools: anyJson("The names of the tools that the model may use."),
+  toolChoice: anyJson("Whether the model may, must or must not call tools."),
+  interactive: boolean("False: calls that would ask somebody are denied."),
+  providerOptions: anyJson("Options for the model's provider."),
+  model: string("One of the agent's models, by its name."),
+  settings: anyJson("Settings of the model calls."),
+  output: anyJson("The JSON Schema of the answer."),
+  stopWhen: anyJson("Stop conditions."),
 });
 
 /**
  * The options of a body. The cast trusts the library, which checks the values.
  * @throws PawlError `bad_input` for options that clients of this server may not set
  */
-export function runOptionsIn(
+export function parseRunOptions(
   { input, options = {} }: { readonly input?: unknown; readonly options?: unknown },
   { checkClient }: ServerSettings,
 ): ClientRunOptions {
@@ -32,7 +32,7 @@ export function runOptionsIn(
 }
 
 /** An option that cannot be used, such as a schema for `output`, is a mistake of the client here, not of the server's author. */
-export async function byClient<Sent>(sending: Promise<Sent>): Promise<Sent> {
+export async function withClientErrors<Result>(sending: Promise<Result>): Promise<Result> {
   try {
     return await sending;
   } catch (error) {

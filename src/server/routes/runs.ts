@@ -3,12 +3,12 @@
  */
 
 import type { AnswerOptions, ApprovalDecision, ClientSession, SendOptions } from "../../index.js";
-import { answers } from "../answer-shapes.js";
-import type { Asked, Route } from "../route.js";
-import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
+import { responseContents } from "../response-schemas.js";
+import type { Route, RouteRequest } from "../route.js";
+import { authorizeSession, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { flag, json, objectOf, oneOf, text, whole } from "../shape.js";
-import { byClient, runOptions, runOptionsIn } from "./run-options.js";
+import { anyJson, boolean, integer, object, oneOf, string } from "../shape.js";
+import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-options.js";
 
 export const runRoutes: readonly Route[] = [
   {
@@ -17,18 +17,18 @@ export const runRoutes: readonly Route[] = [
     action: "run",
     scope: "run",
     ofSession: true,
-    about: "Sends input. The header `Idempotency-Key` is the id of the run: a repeated request is one run.",
-    body: objectOf(
+    summary: "Sends input. The header `Idempotency-Key` is the id of the run: a repeated request is one run.",
+    body: object(
       {
-        input: json("A text, parts, or user messages."),
+        input: anyJson("A text, parts, or user messages."),
         mode: oneOf("What happens while a run is under way. Default: queue.", "queue", "steer", "interrupt", "reject"),
-        options: runOptions,
+        options: runOptionsShape,
       },
       ["input"],
     ),
-    gives: { 202: "{ runId, isNew, seq }: stream from `seq`" },
-    answers: { 202: answers.sent },
-    handle: send,
+    responses: { 202: "{ runId, isNew, seq }: stream from `seq`" },
+    content: { 202: responseContents.sent },
+    handle: sendInput,
   },
   {
     method: "GET",
@@ -36,11 +36,11 @@ export const runRoutes: readonly Route[] = [
     action: "read",
     scope: "read",
     ofSession: true,
-    about: "The result of a run, or what it waits for.",
-    query: objectOf({ wait: whole("Waits up to so many seconds for the result.", 0, 60) }),
-    gives: { 200: "the result of the run", 202: "{ runId }: the run goes on" },
-    answers: { 200: answers.result, 202: answers.underWay },
-    handle: result,
+    summary: "The result of a run, or what it waits for.",
+    query: object({ wait: integer("Waits up to so many seconds for the result.", 0, 60) }),
+    responses: { 200: "the result of the run", 202: "{ runId }: the run goes on" },
+    content: { 200: responseContents.result, 202: responseContents.underWay },
+    handle: readResult,
   },
   {
     method: "POST",
@@ -48,18 +48,18 @@ export const runRoutes: readonly Route[] = [
     action: "steer",
     scope: "run",
     ofSession: true,
-    about: "Adds input before the next model call.",
-    body: objectOf(
+    summary: "Adds input before the next model call.",
+    body: object(
       {
-        input: json("A text, parts, or user messages."),
+        input: anyJson("A text, parts, or user messages."),
         skip: oneOf("Skips the calls that have not started.", "unstarted"),
       },
       ["input"],
     ),
-    gives: { 204: "taken" },
+    responses: { 204: "taken" },
     async handle({ principal, params, body }, context) {
-      const { session } = await sessionFor(context, principal, "steer", params.id ?? "");
-      runOptionsIn({ input: body.input }, context.settings);
+      const { session } = await authorizeSession(context, principal, "steer", params.id ?? "");
+      parseRunOptions({ input: body.input }, context.settings);
       const { input, skip } = body as { readonly input: string; readonly skip?: "unstarted" };
       await session.steer(input, { by: principal.id, ...(skip === undefined ? {} : { skip }) });
       return { status: 204, bytes: null };
@@ -71,12 +71,12 @@ export const runRoutes: readonly Route[] = [
     action: "abort",
     scope: "run",
     ofSession: true,
-    about: "Aborts the run under way, or the named run, which may still be queued.",
-    body: objectOf({ runId: text("The run.", 200), note: text("Why.", 10_000) }),
-    gives: { 200: "{ outcome }: `asked`, or `nothing` if there is no such run or it has ended" },
-    answers: { 200: answers.outcome },
+    summary: "Aborts the run under way, or the named run, which may still be queued.",
+    body: object({ runId: string("The run.", 200), note: string("Why.", 10_000) }),
+    responses: { 200: "{ outcome }: `asked`, or `nothing` if there is no such run or it has ended" },
+    content: { 200: responseContents.outcome },
     async handle({ principal, params, body }, context) {
-      const { session } = await sessionFor(context, principal, "abort", params.id ?? "");
+      const { session } = await authorizeSession(context, principal, "abort", params.id ?? "");
       const outcome = await session.abort({ ...(body as { readonly note?: string }), by: principal.id });
       return { status: 200, json: { outcome } };
     },
@@ -87,21 +87,21 @@ export const runRoutes: readonly Route[] = [
     action: "answer",
     scope: "approve",
     ofSession: true,
-    about: "Answers a call that waits. It is bound to the input that was shown, or to a question of the tool.",
-    body: objectOf(
+    summary: "Answers a call that waits. It is bound to the input that was shown, or to a question of the tool.",
+    body: object(
       {
-        callKey: text("The call."),
-        decision: json(
+        callKey: string("The call."),
+        decision: anyJson(
           '{ type: "approve" | "deny" | "modify" | "abort" | "rerun" | "result" | "fail" | "reply" | "decline", … }',
         ),
-        inputHash: text("The hash of the input that was shown.", 128),
-        questionId: text("The question of the tool.", 500),
+        inputHash: string("The hash of the input that was shown.", 128),
+        questionId: string("The question of the tool.", 500),
       },
       ["callKey", "decision"],
     ),
-    gives: { 200: "{ counted, answer }: `first`, or `second` and the answer that counts" },
-    answers: { 200: answers.answered },
-    handle: answer,
+    responses: { 200: "{ counted, answer }: `first`, or `second` and the answer that counts" },
+    content: { 200: responseContents.answered },
+    handle: answerCall,
   },
   {
     method: "POST",
@@ -109,15 +109,15 @@ export const runRoutes: readonly Route[] = [
     action: "result",
     scope: "run",
     ofSession: true,
-    about: "Gives the result of a call that runs outside of Pawl.",
-    body: objectOf({ callKey: text("The call."), output: json("What it gave."), isError: flag("Whether it failed.") }, [
-      "callKey",
-      "output",
-    ]),
-    gives: { 200: "{ counted }: `first` or `second`" },
-    answers: { 200: answers.counted },
+    summary: "Gives the result of a call that runs outside of Pawl.",
+    body: object(
+      { callKey: string("The call."), output: anyJson("What it gave."), isError: boolean("Whether it failed.") },
+      ["callKey", "output"],
+    ),
+    responses: { 200: "{ counted }: `first` or `second`" },
+    content: { 200: responseContents.counted },
     async handle({ principal, params, body }, context) {
-      const { session } = await sessionFor(context, principal, "result", params.id ?? "");
+      const { session } = await authorizeSession(context, principal, "result", params.id ?? "");
       const { callKey, output, isError } = body as {
         readonly callKey: string;
         readonly output: unknown;
@@ -129,15 +129,17 @@ export const runRoutes: readonly Route[] = [
   },
 ];
 
-async function send({ request, principal, params, body }: Asked, context: ServerContext) {
-  const options = runOptionsIn(body, context.settings);
-  const { session, summary, asked } = await sessionFor(context, principal, "run", params.id ?? "", { options });
+async function sendInput({ request, principal, params, body }: RouteRequest, context: ServerContext) {
+  const options = parseRunOptions(body, context.settings);
+  const { session, summary, requested } = await authorizeSession(context, principal, "run", params.id ?? "", {
+    options,
+  });
   const { input, mode } = body as { readonly input: string; readonly mode?: NonNullable<SendOptions["mode"]> };
-  const also = mode === "steer" ? "steer" : mode === "interrupt" ? "abort" : null;
-  if (also !== null && !(await isAllowed(context, principal, also, asked, { options })))
-    throw new ServerError("forbidden", `You may not do this in session ${asked.id} (${also}).`);
+  const extraAction = mode === "steer" ? "steer" : mode === "interrupt" ? "abort" : null;
+  if (extraAction !== null && !(await isAllowed(context, principal, extraAction, requested, { options })))
+    throw new ServerError("forbidden", `You may not do this in session ${requested.id} (${extraAction}).`);
   const key = request.headers.get("idempotency-key");
-  const sent = await byClient(
+  const sent = await withClientErrors(
     session.send(input, {
       ...options,
       by: principal.id,
@@ -149,51 +151,51 @@ async function send({ request, principal, params, body }: Asked, context: Server
   return { status: 202, json: { ...sent, seq: summary.seq } } as const;
 }
 
-async function result({ request, principal, params, query }: Asked, context: ServerContext) {
-  const { session } = await sessionFor(context, principal, "read", params.id ?? "");
+async function readResult({ request, principal, params, query }: RouteRequest, context: ServerContext) {
+  const { session } = await authorizeSession(context, principal, "read", params.id ?? "");
   const runId = params.runId ?? "";
   const seconds = (query.wait as number | undefined) ?? 0;
-  let found = await session.result(runId);
-  if (found === null && seconds > 0) {
-    const giveBack = context.usage.takeWait(principal.id);
-    const call = context.calls.begin();
+  let runResult = await session.result(runId);
+  if (runResult === null && seconds > 0) {
+    const releaseSlot = context.usage.acquireWait(principal.id);
+    const call = context.openCalls.begin();
     try {
-      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1_000), call.leaving]);
-      await untilResult(session, runId, signal);
-      found = await session.result(runId);
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1_000), call.drainSignal]);
+      await awaitResult(session, runId, signal);
+      runResult = await session.result(runId);
     } finally {
-      giveBack();
-      call.done();
+      releaseSlot();
+      call.finish();
     }
   }
   // A server that drains answers at once: another process takes the next request.
   const headers: Record<string, string> = context.isDraining() ? { "retry-after": "1" } : {};
-  if (found === null) return { status: 202, json: { runId }, headers } as const;
-  return { status: 200, json: shown(context, found) } as const;
+  if (runResult === null) return { status: 202, json: { runId }, headers } as const;
+  return { status: 200, json: redactSecrets(context, runResult) } as const;
 }
 
 /** Waits for the end of a run, or until it waits for somebody: `suspended` comes without an end of the run. */
-async function untilResult(session: ClientSession, runId: string, signal: AbortSignal): Promise<void> {
+async function awaitResult(session: ClientSession, runId: string, signal: AbortSignal): Promise<void> {
   const { seq } = await session.state();
   for await (const item of session.events({ after: seq, runId, until: "run", live: false, signal }))
     if (item.type === "suspended") return;
 }
 
-async function answer({ principal, params, body }: Asked, context: ServerContext) {
-  const { session } = await sessionFor(context, principal, "answer", params.id ?? "");
-  const { callKey, decision, ...shownWith } = body as {
+async function answerCall({ principal, params, body }: RouteRequest, context: ServerContext) {
+  const { session } = await authorizeSession(context, principal, "answer", params.id ?? "");
+  const { callKey, decision, ...answerOptions } = body as {
     readonly callKey: string;
     readonly decision: ApprovalDecision;
   } & AnswerOptions;
-  if (shownWith.inputHash === undefined && shownWith.questionId === undefined)
+  if (answerOptions.inputHash === undefined && answerOptions.questionId === undefined)
     throw new ServerError(
       "bad_input",
       "The body lacks inputHash: the hash of the input that was shown. A question of a tool has a questionId instead.",
     );
   if (!isDecision(decision)) throw new ServerError("bad_input", "The body: decision must be an object with a type.");
-  const counted = await session.answer(callKey, decision, { ...shownWith, by: principal.id });
-  const given = await session.answerTo(callKey, shownWith.questionId);
-  return { status: 200, json: { counted, answer: shown(context, given) } } as const;
+  const counted = await session.answer(callKey, decision, { ...answerOptions, by: principal.id });
+  const recordedAnswer = await session.answerTo(callKey, answerOptions.questionId);
+  return { status: 200, json: { counted, answer: redactSecrets(context, recordedAnswer) } } as const;
 }
 
 const decisionTypes: ReadonlySet<unknown> = new Set([

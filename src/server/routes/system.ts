@@ -1,11 +1,12 @@
 /**
  * The server itself: whether it lives and is ready, what it can do, and its figures.
  */
-import { answers, plainContent } from "../answer-shapes.js";
-import { contentType, gauge } from "../metrics/figures.js";
+
 import { createMetrics } from "../metrics/metrics.js";
-import type { Asked, Route } from "../route.js";
-import { type ServerContext, shown } from "../server-context.js";
+import { contentType, formatGauge } from "../metrics/registry.js";
+import { plainContent, responseContents } from "../response-schemas.js";
+import type { Route, RouteRequest } from "../route.js";
+import { redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 
 /** The time in which the store must answer, in milliseconds. */
@@ -17,9 +18,9 @@ export const systemRoutes: readonly Route[] = [
     path: "/health",
     action: "health",
     scope: null,
-    about: "Whether the process lives. It needs no token.",
-    gives: { 200: "{ ok }" },
-    answers: { 200: answers.ok },
+    summary: "Whether the process lives. It needs no token.",
+    responses: { 200: "{ ok }" },
+    content: { 200: responseContents.ok },
     handle: () => ({ status: 200, json: { ok: true } }),
   },
   {
@@ -27,29 +28,29 @@ export const systemRoutes: readonly Route[] = [
     path: "/ready",
     action: "ready",
     scope: null,
-    about: "Whether the store answers and the server takes requests. It needs no token.",
-    gives: { 200: "{ ok }" },
-    answers: { 200: answers.ok },
-    handle: ready,
+    summary: "Whether the store answers and the server takes requests. It needs no token.",
+    responses: { 200: "{ ok }" },
+    content: { 200: responseContents.ok },
+    handle: checkReady,
   },
   {
     method: "GET",
     path: "/metrics",
     action: "metrics",
     scope: "admin",
-    about: "Figures, as Prometheus reads them.",
-    gives: { 200: "text/plain" },
-    answers: { 200: plainContent },
-    handle: metrics,
+    summary: "Figures, as Prometheus reads them.",
+    responses: { 200: "text/plain" },
+    content: { 200: plainContent },
+    handle: readMetrics,
   },
   {
     method: "GET",
     path: "/openapi.json",
     action: "openapi",
     scope: "read",
-    about: "This description.",
-    gives: { 200: "the OpenAPI 3.1 document" },
-    answers: { 200: answers.openApi },
+    summary: "This description.",
+    responses: { 200: "the OpenAPI 3.1 document" },
+    content: { 200: responseContents.openApi },
     handle: (_, context) => ({ status: 200, json: context.openApi() }),
   },
   {
@@ -57,21 +58,21 @@ export const systemRoutes: readonly Route[] = [
     path: "/v1/agents",
     action: "agents",
     scope: "read",
-    about: "The agents of this process, with their tools.",
-    gives: { 200: "{ agents }" },
-    answers: { 200: answers.agents },
-    handle: agents,
+    summary: "The agents of this process, with their tools.",
+    responses: { 200: "{ agents }" },
+    content: { 200: responseContents.agents },
+    handle: listAgents,
   },
 ];
 
-async function ready(_: Asked, { settings, isDraining }: ServerContext) {
+async function checkReady(_: RouteRequest, { settings, isDraining }: ServerContext) {
   if (isDraining()) throw new ServerError("draining", "The server is shutting down.");
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
+  const timeout = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new ServerError("store_failed", "The store does not answer.")), readyWithinMs);
   });
   try {
-    await Promise.race([settings.store.list({ limit: 1 }), late]);
+    await Promise.race([settings.store.list({ limit: 1 }), timeout]);
   } catch {
     throw new ServerError("store_failed", "The store does not answer.");
   } finally {
@@ -80,23 +81,23 @@ async function ready(_: Asked, { settings, isDraining }: ServerContext) {
   return { status: 200, json: { ok: true } } as const;
 }
 
-function agents(_: Asked, context: ServerContext) {
-  const all = [...context.agents].map(([name, agent]) => ({
+function listAgents(_: RouteRequest, context: ServerContext) {
+  const describedAgents = [...context.agents].map(([name, agent]) => ({
     name,
-    models: context.modelsOf(agent),
+    models: context.listModelIds(agent),
     tools: agent.specifications(),
     limits: agent.options.limits ?? {},
   }));
-  return { status: 200, json: { agents: shown(context, all) } } as const;
+  return { status: 200, json: { agents: redactSecrets(context, describedAgents) } } as const;
 }
 
-async function metrics(_: Asked, { streams, usage, requests, worker, settings }: ServerContext) {
-  const { store, metrics: runs } = settings;
+async function readMetrics(_: RouteRequest, { streams, usage, requestMetrics, worker, settings }: ServerContext) {
+  const { store, metrics: agentMetrics } = settings;
   const lines = [
-    gauge("pawl_streams", "Streams that are open.", streams.count()),
-    requests.text(),
+    formatGauge("pawl_streams", "Streams that are open.", streams.count()),
+    requestMetrics.text(),
     usage.text(),
-    await (runs ?? createMetrics()).text({ store, ...(worker === null ? {} : { worker }) }),
+    await (agentMetrics ?? createMetrics()).text({ store, ...(worker === null ? {} : { worker }) }),
   ];
   const headers = { "content-type": contentType };
   return { status: 200, bytes: new TextEncoder().encode(lines.join("")), headers } as const;

@@ -3,21 +3,27 @@
  */
 
 import { type FamilyItem, findOpenRun, PawlError, type PublicEvent } from "../../index.js";
-import { beginning, type Cursor, cursorAfter, formatCursor, parseCursor } from "../../stream/cursor.js";
-import type { Answer } from "../answer.js";
-import { answers, eventStreamContent } from "../answer-shapes.js";
+import { type Cursor, cursorAfter, formatCursor, parseCursor, startCursor } from "../../stream/cursor.js";
 import type { LiveSource } from "../client/index.js";
-import { familyStream, type LiveNews } from "../family-stream.js";
-import { controlFrame } from "../frames.js";
+import { type LiveSourceState, startFamilyStream } from "../family-stream.js";
+import { encodeControlFrame } from "../frames.js";
 import type { AskedSession, Principal } from "../principal.js";
-import type { Asked, Route } from "../route.js";
-import { isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
+import { eventStreamContent, responseContents } from "../response-schemas.js";
+import type { Route, RouteRequest } from "../route.js";
+import type { RouteResponse } from "../route-response.js";
+import {
+  authorizeSession,
+  isAllowed,
+  type ReadableSession,
+  redactSecrets,
+  type ServerContext,
+} from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { sessionInfo } from "../session-info.js";
-import { flag, objectOf, oneOf, text, whole } from "../shape.js";
+import { loadSessionInfo } from "../session-info.js";
+import { boolean, integer, object, oneOf, string } from "../shape.js";
 import type { Sink } from "../sink.js";
-import { type OpenStream, type WatchOptions, type WatchSource, watch } from "../watch.js";
-import { eventCursor } from "./paging.js";
+import { type OpenStream, type WatchOptions, type WatchSource, watchSession } from "../watch.js";
+import { parseEventCursor } from "./paging.js";
 
 export const watchingRoutes: readonly Route[] = [
   {
@@ -26,16 +32,16 @@ export const watchingRoutes: readonly Route[] = [
     action: "read",
     scope: "read",
     ofSession: true,
-    about: "A page of the public events of a session.",
-    query: objectOf({
-      after: text("The place to go on from, `seq.index`.", 40),
-      limit: whole("The most events.", 1, 500),
-      runId: text("Only events of this run.", 200),
-      type: text("Only events of this type.", 100),
+    summary: "A page of the public events of a session.",
+    query: object({
+      after: string("The place to go on from, `seq.index`.", 40),
+      limit: integer("The most events.", 1, 500),
+      runId: string("Only events of this run.", 200),
+      type: string("Only events of this type.", 100),
     }),
-    gives: { 200: "{ events, next }: `next` is the place to go on from, null at the end of the log" },
-    answers: { 200: answers.events },
-    handle: page,
+    responses: { 200: "{ events, next }: `next` is the place to go on from, null at the end of the log" },
+    content: { 200: responseContents.events },
+    handle: listEvents,
   },
   {
     method: "GET",
@@ -43,28 +49,28 @@ export const watchingRoutes: readonly Route[] = [
     action: "read",
     scope: "read",
     ofSession: true,
-    about:
+    summary:
       "The stream of a session, as server-sent events: the log first, then live. `Last-Event-ID` is the place to go on from.",
-    query: objectOf({
-      after: text("The place to go on from: an id of this stream, `seq.index`.", 256 * 1_024),
-      runId: text("Only what belongs to this run.", 200),
-      deltas: flag("0: only events of the log."),
+    query: object({
+      after: string("The place to go on from: an id of this stream, `seq.index`.", 256 * 1_024),
+      runId: string("Only what belongs to this run.", 200),
+      deltas: boolean("0: only events of the log."),
       until: oneOf("The stream ends with the run: that of `runId`, or the one under way.", "run"),
-      children: flag(
+      children: boolean(
         "1: the sessions below, too. Each item says of which session it is, and ids are places in all of them.",
       ),
     }),
-    gives: { 200: "text/event-stream" },
-    answers: { 200: eventStreamContent },
-    handle: stream,
+    responses: { 200: "text/event-stream" },
+    content: { 200: eventStreamContent },
+    handle: openStream,
   },
 ];
 
 /** Events that a page with a filter looks at before it is given out, although it is not full. */
-const mostLookedAt = 5_000;
+const maxExamined = 5_000;
 
-async function page({ principal, params, query }: Asked, context: ServerContext) {
-  const { session } = await sessionFor(context, principal, "read", params.id ?? "");
+async function listEvents({ principal, params, query }: RouteRequest, context: ServerContext) {
+  const { session } = await authorizeSession(context, principal, "read", params.id ?? "");
   const {
     after,
     limit = 100,
@@ -73,124 +79,125 @@ async function page({ principal, params, query }: Asked, context: ServerContext)
   } = query as {
     readonly [Name in "after" | "runId" | "type"]?: string;
   } & { readonly limit?: number };
-  const most = Math.min(limit, context.settings.limits.maxPage);
+  const maxResults = Math.min(limit, context.settings.limits.maxPage);
   const events: unknown[] = [];
-  let cursor = eventCursor(after) ?? beginning;
-  let looked = 0;
+  let cursor = parseEventCursor(after) ?? startCursor;
+  let examined = 0;
   const filter = runId === undefined ? {} : { runId };
   for await (const event of session.events({ follow: false, after: formatCursor(cursor), ...filter })) {
     if (!("seq" in event)) continue;
     cursor = cursorAfter(event);
-    looked += 1;
-    if (type === undefined || event.type === type) events.push(shown(context, event));
-    if (events.length === most || looked === mostLookedAt)
+    examined += 1;
+    if (type === undefined || event.type === type) events.push(redactSecrets(context, event));
+    if (events.length === maxResults || examined === maxExamined)
       return { status: 200, json: { events, next: formatCursor(cursor) } } as const;
   }
   return { status: 200, json: { events, next: null } } as const;
 }
 
-async function stream(asked: Asked, context: ServerContext): Promise<Answer> {
+async function openStream(asked: RouteRequest, context: ServerContext): Promise<RouteResponse> {
   const { principal, params, query, request } = asked;
-  const read = await sessionFor(context, principal, "read", params.id ?? "");
-  const given = request.headers.get("last-event-id") ?? (query.after as string | undefined);
-  if (query.children === true) return streamOfFamily(asked, context, read, given);
-  const source = await watchSource(context, read, given, query);
-  return streamed(asked, context, readRule(context, principal, read.asked), (sink) =>
-    watch(source.source, source.options, sink),
+  const readable = await authorizeSession(context, principal, "read", params.id ?? "");
+  const lastEventId = request.headers.get("last-event-id") ?? (query.after as string | undefined);
+  if (query.children === true) return openFamilyStream(asked, context, readable, lastEventId);
+  const source = await createWatchSource(context, readable, lastEventId, query);
+  return createStreamResponse(asked, context, createReadCheck(context, principal, readable.requested), (sink) =>
+    watchSession(source.source, source.options, sink),
   );
 }
 
-export type WatchedQuery = { readonly runId?: string; readonly deltas?: boolean; readonly until?: "run" };
+export type WatchQuery = { readonly runId?: string; readonly deltas?: boolean; readonly until?: "run" };
 
-/** What a stream of one session is made of. @param given the cursor that the reader goes on from */
-export async function watchSource(
+/** What a stream of one session is made of. @param lastEventId the cursor that the reader goes on from */
+export async function createWatchSource(
   context: ServerContext,
-  read: ReadSession,
-  given: string | undefined,
-  { runId, deltas = true, until }: WatchedQuery,
+  readable: ReadableSession,
+  lastEventId: string | undefined,
+  { runId, deltas = true, until }: WatchQuery,
 ): Promise<{ readonly source: WatchSource; readonly options: WatchOptions }> {
-  const cursor = eventCursor(given);
-  const { seq, status } = await read.session.state();
+  const cursor = parseEventCursor(lastEventId);
+  const { seq, status } = await readable.session.state();
   const isReset = cursor !== null && cursor.seq > seq;
   const after = isReset ? null : cursor;
-  const { id } = read.asked;
+  const { id } = readable.requested;
   const source = {
-    hub: () => context.hubs.of(id),
-    logged: (from: Cursor | null, run: string | undefined) => logged(context, read, from, run),
-    opening: async () => controlFrame({ type: "open", seq, status, live: await context.hubs.live(id) }),
-    mostUnsent: context.settings.limits.maxUnsentBytes,
+    hub: () => context.hubs.getOrOpen(id),
+    logged: (from: Cursor | null, run: string | undefined) => readLog(context, readable, from, run),
+    opening: async () => encodeControlFrame({ type: "open", seq, status, live: await context.hubs.liveSource(id) }),
+    maxUnsent: context.settings.limits.maxUnsentBytes,
   };
   // Null if the run has ended, or if none is under way.
-  const ending = until === undefined ? undefined : await findOpenRun(context.settings.store, id, runId);
-  return { source, options: { after, isReset, runId, deltas, until: ending } };
+  const untilRunId = until === undefined ? undefined : await findOpenRun(context.settings.store, id, runId);
+  return { source, options: { after, isReset, runId, deltas, until: untilRunId } };
 }
 
-async function streamOfFamily(
-  asked: Asked,
+async function openFamilyStream(
+  asked: RouteRequest,
   context: ServerContext,
-  read: ReadSession,
+  readable: ReadableSession,
   after: string | undefined,
-): Promise<Answer> {
-  const { runId, deltas, until } = asked.query as WatchedQuery;
+): Promise<RouteResponse> {
+  const { runId, deltas, until } = asked.query as WatchQuery;
   if ((runId ?? deltas ?? until) !== undefined)
     throw new ServerError("bad_input", "The query: runId, deltas and until do not go with children.");
-  const { id } = read.asked;
-  const agent = await context.agentFor(id, read.asked.info);
+  const { id } = readable.requested;
+  const agent = await context.findReadingAgent(id, readable.requested.info);
   if (agent === undefined)
     throw new ServerError("agent_mismatch", `The agent of session ${id} is not in this process.`);
-  const left = new AbortController();
-  const { seq, status } = await read.session.state();
-  const live: LiveNews = { latest: await context.hubs.live(id), onChange: () => {} };
-  const place = after === undefined || after === "" ? {} : { after };
+  const connection = new AbortController();
+  const { seq, status } = await readable.session.state();
+  const live: LiveSourceState = { latest: await context.hubs.liveSource(id), onChange: () => {} };
+  const afterOption = after === undefined || after === "" ? {} : { after };
   const items = agent.session(id).events({
-    ...place,
+    ...afterOption,
     children: true,
-    signal: left.signal,
+    signal: connection.signal,
     itemsOf: (session, { after, signal }) => {
-      const onLive = session.id === id ? { onLive: (found: LiveSource) => tellLive(live, found) } : {};
-      return context.links.items(session, parseCursor(after) ?? beginning, { signal, ...onLive });
+      const onLive =
+        session.id === id ? { onLive: (liveSource: LiveSource) => updateLiveSource(live, liveSource) } : {};
+      return context.links.items(session, parseCursor(after) ?? startCursor, { signal, ...onLive });
     },
   });
-  const mayRead = async (one: string) => {
-    const summary = await context.settings.store.describe(one);
+  const mayRead = async (memberId: string) => {
+    const summary = await context.settings.store.describe(memberId);
     if (summary === null) return false;
     return isAllowed(context, asked.principal, "read", {
-      id: one,
-      info: await sessionInfo(context.settings.store, summary),
+      id: memberId,
+      info: await loadSessionInfo(context.settings.store, summary),
     });
   };
   // A cursor that is none is refused before the stream begins.
-  const first = await refusingBadCursor(items, left);
-  const rules = { redact: context.settings.redact, mayRead, live };
+  const first = await rejectBadCursor(items, connection);
+  const deps = { redact: context.settings.redact, mayRead, live };
   const opening = { type: "open", seq, status } as const;
-  return streamed(asked, context, readRule(context, asked.principal, read.asked), (sink) =>
-    familyStream(first, opening, left, rules, sink),
+  return createStreamResponse(asked, context, createReadCheck(context, asked.principal, readable.requested), (sink) =>
+    startFamilyStream(first, opening, connection, deps, sink),
   );
 }
 
-function tellLive(news: LiveNews, found: LiveSource): void {
-  if (news.latest === found) return;
-  news.latest = found;
-  news.onChange(found);
+function updateLiveSource(state: LiveSourceState, liveSource: LiveSource): void {
+  if (state.latest === liveSource) return;
+  state.latest = liveSource;
+  state.onChange(liveSource);
 }
 
 /** Asks for the first item, which tells whether the place is one; it waits for no item that is not there yet. */
-async function refusingBadCursor(
+async function rejectBadCursor(
   items: AsyncGenerator<FamilyItem, void, undefined>,
-  left: AbortController,
+  connection: AbortController,
 ): Promise<AsyncIterable<FamilyItem>> {
-  const asking = items.next();
-  const refused = asking.then(
+  const firstItem = items.next();
+  const failure = firstItem.then(
     () => null,
     (error: unknown) => error,
   );
-  const error = await Promise.race([refused, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]);
+  const error = await Promise.race([failure, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]);
   if (error instanceof PawlError && error.code === "bad_input") {
-    left.abort();
+    connection.abort();
     throw new ServerError("bad_cursor", "A place in a stream with children is the id of one of its events.");
   }
   return (async function* () {
-    for (let next = await asking; next.done !== true; next = await items.next()) yield next.value;
+    for (let next = await firstItem; next.done !== true; next = await items.next()) yield next.value;
   })();
 }
 
@@ -198,42 +205,42 @@ async function refusingBadCursor(
  * A stream that counts among those of the principal, and ends when the principal may no longer read.
  * @param mayRead whether the principal may read what the stream shows
  */
-export function streamed(
-  { principal, isStillLetIn }: Pick<Asked, "principal" | "isStillLetIn">,
+export function createStreamResponse(
+  { principal, isStillAuthorized }: Pick<RouteRequest, "principal" | "isStillAuthorized">,
   context: ServerContext,
-  mayRead: Rule,
+  mayRead: AccessCheck,
   open: (sink: Sink) => OpenStream,
-): Answer {
-  const giveBack = context.usage.takeStream(principal.id);
-  const mayStay = bothOf(isStillLetIn, mayRead);
+): RouteResponse {
+  const releaseSlot = context.usage.acquireStream(principal.id);
+  const canStay = combineChecks(isStillAuthorized, mayRead);
   return {
     status: 200,
     stream(sink) {
-      const opened = context.streams.open(sink, mayStay, open);
-      sink.onClose(giveBack);
+      const opened = context.streams.open(sink, canStay, open);
+      sink.onClose(releaseSlot);
       return opened;
     },
   };
 }
 
-type Rule = () => Promise<boolean>;
+type AccessCheck = () => Promise<boolean>;
 
 /** Like `readRule`, a function of its own: an open stream does not hold what it was opened with. */
-function bothOf(first: Rule, second: Rule): Rule {
+function combineChecks(first: AccessCheck, second: AccessCheck): AccessCheck {
   return async () => (await first()) && (await second());
 }
 
-export function readRule(context: ServerContext, principal: Principal, asked: AskedSession): Rule {
+export function createReadCheck(context: ServerContext, principal: Principal, asked: AskedSession): AccessCheck {
   return () => isAllowed(context, principal, "read", asked);
 }
 
-async function* logged(
+async function* readLog(
   context: ServerContext,
-  { session }: ReadSession,
+  { session }: ReadableSession,
   cursor: Cursor | null,
   runId: string | undefined,
 ): AsyncGenerator<PublicEvent, void, undefined> {
   const filter = runId === undefined ? {} : { runId };
-  for await (const event of session.events({ follow: false, after: formatCursor(cursor ?? beginning), ...filter }))
-    if ("seq" in event) yield shown(context, event) as PublicEvent;
+  for await (const event of session.events({ follow: false, after: formatCursor(cursor ?? startCursor), ...filter }))
+    if ("seq" in event) yield redactSecrets(context, event) as PublicEvent;
 }

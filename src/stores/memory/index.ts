@@ -4,7 +4,7 @@
  * It serialises nothing and copies no events: callers must not change what they have committed or posted. What it gives is frozen
  * when it is first given, so that a commit costs nothing for it.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { deepFreeze } from "../../core/data/freeze.js";
 import type { Entry, Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
@@ -21,33 +21,33 @@ import type {
   Store,
   StoreProblem,
 } from "../../ports/store.js";
-import { isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
-import { activeError, checkId, checkSeq, hashOf, noSessionError } from "../shared/rules.js";
+import { assumeAlive, isHeld, isLive } from "../shared/lease.js";
+import { checkId, checkSeq, hashBlob, noSessionError, sessionActiveError } from "../shared/rules.js";
 import { createWatchers, type Watchers } from "../shared/watchers.js";
 import {
-  type AskingOrder,
-  askingFrom,
-  askingOf,
-  due,
-  type KeptBlob,
-  keepState,
-  list,
-  messageIdsOf,
+  type AskingMemorySession,
+  findStateAt,
+  listDueSessions,
+  listMessageIds,
+  listSessions,
+  recordState,
   type MemorySession as Session,
-  stateAt,
-  summaryOf,
+  type SharedBlob,
+  sliceAskingSessions,
+  sortAskingSessions,
+  toSummary,
 } from "./lists.js";
 
 type DeleteOptions = { readonly now: number; readonly force?: boolean };
-type Memory = {
+type MemoryState = {
   readonly sessions: Map<string, Session>;
   /** Of all sessions, by their hash. */
-  readonly blobs: Map<string, KeptBlob>;
+  readonly blobs: Map<string, SharedBlob>;
   readonly watchers: Watchers;
   /** The sessions that are due, or may become due without another message. */
-  readonly waiting: Set<Session>;
+  readonly maybeDue: Set<Session>;
   /** In the order of `askingFrom`; null if the order has changed since it was last asked for. */
-  asking: readonly AskingOrder[] | null;
+  sortedAsking: readonly AskingMemorySession[] | null;
   epoch: number;
   open: boolean;
 };
@@ -64,65 +64,67 @@ type Memory = {
  * ```
  */
 export function createMemoryStore(): Store {
-  const memory: Memory = {
+  const memory: MemoryState = {
     sessions: new Map(),
     blobs: new Map(),
     watchers: createWatchers(),
-    waiting: new Set(),
-    asking: null,
+    maybeDue: new Set(),
+    sortedAsking: null,
     epoch: 0,
     open: true,
   };
-  const find = (sessionId: string): Session | undefined => sessionsOf(memory).get(sessionId);
-  const all = (): readonly Session[] => [...sessionsOf(memory).values()];
+  const findSession = (sessionId: string): Session | undefined => getSessions(memory).get(sessionId);
+  const listAll = (): readonly Session[] => [...getSessions(memory).values()];
   return {
-    claim: async (sessionId, options) => claim(memory, create(memory, sessionId, options.now), options),
+    claim: async (sessionId, options) => claim(memory, ensureSession(memory, sessionId, options.now), options),
     renew: async (leases, now, leaseMs) =>
-      leases.filter((lease) => !renew(find(lease.sessionId), lease, now, leaseMs)).map((lease) => lease.sessionId),
-    release: async (lease) => release(find(lease.sessionId), lease),
-    commit: async (lease, commit) => append(memory, find(lease.sessionId), lease, commit),
-    redact: async (lease, redaction) => redact(memory, find(lease.sessionId), lease, redaction),
+      leases
+        .filter((lease) => !renew(findSession(lease.sessionId), lease, now, leaseMs))
+        .map((lease) => lease.sessionId),
+    release: async (lease) => release(findSession(lease.sessionId), lease),
+    commit: async (lease, commit) => appendCommit(memory, findSession(lease.sessionId), lease, commit),
+    redact: async (lease, redaction) => redact(memory, findSession(lease.sessionId), lease, redaction),
     load: async (sessionId) => {
-      const session = find(sessionId);
+      const session = findSession(sessionId);
       return session === undefined || session.state === null
         ? null
-        : freeze({ seq: session.log.length, state: session.state });
+        : deepFreeze({ seq: session.log.length, state: session.state });
     },
     loadAt: async (sessionId, seq) => {
-      const session = find(sessionId);
-      return session === undefined ? null : freeze(stateAt(session, seq));
+      const session = findSession(sessionId);
+      return session === undefined ? null : deepFreeze(findStateAt(session, seq));
     },
     read: async (sessionId, after = 0, limit = Number.POSITIVE_INFINITY) =>
-      freeze(entriesAfter(find(sessionId)?.log ?? [], after, limit)),
+      deepFreeze(sliceLog(findSession(sessionId)?.log ?? [], after, limit)),
     post: async (sessionId, message) => post(memory, sessionId, message),
-    inbox: async (sessionId) => freeze([...(find(sessionId)?.inbox.values() ?? [])]),
-    messageIds: async (sessionId, options) => freeze(messageIdsOf(find(sessionId), options)),
-    list: async (options = {}) => freeze(list(all(), options)),
+    inbox: async (sessionId) => deepFreeze([...(findSession(sessionId)?.inbox.values() ?? [])]),
+    messageIds: async (sessionId, options) => deepFreeze(listMessageIds(findSession(sessionId), options)),
+    list: async (options = {}) => deepFreeze(listSessions(listAll(), options)),
     describe: async (sessionId) => {
-      const session = find(sessionId);
-      return session === undefined ? null : freeze(summaryOf(session));
+      const session = findSession(sessionId);
+      return session === undefined ? null : deepFreeze(toSummary(session));
     },
     asking: async (options = {}) => {
-      const sessions = sessionsOf(memory).values();
-      memory.asking ??= askingOf(sessions);
-      return freeze(askingFrom(memory.asking, options));
+      const sessions = getSessions(memory).values();
+      memory.sortedAsking ??= sortAskingSessions(sessions);
+      return deepFreeze(sliceAskingSessions(memory.sortedAsking, options));
     },
-    due: async (now, limit, isDead = nobodyIsDead) => {
-      sessionsOf(memory);
-      return due([...memory.waiting], now, limit, isDead);
+    due: async (now, limit, isDead = assumeAlive) => {
+      getSessions(memory);
+      return listDueSessions([...memory.maybeDue], now, limit, isDead);
     },
     watch: (listener) => {
-      sessionsOf(memory);
+      getSessions(memory);
       return memory.watchers.add(listener);
     },
     tellsAllChanges: true,
-    putBlob: async (sessionId, bytes) => putBlob(memory, find(sessionId), sessionId, bytes),
-    getBlob: async (sessionId, hash) => find(sessionId)?.blobs.get(hash)?.bytes.slice() ?? null,
-    delete: async (sessionId, options) => remove(memory, find(sessionId), options),
+    putBlob: async (sessionId, bytes) => putBlob(memory, findSession(sessionId), sessionId, bytes),
+    getBlob: async (sessionId, hash) => findSession(sessionId)?.blobs.get(hash)?.bytes.slice() ?? null,
+    delete: async (sessionId, options) => deleteSession(memory, findSession(sessionId), options),
     verify: async (sessionId) =>
-      all()
+      listAll()
         .filter((session) => sessionId === undefined || session.sessionId === sessionId)
-        .flatMap(problemsOf),
+        .flatMap(findProblems),
     close: async () => {
       memory.open = false;
       memory.watchers.end();
@@ -130,23 +132,23 @@ export function createMemoryStore(): Store {
   };
 }
 
-function sessionsOf(memory: Memory): Map<string, Session> {
+function getSessions(memory: MemoryState): Map<string, Session> {
   if (!memory.open) throw new PawlError("store_closed", "The memory store is closed. Open a new one.");
   return memory.sessions;
 }
 
-function create(memory: Memory, sessionId: string, at: number): Session {
-  const present = sessionsOf(memory).get(sessionId);
-  if (present !== undefined) return present;
+function ensureSession(memory: MemoryState, sessionId: string, at: number): Session {
+  const existing = getSessions(memory).get(sessionId);
+  if (existing !== undefined) return existing;
   checkId("session", sessionId);
-  const created = newSession(sessionId, at);
+  const created = createSession(sessionId, at);
   memory.sessions.set(sessionId, created);
   return created;
 }
 
 const emptyInbox: Session["inbox"] = new Map();
 
-function newSession(sessionId: string, at: number): Session {
+function createSession(sessionId: string, at: number): Session {
   return {
     sessionId,
     createdAt: at,
@@ -160,137 +162,137 @@ function newSession(sessionId: string, at: number): Session {
     states: [],
     log: [],
     inbox: emptyInbox,
-    taken: new Set(),
+    takenIds: new Set(),
     blobs: new Map(),
   };
 }
 
-function entriesAfter(log: readonly Event[], after: number, limit: number): readonly Entry[] {
+function sliceLog(log: readonly Event[], after: number, limit: number): readonly Entry[] {
   return log.slice(after, after + limit).map((event, index) => ({ seq: after + index + 1, event }));
 }
 
-function holds(session: Session, lease: Lease): boolean {
+function holdsLease(session: Session, lease: Lease): boolean {
   return session.hold !== null && session.epoch === lease.epoch;
 }
 
-function claim(memory: Memory, session: Session, options: ClaimOptions): ClaimResult {
-  const { now, leaseMs, isDead = nobodyIsDead } = options;
+function claim(memory: MemoryState, session: Session, options: ClaimOptions): ClaimResult {
+  const { now, leaseMs, isDead = assumeAlive } = options;
   // A copy: the caller keeps its own.
   const holder = { ...options.holder };
   const { hold, sessionId } = session;
-  if (isHeld(hold, now, isDead)) return freeze({ type: "held", holder: hold.holder, expiresAt: hold.expiresAt });
+  if (isHeld(hold, now, isDead)) return deepFreeze({ type: "held", holder: hold.holder, expiresAt: hold.expiresAt });
   // Epochs count for the whole store, so that a session that was deleted and created again never sees an old epoch.
   memory.epoch += 1;
   session.epoch = memory.epoch;
   session.hold = { holder, expiresAt: now + leaseMs, leaseMs };
   const lease: Lease = { sessionId, epoch: session.epoch, holder, expiresAt: now + leaseMs };
-  return freeze({ type: "claimed", lease, seq: session.log.length, state: session.state });
+  return deepFreeze({ type: "claimed", lease, seq: session.log.length, state: session.state });
 }
 
 function renew(session: Session | undefined, lease: Lease, now: number, leaseMs: number): boolean {
-  if (session === undefined || !holds(session, lease)) return false;
+  if (session === undefined || !holdsLease(session, lease)) return false;
   session.hold = { holder: lease.holder, expiresAt: now + leaseMs, leaseMs };
   return true;
 }
 
 function release(session: Session | undefined, lease: Lease): ReleaseResult {
-  if (session === undefined || !holds(session, lease)) return { type: "fenced" };
+  if (session === undefined || !holdsLease(session, lease)) return { type: "fenced" };
   session.hold = null;
   return { type: "released" };
 }
 
-function append(memory: Memory, session: Session | undefined, lease: Lease, commit: Commit): CommitResult {
-  if (session === undefined || !holds(session, lease)) return { type: "fenced" };
+function appendCommit(memory: MemoryState, session: Session | undefined, lease: Lease, commit: Commit): CommitResult {
+  if (session === undefined || !holdsLease(session, lease)) return { type: "fenced" };
   if (session.log.length !== commit.expectedSeq) return { type: "conflict", seq: session.log.length };
   const { consume = [], record = [] } = commit;
   for (const id of record) checkId("message", id);
-  const duplicate = record.find((id, index) => session.taken.has(id) || record.indexOf(id) < index);
+  const duplicate = record.find((id, index) => session.takenIds.has(id) || record.indexOf(id) < index);
   if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
-  if (commit.release === true && leftAfter(session.inbox, consume)) return { type: "inbox_not_empty" };
+  if (commit.release === true && hasUnconsumed(session.inbox, consume)) return { type: "inbox_not_empty" };
   checkSeq(commit);
 
   for (const event of commit.events) session.log.push(event);
   for (const id of consume) session.inbox.delete(id);
   if (session.inbox.size === 0) session.inbox = emptyInbox;
-  for (const id of record) session.taken.add(id);
+  for (const id of record) session.takenIds.add(id);
   if (commit.events.length > 0) {
-    keepState(session, commit.state);
+    recordState(session, commit.state);
     session.updatedAt = commit.at;
   }
   session.activity = commit.activity;
   session.dueAt = commit.dueAt;
-  if (session.dueAt !== null || session.inbox.size > 0) memory.waiting.add(session);
-  else memory.waiting.delete(session);
+  if (session.dueAt !== null || session.inbox.size > 0) memory.maybeDue.add(session);
+  else memory.maybeDue.delete(session);
   if (session.askedAt !== commit.askedAt) {
     session.askedAt = commit.askedAt;
-    memory.asking = null;
+    memory.sortedAsking = null;
   }
   if (commit.release === true) session.hold = null;
   memory.watchers.notify({ sessionId: session.sessionId, in: "log" });
   return { type: "ok", seq: session.log.length };
 }
 
-function redact(memory: Memory, session: Session | undefined, lease: Lease, redaction: Redaction): CommitResult {
+function redact(memory: MemoryState, session: Session | undefined, lease: Lease, redaction: Redaction): CommitResult {
   const { commit, entries, state, removes } = redaction;
-  const result = append(memory, session, lease, commit);
+  const result = appendCommit(memory, session, lease, commit);
   if (result.type !== "ok" || session === undefined) return result;
   for (const { seq, event } of entries) if (seq <= commit.expectedSeq) session.log[seq - 1] = event;
-  for (const [index, kept] of session.states.entries()) session.states[index] = state(kept);
+  for (const [index, stored] of session.states.entries()) session.states[index] = state(stored);
   if (session.state !== null) session.state = state(session.state);
   for (const [hash, blob] of session.blobs)
     if (removes(hash, blob.bytes)) {
       session.blobs.delete(hash);
-      disown(memory, blob);
+      releaseBlob(memory, blob);
     }
   return result;
 }
 
-function leftAfter(inbox: ReadonlyMap<string, InboxMessage>, consume: readonly string[]): boolean {
+function hasUnconsumed(inbox: ReadonlyMap<string, InboxMessage>, consume: readonly string[]): boolean {
   for (const id of inbox.keys()) if (!consume.includes(id)) return true;
   return false;
 }
 
-function post(memory: Memory, sessionId: string, message: InboxMessage): PostResult {
+function post(memory: MemoryState, sessionId: string, message: InboxMessage): PostResult {
   checkId("message", message.id);
-  const session = create(memory, sessionId, message.at);
-  if (session.taken.has(message.id)) return { type: "duplicate" };
-  session.taken.add(message.id);
+  const session = ensureSession(memory, sessionId, message.at);
+  if (session.takenIds.has(message.id)) return { type: "duplicate" };
+  session.takenIds.add(message.id);
   if (session.inbox === emptyInbox) session.inbox = new Map();
   session.inbox.set(message.id, message);
-  memory.waiting.add(session);
+  memory.maybeDue.add(session);
   memory.watchers.notify({ sessionId, in: "inbox" });
   return { type: "posted" };
 }
 
-function putBlob({ blobs }: Memory, session: Session | undefined, sessionId: string, bytes: Uint8Array): string {
+function putBlob({ blobs }: MemoryState, session: Session | undefined, sessionId: string, bytes: Uint8Array): string {
   if (session === undefined) throw noSessionError(sessionId);
-  const hash = hashOf(bytes);
+  const hash = hashBlob(bytes);
   if (session.blobs.has(hash)) return hash;
-  const blob = blobs.get(hash) ?? { hash, bytes: Uint8Array.from(bytes), holders: 0 };
-  blob.holders += 1;
+  const blob = blobs.get(hash) ?? { hash, bytes: Uint8Array.from(bytes), refCount: 0 };
+  blob.refCount += 1;
   blobs.set(blob.hash, blob);
   session.blobs.set(blob.hash, blob);
   return blob.hash;
 }
 
-function disown(memory: Memory, blob: KeptBlob): void {
-  blob.holders -= 1;
-  if (blob.holders === 0) memory.blobs.delete(blob.hash);
+function releaseBlob(memory: MemoryState, blob: SharedBlob): void {
+  blob.refCount -= 1;
+  if (blob.refCount === 0) memory.blobs.delete(blob.hash);
 }
 
-function remove(memory: Memory, session: Session | undefined, options: DeleteOptions): boolean {
+function deleteSession(memory: MemoryState, session: Session | undefined, options: DeleteOptions): boolean {
   if (session === undefined) return false;
-  const held = session.hold !== null && isLive(session.hold, options.now);
-  if (options.force !== true && (held || session.activity !== "resting")) throw activeError(session.sessionId);
+  const leased = session.hold !== null && isLive(session.hold, options.now);
+  if (options.force !== true && (leased || session.activity !== "resting")) throw sessionActiveError(session.sessionId);
   memory.sessions.delete(session.sessionId);
-  memory.waiting.delete(session);
-  for (const blob of session.blobs.values()) disown(memory, blob);
-  if (session.askedAt !== null) memory.asking = null;
+  memory.maybeDue.delete(session);
+  for (const blob of session.blobs.values()) releaseBlob(memory, blob);
+  if (session.askedAt !== null) memory.sortedAsking = null;
   memory.watchers.notify({ sessionId: session.sessionId });
   return true;
 }
 
-function problemsOf(session: Session): readonly StoreProblem[] {
+function findProblems(session: Session): readonly StoreProblem[] {
   const { sessionId, log, state, blobs } = session;
   const problems: StoreProblem[] = [];
   if (state !== null && state.seq !== log.length)
@@ -300,6 +302,6 @@ function problemsOf(session: Session): readonly StoreProblem[] {
       if (!blobs.has(hash))
         problems.push({ sessionId, what: `blob ${hash}, which entry ${index + 1} names, is missing` });
   for (const [hash, { bytes }] of blobs)
-    if (hashOf(bytes) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
+    if (hashBlob(bytes) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
   return problems;
 }

@@ -14,14 +14,14 @@ import type {
   SessionSummary,
   StateAt,
 } from "../../ports/store.js";
-import { type Hold, isHeld } from "../shared/lease.js";
+import { isHeld, type LeaseHold } from "../shared/lease.js";
 
 export type MemorySession = {
   readonly sessionId: string;
   readonly createdAt: number;
   updatedAt: number;
   epoch: number;
-  hold: Hold | null;
+  hold: LeaseHold | null;
   activity: Activity;
   dueAt: number | null;
   askedAt: number | null;
@@ -33,25 +33,25 @@ export type MemorySession = {
   /** All sessions share one empty map while their inbox is empty. */
   inbox: Map<string, InboxMessage>;
   /** Every message id that was ever taken, consumed ones too. */
-  readonly taken: Set<string>;
-  readonly blobs: Map<string, KeptBlob>;
+  readonly takenIds: Set<string>;
+  readonly blobs: Map<string, SharedBlob>;
 };
 
 /** Sessions often have the same blobs (their prompt, their tools): the bytes are kept once. */
-export type KeptBlob = { readonly hash: string; readonly bytes: Uint8Array; holders: number };
+export type SharedBlob = { readonly hash: string; readonly bytes: Uint8Array; refCount: number };
 
 /** Newest first. */
-export function list(sessions: readonly MemorySession[], options: ListOptions): readonly SessionSummary[] {
+export function listSessions(sessions: readonly MemorySession[], options: ListOptions): readonly SessionSummary[] {
   const { limit, after } = options;
   return sessions
-    .map(summaryOf)
-    .filter((summary) => passes(summary, options))
-    .sort(newestFirst)
-    .filter((summary) => after === undefined || newestFirst(after, summary) < 0)
+    .map(toSummary)
+    .filter((summary) => matchesFilter(summary, options))
+    .sort(compareByUpdate)
+    .filter((summary) => after === undefined || compareByUpdate(after, summary) < 0)
     .slice(0, limit);
 }
 
-function passes({ info, status }: SessionSummary, options: ListOptions): boolean {
+function matchesFilter({ info, status }: SessionSummary, options: ListOptions): boolean {
   const { parent, agent, root } = options;
   return (
     (options.status === undefined || options.status.includes(status)) &&
@@ -61,7 +61,7 @@ function passes({ info, status }: SessionSummary, options: ListOptions): boolean
   );
 }
 
-export function summaryOf(session: MemorySession): SessionSummary {
+export function toSummary(session: MemorySession): SessionSummary {
   return {
     sessionId: session.sessionId,
     info: session.state?.session ?? null,
@@ -76,17 +76,17 @@ export function summaryOf(session: MemorySession): SessionSummary {
 }
 
 /** The port allows 64. */
-const statesApart = 16;
+const stateInterval = 16;
 
 /** Keeps the state of a commit if the last kept one is old enough. */
-export function keepState(session: MemorySession, state: State): void {
-  const kept = session.states.at(-1);
-  if (kept === undefined || state.seq - kept.seq >= statesApart) session.states.push(state);
+export function recordState(session: MemorySession, state: State): void {
+  const lastRecorded = session.states.at(-1);
+  if (lastRecorded === undefined || state.seq - lastRecorded.seq >= stateInterval) session.states.push(state);
   session.state = state;
 }
 
 /** A state at or before entry `seq`; null if there is none. */
-export function stateAt({ state: last, states }: MemorySession, seq: number): StateAt | null {
+export function findStateAt({ state: last, states }: MemorySession, seq: number): StateAt | null {
   if (last !== null && last.seq <= seq) return { seq: last.seq, state: last };
   let low = 0;
   for (let high = states.length; low < high; ) {
@@ -99,49 +99,52 @@ export function stateAt({ state: last, states }: MemorySession, seq: number): St
 }
 
 /** In the order of their bytes. */
-export function messageIdsOf(session: MemorySession | undefined, options: MessageIdsOptions): readonly string[] {
+export function listMessageIds(session: MemorySession | undefined, options: MessageIdsOptions): readonly string[] {
   const { after, limit } = options;
-  return [...(session?.taken ?? [])]
-    .sort(compareTexts)
-    .filter((id) => after === undefined || compareTexts(after, id) < 0)
+  return [...(session?.takenIds ?? [])]
+    .sort(compareCodePoints)
+    .filter((id) => after === undefined || compareCodePoints(after, id) < 0)
     .slice(0, limit);
 }
 
-type AskingPosition = { readonly updatedAt: number; readonly sessionId: string };
+type UpdatePosition = { readonly updatedAt: number; readonly sessionId: string };
 
 /** By time, then by the bytes of the id, as databases compare text. */
-function newestFirst(a: AskingPosition, b: AskingPosition): number {
+function compareByUpdate(a: UpdatePosition, b: UpdatePosition): number {
   return a.updatedAt !== b.updatedAt ? b.updatedAt - a.updatedAt : compareIds(a, b);
 }
 
-type Identified = { readonly sessionId: string };
+type HasSessionId = { readonly sessionId: string };
 
-function compareIds({ sessionId: a }: Identified, { sessionId: b }: Identified): number {
-  return compareTexts(a, b);
+function compareIds({ sessionId: a }: HasSessionId, { sessionId: b }: HasSessionId): number {
+  return compareCodePoints(a, b);
 }
 
 /** UTF-8 keeps the order of code points. UTF-16 does not: a pair of surrogates is above U+FFFF, and its units are not. */
-function compareTexts(a: string, b: string): number {
+function compareCodePoints(a: string, b: string): number {
   const end = Math.min(a.length, b.length);
   for (let at = 0; at < end; at += 1) {
     const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
-    if (left !== right) return rankOf(left) - rankOf(right);
+    if (left !== right) return codeUnitRank(left) - codeUnitRank(right);
   }
   return a.length - b.length;
 }
 
-function rankOf(unit: number): number {
+function codeUnitRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 /** The sessions that wait for an answer, in the order of `askingFrom`. */
-export function askingOf(sessions: Iterable<MemorySession>): readonly AskingOrder[] {
-  return [...sessions].filter(isAsking).sort(longestFirst);
+export function sortAskingSessions(sessions: Iterable<MemorySession>): readonly AskingMemorySession[] {
+  return [...sessions].filter(isAsking).sort(compareByAskedAt);
 }
 
 /** A page of what `askingOf` returned: those that have waited longest first. */
-export function askingFrom(sorted: readonly AskingOrder[], { limit, after }: AskingOptions): readonly AskingSession[] {
-  const from = after === undefined ? 0 : firstAfter(sorted, after);
+export function sliceAskingSessions(
+  sorted: readonly AskingMemorySession[],
+  { limit, after }: AskingOptions,
+): readonly AskingSession[] {
+  const from = after === undefined ? 0 : findFirstAfter(sorted, after);
   return sorted
     .slice(from, limit === undefined ? undefined : from + limit)
     .map(({ sessionId, askedAt, state, inbox }) => ({
@@ -152,31 +155,31 @@ export function askingFrom(sorted: readonly AskingOrder[], { limit, after }: Ask
     }));
 }
 
-export type AskingOrder = MemorySession & { readonly askedAt: number };
+export type AskingMemorySession = MemorySession & { readonly askedAt: number };
 
-function isAsking(session: MemorySession): session is AskingOrder {
+function isAsking(session: MemorySession): session is AskingMemorySession {
   return session.askedAt !== null;
 }
 
-type AskingPlace = NonNullable<AskingOptions["after"]>;
+type AskingCursor = NonNullable<AskingOptions["after"]>;
 
-function longestFirst(a: AskingPlace, b: AskingPlace): number {
+function compareByAskedAt(a: AskingCursor, b: AskingCursor): number {
   return a.askedAt !== b.askedAt ? a.askedAt - b.askedAt : compareIds(a, b);
 }
 
-function firstAfter(sorted: readonly AskingOrder[], place: AskingPlace): number {
+function findFirstAfter(sorted: readonly AskingMemorySession[], cursor: AskingCursor): number {
   let low = 0;
   for (let high = sorted.length; low < high; ) {
     const middle = (low + high) >> 1;
-    const one = sorted[middle];
-    if (one !== undefined && longestFirst(one, place) <= 0) low = middle + 1;
+    const candidate = sorted[middle];
+    if (candidate !== undefined && compareByAskedAt(candidate, cursor) <= 0) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
 /** The longest due first. */
-export function due(
+export function listDueSessions(
   sessions: readonly MemorySession[],
   now: number,
   limit: number,
@@ -185,12 +188,12 @@ export function due(
   return sessions
     .filter((session) => session.inbox.size > 0 || (session.dueAt !== null && session.dueAt <= now))
     .filter((session) => !isHeld(session.hold, now, isDead))
-    .sort((a, b) => dueSince(a) - dueSince(b))
+    .sort((a, b) => findDueSince(a) - findDueSince(b))
     .slice(0, limit)
     .map((session) => session.sessionId);
 }
 
-function dueSince(session: MemorySession): number {
+function findDueSince(session: MemorySession): number {
   let since = session.dueAt ?? Number.POSITIVE_INFINITY;
   for (const message of session.inbox.values()) since = Math.min(since, message.at);
   return since;

@@ -1,19 +1,19 @@
 /**
  * For those who run a store: bringing its tables up to date, the rights of its role, and what there is to know about it.
  */
-import { checkOptions, type OptionTable, someText } from "../../check-options.js";
-import { openFailure } from "./client.js";
-import { aSchema, connected, type PostgresConnection } from "./connect.js";
+import { checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
+import { toOpenError } from "./client.js";
+import { aSchemaName, type PostgresConnection, withConnection } from "./connect.js";
 import {
   checkEncoding,
   grantStatements,
-  newerTables,
-  type Place,
+  newerTablesError,
+  readVersion,
+  type SchemaTarget,
   tablesVersion,
-  updateTables,
-  versionOf,
+  upgradeTables,
 } from "./migrate.js";
-import { quoted } from "./schema.js";
+import { quoteIdentifier } from "./schema.js";
 
 /**
  * Makes the tables of a store, or brings them up to date. Any number of processes may do it at once, and while others use the store.
@@ -26,18 +26,18 @@ export async function migrate(
   options: PostgresConnection,
 ): Promise<{ readonly from: number | null; readonly to: number }> {
   // It may take long to bring many rows up to date.
-  return connected("migrate()", options, update, { isUnlimited: true });
+  return withConnection("migrate()", options, migrateTables, { isUnlimited: true });
 }
 
-async function update(place: Place): Promise<{ readonly from: number | null; readonly to: number }> {
+async function migrateTables(target: SchemaTarget): Promise<{ readonly from: number | null; readonly to: number }> {
   try {
-    await checkEncoding(place);
-    const from = await versionOf(place);
-    if (from !== null && from > tablesVersion) throw newerTables(place, from);
-    await updateTables(place);
+    await checkEncoding(target);
+    const from = await readVersion(target);
+    if (from !== null && from > tablesVersion) throw newerTablesError(target, from);
+    await upgradeTables(target);
     return { from, to: tablesVersion };
   } catch (error) {
-    throw openFailure(error, place.name);
+    throw toOpenError(error, target.name);
   }
 }
 
@@ -49,7 +49,7 @@ export type GrantOptions = {
   readonly schema?: string;
 };
 
-const grantRules: OptionTable<GrantOptions> = { role: someText, schema: aSchema };
+const grantRules: OptionTable<GrantOptions> = { role: nonEmptyString, schema: aSchemaName };
 
 /** The statements by which the owner of the tables lets a role use the store: the least that it needs. */
 export function grantsFor(options: GrantOptions): readonly string[] {
@@ -77,29 +77,29 @@ export type PostgresDescription = {
  * @throws PawlError `store_open`, `missing_package`
  */
 export async function describePostgres(options: PostgresConnection): Promise<PostgresDescription> {
-  return connected("describePostgres()", options, async (place) => {
+  return withConnection("describePostgres()", options, async (target) => {
     try {
-      const tables = await versionOf(place);
-      const askedAt = Date.now();
-      const { rows } = await place.query.query(about);
-      const answeredAt = Date.now();
-      const { version, isEncrypted, now } = rows[0] as About;
-      const format = tables === null ? null : await formatOf(place);
-      const clockAheadMs = Math.round(now - (askedAt + answeredAt) / 2);
+      const tables = await readVersion(target);
+      const sentAt = Date.now();
+      const { rows } = await target.query.query(serverInfoQuery);
+      const receivedAt = Date.now();
+      const { version, isEncrypted, now } = rows[0] as ServerInfo;
+      const format = tables === null ? null : await readFormat(target);
+      const clockAheadMs = Math.round(now - (sentAt + receivedAt) / 2);
       return { version, tables, format, isEncrypted, clockAheadMs };
     } catch (error) {
-      throw openFailure(error, place.name);
+      throw toOpenError(error, target.name);
     }
   });
 }
 
-type About = { readonly version: string; readonly isEncrypted: boolean | null; readonly now: number };
+type ServerInfo = { readonly version: string; readonly isEncrypted: boolean | null; readonly now: number };
 
-const about = `SELECT split_part(current_setting('server_version'), ' ', 1) AS version,
+const serverInfoQuery = `SELECT split_part(current_setting('server_version'), ' ', 1) AS version,
   (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS "isEncrypted",
   (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`;
 
-async function formatOf({ query, schema }: Place): Promise<number | null> {
-  const { rows } = await query.query(`SELECT v FROM ${quoted(schema)}.commits ORDER BY number DESC LIMIT 1`);
+async function readFormat({ query, schema }: SchemaTarget): Promise<number | null> {
+  const { rows } = await query.query(`SELECT v FROM ${quoteIdentifier(schema)}.commits ORDER BY number DESC LIMIT 1`);
   return (rows[0] as { readonly v: number } | undefined)?.v ?? null;
 }

@@ -10,7 +10,7 @@ export type PostgresQuery = {
 };
 
 /** Errors after which nothing was written, and which pass: the same statement may be sent again. */
-const passing: ReadonlySet<string> = new Set([
+const transientCodes: ReadonlySet<string> = new Set([
   "40001", // serialization_failure
   "40P01", // deadlock_detected
   "55P03", // lock_not_available: lock_timeout
@@ -20,7 +20,7 @@ const passing: ReadonlySet<string> = new Set([
 ]);
 
 /** Errors of a connection, beside those of class 08: whether the statement took effect is unknown. */
-const broken: ReadonlySet<string> = new Set([
+const connectionCodes: ReadonlySet<string> = new Set([
   "57P01", // admin_shutdown
   "57P02", // crash_shutdown
   "57P05", // idle_session_timeout
@@ -33,35 +33,35 @@ const broken: ReadonlySet<string> = new Set([
   "ETIMEDOUT",
 ]);
 
-export function codeOf(error: unknown): string {
+export function errorCodeOf(error: unknown): string {
   const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : "";
 }
 
 /** Nothing was written, and it may be tried again. */
-export function isPassing(error: unknown): boolean {
-  return passing.has(codeOf(error));
+export function isTransient(error: unknown): boolean {
+  return transientCodes.has(errorCodeOf(error));
 }
 
 /** What `pg` says without a code: a connection ended under a statement, or did not answer or open in time. */
-const brokenWords =
+const connectionErrorPattern =
   /connection (?:terminated|ended)|not queryable|query read timeout|timeout exceeded when trying to connect/i;
 
 /** The answer was lost: the statement may have taken effect. */
-export function isBroken(error: unknown): boolean {
-  const code = codeOf(error);
+export function isConnectionLost(error: unknown): boolean {
+  const code = errorCodeOf(error);
   // PgBouncer says 08P01 for whatever happens to the server behind it.
-  if (code.startsWith("08") || broken.has(code)) return true;
-  return code === "" && error instanceof Error && brokenWords.test(error.message);
+  if (code.startsWith("08") || connectionCodes.has(code)) return true;
+  return code === "" && error instanceof Error && connectionErrorPattern.test(error.message);
 }
 
-export function storeFailure(error: unknown, name: string): PawlError {
+export function toStoreError(error: unknown, name: string): PawlError {
   if (error instanceof PawlError) return error;
   const options = { cause: error };
-  const said = error instanceof Error ? error.message : String(error);
-  if (isPassing(error))
-    return new PawlError("store_failed", `The store ${name} is busy: ${said}. Nothing was done. Try again.`, options);
-  switch (codeOf(error)) {
+  const reason = error instanceof Error ? error.message : String(error);
+  if (isTransient(error))
+    return new PawlError("store_failed", `The store ${name} is busy: ${reason}. Nothing was done. Try again.`, options);
+  switch (errorCodeOf(error)) {
     case "53100":
       return new PawlError(
         "store_failed",
@@ -71,32 +71,32 @@ export function storeFailure(error: unknown, name: string): PawlError {
     case "42501":
       return new PawlError(
         "store_failed",
-        `The store ${name} refuses this role: ${said}. Grant it what pawl postgres grants prints.`,
+        `The store ${name} refuses this role: ${reason}. Grant it what pawl postgres grants prints.`,
         options,
       );
     case "XX001":
     case "XX002":
       return new PawlError(
         "store_corrupt",
-        `The store ${name} is damaged: ${said}. Restore it from a backup.`,
+        `The store ${name} is damaged: ${reason}. Restore it from a backup.`,
         options,
       );
     default:
-      return new PawlError("store_failed", `The store ${name} failed: ${said}.`, options);
+      return new PawlError("store_failed", `The store ${name} failed: ${reason}.`, options);
   }
 }
 
-function openHint(error: unknown, said: string): string {
-  if (/does not support SSL/i.test(said))
+function suggestFix(error: unknown, reason: string): string {
+  if (/does not support SSL/i.test(reason))
     return "Pawl encrypts connections to other machines. If the network between is yours, add ?sslmode=disable to the address.";
-  if (codeOf(error) === "42501") return "Grant this role what pawl postgres grants prints.";
+  if (errorCodeOf(error) === "42501") return "Grant this role what pawl postgres grants prints.";
   return "Check that the server runs, and that this role may use the database.";
 }
 
-export function openFailure(error: unknown, name: string): PawlError {
+export function toOpenError(error: unknown, name: string): PawlError {
   if (error instanceof PawlError) return error;
-  const said = error instanceof Error ? error.message : String(error);
-  return new PawlError("store_open", `The store ${name} could not be opened: ${said}. ${openHint(error, said)}`, {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new PawlError("store_open", `The store ${name} could not be opened: ${reason}. ${suggestFix(error, reason)}`, {
     cause: error,
   });
 }

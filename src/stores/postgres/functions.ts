@@ -2,11 +2,11 @@
  * The functions of a PostgreSQL store: whatever writes to a session. See the rules in schema.ts.
  */
 import { formatVersion } from "../../core/machine/state.js";
-import { voidBeyond } from "../shared/lease.js";
+import { maxLeaseFactor } from "../shared/lease.js";
 
 /** Whether the lease in this row has neither run out nor become void, in SQL: see `isLive` of the stores' shared rules. */
-export function isLive(row: string, now: string): string {
-  return `(${row}.lease_until > ${now} AND ${row}.lease_until <= ${now} + ${voidBeyond} * ${row}.lease_ms)`;
+export function liveLeaseSql(row: string, now: string): string {
+  return `(${row}.lease_until > ${now} AND ${row}.lease_until <= ${now} + ${maxLeaseFactor} * ${row}.lease_ms)`;
 }
 
 /** After this long, a statement that waits for a lock is given up. The store sends it again. */
@@ -18,17 +18,21 @@ const lockTimeout = "2s";
  * All but `now_ms` are in plpgsql, which keeps the plans of its statements for a connection. PostgreSQL plans a function in SQL anew at
  * each call: one that only read the number of the last commit took half of the time of a commit.
  */
-export function functionsOf(schema: string): readonly string[] {
+export function buildFunctions(schema: string): readonly string[] {
   // Each function runs with the store's own schema, whatever the caller's search path is. The time limit for locks stands here, because
   // a pooler may refuse it among the parameters of a connection.
-  const of = `LANGUAGE plpgsql SET search_path = ${schema}, pg_temp SET lock_timeout = '${lockTimeout}' AS`;
-  return [...basics(), ...leases(of), append(of), ...others(of), ...reading(schema)].map((sql) =>
-    sql.replace(/^CREATE FUNCTION/, "CREATE OR REPLACE FUNCTION"),
-  );
+  const signature = `LANGUAGE plpgsql SET search_path = ${schema}, pg_temp SET lock_timeout = '${lockTimeout}' AS`;
+  return [
+    ...buildHelpers(),
+    ...buildLeaseFunctions(signature),
+    buildAppend(signature),
+    ...buildOtherFunctions(signature),
+    ...buildReadFunctions(schema),
+  ].map((sql) => sql.replace(/^CREATE FUNCTION/, "CREATE OR REPLACE FUNCTION"));
 }
 
 /** `lock_session` and `let_go` are called by other functions only, with what those have set. */
-function basics(): readonly string[] {
+function buildHelpers(): readonly string[] {
   return [
     `CREATE FUNCTION now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS $$
       SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 $$`,
@@ -46,25 +50,25 @@ function basics(): readonly string[] {
   ];
 }
 
-function leases(of: string): readonly string[] {
+function buildLeaseFunctions(signature: string): readonly string[] {
   return [
     // p_now is the caller's time, for the row of a new session. p_dead is the holder that the caller knows to be dead. left_ms tells
     // how long the lease of the holder still runs.
     `CREATE FUNCTION claim(p_name text, p_holder text, p_now float8, p_lease_ms float8, p_dead text,
         OUT outcome text, OUT new_epoch bigint, OUT by_holder text, OUT left_ms float8, OUT seq bigint, OUT v int, OUT state text,
-        OUT state_sum bigint) ${of} $$
+        OUT state_sum bigint) ${signature} $$
     DECLARE s sessions; c commits; t float8;
     BEGIN
       -- Several workers find the same session at once, and one claims it. The others write nothing, not even a lock.
       SELECT * INTO s FROM sessions WHERE name = p_name;
       t := now_ms();
-      IF FOUND AND s.holder IS NOT NULL AND s.holder IS DISTINCT FROM p_dead AND ${isLive("s", "t")} THEN
+      IF FOUND AND s.holder IS NOT NULL AND s.holder IS DISTINCT FROM p_dead AND ${liveLeaseSql("s", "t")} THEN
         outcome := 'held'; by_holder := s.holder; left_ms := s.lease_until - t;
         RETURN;
       END IF;
       s := lock_session(p_name, p_now);
       t := now_ms();
-      IF s.holder IS NOT NULL AND s.holder IS DISTINCT FROM p_dead AND ${isLive("s", "t")} THEN
+      IF s.holder IS NOT NULL AND s.holder IS DISTINCT FROM p_dead AND ${liveLeaseSql("s", "t")} THEN
         outcome := 'held'; by_holder := s.holder; left_ms := s.lease_until - t;
         RETURN;
       END IF;
@@ -89,7 +93,7 @@ function leases(of: string): readonly string[] {
         WHERE s.id = p_id;
     END $$`,
 
-    `CREATE FUNCTION release(p_name text, p_epoch bigint, p_holder text) RETURNS boolean ${of} $$
+    `CREATE FUNCTION release(p_name text, p_epoch bigint, p_holder text) RETURNS boolean ${signature} $$
     DECLARE s sessions;
     BEGIN
       SELECT * INTO s FROM sessions WHERE name = p_name FOR NO KEY UPDATE;
@@ -101,7 +105,7 @@ function leases(of: string): readonly string[] {
 }
 
 /** What a commit changes in the session's own row: at once, so that there is one new version of it. */
-const changeOfRow = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_sum THEN
+const rowUpdateSql = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_sum THEN
       s.info := p_info; s.info_sum := p_info_sum; s.agent := p_agent; s.parent := p_parent; s.title := p_title; s.root := p_root;
       s.principal := p_principal;
       is_changed := true;
@@ -123,11 +127,11 @@ const changeOfRow = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_s
 `;
 
 /** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
-function append(of: string): string {
+function buildAppend(signature: string): string {
   return `CREATE FUNCTION append(p_name text, p_epoch bigint, p_holder text, p_expected bigint, p_count int, p_status text, p_at float8,
       p_events text, p_events_sum bigint, p_state text, p_state_sum bigint, p_activity text, p_due float8, p_asked float8,
       p_consume text, p_record text, p_release boolean, p_info text, p_info_sum bigint, p_agent text, p_parent text, p_title text,
-      p_root text, p_principal text, OUT outcome text, OUT tail bigint, OUT message text) ${of} $$
+      p_root text, p_principal text, OUT outcome text, OUT tail bigint, OUT message text) ${signature} $$
   DECLARE s sessions; present bigint; taken text; is_changed boolean := false;
   BEGIN
     SELECT * INTO s FROM sessions WHERE name = p_name FOR NO KEY UPDATE;
@@ -166,15 +170,15 @@ function append(of: string): string {
     IF p_record <> '[]' THEN
       INSERT INTO messages (session, id, at) SELECT s.id, r, p_at FROM jsonb_array_elements_text(p_record::jsonb) AS r;
     END IF;
-${changeOfRow}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END IF;
+${rowUpdateSql}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END IF;
     outcome := 'ok'; tail := present + p_count;
   END $$`;
 }
 
-function others(of: string): readonly string[] {
+function buildOtherFunctions(signature: string): readonly string[] {
   return [
     // p_again: an earlier answer was lost. A message that is there already, or was consumed since, may be the one that was sent then.
-    `CREATE FUNCTION post(p_name text, p_id text, p_at float8, p_body text, p_body_sum bigint, p_again boolean) RETURNS boolean ${of} $$
+    `CREATE FUNCTION post(p_name text, p_id text, p_at float8, p_body text, p_body_sum bigint, p_again boolean) RETURNS boolean ${signature} $$
     DECLARE s sessions;
     BEGIN
       s := lock_session(p_name, p_at);
@@ -184,7 +188,7 @@ function others(of: string): readonly string[] {
         AND m.body_sum = p_body_sum));
     END $$`,
 
-    `CREATE FUNCTION put_blob(p_name text, p_hash text, p_bytes bytea) RETURNS boolean ${of} $$
+    `CREATE FUNCTION put_blob(p_name text, p_hash text, p_bytes bytea) RETURNS boolean ${signature} $$
     DECLARE s bigint;
     BEGIN
       SELECT id INTO s FROM sessions WHERE name = p_name FOR KEY SHARE;
@@ -193,12 +197,12 @@ function others(of: string): readonly string[] {
       RETURN true;
     END $$`,
 
-    `CREATE FUNCTION remove(p_name text, p_force boolean) RETURNS text ${of} $$
+    `CREATE FUNCTION remove(p_name text, p_force boolean) RETURNS text ${signature} $$
     DECLARE s sessions;
     BEGIN
       SELECT * INTO s FROM sessions WHERE name = p_name FOR UPDATE;
       IF NOT FOUND THEN RETURN 'absent'; END IF;
-      IF NOT p_force AND (s.activity <> 'resting' OR (s.holder IS NOT NULL AND ${isLive("s", "now_ms()")})) THEN
+      IF NOT p_force AND (s.activity <> 'resting' OR (s.holder IS NOT NULL AND ${liveLeaseSql("s", "now_ms()")})) THEN
         RETURN 'active';
       END IF;
       DELETE FROM commits WHERE session = s.id;
@@ -214,17 +218,17 @@ function others(of: string): readonly string[] {
  * What a driver reads before each run. As plain statements they were planned at each call, which took the server ten times as long as
  * to run them. They name their tables in full: to set a search path costs as much as to read.
  */
-function reading(s: string): readonly string[] {
-  const of = "LANGUAGE plpgsql STABLE AS";
+function buildReadFunctions(s: string): readonly string[] {
+  const signature = "LANGUAGE plpgsql STABLE AS";
   return [
     `CREATE FUNCTION state_at(p_name text, p_seq bigint, OUT seq bigint, OUT v int, OUT state text, OUT state_sum bigint)
-      RETURNS SETOF record ROWS 1 ${of} $$
+      RETURNS SETOF record ROWS 1 ${signature} $$
     BEGIN
       RETURN QUERY SELECT c.seq, c.v, c.state, c.state_sum FROM ${s}.commits c
         WHERE c.session = (SELECT id FROM ${s}.sessions WHERE name = p_name) AND c.seq <= p_seq ORDER BY c.seq DESC LIMIT 1;
     END $$`,
 
-    `CREATE FUNCTION inbox_of(p_name text, OUT body text, OUT body_sum bigint) RETURNS SETOF record ROWS 1 ${of} $$
+    `CREATE FUNCTION inbox_of(p_name text, OUT body text, OUT body_sum bigint) RETURNS SETOF record ROWS 1 ${signature} $$
     BEGIN
       RETURN QUERY SELECT m.body, m.body_sum FROM ${s}.messages m
         WHERE m.session = (SELECT id FROM ${s}.sessions WHERE name = p_name) AND m.body IS NOT NULL ORDER BY m.number;

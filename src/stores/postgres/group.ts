@@ -5,82 +5,82 @@
  * 2. A statement that the server refused for now is sent again, for `busyMs` at most.
  */
 import type { Commit, CommitResult, Lease } from "../../ports/store.js";
-import { checksumOf, positionOf } from "../shared/checksum.js";
+import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
+import { encodeEvents, encodeInfo, encodeState } from "../shared/encode.js";
 import { checkSeq } from "../shared/rules.js";
-import { encodeEvents, encodeInfo, encodeState } from "../shared/storable.js";
-import { isBroken, isPassing, type PostgresQuery } from "./client.js";
-import { createPatience } from "./patience.js";
+import { isConnectionLost, isTransient, type PostgresQuery } from "./client.js";
+import { createBackoff } from "./retry.js";
 import { appendTypes, type Statements } from "./statements.js";
 
 export type Database = {
   readonly query: PostgresQuery["query"];
   readonly statements: Statements;
   /** The store's name in messages. */
-  readonly file: string;
+  readonly storeName: string;
 };
 
-type Row = readonly unknown[];
-type Job = {
+type ParameterRow = readonly unknown[];
+type CommitJob = {
   readonly lease: Lease;
   readonly commit: Commit;
   /** The parameters of `append`. */
-  readonly row: Row;
+  readonly row: ParameterRow;
   readonly eventsSum: number;
   readonly settle: { readonly resolve: (result: CommitResult) => void; readonly reject: (error: unknown) => void };
 };
 
-const largestGroup = 128;
+const maxGroup = 128;
 /** More would wait for the same rows of the index, and take the connections of reads. */
-const mostStatements = 4;
+const maxStatements = 4;
 
-export type Committing = {
+export type CommitQueue = {
   readonly commit: (lease: Lease, commit: Commit) => Promise<CommitResult>;
   /** Resolves when nothing is under way. */
   readonly settled: () => Promise<void>;
 };
 
-export function createCommitting(db: Database, busyMs: number): Committing {
-  const waiting: Job[] = [];
-  let underWay = 0;
+export function createCommitQueue(db: Database, busyMs: number): CommitQueue {
+  const waiting: CommitJob[] = [];
+  let inFlight = 0;
   let isScheduled = false;
-  let whenSettled: (() => void)[] = [];
+  let settleWaiters: (() => void)[] = [];
 
-  function schedule(): void {
+  function scheduleSend(): void {
     if (isScheduled) return;
     isScheduled = true;
     setImmediate(() => {
       isScheduled = false;
-      while (underWay < mostStatements && waiting.length > 0) void send(waiting.splice(0, largestGroup));
+      while (inFlight < maxStatements && waiting.length > 0) void sendNext(waiting.splice(0, maxGroup));
     });
   }
 
-  async function send(group: readonly Job[]): Promise<void> {
-    underWay += 1;
+  async function sendNext(group: readonly CommitJob[]): Promise<void> {
+    inFlight += 1;
     await sendGroup(db, group, busyMs);
-    underWay -= 1;
-    if (waiting.length > 0) schedule();
-    else if (underWay === 0) for (const settled of whenSettled.splice(0)) settled();
+    inFlight -= 1;
+    if (waiting.length > 0) scheduleSend();
+    else if (inFlight === 0) for (const settled of settleWaiters.splice(0)) settled();
   }
 
   return {
     commit: (lease, commit) =>
       new Promise((resolve, reject) => {
-        waiting.push({ lease, commit, ...encoded(lease, commit), settle: { resolve, reject } });
-        schedule();
+        waiting.push({ lease, commit, ...encodeCommit(lease, commit), settle: { resolve, reject } });
+        scheduleSend();
       }),
     settled: () =>
       new Promise((resolve) => {
-        if (underWay === 0 && waiting.length === 0) resolve();
-        else whenSettled = [...whenSettled, resolve];
+        if (inFlight === 0 && waiting.length === 0) resolve();
+        else settleWaiters = [...settleWaiters, resolve];
       }),
   };
 }
 
 /** The parameters of `append`. */
-export function encoded(
+export function encodeCommit(
   { sessionId, epoch, holder }: Lease,
   commit: Commit,
-): { readonly row: Row; readonly eventsSum: number } {
+): { readonly row: ParameterRow; readonly eventsSum: number } {
   const {
     events,
     state,
@@ -96,8 +96,8 @@ export function encoded(
   checkSeq(commit);
   const eventsText = encodeEvents(events);
   const stateText = encodeState(state);
-  const of = positionOf(sessionId, expectedSeq + events.length);
-  const eventsSum = checksumOf(eventsText, of);
+  const checksumPrefix = checksumPrefixOf(sessionId, expectedSeq + events.length);
+  const eventsSum = checksumOf(eventsText, checksumPrefix);
   const info = state.session === null ? null : encodeInfo(state.session);
   const { agent, parent, title, root, principal } = state.session ?? {};
   const row = [
@@ -111,7 +111,7 @@ export function encoded(
     eventsText,
     eventsSum,
     stateText,
-    checksumOf(stateText, of),
+    checksumOf(stateText, checksumPrefix),
     activity,
     dueAt,
     askedAt,
@@ -120,58 +120,61 @@ export function encoded(
     release,
     info,
     info === null ? null : checksumOf(info),
-    storable(agent),
-    storable(parent?.sessionId),
-    storable(title),
-    storable(root),
-    storable(principal),
+    toColumnText(agent),
+    toColumnText(parent?.sessionId),
+    toColumnText(title),
+    toColumnText(root),
+    toColumnText(principal),
   ];
   return { row, eventsSum };
 }
 
 /** A column of a list: PostgreSQL refuses NUL in a text. */
-function storable(text: string | undefined): string | null {
+function toColumnText(text: string | undefined): string | null {
   return text === undefined ? null : text.replaceAll("\0", "\uFFFD");
 }
 
-export type Outcome = { readonly outcome: string; readonly tail: number | null; readonly message: string | null };
+export type AppendOutcome = { readonly outcome: string; readonly tail: number | null; readonly message: string | null };
 
-async function sendGroup(db: Database, group: readonly Job[], busyMs: number): Promise<void> {
+async function sendGroup(db: Database, group: readonly CommitJob[], busyMs: number): Promise<void> {
   // Sessions are locked in one order, so that two groups cannot wait for each other.
   const jobs = [...group].sort((a, b) => (a.lease.sessionId < b.lease.sessionId ? -1 : 1));
-  const wait = createPatience(busyMs);
+  const backOff = createBackoff(busyMs);
   for (;;) {
     try {
-      const rows = await append(db, jobs);
-      for (const [index, job] of jobs.entries()) job.settle.resolve(resultOf(rows[index]));
+      const rows = await appendJobs(db, jobs);
+      for (const [index, job] of jobs.entries()) job.settle.resolve(toCommitResult(rows[index]));
       return;
     } catch (error) {
-      if (isBroken(error)) {
-        await Promise.all(jobs.map((job) => settleUnknown(db, job, error, busyMs)));
+      if (isConnectionLost(error)) {
+        await Promise.all(jobs.map((job) => resolveUnknown(db, job, error, busyMs)));
         return;
       }
-      if (!isPassing(error)) {
+      if (!isTransient(error)) {
         // One of them is at fault. The others are written.
         if (jobs.length === 1) jobs[0]?.settle.reject(error);
         else for (const job of jobs) await sendGroup(db, [job], busyMs);
         return;
       }
-      if (await wait()) continue;
+      if (await backOff()) continue;
       for (const { settle } of jobs) settle.resolve({ type: "busy" });
       return;
     }
   }
 }
 
-async function append({ query, statements }: Database, jobs: readonly Job[]): Promise<readonly Outcome[]> {
+async function appendJobs(
+  { query, statements }: Database,
+  jobs: readonly CommitJob[],
+): Promise<readonly AppendOutcome[]> {
   const [only, ...others] = jobs;
   if (only !== undefined && others.length === 0)
-    return (await query(statements.append, only.row)).rows as readonly Outcome[];
+    return (await query(statements.append, only.row)).rows as readonly AppendOutcome[];
   const columns = appendTypes.map((_, column) => jobs.map(({ row }) => row[column]));
-  return (await query(statements.appendAll, columns)).rows as readonly Outcome[];
+  return (await query(statements.appendAll, columns)).rows as readonly AppendOutcome[];
 }
 
-export function resultOf(row: Outcome | undefined): CommitResult {
+export function toCommitResult(row: AppendOutcome | undefined): CommitResult {
   switch (row?.outcome) {
     case "ok":
       return { type: "ok", seq: row.tail ?? 0 };
@@ -192,37 +195,37 @@ export function resultOf(row: Outcome | undefined): CommitResult {
  * The answer to a commit was lost. Looks whether it was written, and sends it again if not. The first attempt may still come
  * through meanwhile: then the second finds the log longer or the lease given back, and the commit is looked for once more.
  */
-async function settleUnknown(db: Database, job: Job, loss: unknown, busyMs: number): Promise<void> {
+async function resolveUnknown(db: Database, job: CommitJob, connectionError: unknown, busyMs: number): Promise<void> {
   const { commit, settle } = job;
   const written: CommitResult = { type: "ok", seq: commit.expectedSeq + commit.events.length };
-  const wait = createPatience(busyMs);
-  let last = loss;
+  const backOff = createBackoff(busyMs);
+  let last = connectionError;
   do {
     try {
-      if (await isWritten(db, job)) return settle.resolve(written);
-      const result = resultOf((await append(db, [job]))[0]);
-      return settle.resolve(result.type !== "ok" && (await isWritten(db, job)) ? written : result);
+      if (await isCommitWritten(db, job)) return settle.resolve(written);
+      const result = toCommitResult((await appendJobs(db, [job]))[0]);
+      return settle.resolve(result.type !== "ok" && (await isCommitWritten(db, job)) ? written : result);
     } catch (error) {
-      if (!(isBroken(error) || isPassing(error))) return settle.reject(error);
+      if (!(isConnectionLost(error) || isTransient(error))) return settle.reject(error);
       last = error;
     }
-  } while (await wait());
+  } while (await backOff());
   settle.reject(last);
 }
 
-type Fate = { readonly appended: boolean; readonly released: boolean };
+type CommitFate = { readonly appended: boolean; readonly released: boolean };
 
 /**
  * A commit is known by its events. One without events does nothing if it is done twice, except for its release: that is known by the
  * session's row.
  */
-export async function isWritten(
+export async function isCommitWritten(
   { query, statements }: Database,
-  { lease, commit, eventsSum }: Pick<Job, "lease" | "commit" | "eventsSum">,
+  { lease, commit, eventsSum }: Pick<CommitJob, "lease" | "commit" | "eventsSum">,
 ): Promise<boolean> {
   const { sessionId, epoch } = lease;
   const last = commit.expectedSeq + commit.events.length;
   const { rows } = await query(statements.fate, [sessionId, last, epoch, eventsSum]);
-  const [fate] = rows as readonly Fate[];
+  const [fate] = rows as readonly CommitFate[];
   return commit.events.length > 0 ? fate?.appended === true : commit.release === true && fate?.released === true;
 }

@@ -3,25 +3,25 @@
  *
  * The connection is a pool of the package `pg`, which this store makes or the caller gives, or PGlite.
  */
-import { checkOptions, numberFrom, type OptionTable, someText, wholeNumber } from "../../check-options.js";
+import { checkOptions, integerFrom, nonEmptyString, numberFrom, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { CommitResult, Store } from "../../ports/store.js";
-import { nobodyIsDead } from "../shared/lease.js";
+import { encodeMessage } from "../shared/encode.js";
+import { assumeAlive } from "../shared/lease.js";
 import { checkId } from "../shared/rules.js";
-import { encodeMessage } from "../shared/storable.js";
 import { createWatchers } from "../shared/watchers.js";
-import { openFailure, storeFailure } from "./client.js";
-import { type Connected, connect, connectionRules, otherNames, type PostgresConnection } from "./connect.js";
-import { createCommitting, type Database } from "./group.js";
-import { prepareTables } from "./migrate.js";
-import { patiently } from "./patience.js";
-import { openListening, ownListening } from "./pool.js";
+import { toOpenError, toStoreError } from "./client.js";
+import { connect, connectionRules, type OpenConnection, otherNames, type PostgresConnection } from "./connect.js";
+import { createCommitQueue, type Database } from "./group.js";
+import { ensureTables } from "./migrate.js";
+import { createPgliteListener, openListener } from "./pool.js";
 import * as reads from "./reads.js";
-import { prepare, redact } from "./redact.js";
+import { applyRedaction, prepareRedaction } from "./redact.js";
+import { retryTransient } from "./retry.js";
 import * as sessions from "./sessions.js";
 import { createStatements } from "./statements.js";
 import { verify } from "./verify.js";
-import { createWatch, type Listening, type Watch } from "./watch.js";
+import { createWatch, type NotificationListener, type Watch } from "./watch.js";
 
 export { describePostgres, type GrantOptions, grantsFor, migrate, type PostgresDescription } from "./admin.js";
 export type { PostgresQuery } from "./client.js";
@@ -50,8 +50,8 @@ type AllOptions = { readonly [Key in keyof PostgresOptions | "url" | "pool"]?: u
 
 const rules: OptionTable<AllOptions> = {
   ...connectionRules,
-  listenUrl: someText,
-  connections: wholeNumber(1),
+  listenUrl: nonEmptyString,
+  connections: integerFrom(1),
   busyMs: numberFrom(0),
   pollMs: numberFrom(1),
 };
@@ -77,48 +77,48 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     otherNames: { ...otherNames, max: "connections" },
   });
   const { url, listenUrl = url, connections = 10, busyMs = 5_000, pollMs = 1_000 } = options;
-  const connected = await connect("openPostgresStore()", options, { connections, busyMs });
-  const { place } = connected;
-  const { name } = place;
+  const connection = await connect("openPostgresStore()", options, { connections, busyMs });
+  const { target } = connection;
+  const { name } = target;
   const db: Database = {
-    query: (text, values) => place.query.query(text, values === undefined ? [] : [...values]),
-    statements: createStatements(place.schema),
-    file: name,
+    query: (text, values) => target.query.query(text, values === undefined ? [] : [...values]),
+    statements: createStatements(target.schema),
+    storeName: name,
   };
   const watchers = createWatchers();
-  let listening: Listening | null = null;
+  let notifications: NotificationListener | null = null;
   try {
-    await prepareTables(place);
-    listening = listenUrl === undefined ? ownListening(place.query) : await openListening(listenUrl);
-    const watch = await createWatch(db, watchers, { channel: `pawl_${place.schema}`, listening, pollMs });
-    return assemble(db, { watchers, watch, busyMs, connected });
+    await ensureTables(target);
+    notifications = listenUrl === undefined ? createPgliteListener(target.query) : await openListener(listenUrl);
+    const watch = await createWatch(db, watchers, { channel: `pawl_${target.schema}`, notifications, pollMs });
+    return createStore(db, { watchers, watch, busyMs, connection });
   } catch (error) {
-    await listening?.close();
-    await connected.close();
-    throw openFailure(error, name);
+    await notifications?.close();
+    await connection.close();
+    throw toOpenError(error, name);
   }
 }
 
-type Assembly = {
+type StoreDeps = {
   readonly watchers: ReturnType<typeof createWatchers>;
   readonly watch: Watch;
   readonly busyMs: number;
-  readonly connected: Connected;
+  readonly connection: OpenConnection;
 };
 
-function assemble(db: Database, { watchers, watch, busyMs, connected }: Assembly): Store {
-  const committing = createCommitting(db, busyMs);
+function createStore(db: Database, { watchers, watch, busyMs, connection }: StoreDeps): Store {
+  const commitQueue = createCommitQueue(db, busyMs);
   let closing: Promise<void> | null = null;
-  const check = (): void => {
-    if (closing !== null) throw new PawlError("store_closed", `The store ${db.file} is closed. Open it again.`);
+  const assertOpen = (): void => {
+    if (closing !== null) throw new PawlError("store_closed", `The store ${db.storeName} is closed. Open it again.`);
   };
   /** @param work may take effect twice, if an answer is lost */
-  const run = async <Result>(work: (isAgain: boolean) => Promise<Result>): Promise<Result> => {
-    check();
+  const runWithRetry = async <Result>(work: (isRetry: boolean) => Promise<Result>): Promise<Result> => {
+    assertOpen();
     try {
-      return await patiently(work, busyMs);
+      return await retryTransient(work, busyMs);
     } catch (error) {
-      throw storeFailure(error, db.file);
+      throw toStoreError(error, db.storeName);
     }
   };
 
@@ -126,61 +126,62 @@ function assemble(db: Database, { watchers, watch, busyMs, connected }: Assembly
     tellsAllChanges: true,
     claim: async (sessionId, options) => {
       checkId("session", sessionId);
-      return await run(() => sessions.claim(db, sessionId, options));
+      return await runWithRetry(() => sessions.claim(db, sessionId, options));
     },
     renew: async (leases, _now, leaseMs) =>
-      leases.length === 0 ? [] : await run(() => sessions.renew(db, leases, leaseMs)),
-    release: (lease) => run(() => sessions.release(db, lease)),
+      leases.length === 0 ? [] : await runWithRetry(() => sessions.renew(db, leases, leaseMs)),
+    release: (lease) => runWithRetry(() => sessions.release(db, lease)),
     commit: async (lease, commit): Promise<CommitResult> => {
-      check();
+      assertOpen();
       for (const id of commit.record ?? []) checkId("message", id);
       try {
-        const result = await committing.commit(lease, commit);
+        const result = await commitQueue.commit(lease, commit);
         if (result.type === "ok" && commit.events.length > 0)
-          watch.tell({ sessionId: lease.sessionId, in: "log", key: String(result.seq) });
+          watch.notifyAll({ sessionId: lease.sessionId, in: "log", key: String(result.seq) });
         return result;
       } catch (error) {
-        throw storeFailure(error, db.file);
+        throw toStoreError(error, db.storeName);
       }
     },
     redact: async (lease, redaction): Promise<CommitResult> => {
       const { sessionId } = lease;
-      const prepared = await run(() => prepare(db, sessionId, redaction));
-      const result = await run((isAgain) => redact(db, lease, redaction, prepared, isAgain));
-      if (result.type === "ok") watch.tell({ sessionId, in: "log", key: String(result.seq) });
+      const prepared = await runWithRetry(() => prepareRedaction(db, sessionId, redaction));
+      const result = await runWithRetry((isRetry) => applyRedaction(db, lease, redaction, prepared, isRetry));
+      if (result.type === "ok") watch.notifyAll({ sessionId, in: "log", key: String(result.seq) });
       return result;
     },
-    load: (sessionId) => run(() => reads.loadAt(db, sessionId, Number.MAX_SAFE_INTEGER)),
-    loadAt: (sessionId, seq) => run(() => reads.loadAt(db, sessionId, seq)),
-    read: (sessionId, after = 0, limit = Number.MAX_SAFE_INTEGER) => run(() => reads.read(db, sessionId, after, limit)),
+    load: (sessionId) => runWithRetry(() => reads.loadAt(db, sessionId, Number.MAX_SAFE_INTEGER)),
+    loadAt: (sessionId, seq) => runWithRetry(() => reads.loadAt(db, sessionId, seq)),
+    read: (sessionId, after = 0, limit = Number.MAX_SAFE_INTEGER) =>
+      runWithRetry(() => reads.readEntries(db, sessionId, after, limit)),
     post: async (sessionId, message) => {
       checkId("session", sessionId);
       checkId("message", message.id);
-      const posted = { id: message.id, at: message.at, body: encodeMessage(message) };
-      const result = await run((isAgain) => sessions.post(db, sessionId, posted, isAgain));
-      if (result.type === "posted") watch.tell({ sessionId, in: "inbox", key: message.id });
+      const storedMessage = { id: message.id, at: message.at, body: encodeMessage(message) };
+      const result = await runWithRetry((isRetry) => sessions.post(db, sessionId, storedMessage, isRetry));
+      if (result.type === "posted") watch.notifyAll({ sessionId, in: "inbox", key: message.id });
       return result;
     },
-    inbox: (sessionId) => run(() => reads.inbox(db, sessionId)),
-    messageIds: (sessionId, options) => run(() => reads.messageIds(db, sessionId, options)),
-    list: (options = {}) => run(() => reads.list(db, options)),
-    describe: (sessionId) => run(() => reads.describe(db, sessionId)),
-    asking: (options = {}) => run(() => reads.asking(db, options)),
-    due: (now, limit, isDead = nobodyIsDead) => run(() => reads.due(db, now, limit, isDead)),
+    inbox: (sessionId) => runWithRetry(() => reads.readInbox(db, sessionId)),
+    messageIds: (sessionId, options) => runWithRetry(() => reads.listMessageIds(db, sessionId, options)),
+    list: (options = {}) => runWithRetry(() => reads.listSessions(db, options)),
+    describe: (sessionId) => runWithRetry(() => reads.readSummary(db, sessionId)),
+    asking: (options = {}) => runWithRetry(() => reads.listAsking(db, options)),
+    due: (now, limit, isDead = assumeAlive) => runWithRetry(() => reads.listDue(db, now, limit, isDead)),
     watch: (listener) => {
-      check();
+      assertOpen();
       const stop = watchers.add(listener);
       watch.start();
       return stop;
     },
-    putBlob: (sessionId, bytes) => run(() => sessions.putBlob(db, sessionId, bytes)),
-    getBlob: (sessionId, hash) => run(() => reads.getBlob(db, sessionId, hash)),
+    putBlob: (sessionId, bytes) => runWithRetry(() => sessions.putBlob(db, sessionId, bytes)),
+    getBlob: (sessionId, hash) => runWithRetry(() => reads.getBlob(db, sessionId, hash)),
     delete: async (sessionId, options) => {
-      const isDeleted = await run(() => sessions.remove(db, sessionId, options));
+      const isDeleted = await runWithRetry(() => sessions.deleteSession(db, sessionId, options));
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
-    verify: (sessionId) => run(() => verify(db, sessionId ?? null)),
+    verify: (sessionId) => runWithRetry(() => verify(db, sessionId ?? null)),
     close: () => {
       closing ??= close();
       return closing;
@@ -189,8 +190,8 @@ function assemble(db: Database, { watchers, watch, busyMs, connected }: Assembly
 
   async function close(): Promise<void> {
     watchers.end();
-    await committing.settled();
+    await commitQueue.settled();
     await watch.stop();
-    await connected.close();
+    await connection.close();
   }
 }

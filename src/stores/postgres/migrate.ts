@@ -5,23 +5,23 @@
  * 2. Several processes may do it at once: an advisory lock lets one wait for the other.
  */
 import { PawlError } from "../../errors.js";
-import { codeOf, type PostgresQuery } from "./client.js";
-import { functionsOf } from "./functions.js";
-import { literal, migrations, quoted } from "./schema.js";
+import { errorCodeOf, type PostgresQuery } from "./client.js";
+import { buildFunctions } from "./functions.js";
+import { migrations, quoteIdentifier, quoteLiteral } from "./schema.js";
 
 /** The version of the tables that this code writes to. */
 export const tablesVersion = migrations.length;
 
 /** A store's place in a database, and its name in messages. */
-export type Place = { readonly query: PostgresQuery; readonly schema: string; readonly name: string };
+export type SchemaTarget = { readonly query: PostgresQuery; readonly schema: string; readonly name: string };
 
 /** The version of the tables that are there; null if there are none. @throws what the server throws, if the role may not look */
-export async function versionOf({ query, schema }: Place): Promise<number | null> {
+export async function readVersion({ query, schema }: SchemaTarget): Promise<number | null> {
   try {
-    const { rows } = await query.query(`SELECT max(version) AS version FROM ${quoted(schema)}.migrations`);
+    const { rows } = await query.query(`SELECT max(version) AS version FROM ${quoteIdentifier(schema)}.migrations`);
     return (rows[0] as { readonly version: number | null }).version;
   } catch (error) {
-    if (codeOf(error) === undefinedTable || codeOf(error) === undefinedSchema) return null;
+    if (errorCodeOf(error) === undefinedTable || errorCodeOf(error) === undefinedSchema) return null;
     throw error;
   }
 }
@@ -31,31 +31,32 @@ const undefinedSchema = "3F000";
 const insufficientPrivilege = "42501";
 
 /** Brings the tables to the present version. Makes the schema if there is none. Changes nothing if they are up to date. */
-export async function updateTables({ query, schema }: Place): Promise<void> {
-  const name = quoted(schema);
-  const executed = (statements: readonly string[]) => statements.map((sql) => `EXECUTE ${literal(sql)};`).join("\n");
-  const steps = migrations.map((statements, index) => {
+export async function upgradeTables({ query, schema }: SchemaTarget): Promise<void> {
+  const name = quoteIdentifier(schema);
+  const formatExecutes = (statements: readonly string[]) =>
+    statements.map((sql) => `EXECUTE ${quoteLiteral(sql)};`).join("\n");
+  const blocks = migrations.map((statements, index) => {
     const version = index + 1;
     return `IF present < ${version} THEN
-      ${executed([...statements, `INSERT INTO migrations (version) VALUES (${version})`])}
+      ${formatExecutes([...statements, `INSERT INTO migrations (version) VALUES (${version})`])}
     END IF;`;
   });
   await query.query(`DO $do_block$ DECLARE present int := 0; BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended(${literal(`pawl ${schema}`)}, 0));
-    IF to_regnamespace(${literal(name)}) IS NULL THEN EXECUTE ${literal(`CREATE SCHEMA ${name}`)}; END IF;
-    EXECUTE ${literal(`SET LOCAL search_path = ${name}, pg_temp`)};
-    IF to_regclass(${literal(`${name}.migrations`)}) IS NOT NULL THEN
+    PERFORM pg_advisory_xact_lock(hashtextextended(${quoteLiteral(`pawl ${schema}`)}, 0));
+    IF to_regnamespace(${quoteLiteral(name)}) IS NULL THEN EXECUTE ${quoteLiteral(`CREATE SCHEMA ${name}`)}; END IF;
+    EXECUTE ${quoteLiteral(`SET LOCAL search_path = ${name}, pg_temp`)};
+    IF to_regclass(${quoteLiteral(`${name}.migrations`)}) IS NOT NULL THEN
       EXECUTE 'SELECT coalesce(max(version), 0) FROM migrations' INTO present;
     END IF;
-    ${steps.join("\n")}
+    ${blocks.join("\n")}
     IF present < ${tablesVersion} THEN
-      ${executed(functionsOf(name))}
+      ${formatExecutes(buildFunctions(name))}
     END IF;
   END $do_block$`);
 }
 
 /** @throws PawlError `store_open` if the database has another encoding than UTF8 */
-export async function checkEncoding({ query, name }: Place): Promise<void> {
+export async function checkEncoding({ query, name }: SchemaTarget): Promise<void> {
   const { rows } = await query.query(
     "SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = current_database()",
   );
@@ -68,12 +69,12 @@ export async function checkEncoding({ query, name }: Place): Promise<void> {
 }
 
 /** Makes the tables if there are none. @throws PawlError `store_open`, `older_format`, `newer_format` */
-export async function prepareTables(place: Place): Promise<void> {
-  const { name } = place;
-  await checkEncoding(place);
-  const version = await versionOf(place);
-  if (version === null) await makeTables(place);
-  else if (version > tablesVersion) throw newerTables(place, version);
+export async function ensureTables(target: SchemaTarget): Promise<void> {
+  const { name } = target;
+  await checkEncoding(target);
+  const version = await readVersion(target);
+  if (version === null) await createTables(target);
+  else if (version > tablesVersion) throw newerTablesError(target, version);
   else if (version < tablesVersion)
     throw new PawlError(
       "older_format",
@@ -81,21 +82,21 @@ export async function prepareTables(place: Place): Promise<void> {
     );
 }
 
-export function newerTables({ name }: Place, version: number): PawlError {
+export function newerTablesError({ name }: SchemaTarget, version: number): PawlError {
   return new PawlError(
     "newer_format",
     `The store ${name} has tables of version ${version}, and this version of Pawl knows them up to version ${tablesVersion}. Update Pawl.`,
   );
 }
 
-async function makeTables(place: Place): Promise<void> {
+async function createTables(target: SchemaTarget): Promise<void> {
   try {
-    await updateTables(place);
+    await upgradeTables(target);
   } catch (cause) {
-    if (codeOf(cause) !== insufficientPrivilege) throw cause;
+    if (errorCodeOf(cause) !== insufficientPrivilege) throw cause;
     throw new PawlError(
       "store_open",
-      `The store ${place.name} has no tables, and this role may not make them. As a role that may, run: pawl postgres migrate. Then grant this role what pawl postgres grants prints.`,
+      `The store ${target.name} has no tables, and this role may not make them. As a role that may, run: pawl postgres migrate. Then grant this role what pawl postgres grants prints.`,
       { cause },
     );
   }
@@ -103,19 +104,19 @@ async function makeTables(place: Place): Promise<void> {
 
 /** What a role needs to use the store, and nothing more: statements for the owner of the tables. */
 export function grantStatements(schema: string, role: string): readonly string[] {
-  const s = quoted(schema);
-  const r = quoted(role);
-  const on = (tables: string) =>
+  const s = quoteIdentifier(schema);
+  const r = quoteIdentifier(role);
+  const qualify = (tables: string) =>
     tables
       .split(" ")
       .map((table) => `${s}.${table}`)
       .join(", ");
   return [
     `GRANT USAGE ON SCHEMA ${s} TO ${r};`,
-    `GRANT SELECT ON ${on("migrations")} TO ${r};`,
-    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${on("sessions messages")} TO ${r};`,
-    `GRANT SELECT, INSERT, DELETE ON ${on("commits blobs")} TO ${r};`,
-    `GRANT USAGE ON SEQUENCE ${on("epochs")} TO ${r};`,
+    `GRANT SELECT ON ${qualify("migrations")} TO ${r};`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${qualify("sessions messages")} TO ${r};`,
+    `GRANT SELECT, INSERT, DELETE ON ${qualify("commits blobs")} TO ${r};`,
+    `GRANT USAGE ON SEQUENCE ${qualify("epochs")} TO ${r};`,
     `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${s} TO ${r};`,
   ];
 }

@@ -3,7 +3,7 @@
  */
 import { PawlError } from "../../errors.js";
 import type { PostgresQuery } from "./client.js";
-import type { Listening } from "./watch.js";
+import type { NotificationListener } from "./watch.js";
 
 type Pg = typeof import("pg");
 
@@ -13,11 +13,11 @@ const connectTimeoutMs = 10_000;
  * counts as gone after this long, or after the patience of the store if that is longer.
  */
 const statementTimeoutMs = 10_000;
-const longestStatementMs = 30_000;
+const maxStatementMs = 30_000;
 const reconnectMs = 1_000;
-const longestEndMs = 5_000;
+const maxEndMs = 5_000;
 
-export type OpenedPool = { readonly query: PostgresQuery; readonly close: () => Promise<void> };
+export type PoolHandle = { readonly query: PostgresQuery; readonly close: () => Promise<void> };
 
 export type PoolOptions = {
   readonly connections: number;
@@ -31,48 +31,48 @@ export type PoolOptions = {
 export async function openPool(
   url: string,
   { connections, busyMs = 0, isUnlimited = false }: PoolOptions,
-): Promise<OpenedPool> {
+): Promise<PoolHandle> {
   const { Pool } = await loadPg();
   const pool = new Pool({
-    ...connectionOf(url),
+    ...createConnectionOptions(url),
     max: connections,
-    ...(isUnlimited ? { options: "-c statement_timeout=0" } : { query_timeout: statementLimit(busyMs) }),
+    ...(isUnlimited ? { options: "-c statement_timeout=0" } : { query_timeout: statementTimeout(busyMs) }),
     // What writes must not keep a process alive that has nothing else to do.
     allowExitOnIdle: true,
   });
-  keepErrors(pool);
+  ignorePoolErrors(pool);
   const query: PostgresQuery = { query: (text, values) => pool.query(text, values === undefined ? [] : [...values]) };
-  return { query, close: () => ended(pool.end()) };
+  return { query, close: () => awaitEnd(pool.end()) };
 }
 
-function statementLimit(busyMs: number): number {
-  return Math.min(longestStatementMs, Math.max(statementTimeoutMs, busyMs));
+function statementTimeout(busyMs: number): number {
+  return Math.min(maxStatementMs, Math.max(statementTimeoutMs, busyMs));
 }
 
 /**
  * Waits for connections to end, and not for long. The timer keeps the process alive meanwhile: connections without work do not, and
  * whoever waits for this would never go on.
  */
-async function ended(ending: Promise<void>): Promise<void> {
+async function awaitEnd(ending: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, longestEndMs);
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, maxEndMs);
   });
-  await Promise.race([ending.catch(() => {}), patience]);
+  await Promise.race([ending.catch(() => {}), timeout]);
   clearTimeout(timer);
 }
 
-type Errors = { readonly on: (event: "error", listener: () => void) => unknown };
+type ErrorEmitter = { readonly on: (event: "error", listener: () => void) => unknown };
 
 /**
  * Without a listener, a connection that the server drops ends the process. The next statement opens another one.
  * @returns a function that takes the listener away
  */
-export function keepErrors(pool: object): () => void {
+export function ignorePoolErrors(pool: object): () => void {
   if (!("on" in pool && typeof pool.on === "function" && "off" in pool && typeof pool.off === "function"))
     return () => {};
   const listener = () => {};
-  const { on, off } = pool as { readonly on: Errors["on"]; readonly off: Errors["on"] };
+  const { on, off } = pool as { readonly on: ErrorEmitter["on"]; readonly off: ErrorEmitter["on"] };
   on.call(pool, "error", listener);
   return () => void off.call(pool, "error", listener);
 }
@@ -90,9 +90,9 @@ async function loadPg(): Promise<Pick<Pg, "Pool" | "Client">> {
   }
 }
 
-function connectionOf(url: string) {
+function createConnectionOptions(url: string) {
   return {
-    connectionString: verified(url),
+    connectionString: requireTls(url),
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     fallback_application_name: "pawl",
@@ -100,24 +100,24 @@ function connectionOf(url: string) {
 }
 
 /** These hosts are this machine: a connection to them can be read by nobody else. */
-const ownHosts: ReadonlySet<string> = new Set(["", "localhost", "127.0.0.1", "[::1]"]);
-const checkedModes: ReadonlySet<string | null> = new Set([null, "allow", "prefer", "require", "verify-ca"]);
+const localHosts: ReadonlySet<string> = new Set(["", "localhost", "127.0.0.1", "[::1]"]);
+const verifiedModes: ReadonlySet<string | null> = new Set([null, "allow", "prefer", "require", "verify-ca"]);
 
 /**
  * The address, so that a connection to another machine is encrypted and the server's certificate checked, unless the address says
  * `sslmode=disable` or `sslmode=no-verify`.
  */
-export function verified(url: string): string {
-  const address = addressOf(url);
+export function requireTls(url: string): string {
+  const address = parseAddress(url);
   const mode = address.searchParams.get("sslmode");
   const host = address.searchParams.get("host") ?? address.hostname;
-  const isOwn = ownHosts.has(host) || host.startsWith("/") || host.toLowerCase().startsWith("%2f");
-  if (!checkedModes.has(mode) || (mode === null && isOwn)) return url;
+  const isLocal = localHosts.has(host) || host.startsWith("/") || host.toLowerCase().startsWith("%2f");
+  if (!verifiedModes.has(mode) || (mode === null && isLocal)) return url;
   address.searchParams.set("sslmode", "verify-full");
   return address.href;
 }
 
-function addressOf(url: string): URL {
+function parseAddress(url: string): URL {
   try {
     const address = new URL(url);
     if (/^postgres(?:ql)?:$/.test(address.protocol)) return address;
@@ -131,27 +131,27 @@ function addressOf(url: string): URL {
 }
 
 /** A connection of its own, which connects again when it is lost. @throws PawlError `missing_package`, `bad_configuration` */
-export async function openListening(url: string): Promise<Listening> {
+export async function openListener(url: string): Promise<NotificationListener> {
   const { Client } = await loadPg();
-  const connection = connectionOf(url);
+  const connection = createConnectionOptions(url);
   let client: import("pg").Client | null = null;
   let retry: NodeJS.Timeout | null = null;
   let isClosed = false;
 
-  async function listen(channel: string, onMessage: (payload: string) => void, onReturn: () => void): Promise<void> {
+  async function listen(channel: string, onMessage: (payload: string) => void, onReconnect: () => void): Promise<void> {
     const opened = new Client({ ...connection, query_timeout: statementTimeoutMs });
     client = opened;
-    const lost = () => {
+    const onLost = () => {
       if (client !== opened || isClosed) return;
       client = null;
       opened.end().catch(() => {});
       retry = setTimeout(() => {
-        listen(channel, onMessage, onReturn).then(onReturn, () => {});
+        listen(channel, onMessage, onReconnect).then(onReconnect, () => {});
       }, reconnectMs);
       retry.unref();
     };
-    opened.on("error", lost);
-    opened.on("end", lost);
+    opened.on("error", onLost);
+    opened.on("end", onLost);
     opened.on("notification", ({ payload }) => onMessage(payload ?? ""));
     try {
       await opened.connect();
@@ -159,7 +159,7 @@ export async function openListening(url: string): Promise<Listening> {
       // To hear must not keep a process alive. The types leave this method out.
       (opened as unknown as { readonly unref: () => void }).unref();
     } catch (error) {
-      lost();
+      onLost();
       throw error;
     }
   }
@@ -169,7 +169,7 @@ export async function openListening(url: string): Promise<Listening> {
     async close() {
       isClosed = true;
       if (retry !== null) clearTimeout(retry);
-      if (client !== null) await ended(client.end());
+      if (client !== null) await awaitEnd(client.end());
     },
   };
 }
@@ -179,7 +179,7 @@ type Pglite = PostgresQuery & {
 };
 
 /** PGlite has notifications of its own. A pool that was given has none that could be listened to: the store looks by itself. */
-export function ownListening(pool: PostgresQuery): Listening | null {
+export function createPgliteListener(pool: PostgresQuery): NotificationListener | null {
   if (!("listen" in pool && typeof pool.listen === "function")) return null;
   const pglite = pool as Pglite;
   let stop: (() => Promise<void>) | null = null;

@@ -12,66 +12,71 @@ import type {
   SessionSummary,
   StateAt,
 } from "../../ports/store.js";
+import { corruptError, decodeHolder, decodeMessage, verifyChecksum } from "../shared/decode.js";
 import {
   type AskingRow,
-  addEntries,
-  askingFrom,
+  appendEntries,
   type LogRow,
-  rowsInPortion,
+  rowsPerPage,
   type StateRow,
   type SummaryRow,
-  stateFrom,
-  summaryFrom,
+  toAskingSession,
+  toStateAt,
+  toSummary,
 } from "../shared/rows.js";
-import { hashOf, isPossibleId } from "../shared/rules.js";
-import { checkSum, corrupt, decodeHolder, decodeMessage } from "../shared/validate.js";
+import { hashBlob, isValidId } from "../shared/rules.js";
 import type { Database } from "./group.js";
-import { first } from "./sessions.js";
+import { queryFirst } from "./sessions.js";
 
 /** The state in the last row at or before entry `seq`. */
 export async function loadAt(db: Database, sessionId: string, seq: number): Promise<StateAt | null> {
-  if (!isPossibleId(sessionId)) return null;
-  const row = await first<StateRow>(db, db.statements.stateAt, [sessionId, seq]);
-  return row === undefined ? null : stateFrom(row, db.file, sessionId);
+  if (!isValidId(sessionId)) return null;
+  const row = await queryFirst<StateRow>(db, db.statements.stateAt, [sessionId, seq]);
+  return row === undefined ? null : toStateAt(row, db.storeName, sessionId);
 }
 
-export async function read(db: Database, sessionId: string, after: number, limit: number): Promise<readonly Entry[]> {
-  if (!isPossibleId(sessionId)) return [];
+export async function readEntries(
+  db: Database,
+  sessionId: string,
+  after: number,
+  limit: number,
+): Promise<readonly Entry[]> {
+  if (!isValidId(sessionId)) return [];
   const entries: Entry[] = [];
   let last = after;
   while (entries.length < limit) {
-    const wanted = Math.min(rowsInPortion, limit);
-    const rows = (await db.query(db.statements.rowsAfter, [sessionId, last, wanted])).rows as readonly LogRow[];
+    const rowLimit = Math.min(rowsPerPage, limit);
+    const rows = (await db.query(db.statements.rowsAfter, [sessionId, last, rowLimit])).rows as readonly LogRow[];
     for (const row of rows) {
-      addEntries(entries, row, { after, last }, { file: db.file, sessionId, seq: row.seq });
+      appendEntries(entries, row, { after, last }, { file: db.storeName, sessionId, seq: row.seq });
       last = row.seq;
       if (entries.length >= limit) break;
     }
-    if (rows.length < wanted) break;
+    if (rows.length < rowLimit) break;
   }
   return entries.slice(0, limit);
 }
 
-export async function inbox(db: Database, sessionId: string): Promise<readonly InboxMessage[]> {
-  if (!isPossibleId(sessionId)) return [];
-  const place = { file: db.file, sessionId, seq: 0 };
+export async function readInbox(db: Database, sessionId: string): Promise<readonly InboxMessage[]> {
+  if (!isValidId(sessionId)) return [];
+  const position = { file: db.storeName, sessionId, seq: 0 };
   const { rows } = await db.query(db.statements.inbox, [sessionId]);
   return (rows as readonly { readonly body: string; readonly bodySum: number }[]).map((row) =>
-    decodeMessage(checkSum(row.body, row.bodySum, place), place),
+    decodeMessage(verifyChecksum(row.body, row.bodySum, position), position),
   );
 }
 
-export async function messageIds(
+export async function listMessageIds(
   db: Database,
   sessionId: string,
   { after = "", limit }: MessageIdsOptions,
 ): Promise<readonly string[]> {
-  if (!isPossibleId(sessionId)) return [];
-  const { rows } = await db.query(db.statements.messageIds, [sessionId, after, asLimit(limit)]);
+  if (!isValidId(sessionId)) return [];
+  const { rows } = await db.query(db.statements.messageIds, [sessionId, after, toSqlLimit(limit)]);
   return (rows as readonly { readonly id: string }[]).map(({ id }) => id);
 }
 
-export async function list(db: Database, options: ListOptions): Promise<readonly SessionSummary[]> {
+export async function listSessions(db: Database, options: ListOptions): Promise<readonly SessionSummary[]> {
   const { status = null, agent = null, root = null, parent, after, limit } = options;
   const { rows } = await db.query(db.statements.list, [
     status,
@@ -81,52 +86,54 @@ export async function list(db: Database, options: ListOptions): Promise<readonly
     parent !== undefined,
     after?.updatedAt ?? null,
     after?.sessionId ?? null,
-    asLimit(limit),
+    toSqlLimit(limit),
   ]);
-  return (rows as readonly SummaryRow[]).map((row) => summaryFrom(row, db.file));
+  return (rows as readonly SummaryRow[]).map((row) => toSummary(row, db.storeName));
 }
 
-export async function describe(db: Database, sessionId: string): Promise<SessionSummary | null> {
-  if (!isPossibleId(sessionId)) return null;
-  const row = await first<SummaryRow>(db, db.statements.describe, [sessionId]);
-  return row === undefined ? null : summaryFrom(row, db.file);
+export async function readSummary(db: Database, sessionId: string): Promise<SessionSummary | null> {
+  if (!isValidId(sessionId)) return null;
+  const row = await queryFirst<SummaryRow>(db, db.statements.describe, [sessionId]);
+  return row === undefined ? null : toSummary(row, db.storeName);
 }
 
 /** In PostgreSQL a null limit is no limit. */
-function asLimit(limit = Number.POSITIVE_INFINITY): number | null {
+function toSqlLimit(limit = Number.POSITIVE_INFINITY): number | null {
   return Number.isFinite(limit) ? limit : null;
 }
 
-export async function asking(db: Database, { limit, after }: AskingOptions): Promise<readonly AskingSession[]> {
-  const values = [after?.askedAt ?? Number.NEGATIVE_INFINITY, after?.sessionId ?? "", asLimit(limit)];
+export async function listAsking(db: Database, { limit, after }: AskingOptions): Promise<readonly AskingSession[]> {
+  const values = [after?.askedAt ?? Number.NEGATIVE_INFINITY, after?.sessionId ?? "", toSqlLimit(limit)];
   const { rows } = await db.query(db.statements.asking, values);
-  return (rows as readonly AskingRow[]).map((row) => askingFrom(row, db.file));
+  return (rows as readonly AskingRow[]).map((row) => toAskingSession(row, db.storeName));
 }
 
 type DueRow = { readonly name: string | null; readonly holder: string | null };
 
 /** The sessions of holders that are known to be dead are asked for once more: first it must be known who they are. */
-export async function due(
+export async function listDue(
   db: Database,
   now: number,
   limit: number,
   isDead: (holder: Holder) => boolean,
 ): Promise<readonly string[]> {
-  const ask = async (dead: readonly string[]) =>
-    (await db.query(db.statements.due, [now, dead, asLimit(limit)])).rows as readonly DueRow[];
-  const place = { file: db.file, sessionId: "of a holder", seq: 0 };
-  const rows = await ask([]);
-  const dead = rows.flatMap(({ holder }) => (holder !== null && isDead(decodeHolder(holder, place)) ? [holder] : []));
-  const last = dead.length === 0 ? rows : await ask(dead);
+  const queryDue = async (dead: readonly string[]) =>
+    (await db.query(db.statements.due, [now, dead, toSqlLimit(limit)])).rows as readonly DueRow[];
+  const position = { file: db.storeName, sessionId: "of a holder", seq: 0 };
+  const rows = await queryDue([]);
+  const dead = rows.flatMap(({ holder }) =>
+    holder !== null && isDead(decodeHolder(holder, position)) ? [holder] : [],
+  );
+  const last = dead.length === 0 ? rows : await queryDue(dead);
   return last.flatMap(({ name }) => (name === null ? [] : [name]));
 }
 
 export async function getBlob(db: Database, sessionId: string, hash: string): Promise<Uint8Array | null> {
-  if (!isPossibleId(sessionId)) return null;
-  const row = await first<{ readonly bytes: Uint8Array }>(db, db.statements.blob, [sessionId, hash]);
+  if (!isValidId(sessionId)) return null;
+  const row = await queryFirst<{ readonly bytes: Uint8Array }>(db, db.statements.blob, [sessionId, hash]);
   if (row === undefined) return null;
   const bytes = new Uint8Array(row.bytes);
-  if (hashOf(bytes) !== hash)
-    throw corrupt({ file: db.file, sessionId, seq: 0 }, `blob ${hash} does not match its hash`);
+  if (hashBlob(bytes) !== hash)
+    throw corruptError({ file: db.storeName, sessionId, seq: 0 }, `blob ${hash} does not match its hash`);
   return bytes;
 }

@@ -5,52 +5,56 @@
  * What it leaves are dead rows, which are gone after `VACUUM`, and the server's log, replicas and backups.
  */
 import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
-import { createRowRedaction, type RedactableRow, type RedactedRow } from "../shared/redact-rows.js";
-import { rowsInPortion } from "../shared/rows.js";
-import { isPossibleId } from "../shared/rules.js";
-import { type Database, encoded, isWritten, type Outcome, resultOf } from "./group.js";
-import { first } from "./sessions.js";
+import { createRowRedactor, type RedactableRow, type RedactedRow } from "../shared/redact-rows.js";
+import { rowsPerPage } from "../shared/rows.js";
+import { isValidId } from "../shared/rules.js";
+import { type AppendOutcome, type Database, encodeCommit, isCommitWritten, toCommitResult } from "./group.js";
+import { queryFirst } from "./sessions.js";
 
 /** What the statement writes. */
-export type Prepared = { readonly rows: readonly RedactedRow[]; readonly blobs: readonly string[] };
+export type PreparedRedaction = { readonly rows: readonly RedactedRow[]; readonly blobs: readonly string[] };
 
 type BlobRow = { readonly hash: string; readonly bytes: Uint8Array };
 
-export async function prepare(db: Database, sessionId: string, redaction: Redaction): Promise<Prepared> {
-  if (!isPossibleId(sessionId)) return { rows: [], blobs: [] };
-  const changed = createRowRedaction(redaction, { file: db.file, sessionId });
+export async function prepareRedaction(
+  db: Database,
+  sessionId: string,
+  redaction: Redaction,
+): Promise<PreparedRedaction> {
+  if (!isValidId(sessionId)) return { rows: [], blobs: [] };
+  const redactRow = createRowRedactor(redaction, { file: db.storeName, sessionId });
   const rows: RedactedRow[] = [];
   for (let last = 0; ; ) {
-    const found = await db.query(db.statements.redactable, [sessionId, last, rowsInPortion]);
-    const portion = found.rows as readonly RedactableRow[];
-    for (const row of portion) {
+    const result = await db.query(db.statements.redactable, [sessionId, last, rowsPerPage]);
+    const page = result.rows as readonly RedactableRow[];
+    for (const row of page) {
       last = row.seq;
-      const present = changed(row);
-      if (present !== null) rows.push(present);
+      const redacted = redactRow(row);
+      if (redacted !== null) rows.push(redacted);
     }
-    if (portion.length < rowsInPortion) break;
+    if (page.length < rowsPerPage) break;
   }
   const blobs: string[] = [];
   for (let last = ""; ; ) {
-    const blob: BlobRow | undefined = await first(db, db.statements.blobOfAfter, [sessionId, last]);
+    const blob: BlobRow | undefined = await queryFirst(db, db.statements.blobOfAfter, [sessionId, last]);
     if (blob === undefined) return { rows, blobs };
     last = blob.hash;
     if (redaction.removes(last, new Uint8Array(blob.bytes))) blobs.push(last);
   }
 }
 
-/** @param isAgain whether the answer to an earlier statement was lost, which may have taken effect */
-export async function redact(
+/** @param isRetry whether the answer to an earlier statement was lost, which may have taken effect */
+export async function applyRedaction(
   db: Database,
   lease: Lease,
   { commit }: Redaction,
-  { rows, blobs }: Prepared,
-  isAgain: boolean,
+  { rows, blobs }: PreparedRedaction,
+  isRetry: boolean,
 ): Promise<CommitResult> {
-  const { row, eventsSum } = encoded(lease, commit);
-  if (isAgain && (await isWritten(db, { lease, commit, eventsSum })))
+  const { row, eventsSum } = encodeCommit(lease, commit);
+  if (isRetry && (await isCommitWritten(db, { lease, commit, eventsSum })))
     return { type: "ok", seq: commit.expectedSeq + commit.events.length };
-  const outcome = await first<Outcome>(db, db.statements.redact, [
+  const outcome = await queryFirst<AppendOutcome>(db, db.statements.redact, [
     ...row,
     rows.map(({ seq }) => seq),
     rows.map(({ events }) => events),
@@ -59,5 +63,5 @@ export async function redact(
     rows.map(({ stateSum }) => stateSum),
     blobs,
   ]);
-  return resultOf(outcome);
+  return toCommitResult(outcome);
 }

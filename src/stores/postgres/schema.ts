@@ -11,7 +11,7 @@
  *    can become visible any more: rows themselves become visible in another order than that of their own numbers.
  * 7. Leases go by the server's clock, `now_ms`: the clocks of two clients may differ by more than a lease is long.
  */
-const tables = `
+const createTablesSql = `
 CREATE TABLE migrations (version int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
 CREATE SEQUENCE epochs;
 CREATE TABLE sessions (
@@ -87,17 +87,17 @@ CREATE TABLE blobs (
  * 3: an index for lists by status, and functions that read. Without the index, a list of what is under way reads every session that has ended.
  */
 export const migrations: readonly (readonly string[])[] = [
-  [tables],
+  [createTablesSql],
   [],
   ["CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, name) WHERE holder IS NULL"],
 ];
 
 /** A name as it stands in a statement. */
-export function quoted(name: string): string {
+export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** A text as it stands in a statement. */
-export function literal(text: string): string {
+export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -3,9 +3,9 @@
  */
 import type { ClaimOptions, ClaimResult, Lease, PostResult, ReleaseResult } from "../../ports/store.js";
 import { checksumOf } from "../shared/checksum.js";
-import { nobodyIsDead } from "../shared/lease.js";
-import { activeError, hashOf, isPossibleId, noSessionError } from "../shared/rules.js";
-import { checkCommitSum, checkFormat, corrupt, decodeHolder, decodeState } from "../shared/validate.js";
+import { checkFormat, corruptError, decodeHolder, decodeState, verifyCommitChecksum } from "../shared/decode.js";
+import { assumeAlive } from "../shared/lease.js";
+import { hashBlob, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
 import type { Database } from "./group.js";
 
 type ClaimRow = {
@@ -20,30 +20,38 @@ type ClaimRow = {
 };
 
 export async function claim(db: Database, sessionId: string, options: ClaimOptions): Promise<ClaimResult> {
-  const { holder, now, leaseMs, isDead = nobodyIsDead } = options;
-  const place = { file: db.file, sessionId, seq: 0 };
+  const { holder, now, leaseMs, isDead = assumeAlive } = options;
+  const position = { file: db.storeName, sessionId, seq: 0 };
   const text = JSON.stringify(holder);
-  let dead: string | null = null;
+  let deadHolder: string | null = null;
   for (;;) {
-    const row: ClaimRow | undefined = await first(db, db.statements.claim, [sessionId, text, now, leaseMs, dead]);
+    const row: ClaimRow | undefined = await queryFirst(db, db.statements.claim, [
+      sessionId,
+      text,
+      now,
+      leaseMs,
+      deadHolder,
+    ]);
     if (row?.outcome === "held" && row.holder !== null) {
-      const by = decodeHolder(row.holder, place);
-      if (row.holder === dead || !isDead(by)) return { type: "held", holder: by, expiresAt: now + (row.leftMs ?? 0) };
-      dead = row.holder;
+      const currentHolder = decodeHolder(row.holder, position);
+      if (row.holder === deadHolder || !isDead(currentHolder))
+        return { type: "held", holder: currentHolder, expiresAt: now + (row.leftMs ?? 0) };
+      deadHolder = row.holder;
       continue;
     }
-    if (row === undefined) throw corrupt(place, "its row cannot be found");
-    return claimed(db, row, { sessionId, epoch: row.epoch ?? 0, holder, expiresAt: now + leaseMs });
+    if (row === undefined) throw corruptError(position, "its row cannot be found");
+    return finishClaim(db, row, { sessionId, epoch: row.epoch ?? 0, holder, expiresAt: now + leaseMs });
   }
 }
 
 /** A session whose state is damaged or of a later version is not taken. */
-async function claimed(db: Database, row: ClaimRow, lease: Lease): Promise<ClaimResult> {
+async function finishClaim(db: Database, row: ClaimRow, lease: Lease): Promise<ClaimResult> {
   const seq = row.seq ?? 0;
-  const place = { file: db.file, sessionId: lease.sessionId, seq };
+  const position = { file: db.storeName, sessionId: lease.sessionId, seq };
   try {
-    if (row.v !== null) checkFormat(row.v, place);
-    const state = row.state === null ? null : decodeState(checkCommitSum(row.state, row.stateSum, place), place);
+    if (row.v !== null) checkFormat(row.v, position);
+    const state =
+      row.state === null ? null : decodeState(verifyCommitChecksum(row.state, row.stateSum, position), position);
     return { type: "claimed", lease, seq, state };
   } catch (error) {
     if (row.outcome === "claimed") await release(db, lease);
@@ -72,45 +80,45 @@ export async function release(
   { sessionId, epoch, holder }: Lease,
 ): Promise<Exclude<ReleaseResult, { type: "busy" }>> {
   const values = [sessionId, epoch, JSON.stringify(holder)];
-  const row = await first<{ readonly released: boolean }>(db, db.statements.release, values);
+  const row = await queryFirst<{ readonly released: boolean }>(db, db.statements.release, values);
   return { type: row?.released === true ? "released" : "fenced" };
 }
 
 /**
  * `body` is the JSON of the whole message.
- * @param isAgain whether the answer to an earlier statement was lost. A message that is there may be the one that was sent then.
+ * @param isRetry whether the answer to an earlier statement was lost. A message that is there may be the one that was sent then.
  */
 export async function post(
   db: Database,
   sessionId: string,
   message: { readonly id: string; readonly at: number; readonly body: string },
-  isAgain: boolean,
+  isRetry: boolean,
 ): Promise<PostResult> {
-  const values = [sessionId, message.id, message.at, message.body, checksumOf(message.body), isAgain];
-  const row = await first<{ readonly posted: boolean }>(db, db.statements.post, values);
+  const values = [sessionId, message.id, message.at, message.body, checksumOf(message.body), isRetry];
+  const row = await queryFirst<{ readonly posted: boolean }>(db, db.statements.post, values);
   return { type: row?.posted === true ? "posted" : "duplicate" };
 }
 
 export async function putBlob(db: Database, sessionId: string, bytes: Uint8Array): Promise<string> {
-  if (!isPossibleId(sessionId)) throw noSessionError(sessionId);
-  const hash = hashOf(bytes);
-  const row = await first<{ readonly kept: boolean }>(db, db.statements.putBlob, [sessionId, hash, bytes]);
+  if (!isValidId(sessionId)) throw noSessionError(sessionId);
+  const hash = hashBlob(bytes);
+  const row = await queryFirst<{ readonly kept: boolean }>(db, db.statements.putBlob, [sessionId, hash, bytes]);
   if (row?.kept !== true) throw noSessionError(sessionId);
   return hash;
 }
 
-export async function remove(
+export async function deleteSession(
   db: Database,
   sessionId: string,
   { force = false }: { readonly force?: boolean },
 ): Promise<boolean> {
-  if (!isPossibleId(sessionId)) return false;
-  const row = await first<{ readonly outcome: string }>(db, db.statements.remove, [sessionId, force]);
-  if (row?.outcome === "active") throw activeError(sessionId);
+  if (!isValidId(sessionId)) return false;
+  const row = await queryFirst<{ readonly outcome: string }>(db, db.statements.remove, [sessionId, force]);
+  if (row?.outcome === "active") throw sessionActiveError(sessionId);
   return row?.outcome === "removed";
 }
 
-export async function first<Row>(
+export async function queryFirst<Row>(
   { query }: Database,
   text: string,
   values: readonly unknown[],

@@ -1,8 +1,8 @@
 /**
  * The statements of a PostgreSQL store. Numbers are read as `float8`, because drivers give `bigint` in different shapes.
  */
-import { isLive } from "./functions.js";
-import { quoted } from "./schema.js";
+import { liveLeaseSql } from "./functions.js";
+import { quoteIdentifier } from "./schema.js";
 
 /** The columns of a commit that is appended, in the order of the parameters of `append`, with their types. */
 export const appendTypes = [
@@ -35,11 +35,18 @@ export const appendTypes = [
 export type Statements = ReturnType<typeof createStatements>;
 
 export function createStatements(schema: string) {
-  const s = quoted(schema);
-  return { ...writing(s), ...reading(s), ...listing(s), ...waiting(s), ...looking(s), ...checking(s) };
+  const s = quoteIdentifier(schema);
+  return {
+    ...writeStatements(s),
+    ...readStatements(s),
+    ...listStatements(s),
+    ...queueStatements(s),
+    ...changeStatements(s),
+    ...verifyStatements(s),
+  };
 }
 
-function writing(s: string) {
+function writeStatements(s: string) {
   const columns = appendTypes.map((_, index) => `c${index + 1}`).join(", ");
   const arrays = appendTypes.map((type, index) => `$${index + 1}::${type}[]`).join(", ");
   const values = appendTypes.map((type, index) => `$${index + 1}::${type}`).join(", ");
@@ -84,7 +91,7 @@ function writing(s: string) {
   } as const;
 }
 
-function reading(s: string) {
+function readStatements(s: string) {
   return {
     stateAt: `SELECT seq::float8 AS seq, v, state, state_sum::float8 AS "stateSum" FROM ${s}.state_at($1::text, $2::bigint)`,
     rowsAfter: `SELECT c.seq::float8 AS seq, c.v, c.events, c.events_sum::float8 AS "eventsSum" FROM ${s}.commits c
@@ -101,7 +108,7 @@ function reading(s: string) {
 }
 
 /** Lists of sessions, and one of them. */
-function listing(s: string) {
+function listStatements(s: string) {
   const last = `LEFT JOIN LATERAL (SELECT c.v, c.seq, c.status, c.at FROM ${s}.commits c WHERE c.session = s.id
     ORDER BY c.seq DESC LIMIT 1) t ON s.holder IS NOT NULL`;
   const present = `CASE WHEN s.holder IS NULL THEN s.v ELSE t.v END AS v,
@@ -111,15 +118,15 @@ function listing(s: string) {
   const summary = `s.name, s.activity, s.holder, s.info, s.info_sum::float8 AS "infoSum", s.created_at AS "createdAt", ${present},
     (SELECT count(*)::float8 FROM ${s}.messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
   // $1 status, $2 agent, $3 root, $4 parent, $5 whether the parent is asked for, $6 time and $7 id of the last one, $8 limit.
-  const matches = (status: string, updatedAt: string) => `($1::text[] IS NULL OR ${status} = ANY($1::text[]))
+  const matchesFilter = (status: string, updatedAt: string) => `($1::text[] IS NULL OR ${status} = ANY($1::text[]))
     AND ($2::text IS NULL OR s.agent = $2) AND ($3::text IS NULL OR s.root = $3)
     AND (NOT $5::boolean OR s.parent IS NOT DISTINCT FROM $4::text)
     AND ($6::float8 IS NULL OR ${updatedAt} < $6 OR (${updatedAt} = $6 AND s.name > $7::text))`;
   return {
-    list: `WITH resting AS (SELECT s.id FROM ${s}.sessions s WHERE s.holder IS NULL AND ${matches("s.status", "s.updated_at")}
+    list: `WITH resting AS (SELECT s.id FROM ${s}.sessions s WHERE s.holder IS NULL AND ${matchesFilter("s.status", "s.updated_at")}
         ORDER BY s.updated_at DESC, s.name LIMIT $8::bigint),
       held AS (SELECT s.id FROM ${s}.sessions s ${last}
-        WHERE s.holder IS NOT NULL AND ${matches("coalesce(t.status, 'idle')", "coalesce(t.at, s.created_at)")})
+        WHERE s.holder IS NOT NULL AND ${matchesFilter("coalesce(t.status, 'idle')", "coalesce(t.at, s.created_at)")})
       SELECT ${summary} FROM (SELECT id FROM resting UNION ALL SELECT id FROM held) p JOIN ${s}.sessions s ON s.id = p.id ${last}
       ORDER BY "updatedAt" DESC, s.name LIMIT $8::bigint`,
     describe: `SELECT ${summary} FROM ${s}.sessions s ${last} WHERE s.name = $1::text`,
@@ -127,7 +134,7 @@ function listing(s: string) {
 }
 
 /** Sessions that wait for somebody: for a person, or for a driver. */
-function waiting(s: string) {
+function queueStatements(s: string) {
   return {
     // The page first, then what belongs to it: otherwise the server may read the last commits of all sessions that wait.
     asking: `WITH page AS MATERIALIZED (SELECT id, name, asked_at FROM ${s}.sessions
@@ -147,14 +154,14 @@ function waiting(s: string) {
         SELECT (SELECT n.holder FROM ${s}.sessions n WHERE n.holder > h.holder ORDER BY n.holder LIMIT 1) FROM h WHERE h.holder IS NOT NULL)
       (SELECT s.name, NULL AS holder, w.since, s.id FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w
         JOIN ${s}.sessions s ON s.id = w.id CROSS JOIN clock
-        WHERE s.holder IS NULL OR NOT ${isLive("s", "clock.t")} OR s.holder = ANY($2::text[])
+        WHERE s.holder IS NULL OR NOT ${liveLeaseSql("s", "clock.t")} OR s.holder = ANY($2::text[])
         ORDER BY w.since, s.id LIMIT $3::bigint)
       UNION ALL SELECT NULL, holder, NULL, NULL FROM h WHERE holder IS NOT NULL ORDER BY since, id`,
   } as const;
 }
 
 /** Changes by other processes. */
-function looking(s: string) {
+function changeStatements(s: string) {
   return {
     notify: "SELECT pg_notify($1::text, $2::text)",
     horizon: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`,
@@ -170,7 +177,7 @@ function looking(s: string) {
 }
 
 /** Rows one by one, for anyone who looks for damage. */
-function checking(s: string) {
+function verifyStatements(s: string) {
   return {
     names: `SELECT s.id::text AS id, s.name, s.holder, s.activity, s.status, s.agent, s.parent, s.title, s.root, s.principal, s.info,
         s.info_sum::float8 AS "infoSum", s.asked_at AS "askedAt", s.v, s.seq::float8 AS seq, s.updated_at AS "updatedAt"

@@ -4,43 +4,43 @@
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { StoreProblem } from "../../ports/store.js";
-import { activityOf } from "../shared/rows.js";
-import { hashOf } from "../shared/rules.js";
-import { decodeHolder } from "../shared/validate.js";
+import { decodeHolder } from "../shared/decode.js";
+import { parseActivity } from "../shared/rows.js";
+import { hashBlob } from "../shared/rules.js";
 import {
   type CommitRow,
   checkCommitRow,
   checkOwnRow,
   type LastCommit,
-  missingBlob,
+  missingBlobError,
   type OwnRow,
 } from "../shared/verify-rows.js";
 import type { Database } from "./group.js";
-import { inbox } from "./reads.js";
-import { first } from "./sessions.js";
+import { readInbox } from "./reads.js";
+import { queryFirst } from "./sessions.js";
 
 type SessionRow = OwnRow & { readonly id: string };
 type BlobRow = { readonly hash: string; readonly bytes: Uint8Array };
 
-export async function verify(db: Database, only: string | null): Promise<readonly StoreProblem[]> {
+export async function verify(db: Database, onlySession: string | null): Promise<readonly StoreProblem[]> {
   const problems: StoreProblem[] = [];
-  if (only === null) {
-    const strays = await first<{ readonly count: number }>(db, db.statements.strays, []);
+  if (onlySession === null) {
+    const strays = await queryFirst<{ readonly count: number }>(db, db.statements.strays, []);
     const count = strays?.count ?? 0;
     if (count > 0) problems.push({ sessionId: null, what: `${count} sessions have content but no row of their own` });
   }
   for (let id = "-1"; ; ) {
-    const row: SessionRow | undefined = await first(db, db.statements.names, [id, only]);
+    const row: SessionRow | undefined = await queryFirst(db, db.statements.names, [id, onlySession]);
     if (row === undefined) return problems;
     id = row.id;
-    problems.push(...(await sessionProblems(db, row)));
+    problems.push(...(await findSessionProblems(db, row)));
   }
 }
 
-async function sessionProblems(db: Database, session: SessionRow): Promise<readonly StoreProblem[]> {
+async function findSessionProblems(db: Database, session: SessionRow): Promise<readonly StoreProblem[]> {
   const problems: StoreProblem[] = [];
   const { name: sessionId, holder, activity } = session;
-  const place = { file: db.file, sessionId, seq: 0 };
+  const position = { file: db.storeName, sessionId, seq: 0 };
   const check = async <Result>(work: () => Result | Promise<Result>): Promise<Result | undefined> => {
     try {
       return await work();
@@ -50,27 +50,27 @@ async function sessionProblems(db: Database, session: SessionRow): Promise<reado
       return undefined;
     }
   };
-  if (holder !== null) await check(() => decodeHolder(holder, place));
-  await check(() => activityOf(activity, place));
+  if (holder !== null) await check(() => decodeHolder(holder, position));
+  await check(() => parseActivity(activity, position));
   const last = await check(() => checkLog(db, session, check));
-  if (last !== undefined) await check(() => checkOwnRow(session, last, place));
-  await check(() => inbox(db, sessionId));
+  if (last !== undefined) await check(() => checkOwnRow(session, last, position));
+  await check(() => readInbox(db, sessionId));
   for (let hash = ""; ; ) {
-    const blob: BlobRow | undefined = await first(db, db.statements.blobAfter, [session.id, hash]);
+    const blob: BlobRow | undefined = await queryFirst(db, db.statements.blobAfter, [session.id, hash]);
     if (blob === undefined) return problems;
     hash = blob.hash;
-    if (hashOf(new Uint8Array(blob.bytes)) !== hash)
+    if (hashBlob(new Uint8Array(blob.bytes)) !== hash)
       problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
   }
 }
 
-type Check = <Result>(work: () => Result | Promise<Result>) => Promise<Result | undefined>;
+type DamageCheck = <Result>(work: () => Result | Promise<Result>) => Promise<Result | undefined>;
 
 /** The last row, if it is sound. */
-async function checkLog(db: Database, session: SessionRow, check: Check): Promise<LastCommit | undefined> {
+async function checkLog(db: Database, session: SessionRow, check: DamageCheck): Promise<LastCommit | undefined> {
   let last: LastCommit | undefined;
   for (let seq = 0; ; ) {
-    const row: CommitRow | undefined = await first(db, db.statements.rowAfter, [session.id, seq]);
+    const row: CommitRow | undefined = await queryFirst(db, db.statements.rowAfter, [session.id, seq]);
     if (row === undefined) return last;
     const previous = seq;
     seq = row.seq;
@@ -79,9 +79,10 @@ async function checkLog(db: Database, session: SessionRow, check: Check): Promis
 }
 
 async function checkRow(db: Database, session: SessionRow, row: CommitRow, previous: number): Promise<State> {
-  const place = { file: db.file, sessionId: session.name, seq: row.seq };
-  const { state, blobs } = checkCommitRow(row, previous, place);
+  const position = { file: db.storeName, sessionId: session.name, seq: row.seq };
+  const { state, blobs } = checkCommitRow(row, previous, position);
   for (const hash of blobs)
-    if ((await first(db, db.statements.hasBlob, [session.id, hash])) === undefined) throw missingBlob(hash, place);
+    if ((await queryFirst(db, db.statements.hasBlob, [session.id, hash])) === undefined)
+      throw missingBlobError(hash, position);
   return state;
 }

@@ -8,13 +8,13 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Watchers } from "../shared/watchers.js";
-import { isPassing } from "./client.js";
+import { isTransient } from "./client.js";
 import type { Database } from "./group.js";
 
 /** A connection of its own that hears notifications. */
-export type Listening = {
+export type NotificationListener = {
   /** Resolves when it hears. `onReturn` is called when it hears again, after a time without. */
-  readonly listen: (channel: string, onMessage: (payload: string) => void, onReturn: () => void) => Promise<void>;
+  readonly listen: (channel: string, onMessage: (payload: string) => void, onReconnect: () => void) => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
@@ -24,21 +24,21 @@ export type ChangeKey = { readonly sessionId: string; readonly in: "log" | "inbo
 export type Watch = {
   readonly start: () => void;
   /** Tells the listeners of this process, and other processes, of a change by this one. */
-  readonly tell: (change: ChangeKey) => void;
+  readonly notifyAll: (change: ChangeKey) => void;
   readonly stop: () => Promise<void>;
 };
 
 /** Milliseconds in which changes are gathered before they are told. */
-const gatherMs = 20;
+const batchMs = 20;
 /**
  * So long after the last notification, at least, the next one tells of commits: for whoever follows a session that goes on and on, 20
  * times a second will do. A message is not kept back: somebody waits for what it starts.
  */
-const apartMs = 50;
+const minCommitGapMs = 50;
 /** A notification holds 8,000 bytes at most. */
-const mostBytes = 7_000;
+const maxBytes = 7_000;
 /** If more has changed, in the logs or in the inboxes, there is a gap. */
-const mostChanges = 1_000;
+const maxChanges = 1_000;
 
 type ChangeRow = {
   readonly horizon: string;
@@ -49,7 +49,7 @@ type ChangeRow = {
 
 type WatchOptions = {
   readonly channel: string;
-  readonly listening: Listening | null;
+  readonly notifications: NotificationListener | null;
   readonly pollMs: number;
 };
 
@@ -57,154 +57,154 @@ type WatchOptions = {
 export async function createWatch(
   db: Database,
   watchers: Watchers,
-  { channel, listening, pollMs }: WatchOptions,
+  { channel, notifications, pollMs }: WatchOptions,
 ): Promise<Watch> {
-  const own = randomUUID();
-  const gathered = new Set<string>();
-  const looking = await createLooking(db, watchers);
-  let gathering: { readonly timer: NodeJS.Timeout; readonly end: number } | null = null;
-  let lastTold = Number.NEGATIVE_INFINITY;
-  let telling: Promise<void> = Promise.resolve();
-  let polling: NodeJS.Timeout | null = null;
+  const senderId = randomUUID();
+  const pendingChanges = new Set<string>();
+  const poller = await createChangePoller(db, watchers);
+  let pendingFlush: { readonly timer: NodeJS.Timeout; readonly end: number } | null = null;
+  let lastFlushedAt = Number.NEGATIVE_INFINITY;
+  let flushing: Promise<void> = Promise.resolve();
+  let pollTimer: NodeJS.Timeout | null = null;
 
   async function flush(): Promise<void> {
-    gathering = null;
-    lastTold = performance.now();
-    const changes = [...gathered];
-    gathered.clear();
+    pendingFlush = null;
+    lastFlushedAt = performance.now();
+    const changes = [...pendingChanges];
+    pendingChanges.clear();
     // A hint: who misses it looks for changes by itself.
-    for (const payload of payloadsOf(own, changes))
+    for (const payload of buildPayloads(senderId, changes))
       await db.query(db.statements.notify, [channel, payload]).catch(() => {});
   }
 
   /** Tells what is gathered in so many milliseconds, unless it is to be told before. */
-  function tellIn(ms: number): void {
+  function flushWithin(ms: number): void {
     const end = performance.now() + ms;
-    if (gathering !== null && gathering.end <= end) return;
-    if (gathering !== null) clearTimeout(gathering.timer);
+    if (pendingFlush !== null && pendingFlush.end <= end) return;
+    if (pendingFlush !== null) clearTimeout(pendingFlush.timer);
     const timer = setTimeout(() => {
-      telling = flush();
+      flushing = flush();
     }, ms);
-    gathering = { timer, end };
+    pendingFlush = { timer, end };
   }
 
-  function hear(payload: string): void {
-    const changes: unknown = parsed(payload);
-    if (!Array.isArray(changes) || changes[0] === own) return;
+  function onNotification(payload: string): void {
+    const changes: unknown = tryParse(payload);
+    if (!Array.isArray(changes) || changes[0] === senderId) return;
     for (const change of changes.slice(1))
       if (typeof change === "string")
         watchers.notify({ in: change.startsWith("l") ? "log" : "inbox", sessionId: change.slice(1) });
   }
 
-  const lookIfWatched = () => {
-    if (watchers.count() > 0) void looking.look();
+  const pollIfWatched = () => {
+    if (watchers.count() > 0) void poller.poll();
   };
-  await listening?.listen(channel, hear, lookIfWatched);
+  await notifications?.listen(channel, onNotification, pollIfWatched);
 
   return {
     start() {
-      if (polling !== null) return;
-      polling = setInterval(lookIfWatched, pollMs);
-      polling.unref();
+      if (pollTimer !== null) return;
+      pollTimer = setInterval(pollIfWatched, pollMs);
+      pollTimer.unref();
     },
-    tell(change) {
+    notifyAll(change) {
       const { sessionId, in: part } = change;
-      if (watchers.count() > 0) looking.know(change);
+      if (watchers.count() > 0) poller.markReported(change);
       watchers.notify({ sessionId, in: part });
-      gathered.add(`${part === "log" ? "l" : "i"}${sessionId}`);
-      tellIn(part === "inbox" ? gatherMs : Math.max(gatherMs, lastTold + apartMs - performance.now()));
+      pendingChanges.add(`${part === "log" ? "l" : "i"}${sessionId}`);
+      flushWithin(part === "inbox" ? batchMs : Math.max(batchMs, lastFlushedAt + minCommitGapMs - performance.now()));
     },
     async stop() {
-      if (polling !== null) clearInterval(polling);
-      if (gathering !== null) {
-        clearTimeout(gathering.timer);
-        telling = flush();
+      if (pollTimer !== null) clearInterval(pollTimer);
+      if (pendingFlush !== null) {
+        clearTimeout(pendingFlush.timer);
+        flushing = flush();
       }
-      await telling;
-      await listening?.close();
+      await flushing;
+      await notifications?.close();
     },
   };
 }
 
-type Looking = {
-  readonly look: () => Promise<void>;
+type ChangePoller = {
+  readonly poll: () => Promise<void>;
   /** The listeners know of this change: it is by this process. */
-  readonly know: (change: ChangeKey) => void;
+  readonly markReported: (change: ChangeKey) => void;
 };
 
 /** Looks for changes from now on. @throws what the server throws */
-async function createLooking(db: Database, watchers: Watchers): Promise<Looking> {
-  const marked = (await db.query(db.statements.horizon)).rows as readonly Pick<ChangeRow, "horizon">[];
-  let horizon = BigInt(marked[0]?.horizon ?? 0);
+async function createChangePoller(db: Database, watchers: Watchers): Promise<ChangePoller> {
+  const initial = (await db.query(db.statements.horizon)).rows as readonly Pick<ChangeRow, "horizon">[];
+  let horizon = BigInt(initial[0]?.horizon ?? 0);
   /** What the listeners know of the rows from the horizon on; and what they were told since the last look began. */
-  let known: ReadonlySet<string> = new Set();
-  let told = new Set<string>();
-  let underWay: Promise<void> | null = null;
+  let knownIds: ReadonlySet<string> = new Set();
+  let reported = new Set<string>();
+  let inFlight: Promise<void> | null = null;
 
-  async function find(): Promise<void> {
-    const before = told;
-    told = new Set();
+  async function pollOnce(): Promise<void> {
+    const earlier = reported;
+    reported = new Set();
     try {
-      const { rows } = await db.query(db.statements.changes, [String(horizon), mostChanges + 1]);
-      tell(rows as readonly ChangeRow[], before);
+      const { rows } = await db.query(db.statements.changes, [String(horizon), maxChanges + 1]);
+      notifyAll(rows as readonly ChangeRow[], earlier);
     } catch (error) {
       // The next look begins where this one did. Anyone who follows a session looks at it, and is told what is wrong.
-      for (const key of before) told.add(key);
-      if (!isPassing(error)) watchers.notify({ gap: true });
+      for (const key of earlier) reported.add(key);
+      if (!isTransient(error)) watchers.notify({ gap: true });
     }
   }
 
-  function tell(changes: readonly ChangeRow[], before: ReadonlySet<string>): void {
+  function notifyAll(changes: readonly ChangeRow[], earlier: ReadonlySet<string>): void {
     const next = BigInt(changes[0]?.horizon ?? horizon);
-    const isTooMuch = (part: ChangeRow["part"]) => changes.filter((row) => row.part === part).length > mostChanges;
-    const isGap = next < horizon || isTooMuch("log") || isTooMuch("inbox");
-    const found = new Set<string>();
+    const exceedsLimit = (part: ChangeRow["part"]) => changes.filter((row) => row.part === part).length > maxChanges;
+    const isGap = next < horizon || exceedsLimit("log") || exceedsLimit("inbox");
+    const ids = new Set<string>();
     for (const { part, name, key } of changes) {
       // A session without a name was deleted since.
       if (part === null || name === null || key === null) continue;
       const change = { sessionId: name, in: part, key };
-      const id = idOf(change);
-      found.add(id);
+      const id = formatChangeId(change);
+      ids.add(id);
       // A change by this process may have been told while the server looked.
-      const isTold = known.has(id) || before.has(id) || told.has(id);
-      if (!isGap && !isTold) watchers.notify({ sessionId: name, in: part });
+      const isReported = knownIds.has(id) || earlier.has(id) || reported.has(id);
+      if (!isGap && !isReported) watchers.notify({ sessionId: name, in: part });
     }
     if (isGap) watchers.notify({ gap: true });
-    known = found;
+    knownIds = ids;
     horizon = next;
   }
 
   return {
-    look() {
-      underWay ??= find().finally(() => {
-        underWay = null;
+    poll() {
+      inFlight ??= pollOnce().finally(() => {
+        inFlight = null;
       });
-      return underWay;
+      return inFlight;
     },
-    know: (change) => void told.add(idOf(change)),
+    markReported: (change) => void reported.add(formatChangeId(change)),
   };
 }
 
-function idOf({ sessionId, in: part, key }: ChangeKey): string {
+function formatChangeId({ sessionId, in: part, key }: ChangeKey): string {
   return JSON.stringify([part, sessionId, key]);
 }
 
 /** Changes in as few notifications as possible. */
-function payloadsOf(own: string, changes: readonly string[]): readonly string[] {
+function buildPayloads(senderId: string, changes: readonly string[]): readonly string[] {
   const payloads: string[] = [];
   for (let start = 0; start < changes.length; ) {
     let end = start;
     for (let bytes = 2; end < changes.length; end += 1) {
       bytes += Buffer.byteLength(JSON.stringify(changes[end])) + 1;
-      if (bytes > mostBytes && end > start) break;
+      if (bytes > maxBytes && end > start) break;
     }
-    payloads.push(JSON.stringify([own, ...changes.slice(start, end)]));
+    payloads.push(JSON.stringify([senderId, ...changes.slice(start, end)]));
     start = end;
   }
   return payloads;
 }
 
-function parsed(payload: string): unknown {
+function tryParse(payload: string): unknown {
   try {
     return JSON.parse(payload);
   } catch {

@@ -36,7 +36,7 @@ export async function pruneSessions(store: Store, options: PruneOptions): Promis
     const page = await store.list({ after, limit: pageSize });
     for (const session of page) {
       if (session.updatedAt >= options.before) continue;
-      const isDeleted = await deleteResting(store, session, options.now);
+      const isDeleted = await tryDelete(store, session, options.now);
       (isDeleted ? deleted : kept).push(session.sessionId);
     }
     const last = page.at(-1);
@@ -45,7 +45,7 @@ export async function pruneSessions(store: Store, options: PruneOptions): Promis
   }
 }
 
-async function deleteResting(store: Store, session: SessionSummary, now: number): Promise<boolean> {
+async function tryDelete(store: Store, session: SessionSummary, now: number): Promise<boolean> {
   if (session.inbox > 0) return false;
   try {
     await store.delete(session.sessionId, { now });

@@ -3,9 +3,9 @@
  */
 import type { Event } from "../../core/machine/event.js";
 import type { Redaction } from "../../ports/store.js";
-import { checksumOf, positionOf } from "./checksum.js";
-import { encodeEvents, encodeState } from "./storable.js";
-import { checkCommitSum, checkFormat, decodeEntries, decodeState, type RowPosition } from "./validate.js";
+import { checksumOf, checksumPrefixOf } from "./checksum.js";
+import { checkFormat, decodeEntries, decodeState, type RowPosition, verifyCommitChecksum } from "./decode.js";
+import { encodeEvents, encodeState } from "./encode.js";
 
 /** A row of the log, with the texts that a redaction may change. */
 export type RedactableRow = {
@@ -21,22 +21,28 @@ export type RedactableRow = {
 export type RedactedRow = Omit<RedactableRow, "v">;
 
 /** Returns what becomes of one row after the other, in ascending order; null for a row that stays as it is. */
-export function createRowRedaction(
+export function createRowRedactor(
   { entries, state: redactState }: Pick<Redaction, "entries" | "state">,
-  place: Omit<RowPosition, "seq">,
+  sessionPosition: Omit<RowPosition, "seq">,
 ): (row: RedactableRow) => RedactedRow | null {
-  const changed: ReadonlyMap<number, Event> = new Map(entries.map(({ seq, event }) => [seq, event]));
+  const replacements: ReadonlyMap<number, Event> = new Map(entries.map(({ seq, event }) => [seq, event]));
   return (row) => {
     const { seq } = row;
-    const at = { ...place, seq };
-    checkFormat(row.v, at);
-    const found = decodeEntries(checkCommitSum(row.events, row.eventsSum, at), at);
-    const state = decodeState(checkCommitSum(row.state, row.stateSum, at), at);
-    const present = redactState(state);
-    if (present === state && !found.some((entry) => changed.has(entry.seq))) return null;
-    const events = encodeEvents(found.map((entry) => changed.get(entry.seq) ?? entry.event));
-    const text = encodeState(present);
-    const of = positionOf(place.sessionId, seq);
-    return { seq, events, eventsSum: checksumOf(events, of), state: text, stateSum: checksumOf(text, of) };
+    const position = { ...sessionPosition, seq };
+    checkFormat(row.v, position);
+    const decoded = decodeEntries(verifyCommitChecksum(row.events, row.eventsSum, position), position);
+    const state = decodeState(verifyCommitChecksum(row.state, row.stateSum, position), position);
+    const redacted = redactState(state);
+    if (redacted === state && !decoded.some((entry) => replacements.has(entry.seq))) return null;
+    const events = encodeEvents(decoded.map((entry) => replacements.get(entry.seq) ?? entry.event));
+    const stateText = encodeState(redacted);
+    const prefix = checksumPrefixOf(sessionPosition.sessionId, seq);
+    return {
+      seq,
+      events,
+      eventsSum: checksumOf(events, prefix),
+      state: stateText,
+      stateSum: checksumOf(stateText, prefix),
+    };
   };
 }

@@ -7,20 +7,20 @@ import type { Entry } from "../../core/machine/event.js";
 import { formatVersion } from "../../core/machine/state.js";
 import type { Activity, AskingSession, SessionSummary, StateAt } from "../../ports/store.js";
 import {
-  checkCommitSum,
   checkFormat,
-  checkSum,
-  corrupt,
+  corruptError,
   decodeEntries,
   decodeHolder,
   decodeInfo,
   decodeState,
   isStatus,
   type RowPosition,
-} from "./validate.js";
+  verifyChecksum,
+  verifyCommitChecksum,
+} from "./decode.js";
 
 /** Rows are fetched in portions, so that a long log is not in memory twice. */
-export const rowsInPortion = 256;
+export const rowsPerPage = 256;
 
 export type StateRow = { readonly seq: number; readonly v: number; readonly state: string; readonly stateSum: number };
 export type LogRow = { readonly seq: number; readonly v: number; readonly events: string; readonly eventsSum: number };
@@ -50,13 +50,13 @@ export type AskingRow = {
   readonly stateSum: number | null;
 };
 
-export function stateFrom(row: StateRow, file: string, sessionId: string): StateAt {
-  const place = { file, sessionId, seq: row.seq };
-  checkFormat(row.v, place);
-  return { seq: row.seq, state: decodeState(checkCommitSum(row.state, row.stateSum, place), place) };
+export function toStateAt(row: StateRow, file: string, sessionId: string): StateAt {
+  const position = { file, sessionId, seq: row.seq };
+  checkFormat(row.v, position);
+  return { seq: row.seq, state: decodeState(verifyCommitChecksum(row.state, row.stateSum, position), position) };
 }
 
-type Progress = {
+type ReadProgress = {
   /** Entries up to this one are not wanted. */
   readonly after: number;
   /** The last entry of the row before; `after` at first. */
@@ -64,48 +64,53 @@ type Progress = {
 };
 
 /** Adds the entries of a row that are wanted. Rows must follow each other. */
-export function addEntries(entries: Entry[], row: LogRow, { after, last }: Progress, place: RowPosition): void {
-  if (row.seq <= last) throw corrupt(place, "its rows are out of order");
-  checkFormat(row.v, place);
-  const found = decodeEntries(checkCommitSum(row.events, row.eventsSum, place), place);
-  const before = entries.at(-1)?.seq ?? after;
-  const start = found[0]?.seq ?? 0;
-  if (start > before + 1 || (entries.length > 0 && start <= before))
-    throw corrupt(place, `a commit starts with entry ${start}, after entry ${before}`);
-  for (const entry of found) if (entry.seq > after) entries.push(entry);
+export function appendEntries(
+  entries: Entry[],
+  row: LogRow,
+  { after, last }: ReadProgress,
+  position: RowPosition,
+): void {
+  if (row.seq <= last) throw corruptError(position, "its rows are out of order");
+  checkFormat(row.v, position);
+  const decoded = decodeEntries(verifyCommitChecksum(row.events, row.eventsSum, position), position);
+  const previous = entries.at(-1)?.seq ?? after;
+  const start = decoded[0]?.seq ?? 0;
+  if (start > previous + 1 || (entries.length > 0 && start <= previous))
+    throw corruptError(position, `a commit starts with entry ${start}, after entry ${previous}`);
+  for (const entry of decoded) if (entry.seq > after) entries.push(entry);
 }
 
 /** A session of a later version is listed too, as far as it can be read. */
-export function summaryFrom(row: SummaryRow, file: string): SessionSummary {
+export function toSummary(row: SummaryRow, file: string): SessionSummary {
   const { name: sessionId, status, seq } = row;
-  const place = { file, sessionId, seq };
+  const position = { file, sessionId, seq };
   const isNewer = row.v !== null && row.v > formatVersion;
   if (!isStatus(status)) {
-    if (row.v !== null) checkFormat(row.v, place);
-    throw corrupt(place, `its status ${JSON.stringify(status)} is unknown`);
+    if (row.v !== null) checkFormat(row.v, position);
+    throw corruptError(position, `its status ${JSON.stringify(status)} is unknown`);
   }
   return {
     sessionId,
-    info: row.info === null || isNewer ? null : decodeInfo(checkSum(row.info, row.infoSum, place), place),
+    info: row.info === null || isNewer ? null : decodeInfo(verifyChecksum(row.info, row.infoSum, position), position),
     status,
-    activity: activityOf(row.activity, place),
+    activity: parseActivity(row.activity, position),
     seq,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
     inbox: row.inbox,
-    holder: row.holder === null ? null : decodeHolder(row.holder, place),
+    holder: row.holder === null ? null : decodeHolder(row.holder, position),
   };
 }
 
-export function activityOf(text: string, place: RowPosition): Activity {
+export function parseActivity(text: string, position: RowPosition): Activity {
   if (text === "resting" || text === "active" || text === "waiting") return text;
-  throw corrupt(place, `its activity ${JSON.stringify(text)} is unknown`);
+  throw corruptError(position, `its activity ${JSON.stringify(text)} is unknown`);
 }
 
-export function askingFrom(row: AskingRow, file: string): AskingSession {
-  const place = { file, sessionId: row.name, seq: row.seq ?? 0 };
-  if (row.state === null || row.v === null) throw corrupt(place, "it asks somebody, and has no log");
+export function toAskingSession(row: AskingRow, file: string): AskingSession {
+  const position = { file, sessionId: row.name, seq: row.seq ?? 0 };
+  if (row.state === null || row.v === null) throw corruptError(position, "it asks somebody, and has no log");
   const isNewer = row.v > formatVersion;
-  const state = isNewer ? null : decodeState(checkCommitSum(row.state, row.stateSum, place), place);
+  const state = isNewer ? null : decodeState(verifyCommitChecksum(row.state, row.stateSum, position), position);
   return { sessionId: row.name, askedAt: row.askedAt, state, inbox: row.inbox };
 }

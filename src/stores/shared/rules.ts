@@ -1,24 +1,24 @@
 /**
  * Checks that every store makes, with the same messages.
  */
-import { problemOfId, refusedId } from "../../core/data/ids.js";
+import { findIdProblem, formatIdError } from "../../core/data/ids.js";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
 import type { Commit } from "../../ports/store.js";
 
 /** Whether there can be a session or a message with this id. */
-export function isPossibleId(id: string): boolean {
-  return problemOfId(id) === null;
+export function isValidId(id: string): boolean {
+  return findIdProblem(id) === null;
 }
 
 /** @throws PawlError `bad_input` */
-export function checkId(what: "session" | "message", id: string): void {
-  const problem = problemOfId(id);
-  if (problem !== null) throw new PawlError("bad_input", refusedId(what, id, problem));
+export function checkId(kind: "session" | "message", id: string): void {
+  const problem = findIdProblem(id);
+  if (problem !== null) throw new PawlError("bad_input", formatIdError(kind, id, problem));
 }
 
 /** Whether every database gives this text back as it is. */
-export function isPossibleText(text: string): boolean {
+export function isStorableText(text: string): boolean {
   return !text.includes("\0") && !/\p{Surrogate}/u.test(text);
 }
 
@@ -33,7 +33,7 @@ export function checkSeq(commit: Commit): void {
 }
 
 /** What `delete` throws if the session is held or its run is active. */
-export function activeError(sessionId: string): PawlError {
+export function sessionActiveError(sessionId: string): PawlError {
   return new PawlError(
     "session_active",
     `Session ${sessionId} was not deleted: it is held, or a run is under way. Abort it first, or delete it by force.`,
@@ -46,6 +46,6 @@ export function noSessionError(sessionId: string): PawlError {
 }
 
 /** The SHA-256 of a blob, in hex. */
-export function hashOf(bytes: Uint8Array): string {
+export function hashBlob(bytes: Uint8Array): string {
   return sha256(bytes);
 }

@@ -6,17 +6,17 @@ import type { State } from "../../core/machine/state.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { askedAt } from "../../core/view/outcome.js";
 import type { PawlError } from "../../errors.js";
-import { isPossibleText } from "./rules.js";
 import {
-  checkCommitSum,
   checkFormat,
-  checkSum,
-  corrupt,
+  corruptError,
   decodeEntries,
   decodeInfo,
   decodeState,
   type RowPosition,
-} from "./validate.js";
+  verifyChecksum,
+  verifyCommitChecksum,
+} from "./decode.js";
+import { isStorableText } from "./rules.js";
 
 /** A session's own row. */
 export type OwnRow = {
@@ -59,52 +59,54 @@ export type CheckedCommit = {
 };
 
 /** @param previous the last entry of the row before it */
-export function checkCommitRow(row: CommitRow, previous: number, place: RowPosition): CheckedCommit {
-  checkFormat(row.v, place);
-  const entries = decodeEntries(checkCommitSum(row.events, row.eventsSum, place), place);
+export function checkCommitRow(row: CommitRow, previous: number, position: RowPosition): CheckedCommit {
+  checkFormat(row.v, position);
+  const entries = decodeEntries(verifyCommitChecksum(row.events, row.eventsSum, position), position);
   const start = entries[0]?.seq ?? 0;
-  const state = decodeState(checkCommitSum(row.state, row.stateSum, place), place);
-  if (start !== previous + 1) throw corrupt(place, `it starts with entry ${start}, after entry ${previous}`);
-  if (state.status !== row.status) throw corrupt(place, `its state is ${state.status}, and it says ${row.status}`);
-  return { state, blobs: entries.flatMap((entry) => namedBlobs(entry, place)) };
+  const state = decodeState(verifyCommitChecksum(row.state, row.stateSum, position), position);
+  if (start !== previous + 1) throw corruptError(position, `it starts with entry ${start}, after entry ${previous}`);
+  if (state.status !== row.status)
+    throw corruptError(position, `its state is ${state.status}, and it says ${row.status}`);
+  return { state, blobs: entries.flatMap((entry) => listNamedBlobs(entry, position)) };
 }
 
-function namedBlobs({ event }: Entry, place: RowPosition): readonly string[] {
+function listNamedBlobs({ event }: Entry, position: RowPosition): readonly string[] {
   try {
     return blobsOf(event);
   } catch {
-    throw corrupt(place, `what its ${event.type} holds is none that could be read`);
+    throw corruptError(position, `what its ${event.type} holds is none that could be read`);
   }
 }
 
 /** For a blob that a commit names, and the session does not have. */
-export function missingBlob(hash: string, place: RowPosition): PawlError {
-  return corrupt(place, `it names the blob ${hash}, which is missing`);
+export function missingBlobError(hash: string, position: RowPosition): PawlError {
+  return corruptError(position, `it names the blob ${hash}, which is missing`);
 }
 
 /** The session's own row says the same as its last commit. */
-export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, place: RowPosition): void {
-  const asked = askedAt(state);
-  if (asked !== session.askedAt)
-    throw corrupt(place, `it is listed as asking since ${session.askedAt}, and its state says ${asked}`);
-  const info = session.info === null ? null : decodeInfo(checkSum(session.info, session.infoSum, place), place);
+export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, position: RowPosition): void {
+  const stateAskedAt = askedAt(state);
+  if (stateAskedAt !== session.askedAt)
+    throw corruptError(position, `it is listed as asking since ${session.askedAt}, and its state says ${stateAskedAt}`);
+  const info =
+    session.info === null ? null : decodeInfo(verifyChecksum(session.info, session.infoSum, position), position);
   const isSame =
     JSON.stringify(info) === JSON.stringify(state.session) &&
-    columnIs(session.agent, info?.agent) &&
-    columnIs(session.parent, info?.parent?.sessionId) &&
-    columnIs(session.title, info?.title) &&
-    columnIs(session.root, info?.root) &&
-    columnIs(session.principal, info?.principal);
-  if (!isSame) throw corrupt(place, "what lists say of it is not what its state says");
+    matchesColumn(session.agent, info?.agent) &&
+    matchesColumn(session.parent, info?.parent?.sessionId) &&
+    matchesColumn(session.title, info?.title) &&
+    matchesColumn(session.root, info?.root) &&
+    matchesColumn(session.principal, info?.principal);
+  if (!isSame) throw corruptError(position, "what lists say of it is not what its state says");
   const { v, seq, status, updatedAt, holder } = session;
   const isUpToDate = v === row.v && seq === row.seq && status === row.status && updatedAt === row.at;
   // The holder's commits leave these columns as they are.
   if (holder === null && !isUpToDate)
-    throw corrupt(place, "what lists say of its last commit is not what its log says");
+    throw corruptError(position, "what lists say of its last commit is not what its log says");
 }
 
 /** A column has something else in the place of a text that the database cannot keep: half of a surrogate pair, or a NUL. */
-function columnIs(column: string | null, value: string | undefined): boolean {
+function matchesColumn(column: string | null, value: string | undefined): boolean {
   if (column === null || value === undefined) return column === null && value === undefined;
-  return column === value || !isPossibleText(value);
+  return column === value || !isStorableText(value);
 }

@@ -26,18 +26,18 @@ export function createWatchers(): Watchers {
       };
     },
     notify(change) {
-      if (listeners.size > 0) queueMicrotask(() => tell(listeners, change));
+      if (listeners.size > 0) queueMicrotask(() => callListeners(listeners, change));
     },
     end() {
-      const last = new Set(listeners);
+      const remaining = new Set(listeners);
       listeners.clear();
-      queueMicrotask(() => tell(last, { gap: true }));
+      queueMicrotask(() => callListeners(remaining, { gap: true }));
     },
   };
 }
 
 /** Calls those that listen by now. If one throws, the others are still called. */
-function tell(listeners: ReadonlySet<Listener>, change: StoreChange): void {
+function callListeners(listeners: ReadonlySet<Listener>, change: StoreChange): void {
   for (const listener of listeners)
     try {
       listener.call(change);

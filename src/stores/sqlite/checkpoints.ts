@@ -10,52 +10,52 @@ import { inTransaction, type SqliteHandle } from "./driver.js";
 
 export type Checkpoints = {
   /** Call it after each transaction with the approximate number of pages written; makes a checkpoint if one is due. */
-  readonly wrote: (pages: number) => void;
+  readonly recordWrite: (pages: number) => void;
   /** Makes a checkpoint now. Throws if another process writes. */
-  readonly now: () => void;
+  readonly checkpointNow: () => void;
   /** Makes a last checkpoint, so that the file has everything; `libsql` makes none when it closes. */
   readonly close: () => void;
 };
 
 /** As many pages as SQLite itself lets a log grow. */
-const pagesBetween = 1000;
+const checkpointPages = 1000;
 const pageBytes = 4096;
 
-export const noCheckpoints: Checkpoints = { wrote: () => {}, now: () => {}, close: () => {} };
+export const noCheckpoints: Checkpoints = { recordWrite: () => {}, checkpointNow: () => {}, close: () => {} };
 
-/** @param second a connection to the same file that is used for checkpoints alone; `close` closes it */
-export function createCheckpoints(writer: SqliteHandle, second: SqliteHandle, file: string): Checkpoints {
-  second.exec("PRAGMA busy_timeout = 0");
-  second.exec("PRAGMA wal_autocheckpoint = 0");
+/** @param checkpointer a connection to the same file that is used for checkpoints alone; `close` closes it */
+export function createCheckpoints(writer: SqliteHandle, checkpointer: SqliteHandle, file: string): Checkpoints {
+  checkpointer.exec("PRAGMA busy_timeout = 0");
+  checkpointer.exec("PRAGMA wal_autocheckpoint = 0");
   // Pages that other processes left in the log count too.
-  let pages = logPages(file);
+  let pages = countLogPages(file);
 
-  function now(): void {
-    inTransaction(writer, "guard", () => second.exec("PRAGMA wal_checkpoint(PASSIVE)"));
+  function checkpointNow(): void {
+    inTransaction(writer, "guard", () => checkpointer.exec("PRAGMA wal_checkpoint(PASSIVE)"));
     pages = 0;
   }
 
   function checkpoint(): void {
     try {
-      now();
+      checkpointNow();
     } catch {
       // Nothing is lost: everything is in the log. If the cause stays, the next write fails and tells it.
     }
   }
 
   return {
-    now,
-    wrote(count) {
+    checkpointNow,
+    recordWrite(count) {
       pages += count;
-      if (pages >= pagesBetween) checkpoint();
+      if (pages >= checkpointPages) checkpoint();
     },
     close() {
       checkpoint();
-      second.close();
+      checkpointer.close();
     },
   };
 }
 
-function logPages(file: string): number {
+function countLogPages(file: string): number {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) / pageBytes;
 }

@@ -25,13 +25,13 @@ export async function describeSqlite(path: string): Promise<SqliteDescription> {
   try {
     // The journal of a connection is chosen when the connection is prepared, and need not be what the file says.
     prepareFile(handle, path, { synchronous: "full", guardsCheckpoints: true });
-    const first = (sql: string): unknown => Object.values((handle.prepare(sql).all()[0] ?? {}) as object)[0];
-    const format = first(statements.newestFormat);
+    const readFirstValue = (sql: string): unknown => Object.values((handle.prepare(sql).all()[0] ?? {}) as object)[0];
+    const format = readFirstValue(statements.newestFormat);
     return {
       driver: handle.constructor.name === "DatabaseSync" ? "node:sqlite" : "libsql",
-      version: String(first("SELECT sqlite_version()")),
-      journal: String(first("PRAGMA journal_mode")),
-      tables: Number(first("PRAGMA user_version")),
+      version: String(readFirstValue("SELECT sqlite_version()")),
+      journal: String(readFirstValue("PRAGMA journal_mode")),
+      tables: Number(readFirstValue("PRAGMA user_version")),
       format: format === undefined ? null : Number(format),
     };
   } finally {

@@ -32,12 +32,12 @@ export interface SqliteHandle {
 /** Bytes, as the different libraries return them. */
 export type SqliteBytes = Uint8Array | ArrayBuffer;
 
-export function bytesOf(value: SqliteBytes | null): Uint8Array {
+export function toBytes(value: SqliteBytes | null): Uint8Array {
   return value === null ? new Uint8Array(0) : new Uint8Array(value);
 }
 
 /** A row of this shape, its texts read as bytes. */
-export type InBytes<Row> = {
+export type ByteColumns<Row> = {
   readonly [Column in keyof Row]: null extends Row[Column]
     ? string extends Row[Column]
       ? SqliteBytes | null
@@ -51,7 +51,7 @@ export type InBytes<Row> = {
  * Text that a statement read as bytes. Read as text, damaged UTF-8 makes `libsql` end the process.
  * Damage can also turn a text into null: the result is an empty text then, which matches no checksum.
  */
-export function textOf(value: SqliteBytes | null): string {
+export function decodeColumn(value: SqliteBytes | null): string {
   if (value === null) return "";
   return value instanceof Uint8Array
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString()
@@ -59,8 +59,8 @@ export function textOf(value: SqliteBytes | null): string {
 }
 
 /** The same for a column that may hold null. */
-export function textOrNull(value: SqliteBytes | null): string | null {
-  return value === null ? null : textOf(value);
+export function decodeNullableColumn(value: SqliteBytes | null): string | null {
+  return value === null ? null : decodeColumn(value);
 }
 
 /** Primary result codes of SQLite. */
@@ -75,7 +75,7 @@ export const sqliteCodes = {
 
 /** Opens a file (`:memory:` too) with the best library available. */
 export async function openHandle(path: string): Promise<SqliteHandle> {
-  const Handle = await sqliteLibrary();
+  const Handle = await loadSqlite();
   return new Handle(path);
 }
 
@@ -86,17 +86,17 @@ type HandleClass = { new (path: string): SqliteHandle; readonly prototype: Sqlit
  *
  * @throws PawlError `missing_package`
  */
-export async function sqliteLibrary(): Promise<HandleClass> {
-  return builtInSqlite() ?? (await importLibsql());
+export async function loadSqlite(): Promise<HandleClass> {
+  return loadBuiltInSqlite() ?? (await importLibsql());
 }
 
-function builtInSqlite(): HandleClass | null {
+function loadBuiltInSqlite(): HandleClass | null {
   // Loading the built-in module prints a warning that it is experimental. Only this warning is held back.
   const emitWarning = process.emitWarning;
-  const quiet = (...warning: Parameters<typeof emitWarning>): void => {
+  const emitOtherWarnings = (...warning: Parameters<typeof emitWarning>): void => {
     if (!/SQLite is an experimental feature/.test(String(warning[0]))) emitWarning.apply(process, warning);
   };
-  process.emitWarning = quiet as typeof emitWarning;
+  process.emitWarning = emitOtherWarnings as typeof emitWarning;
   try {
     const module: unknown = process.getBuiltinModule?.("node:sqlite");
     return (module as { readonly DatabaseSync: HandleClass } | undefined)?.DatabaseSync ?? null;
@@ -144,7 +144,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** `BEGIN` alone takes no lock. `END` means `COMMIT`: only transactions that write say `COMMIT`, so that a test can count them. */
-const locks = {
+const lockModes = {
   read: { begin: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], end: "END" },
   write: { begin: ["BEGIN IMMEDIATE"], end: "COMMIT" },
   /** Writes nothing, and keeps all other connections from writing. */
@@ -155,15 +155,15 @@ const locks = {
  * Runs work under a lock. While other processes may hold the file, prepared statements run only through this function: in `libsql`,
  * a statement that meets a lock stays open, and the next transaction of its connection then keeps its lock after its end.
  */
-export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof locks, work: () => Result): Result {
+export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof lockModes, work: () => Result): Result {
   let isOpen = false;
   try {
-    for (const sql of locks[lock].begin) {
+    for (const sql of lockModes[lock].begin) {
       handle.exec(sql);
       isOpen = true;
     }
     const result = work();
-    handle.exec(locks[lock].end);
+    handle.exec(lockModes[lock].end);
     return result;
   } catch (error) {
     if (isOpen) rollBack(handle);
@@ -183,15 +183,15 @@ export function rollBack(handle: SqliteHandle): void {
 /** Refuses the versions of better-sqlite3 that are known to crash this version of Node. */
 export function checkHandle(handle: SqliteHandle): void {
   const isBetterSqlite = "unsafeMode" in handle && "serialize" in handle && !("syncUntil" in handle);
-  const version = isBetterSqlite ? loadedVersion("better-sqlite3") : null;
-  const problem = version === null ? null : knownCrash(version, process.versions.node);
+  const version = isBetterSqlite ? findLoadedVersion("better-sqlite3") : null;
+  const problem = version === null ? null : findKnownCrash(version, process.versions.node);
   if (problem !== null) throw new PawlError("bad_configuration", problem);
 }
 
 /** What is wrong with this better-sqlite3 on this Node; null if nothing is known. */
-export function knownCrash(betterSqlite: string, node: string): string | null {
-  const [major = 0] = numbersOf(betterSqlite);
-  const [nodeMajor = 0, nodeMinor = 0] = numbersOf(node);
+export function findKnownCrash(betterSqlite: string, node: string): string | null {
+  const [major = 0] = parseVersion(betterSqlite);
+  const [nodeMajor = 0, nodeMinor = 0] = parseVersion(node);
   const advice = "Leave out `database`: Pawl then opens the file itself.";
   if (major === 12 && (nodeMajor > 24 || (nodeMajor === 24 && nodeMinor >= 19)))
     return `better-sqlite3 ${betterSqlite} aborts the process on Node ${node} (24.19 and later). ${advice}`;
@@ -199,15 +199,15 @@ export function knownCrash(betterSqlite: string, node: string): string | null {
   return null;
 }
 
-export function numbersOf(version: string): readonly number[] {
+export function parseVersion(version: string): readonly number[] {
   return version.split(".").map((part) => Number.parseInt(part, 10));
 }
 
 /** The version of a CommonJS package that this process has loaded from any folder; null if it has not. */
-function loadedVersion(name: string): string | null {
-  const inside = new RegExp(`^.*[\\\\/]node_modules[\\\\/]${name}(?=[\\\\/])`);
+function findLoadedVersion(name: string): string | null {
+  const packagePattern = new RegExp(`^.*[\\\\/]node_modules[\\\\/]${name}(?=[\\\\/])`);
   for (const file of Object.keys(createRequire(import.meta.url).cache)) {
-    const folder = inside.exec(file)?.[0];
+    const folder = packagePattern.exec(file)?.[0];
     if (folder === undefined) continue;
     const manifest: unknown = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     const { version } = manifest as { readonly version?: unknown };

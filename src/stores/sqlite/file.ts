@@ -4,7 +4,7 @@
 import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { PawlError } from "../../errors.js";
-import { inTransaction, isBusy, numbersOf, type SqliteHandle } from "./driver.js";
+import { inTransaction, isBusy, parseVersion, type SqliteHandle } from "./driver.js";
 import { applicationId, createTables, tablesVersion } from "./schema.js";
 
 export type Synchronous = "full" | "normal";
@@ -48,8 +48,8 @@ export function protectFiles(file: string): void {
 }
 
 /** The path of the file of a handle; empty for a database in memory. */
-export function fileOf(handle: SqliteHandle): string {
-  return text(handle.prepare("PRAGMA database_list").get(), "file");
+export function findHandlePath(handle: SqliteHandle): string {
+  return readTextColumn(handle.prepare("PRAGMA database_list").get(), "file");
 }
 
 export type PrepareOptions = {
@@ -67,9 +67,9 @@ export type PrepareOptions = {
 export function prepareFile(handle: SqliteHandle, file: string, options: PrepareOptions): boolean {
   const { synchronous, guardsCheckpoints } = options;
   handle.exec("PRAGMA busy_timeout = 0");
-  const isSafe = isSafeWithWal(text(handle.prepare("SELECT sqlite_version() AS version").get(), "version"));
-  const isNew = inTransaction(handle, "read", () => identify(handle, file)) === "empty";
-  const journal = chooseJournal(handle, file, { isNew, allowsWal: isSafe || guardsCheckpoints });
+  const isSafe = isWalSafe(readTextColumn(handle.prepare("SELECT sqlite_version() AS version").get(), "version"));
+  const isNew = inTransaction(handle, "read", () => identifyFile(handle, file)) === "empty";
+  const journal = chooseJournalMode(handle, file, { isNew, allowsWal: isSafe || guardsCheckpoints });
   const needsGuard = journal === "wal" && !isSafe;
   if (needsGuard) handle.exec("PRAGMA wal_autocheckpoint = 0");
   handle.exec(`PRAGMA synchronous = ${synchronous}`);
@@ -77,24 +77,24 @@ export function prepareFile(handle: SqliteHandle, file: string, options: Prepare
   handle.exec("PRAGMA secure_delete = ON");
   inTransaction(handle, "write", () => {
     // Another process may have created the tables meanwhile.
-    if (identify(handle, file) === "empty") handle.exec(createTables);
-    else probeWriting(handle);
+    if (identifyFile(handle, file) === "empty") handle.exec(createTables);
+    else checkWritable(handle);
   });
   return needsGuard;
 }
 
 /** Finds out now, not at the first commit, whether the database can be written. The probe leaves nothing behind. */
-function probeWriting(handle: SqliteHandle): void {
+function checkWritable(handle: SqliteHandle): void {
   handle.exec("SAVEPOINT probe");
   handle.exec("UPDATE store SET epoch = epoch");
   handle.exec("ROLLBACK TO probe");
   handle.exec("RELEASE probe");
 }
 
-function identify(handle: SqliteHandle, file: string): "empty" | "ours" {
-  const id = number(handle.prepare("PRAGMA application_id").get(), "application_id");
-  const version = number(handle.prepare("PRAGMA user_version").get(), "user_version");
-  const tables = number(handle.prepare("SELECT count(*) AS count FROM sqlite_schema").get(), "count");
+function identifyFile(handle: SqliteHandle, file: string): "empty" | "ours" {
+  const id = readNumberColumn(handle.prepare("PRAGMA application_id").get(), "application_id");
+  const version = readNumberColumn(handle.prepare("PRAGMA user_version").get(), "user_version");
+  const tables = readNumberColumn(handle.prepare("SELECT count(*) AS count FROM sqlite_schema").get(), "count");
   if (tables === 0 && id === 0 && version === 0) return "empty";
   if (id !== applicationId)
     throw new PawlError(
@@ -118,14 +118,14 @@ function identify(handle: SqliteHandle, file: string): "empty" | "ours" {
  * If checkpoints are safe, a new file gets a write-ahead log, and a file that has such a log keeps it. Otherwise the file is turned back
  * to a rollback journal. A file is never turned to a write-ahead log later: a process that must not use one may have the file open.
  */
-function chooseJournal(
+function chooseJournalMode(
   handle: SqliteHandle,
   file: string,
   { isNew, allowsWal }: { readonly isNew: boolean; readonly allowsWal: boolean },
 ): string {
-  const current = journalOf(handle);
+  const current = readJournalMode(handle);
   if (current === "memory" || (current === "wal" && allowsWal)) return current;
-  const chosen = setJournal(handle, isNew && allowsWal ? "wal" : "truncate");
+  const chosen = setJournalMode(handle, isNew && allowsWal ? "wal" : "truncate");
   if (chosen === "wal" && !allowsWal)
     throw new PawlError(
       "store_open",
@@ -134,35 +134,37 @@ function chooseJournal(
   return chosen;
 }
 
-function setJournal(handle: SqliteHandle, mode: "wal" | "truncate"): string {
+function setJournalMode(handle: SqliteHandle, mode: "wal" | "truncate"): string {
   try {
     handle.exec(`PRAGMA journal_mode = ${mode}`);
   } catch (error) {
     // Others have the file open: their journal stays.
     if (!isBusy(error)) throw error;
   }
-  return journalOf(handle);
+  return readJournalMode(handle);
 }
 
-function journalOf(handle: SqliteHandle): string {
-  return inTransaction(handle, "read", () => text(handle.prepare("PRAGMA journal_mode").get(), "journal_mode"));
+function readJournalMode(handle: SqliteHandle): string {
+  return inTransaction(handle, "read", () =>
+    readTextColumn(handle.prepare("PRAGMA journal_mode").get(), "journal_mode"),
+  );
 }
 
 /**
  * From SQLite 3.51.3 on, a checkpoint notices that a writer has begun the log again. Before, the checkpoint could copy frames that are
  * gone, and damage the file (https://sqlite.org/wal.html#walresetbug).
  */
-export function isSafeWithWal(version: string): boolean {
-  const [major = 0, minor = 0, patch = 0] = numbersOf(version);
+export function isWalSafe(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = parseVersion(version);
   return major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));
 }
 
-function text(row: unknown, column: string): string {
+function readTextColumn(row: unknown, column: string): string {
   const value = (row as { readonly [column: string]: unknown } | undefined)?.[column];
   return typeof value === "string" ? value : "";
 }
 
-function number(row: unknown, column: string): number {
+function readNumberColumn(row: unknown, column: string): number {
   const value = (row as { readonly [column: string]: unknown } | undefined)?.[column];
   return typeof value === "number" ? value : 0;
 }

@@ -14,22 +14,22 @@ export const noIdentityCheck: IdentityCheck = () => {};
 
 /** Call it when the tables exist: by then a write-ahead log exists, too, if the file has one. */
 export function createIdentityCheck(file: string): IdentityCheck {
-  const opened = [file, `${file}-wal`].flatMap((path) => {
-    const stats = statsOf(path);
+  const openedFiles = [file, `${file}-wal`].flatMap((path) => {
+    const stats = readStats(path);
     return stats === undefined ? [] : [{ path, stats }];
   });
   return () => {
-    for (const { path, stats } of opened) {
-      const present = statsOf(path);
-      if (present?.ino === stats.ino && present.dev === stats.dev) continue;
+    for (const { path, stats } of openedFiles) {
+      const current = readStats(path);
+      if (current?.ino === stats.ino && current.dev === stats.dev) continue;
       throw new PawlError(
         "store_failed",
-        `The file ${path} was ${present === undefined ? "deleted" : "replaced"} while the store was open. What is written from now on would be lost. Put the file back, or open the store again.`,
+        `The file ${path} was ${current === undefined ? "deleted" : "replaced"} while the store was open. What is written from now on would be lost. Put the file back, or open the store again.`,
       );
     }
   };
 }
 
-function statsOf(path: string): Stats | undefined {
+function readStats(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }

@@ -4,44 +4,51 @@
  * The library is the SQLite built into Node (22.13 and later), the package `libsql`, or a handle that the caller opened.
  */
 import { resolve } from "node:path";
-import { anObject, checkOptions, numberFrom, type OptionTable, oneOf, someText } from "../../check-options.js";
+import { anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable, oneOf } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { CommitResult, ReleaseResult, Store } from "../../ports/store.js";
-import { nobodyIsDead } from "../shared/lease.js";
-import { checkId, hashOf } from "../shared/rules.js";
-import { encodeMessage } from "../shared/storable.js";
+import { encodeMessage } from "../shared/encode.js";
+import { assumeAlive } from "../shared/lease.js";
+import { checkId, hashBlob } from "../shared/rules.js";
 import { createWatchers } from "../shared/watchers.js";
 import { createCheckpoints, noCheckpoints } from "./checkpoints.js";
 import { checkHandle, isBusy, openHandle, type SqliteHandle } from "./driver.js";
-import { openFailure, storeFailure } from "./failure.js";
-import { createFile, fileOf, prepareFile, protectFiles, type Synchronous } from "./file.js";
+import { toOpenError, toStoreError } from "./errors.js";
+import { createFile, findHandlePath, prepareFile, protectFiles, type Synchronous } from "./file.js";
 import { createIdentityCheck, noIdentityCheck } from "./identity.js";
-import { createTransactions, type Transactions, whileBusy } from "./queue.js";
 import * as reads from "./reads.js";
-import { createScrubbing, isScrubbingDue, noScrubbing, prepare, redact, type Scrubbing } from "./redact.js";
+import {
+  applyRedaction,
+  createWalScrubber,
+  isScrubPending,
+  noScrubber,
+  prepareRedaction,
+  type WalScrubber,
+} from "./redact.js";
 import { prepareStatements } from "./schema.js";
 import * as sessions from "./sessions.js";
+import { createTransactions, retryWhileBusy, type Transactions } from "./transactions.js";
 import { verify } from "./verify.js";
-import { createPolling } from "./watch.js";
+import { createPoller } from "./watch.js";
 
 export { describeSqlite, type SqliteDescription } from "./describe.js";
 export type { SqliteHandle, SqliteStatement, SqliteValue } from "./driver.js";
 
 /** The file; it is created if it does not exist, for its owner alone. `:memory:` keeps everything in this process. */
-type Named = {
+type PathOptions = {
   /** The file; it is made if there is none. */
   readonly path: string;
   readonly database?: never;
 };
 /** A handle of `node:sqlite`, `libsql` or `better-sqlite3`. Closing the store leaves it open. */
-type Given = {
+type HandleOptions = {
   /** An open database of another library. */
   readonly database: SqliteHandle;
   readonly path?: never;
 };
 
 /** Which database, and how the store works with it. */
-export type SqliteOptions = (Named | Given) & {
+export type SqliteOptions = (PathOptions | HandleOptions) & {
   /** `full` (the default): what is committed survives a loss of power. `normal`: it survives the end of the process. */
   readonly synchronous?: Synchronous;
   /** How long to wait for another process's lock before a commit is `busy`: milliseconds, 5000. */
@@ -71,26 +78,28 @@ export type SqliteOptions = (Named | Given) & {
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   checkSqliteOptions(options);
   const { synchronous = "full", busyMs = 5000, pollMs = 250 } = options;
-  const { handle, file, isFile } = await open(options);
-  const isOurs = options.database === undefined;
+  const { handle, file, isFile } = await openDatabase(options);
+  const ownsHandle = options.database === undefined;
   try {
-    const prepare = { synchronous, guardsCheckpoints: isOurs };
-    const needsGuard = await whileBusy(() => prepareFile(handle, file, prepare), busyMs);
-    if (isOurs && options.path !== memoryPath) protectFiles(file);
+    const prepare = { synchronous, guardsCheckpoints: ownsHandle };
+    const needsGuard = await retryWhileBusy(() => prepareFile(handle, file, prepare), busyMs);
+    if (ownsHandle && options.path !== memoryPath) protectFiles(file);
     const db = { statements: prepareStatements(handle), file };
     // The last step that may fail: the error handler below need not close its connection.
     const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
     const checkIdentity = isFile ? createIdentityCheck(file) : noIdentityCheck;
     const transactions = createTransactions({ handle, file, busyMs, checkpoints, checkIdentity });
-    const scrubbing = isFile ? createScrubbing(handle, file, needsGuard ? checkpoints.now : null) : noScrubbing;
-    if (isFile && isScrubbingDue(file)) await scrubbing.scrub();
-    return assemble(db, transactions, pollMs, scrubbing, () => {
+    const scrubber = isFile
+      ? createWalScrubber(handle, file, needsGuard ? checkpoints.checkpointNow : null)
+      : noScrubber;
+    if (isFile && isScrubPending(file)) await scrubber.scrub();
+    return createStore(db, transactions, pollMs, scrubber, () => {
       checkpoints.close();
-      if (isOurs) handle.close();
+      if (ownsHandle) handle.close();
     });
   } catch (error) {
-    if (isOurs) handle.close();
-    throw openFailure(error, file);
+    if (ownsHandle) handle.close();
+    throw toOpenError(error, file);
   }
 }
 
@@ -101,7 +110,7 @@ type AllOptions = { readonly path?: string; readonly database?: SqliteHandle } &
 >;
 
 const optionRules: OptionTable<AllOptions> = {
-  path: someText,
+  path: nonEmptyString,
   database: anObject,
   synchronous: oneOf("full", "normal"),
   busyMs: numberFrom(0),
@@ -118,12 +127,12 @@ function checkSqliteOptions(options: SqliteOptions): void {
 
 const memoryPath = ":memory:";
 
-type Opened = { readonly handle: SqliteHandle; readonly file: string; readonly isFile: boolean };
+type OpenedDatabase = { readonly handle: SqliteHandle; readonly file: string; readonly isFile: boolean };
 
-async function open(options: SqliteOptions): Promise<Opened> {
+async function openDatabase(options: SqliteOptions): Promise<OpenedDatabase> {
   if (options.database !== undefined) {
     checkHandle(options.database);
-    const file = fileOf(options.database);
+    const file = findHandlePath(options.database);
     return { handle: options.database, file: file || "in memory", isFile: file !== "" };
   }
   if (options.path === memoryPath) return { handle: await openHandle(memoryPath), file: "in memory", isFile: false };
@@ -132,36 +141,38 @@ async function open(options: SqliteOptions): Promise<Opened> {
     file = createFile(file);
     return { handle: await openHandle(file), file, isFile: true };
   } catch (error) {
-    throw openFailure(error, file);
+    throw toOpenError(error, file);
   }
 }
 
-function assemble(
+function createStore(
   db: sessions.Database,
   transactions: Transactions,
   pollMs: number,
-  scrubbing: Scrubbing,
+  scrubber: WalScrubber,
   closeHandle: () => void,
 ): Store {
   const { file } = db;
   const watchers = createWatchers();
-  const polling = createPolling(db, watchers, transactions.readNow, pollMs);
-  const fail = (error: unknown): never => {
-    throw storeFailure(error, file);
+  const poller = createPoller(db, watchers, transactions.readNow, pollMs);
+  const throwStoreError = (error: unknown): never => {
+    throw toStoreError(error, file);
   };
   const write = <Result>(work: () => Result, bytes?: number): Promise<Result> =>
-    transactions.write(work, bytes).catch(fail);
-  const read = <Result>(work: () => Result): Promise<Result> => transactions.read(work).catch(fail);
+    transactions.write(work, bytes).catch(throwStoreError);
+  const read = <Result>(work: () => Result): Promise<Result> => transactions.read(work).catch(throwStoreError);
   const writeOrBusy = <Result>(
     work: () => Result,
     bytes?: number,
-    by?: string,
+    writer?: string,
   ): Promise<Result | { readonly type: "busy" }> =>
-    transactions.write(work, bytes, by).catch((error: unknown) => (isBusy(error) ? { type: "busy" } : fail(error)));
+    transactions
+      .write(work, bytes, writer)
+      .catch((error: unknown) => (isBusy(error) ? { type: "busy" } : throwStoreError(error)));
   const close = async (): Promise<void> => {
-    polling.stop();
+    poller.stop();
     watchers.end();
-    await transactions.end();
+    await transactions.drain();
     closeHandle();
   };
   let closing: Promise<void> | null = null;
@@ -176,7 +187,7 @@ function assemble(
     release: (lease): Promise<ReleaseResult> => writeOrBusy(() => sessions.release(db, lease)),
     commit: async (lease, commit): Promise<CommitResult> => {
       for (const id of commit.record ?? []) checkId("message", id);
-      const encoded = sessions.encode(lease.sessionId, commit);
+      const encoded = sessions.encodeCommit(lease.sessionId, commit);
       const bytes = encoded.events.length + encoded.state.length;
       const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes, lease.sessionId);
       if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, in: "log" });
@@ -184,48 +195,48 @@ function assemble(
     },
     redact: async (lease, redaction): Promise<CommitResult> => {
       const { sessionId } = lease;
-      const prepared = await prepare(db, read, sessionId, redaction);
-      const encoded = sessions.encode(sessionId, redaction.commit);
-      scrubbing.note();
-      const result = await writeOrBusy(() => redact(db, lease, redaction, prepared, encoded));
+      const prepared = await prepareRedaction(db, read, sessionId, redaction);
+      const encoded = sessions.encodeCommit(sessionId, redaction.commit);
+      scrubber.markPending();
+      const result = await writeOrBusy(() => applyRedaction(db, lease, redaction, prepared, encoded));
       // Also if nothing was written: an earlier redaction may have been cut short.
-      await scrubbing.scrub();
+      await scrubber.scrub();
       if (result.type === "ok") watchers.notify({ sessionId, in: "log" });
       return result;
     },
     load: (sessionId) => read(() => reads.load(db, sessionId)),
     loadAt: (sessionId, seq) => read(() => reads.loadAt(db, sessionId, seq)),
     read: (sessionId, after = 0, limit = Number.MAX_SAFE_INTEGER) =>
-      read(() => reads.read(db, sessionId, after, limit)),
+      read(() => reads.readEntries(db, sessionId, after, limit)),
     post: async (sessionId, message) => {
       checkId("session", sessionId);
       checkId("message", message.id);
-      const posted = { id: message.id, at: message.at, body: encodeMessage(message) };
-      const result = await write(() => sessions.post(db, sessionId, posted), posted.body.length);
+      const storedMessage = { id: message.id, at: message.at, body: encodeMessage(message) };
+      const result = await write(() => sessions.post(db, sessionId, storedMessage), storedMessage.body.length);
       if (result.type === "posted") watchers.notify({ sessionId, in: "inbox" });
       return result;
     },
-    inbox: (sessionId) => read(() => reads.inbox(db, sessionId)),
-    messageIds: (sessionId, options) => read(() => reads.messageIds(db, sessionId, options)),
-    list: (options = {}) => read(() => reads.list(db, options)),
-    describe: (sessionId) => read(() => reads.describe(db, sessionId)),
-    asking: (options = {}) => read(() => reads.asking(db, options)),
-    due: (now, limit, isDead = nobodyIsDead) => read(() => reads.due(db, now, limit, isDead)),
+    inbox: (sessionId) => read(() => reads.readInbox(db, sessionId)),
+    messageIds: (sessionId, options) => read(() => reads.listMessageIds(db, sessionId, options)),
+    list: (options = {}) => read(() => reads.listSessions(db, options)),
+    describe: (sessionId) => read(() => reads.readSummary(db, sessionId)),
+    asking: (options = {}) => read(() => reads.listAsking(db, options)),
+    due: (now, limit, isDead = assumeAlive) => read(() => reads.listDue(db, now, limit, isDead)),
     watch: (listener) => {
-      transactions.check();
+      transactions.assertOpen();
       const stop = watchers.add(listener);
-      polling.start();
+      poller.start();
       return stop;
     },
     tellsAllChanges: true,
     putBlob: async (sessionId, bytes) => {
-      const hash = hashOf(bytes);
+      const hash = hashBlob(bytes);
       await write(() => sessions.putBlob(db, sessionId, hash, bytes), bytes.length);
       return hash;
     },
     getBlob: (sessionId, hash) => read(() => reads.getBlob(db, sessionId, hash)),
     delete: async (sessionId, options) => {
-      const isDeleted = await write(() => sessions.remove(db, sessionId, options));
+      const isDeleted = await write(() => sessions.deleteSession(db, sessionId, options));
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },

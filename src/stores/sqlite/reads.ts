@@ -12,11 +12,11 @@ import type {
   SessionSummary,
   StateAt,
 } from "../../ports/store.js";
+import { corruptError, decodeHolder, decodeMessage, verifyChecksum } from "../shared/decode.js";
 import * as rows from "../shared/rows.js";
-import { hashOf, isPossibleId } from "../shared/rules.js";
-import { checkSum, corrupt, decodeHolder, decodeMessage } from "../shared/validate.js";
-import { bytesOf, type InBytes, type SqliteBytes, textOf, textOrNull } from "./driver.js";
-import { type Database, idOf, stateAt } from "./sessions.js";
+import { hashBlob, isValidId } from "../shared/rules.js";
+import { type ByteColumns, decodeColumn, decodeNullableColumn, type SqliteBytes, toBytes } from "./driver.js";
+import { type Database, findId, readStateAt } from "./sessions.js";
 
 export function load(db: Database, sessionId: string): StateAt | null {
   return loadAt(db, sessionId, Number.MAX_SAFE_INTEGER);
@@ -24,110 +24,122 @@ export function load(db: Database, sessionId: string): StateAt | null {
 
 /** The state in the last row at or before entry `seq`. */
 export function loadAt(db: Database, sessionId: string, seq: number): StateAt | null {
-  const id = idOf(db, sessionId);
-  return id === undefined ? null : stateAt(db, sessionId, id, seq);
+  const id = findId(db, sessionId);
+  return id === undefined ? null : readStateAt(db, sessionId, id, seq);
 }
 
-export function read(db: Database, sessionId: string, after: number, limit: number): readonly Entry[] {
-  const id = idOf(db, sessionId);
+export function readEntries(db: Database, sessionId: string, after: number, limit: number): readonly Entry[] {
+  const id = findId(db, sessionId);
   if (id === undefined) return [];
   const entries: Entry[] = [];
   let last = after;
   while (entries.length < limit) {
-    const wanted = Math.min(rows.rowsInPortion, limit);
-    const portion = db.statements.rowsAfter.all(id, last, wanted) as readonly InBytes<rows.LogRow>[];
-    for (const found of portion) {
-      const row = { ...found, events: textOf(found.events) };
-      rows.addEntries(entries, row, { after, last }, { file: db.file, sessionId, seq: row.seq });
+    const rowLimit = Math.min(rows.rowsPerPage, limit);
+    const page = db.statements.rowsAfter.all(id, last, rowLimit) as readonly ByteColumns<rows.LogRow>[];
+    for (const found of page) {
+      const row = { ...found, events: decodeColumn(found.events) };
+      rows.appendEntries(entries, row, { after, last }, { file: db.file, sessionId, seq: row.seq });
       last = row.seq;
       if (entries.length >= limit) break;
     }
-    if (portion.length < wanted) break;
+    if (page.length < rowLimit) break;
   }
   return entries.slice(0, limit);
 }
 
-export function inbox(db: Database, sessionId: string): readonly InboxMessage[] {
-  const id = idOf(db, sessionId);
+export function readInbox(db: Database, sessionId: string): readonly InboxMessage[] {
+  const id = findId(db, sessionId);
   if (id === undefined) return [];
-  const place = { file: db.file, sessionId, seq: 0 };
+  const position = { file: db.file, sessionId, seq: 0 };
   const found = db.statements.inbox.all(id) as readonly { readonly body: SqliteBytes; readonly bodySum: number }[];
-  return found.map((row) => decodeMessage(checkSum(textOf(row.body), row.bodySum, place), place));
+  return found.map((row) => decodeMessage(verifyChecksum(decodeColumn(row.body), row.bodySum, position), position));
 }
 
-export function messageIds(db: Database, sessionId: string, options: MessageIdsOptions): readonly string[] {
-  const id = idOf(db, sessionId);
+export function listMessageIds(db: Database, sessionId: string, options: MessageIdsOptions): readonly string[] {
+  const id = findId(db, sessionId);
   if (id === undefined) return [];
-  const found = db.statements.messageIds.all(id, options.after ?? "", asLimit(options.limit));
-  return (found as readonly { readonly id: SqliteBytes }[]).map((row) => textOf(row.id));
+  const found = db.statements.messageIds.all(id, options.after ?? "", toSqlLimit(options.limit));
+  return (found as readonly { readonly id: SqliteBytes }[]).map((row) => decodeColumn(row.id));
 }
 
-export function list(db: Database, options: ListOptions): readonly SessionSummary[] {
+export function listSessions(db: Database, options: ListOptions): readonly SessionSummary[] {
   const { parent, agent = null, root = null, after } = options;
   const status = options.status === undefined ? null : JSON.stringify(options.status);
-  const ofParent = typeof parent === "string" ? [parent] : [parent === null ? 1 : null, null];
+  const parentFilter = typeof parent === "string" ? [parent] : [parent === null ? 1 : null, null];
   const { updatedAt, sessionId } = after ?? { updatedAt: Number.POSITIVE_INFINITY, sessionId: "" };
-  const isAfter = [updatedAt, updatedAt, updatedAt, sessionId];
-  const filter = [status, status, ...ofParent, agent, agent, root, root, ...isAfter];
-  const limit = asLimit(options.limit);
+  const afterFilter = [updatedAt, updatedAt, updatedAt, sessionId];
+  const filter = [status, status, ...parentFilter, agent, agent, root, root, ...afterFilter];
+  const limit = toSqlLimit(options.limit);
   const statement = typeof parent === "string" ? db.statements.listChildren : db.statements.list;
-  const found = statement.all(...filter, limit, ...filter, limit) as readonly InBytes<rows.SummaryRow>[];
-  return found.map((row) => summaryOf(db, row));
+  const found = statement.all(...filter, limit, ...filter, limit) as readonly ByteColumns<rows.SummaryRow>[];
+  return found.map((row) => toSummary(db, row));
 }
 
-export function describe(db: Database, sessionId: string): SessionSummary | null {
-  if (!isPossibleId(sessionId)) return null;
-  const row = db.statements.summary.get(sessionId) as InBytes<rows.SummaryRow> | undefined;
-  return row === undefined ? null : summaryOf(db, row);
+export function readSummary(db: Database, sessionId: string): SessionSummary | null {
+  if (!isValidId(sessionId)) return null;
+  const row = db.statements.summary.get(sessionId) as ByteColumns<rows.SummaryRow> | undefined;
+  return row === undefined ? null : toSummary(db, row);
 }
 
-export function asking(db: Database, { limit, after }: AskingOptions): readonly AskingSession[] {
+export function listAsking(db: Database, { limit, after }: AskingOptions): readonly AskingSession[] {
   const { askedAt, sessionId } = after ?? { askedAt: Number.NEGATIVE_INFINITY, sessionId: "" };
-  const found = db.statements.asking.all(askedAt, sessionId, asLimit(limit)) as readonly InBytes<rows.AskingRow>[];
+  const found = db.statements.asking.all(
+    askedAt,
+    sessionId,
+    toSqlLimit(limit),
+  ) as readonly ByteColumns<rows.AskingRow>[];
   return found.map((row) => {
-    const texts = { name: textOf(row.name), state: textOrNull(row.state) };
-    return rows.askingFrom({ ...row, ...texts }, db.file);
+    const texts = { name: decodeColumn(row.name), state: decodeNullableColumn(row.state) };
+    return rows.toAskingSession({ ...row, ...texts }, db.file);
   });
 }
 
 /** In SQLite a negative limit is no limit. */
-function asLimit(limit = Number.POSITIVE_INFINITY): number {
+function toSqlLimit(limit = Number.POSITIVE_INFINITY): number {
   return Number.isFinite(limit) ? limit : -1;
 }
 
-function summaryOf(db: Database, row: InBytes<rows.SummaryRow>): SessionSummary {
+function toSummary(db: Database, row: ByteColumns<rows.SummaryRow>): SessionSummary {
   const texts = {
-    name: textOf(row.name),
-    activity: textOf(row.activity),
-    holder: textOrNull(row.holder),
-    info: textOrNull(row.info),
-    status: textOf(row.status),
+    name: decodeColumn(row.name),
+    activity: decodeColumn(row.activity),
+    holder: decodeNullableColumn(row.holder),
+    info: decodeNullableColumn(row.info),
+    status: decodeColumn(row.status),
   };
-  return rows.summaryFrom({ ...row, ...texts }, db.file);
+  return rows.toSummary({ ...row, ...texts }, db.file);
 }
 
-export function due(db: Database, now: number, limit: number, isDead: (holder: Holder) => boolean): readonly string[] {
+export function listDue(
+  db: Database,
+  now: number,
+  limit: number,
+  isDead: (holder: Holder) => boolean,
+): readonly string[] {
   const holders = db.statements.holders.all() as readonly {
     readonly holder: SqliteBytes;
     readonly name: SqliteBytes;
   }[];
   const dead = holders
-    .map((row) => ({ holder: textOf(row.holder), place: { file: db.file, sessionId: textOf(row.name), seq: 0 } }))
-    .filter(({ holder, place }) => isDead(decodeHolder(holder, place)))
+    .map((row) => ({
+      holder: decodeColumn(row.holder),
+      place: { file: db.file, sessionId: decodeColumn(row.name), seq: 0 },
+    }))
+    .filter(({ holder, place: position }) => isDead(decodeHolder(holder, position)))
     .map(({ holder }) => holder);
-  const found = db.statements.due.all(now, now, now, JSON.stringify(dead), asLimit(limit)) as readonly {
+  const found = db.statements.due.all(now, now, now, JSON.stringify(dead), toSqlLimit(limit)) as readonly {
     readonly name: SqliteBytes;
   }[];
-  return found.map((row) => textOf(row.name));
+  return found.map((row) => decodeColumn(row.name));
 }
 
 export function getBlob(db: Database, sessionId: string, hash: string): Uint8Array | null {
-  const id = idOf(db, sessionId);
+  const id = findId(db, sessionId);
   if (id === undefined) return null;
   const row = db.statements.blob.get(id, hash) as { readonly bytes: SqliteBytes } | undefined;
   if (row === undefined) return null;
-  const bytes = bytesOf(row.bytes);
-  if (hashOf(bytes) !== hash)
-    throw corrupt({ file: db.file, sessionId, seq: 0 }, `blob ${hash} does not match its hash`);
+  const bytes = toBytes(row.bytes);
+  if (hashBlob(bytes) !== hash)
+    throw corruptError({ file: db.file, sessionId, seq: 0 }, `blob ${hash} does not match its hash`);
   return bytes;
 }

@@ -8,65 +8,72 @@
  */
 import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
-import { createRowRedaction, type RedactableRow, type RedactedRow } from "../shared/redact-rows.js";
-import { rowsInPortion } from "../shared/rows.js";
-import { bytesOf, type InBytes, inTransaction, type SqliteBytes, type SqliteHandle, textOf } from "./driver.js";
-import { append, type Database, type Encoded, headOf, idOf } from "./sessions.js";
+import { createRowRedactor, type RedactableRow, type RedactedRow } from "../shared/redact-rows.js";
+import { rowsPerPage } from "../shared/rows.js";
+import {
+  type ByteColumns,
+  decodeColumn,
+  inTransaction,
+  type SqliteBytes,
+  type SqliteHandle,
+  toBytes,
+} from "./driver.js";
+import { append, type Database, type EncodedCommit, findHead, findId } from "./sessions.js";
 
 /** What the transaction of a redaction writes. */
-export type Prepared = {
+export type PreparedRedaction = {
   readonly rows: readonly RedactedRow[];
   /** The hashes of the blobs that go. */
   readonly blobs: readonly string[];
 };
 
 /** @param read runs work in a transaction that only reads */
-export async function prepare(
+export async function prepareRedaction(
   db: Database,
   read: <Result>(work: () => Result) => Promise<Result>,
   sessionId: string,
   redaction: Redaction,
-): Promise<Prepared> {
-  const id = idOf(db, sessionId);
+): Promise<PreparedRedaction> {
+  const id = findId(db, sessionId);
   if (id === undefined) return { rows: [], blobs: [] };
   const rows: RedactedRow[] = [];
-  const changed = createRowRedaction(redaction, { file: db.file, sessionId });
+  const redactRow = createRowRedactor(redaction, { file: db.file, sessionId });
   for (let last = 0; ; ) {
-    const portion = await read(() => redactableRows(db, id, last));
-    for (const row of portion) {
+    const page = await read(() => readRedactableRows(db, id, last));
+    for (const row of page) {
       last = row.seq;
-      const present = changed(row);
-      if (present !== null) rows.push(present);
+      const redacted = redactRow(row);
+      if (redacted !== null) rows.push(redacted);
     }
-    if (portion.length < rowsInPortion) break;
+    if (page.length < rowsPerPage) break;
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   const blobs: string[] = [];
   for (let last = ""; ; ) {
     const blob = await read(() => db.statements.blobAfter.get(id, last) as BlobRow | undefined);
     if (blob === undefined) return { rows, blobs };
-    last = textOf(blob.hash);
-    if (redaction.removes(last, bytesOf(blob.bytes))) blobs.push(last);
+    last = decodeColumn(blob.hash);
+    if (redaction.removes(last, toBytes(blob.bytes))) blobs.push(last);
   }
 }
 
 type BlobRow = { readonly hash: SqliteBytes; readonly bytes: SqliteBytes };
 
-function redactableRows(db: Database, id: number, last: number): readonly RedactableRow[] {
-  const found = db.statements.redactable.all(id, last, rowsInPortion) as readonly InBytes<RedactableRow>[];
-  return found.map((row) => ({ ...row, events: textOf(row.events), state: textOf(row.state) }));
+function readRedactableRows(db: Database, id: number, last: number): readonly RedactableRow[] {
+  const rows = db.statements.redactable.all(id, last, rowsPerPage) as readonly ByteColumns<RedactableRow>[];
+  return rows.map((row) => ({ ...row, events: decodeColumn(row.events), state: decodeColumn(row.state) }));
 }
 
 /** Runs inside a transaction. */
-export function redact(
+export function applyRedaction(
   db: Database,
   lease: Lease,
   { commit }: Redaction,
-  { rows, blobs }: Prepared,
-  encoded: Encoded,
+  { rows, blobs }: PreparedRedaction,
+  encoded: EncodedCommit,
 ): CommitResult {
   const result = append(db, lease, commit, encoded);
-  const head = headOf(db, lease.sessionId);
+  const head = findHead(db, lease.sessionId);
   if (result.type !== "ok" || head === undefined) return result;
   const { replace, dropBlob } = db.statements;
   for (const { seq, events, eventsSum, state, stateSum } of rows)
@@ -76,31 +83,31 @@ export function redact(
 }
 
 /** Overwrites what the log of SQLite still has of former pages. */
-export type Scrubbing = {
+export type WalScrubber = {
   /** Notes that there is something to overwrite. Call it before the transaction. */
-  readonly note: () => void;
+  readonly markPending: () => void;
   /** Overwrites it, and takes the note away. An open read transaction can prevent it: then the note stays. */
   readonly scrub: () => Promise<void>;
 };
 
-export const noScrubbing: Scrubbing = { note: () => {}, scrub: async () => {} };
+export const noScrubber: WalScrubber = { markPending: () => {}, scrub: async () => {} };
 
 /** How often it is tried while other processes read, and how long it waits in between, in milliseconds. */
-const tries = 20;
+const maxScrubAttempts = 20;
 const pauseMs = 50;
 
 /** @param checkpoint makes a checkpoint under the write lock; null if SQLite may make them by itself */
-export function createScrubbing(handle: SqliteHandle, file: string, checkpoint: (() => void) | null): Scrubbing {
-  const noteFile = `${file}-redacting`;
-  const scrubOnce = (): boolean => (checkpoint === null ? truncated(handle) : overwritten(handle, file, checkpoint));
+export function createWalScrubber(handle: SqliteHandle, file: string, checkpoint: (() => void) | null): WalScrubber {
+  const markerFile = `${file}-redacting`;
+  const scrubOnce = (): boolean => (checkpoint === null ? truncateLog(handle) : overwriteLog(handle, file, checkpoint));
   return {
-    note() {
-      closeSync(openSync(noteFile, "a", 0o600));
+    markPending() {
+      closeSync(openSync(markerFile, "a", 0o600));
     },
     async scrub() {
-      for (let left = tries; left > 0; left -= 1) {
+      for (let attemptsLeft = maxScrubAttempts; attemptsLeft > 0; attemptsLeft -= 1) {
         try {
-          if (scrubOnce()) return rmSync(noteFile, { force: true });
+          if (scrubOnce()) return rmSync(markerFile, { force: true });
         } catch {
           // Locked by another process, or the disk is full. Nothing is lost.
         }
@@ -111,11 +118,11 @@ export function createScrubbing(handle: SqliteHandle, file: string, checkpoint: 
 }
 
 /** Whether a process ended before it had overwritten the log of SQLite. */
-export function isScrubbingDue(file: string): boolean {
+export function isScrubPending(file: string): boolean {
   return existsSync(`${file}-redacting`);
 }
 
-function truncated(handle: SqliteHandle): boolean {
+function truncateLog(handle: SqliteHandle): boolean {
   const row = handle.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { readonly busy: number } | undefined;
   return row?.busy === 0;
 }
@@ -124,19 +131,19 @@ function truncated(handle: SqliteHandle): boolean {
  * With a SQLite that may not truncate its log (see `checkpoints.ts`): after a checkpoint of all of it, the next transaction
  * begins the log at its start. As many pages as the log had overwrite it. The pages are free again after.
  */
-function overwritten(handle: SqliteHandle, file: string, checkpoint: () => void): boolean {
+function overwriteLog(handle: SqliteHandle, file: string, checkpoint: () => void): boolean {
   const log = `${file}-wal`;
   const bytes = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes === 0) return true;
   checkpoint();
-  const before = generationOf(log);
+  const generation = readLogGeneration(log);
   // An epoch may be left out. A change that changes nothing would write no page.
   inTransaction(handle, "write", () => handle.exec("UPDATE store SET epoch = epoch + 1"));
   // A reader keeps the log from beginning again: what comes now would be added to it.
-  if (generationOf(log) === before) return false;
+  if (readLogGeneration(log) === generation) return false;
   inTransaction(handle, "write", () => {
     // No session has the id 0. Nobody sees the row: it is gone when the transaction ends.
-    handle.prepare("INSERT INTO blobs VALUES (0, 'scrubbing', zeroblob(?))").run(Math.min(bytes, maxBytes));
+    handle.prepare("INSERT INTO blobs VALUES (0, 'scrubbing', zeroblob(?))").run(Math.min(bytes, maxOverwriteBytes));
     handle.prepare("DELETE FROM blobs WHERE session = 0 AND hash = 'scrubbing'").run();
   });
   checkpoint();
@@ -144,10 +151,10 @@ function overwritten(handle: SqliteHandle, file: string, checkpoint: () => void)
 }
 
 /** A log grows to some MiB, unless a reader has kept it from beginning again. SQLite takes no value of more than 1 GB. */
-const maxBytes = 512 * 1024 * 1024;
+const maxOverwriteBytes = 512 * 1024 * 1024;
 
 /** The two numbers in the header of a log that SQLite changes whenever it begins the log again. */
-function generationOf(log: string): string {
+function readLogGeneration(log: string): string {
   const header = Buffer.alloc(24);
   const file = openSync(log, "r");
   try {

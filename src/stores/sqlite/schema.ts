@@ -7,7 +7,7 @@
  * 3. While nobody holds a session, its own row tells its last commit (`v`, `seq`, `status`, `updated_at`). While somebody does,
  *    these columns are old, and the last commit itself is read.
  */
-import { voidBeyond } from "../shared/lease.js";
+import { maxLeaseFactor } from "../shared/lease.js";
 import type { SqliteHandle, SqliteStatement } from "./driver.js";
 
 /** "Pawl" in ASCII: marks the file as ours. */
@@ -82,40 +82,40 @@ PRAGMA user_version = ${tablesVersion};
 `;
 
 /** The number of the last entry of a session; null if its log is empty. The index alone answers it. */
-const tailOf = (id: string): string => `(SELECT seq FROM commits WHERE session = ${id} ORDER BY seq DESC LIMIT 1)`;
-const tail = tailOf("s.id");
+const tailQuery = (id: string): string => `(SELECT seq FROM commits WHERE session = ${id} ORDER BY seq DESC LIMIT 1)`;
+const tail = tailQuery("s.id");
 
 /**
  * Columns as they are read: text as bytes (see `textOf`), numbers as numbers. Damage can give any value another type, and
  * text that is no UTF-8 any more makes `libsql` end the process.
  */
-function bytes(...columns: readonly string[]): string {
-  return columns.map((column) => `CAST(${column} AS BLOB) AS ${nameOf(column)}`).join(", ");
+function castBytes(...columns: readonly string[]): string {
+  return columns.map((column) => `CAST(${column} AS BLOB) AS ${toAlias(column)}`).join(", ");
 }
-function numbers(...columns: readonly string[]): string {
-  return columns.map((column) => `CAST(${column} AS NUMERIC) AS ${nameOf(column)}`).join(", ");
+function castNumbers(...columns: readonly string[]): string {
+  return columns.map((column) => `CAST(${column} AS NUMERIC) AS ${toAlias(column)}`).join(", ");
 }
 
 /** `s.lease_until` is read as `leaseUntil`. */
-function nameOf(column: string): string {
+function toAlias(column: string): string {
   return column.replace(/^.*\./, "").replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Bound twice: null for no filter, else a JSON list of statuses. */
-const hasStatus = (status: string): string => `(? IS NULL OR ${status} IN (SELECT value FROM json_each(?)))`;
+const statusFilter = (status: string): string => `(? IS NULL OR ${status} IN (SELECT value FROM json_each(?)))`;
 /** Bound in this order: agent twice, root twice (null for no filter). */
-const hasAgentAndRoot = "(? IS NULL OR s.agent = ?) AND (? IS NULL OR s.root = ?)";
+const agentAndRootFilter = "(? IS NULL OR s.agent = ?) AND (? IS NULL OR s.root = ?)";
 /** Bound in this order: the time three times, and the id. */
-const isAfter = (updatedAt: string): string =>
+const afterFilter = (updatedAt: string): string =>
   `${updatedAt} <= ? AND (${updatedAt} < ? OR (${updatedAt} = ? AND s.name > ?))`;
 
 /** What a summary is made of; `p` tells the last commit, and \`s\` the rest. */
-const summary = `s.id, ${bytes("s.name", "s.activity", "s.holder", "s.info", "p.status")},
-  ${numbers("s.created_at", "s.info_sum", "p.updated_at", "p.v", "p.seq")},
+const summaryColumns = `s.id, ${castBytes("s.name", "s.activity", "s.holder", "s.info", "p.status")},
+  ${castNumbers("s.created_at", "s.info_sum", "p.updated_at", "p.v", "p.seq")},
   (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
 
 /** The last commit of a session that is held. */
-const heldCommit = `LEFT JOIN commits t ON t.session = s.id AND t.seq = ${tail}`;
+const heldCommitJoin = `LEFT JOIN commits t ON t.session = s.id AND t.seq = ${tail}`;
 const heldColumns =
   "t.v AS v, coalesce(t.seq, 0) AS seq, coalesce(t.status, 'idle') AS status, coalesce(t.at, s.created_at) AS updated_at";
 
@@ -123,37 +123,37 @@ const heldColumns =
  * A page of a list. The sessions that nobody holds come from an index, a page at most, and what a filter asks is in that index.
  * The sessions that somebody holds are few: all of them are looked at.
  *
- * @param from which index finds the sessions that nobody holds
- * @param ofParent a condition on the parent
+ * @param indexHint which index finds the sessions that nobody holds
+ * @param parentFilter a condition on the parent
  */
-function list(from: string, ofParent: string): string {
+function listQuery(indexHint: string, parentFilter: string): string {
   return `WITH resting AS (
-      SELECT s.id, s.v, s.seq, s.status, s.updated_at FROM sessions s ${from}
-      WHERE s.holder IS NULL AND ${hasStatus("s.status")} AND ${ofParent} AND ${hasAgentAndRoot} AND ${isAfter("s.updated_at")}
+      SELECT s.id, s.v, s.seq, s.status, s.updated_at FROM sessions s ${indexHint}
+      WHERE s.holder IS NULL AND ${statusFilter("s.status")} AND ${parentFilter} AND ${agentAndRootFilter} AND ${afterFilter("s.updated_at")}
       ORDER BY s.updated_at DESC, s.name LIMIT ?),
     held AS (
-      SELECT s.id, ${heldColumns} FROM sessions s ${heldCommit}
-      WHERE s.holder IS NOT NULL AND ${hasStatus("coalesce(t.status, 'idle')")} AND ${ofParent} AND ${hasAgentAndRoot}
-        AND ${isAfter("coalesce(t.at, s.created_at)")}),
+      SELECT s.id, ${heldColumns} FROM sessions s ${heldCommitJoin}
+      WHERE s.holder IS NOT NULL AND ${statusFilter("coalesce(t.status, 'idle')")} AND ${parentFilter} AND ${agentAndRootFilter}
+        AND ${afterFilter("coalesce(t.at, s.created_at)")}),
     page AS (SELECT * FROM resting UNION ALL SELECT * FROM held)
-  SELECT ${summary} FROM page p JOIN sessions s ON s.id = p.id ORDER BY p.updated_at DESC, s.name LIMIT ?`;
+  SELECT ${summaryColumns} FROM page p JOIN sessions s ON s.id = p.id ORDER BY p.updated_at DESC, s.name LIMIT ?`;
 }
 
 /** A message whose body is null was consumed: its id stays taken. */
 export const statements = {
-  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at", "s.info_sum")},
+  head: `SELECT s.id, ${castNumbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at", "s.info_sum")},
       s.holder IS NOT NULL AS isHeld,
       CASE s.activity WHEN 'resting' THEN 0 WHEN 'active' THEN 1 WHEN 'waiting' THEN 2 END AS activity, ${tail} AS tail
     FROM sessions s WHERE s.name = ?`,
-  holder: `SELECT ${bytes("holder")} FROM sessions WHERE id = ? AND holder IS NOT NULL`,
+  holder: `SELECT ${castBytes("holder")} FROM sessions WHERE id = ? AND holder IS NOT NULL`,
   addSession: "INSERT INTO sessions (name, created_at, updated_at) VALUES (?, ?, ?)",
   sessionId: "SELECT id FROM sessions WHERE name = ?",
   nextEpoch: "UPDATE store SET epoch = epoch + 1",
-  epoch: `SELECT ${numbers("epoch")} FROM store`,
+  epoch: `SELECT ${castNumbers("epoch")} FROM store`,
   hold: "UPDATE sessions SET epoch = ?, holder = ?, lease_until = ?, lease_ms = ? WHERE id = ?",
   renew:
     "UPDATE sessions SET lease_until = ?, lease_ms = ? WHERE holder IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
-  stillHeld: `SELECT ${bytes("name")}, ${numbers("epoch")} FROM sessions WHERE holder IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
+  stillHeld: `SELECT ${castBytes("name")}, ${castNumbers("epoch")} FROM sessions WHERE holder IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
   describe: "UPDATE sessions SET activity = ?, due_at = ?, asked_at = ? WHERE id = ?",
   introduce:
     "UPDATE sessions SET agent = ?, parent = ?, title = ?, root = ?, principal = ?, info = ?, info_sum = ? WHERE id = ?",
@@ -164,28 +164,28 @@ export const statements = {
 
   append:
     "INSERT INTO commits (session, seq, v, status, at, events, events_sum, state, state_sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-  stateAt: `SELECT seq, ${bytes("state")}, ${numbers("v", "state_sum")} FROM commits
+  stateAt: `SELECT seq, ${castBytes("state")}, ${castNumbers("v", "state_sum")} FROM commits
     WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
-  rowsAfter: `SELECT seq, ${bytes("events")}, ${numbers("v", "events_sum")} FROM commits
+  rowsAfter: `SELECT seq, ${castBytes("events")}, ${castNumbers("v", "events_sum")} FROM commits
     WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
-  rowAfter: `SELECT seq, ${bytes("status", "events", "state")}, ${numbers("v", "at", "events_sum", "state_sum")} FROM commits
+  rowAfter: `SELECT seq, ${castBytes("status", "events", "state")}, ${castNumbers("v", "at", "events_sum", "state_sum")} FROM commits
     WHERE session = ? AND seq > ? ORDER BY seq LIMIT 1`,
-  redactable: `SELECT seq, ${bytes("events", "state")}, ${numbers("v", "events_sum", "state_sum")} FROM commits
+  redactable: `SELECT seq, ${castBytes("events", "state")}, ${castNumbers("v", "events_sum", "state_sum")} FROM commits
     WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
   replace: "UPDATE commits SET events = ?, events_sum = ?, state = ?, state_sum = ? WHERE session = ? AND seq = ?",
-  newestFormat: `SELECT ${numbers("v")} FROM commits ORDER BY number DESC LIMIT 1`,
+  newestFormat: `SELECT ${castNumbers("v")} FROM commits ORDER BY number DESC LIMIT 1`,
 
   take: "INSERT INTO messages (session, id, at, body, body_sum) VALUES (?, ?, ?, ?, ?)",
   isTaken: "SELECT 1 FROM messages WHERE session = ? AND id = ?",
   consume: "UPDATE messages SET body = NULL WHERE session = ? AND id = ?",
-  inbox: `SELECT ${bytes("body")}, ${numbers("body_sum")} FROM messages WHERE session = ? AND messages.body IS NOT NULL ORDER BY number`,
-  messageIds: `SELECT ${bytes("id")} FROM messages WHERE session = ? AND messages.id > ? ORDER BY messages.id LIMIT ?`,
-  inboxIds: `SELECT ${bytes("id")} FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?`,
+  inbox: `SELECT ${castBytes("body")}, ${castNumbers("body_sum")} FROM messages WHERE session = ? AND messages.body IS NOT NULL ORDER BY number`,
+  messageIds: `SELECT ${castBytes("id")} FROM messages WHERE session = ? AND messages.id > ? ORDER BY messages.id LIMIT ?`,
+  inboxIds: `SELECT ${castBytes("id")} FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?`,
 
   addBlob: "INSERT OR IGNORE INTO blobs (session, hash, bytes) VALUES (?, ?, ?)",
-  blob: `SELECT ${bytes("bytes")} FROM blobs WHERE session = ? AND hash = ?`,
+  blob: `SELECT ${castBytes("bytes")} FROM blobs WHERE session = ? AND hash = ?`,
   hasBlob: "SELECT 1 FROM blobs WHERE session = ? AND hash = ?",
-  blobAfter: `SELECT ${bytes("hash", "bytes")} FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
+  blobAfter: `SELECT ${castBytes("hash", "bytes")} FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
 
   dropBlob: "DELETE FROM blobs WHERE session = ? AND hash = ?",
   dropCommits: "DELETE FROM commits WHERE session = ?",
@@ -193,9 +193,9 @@ export const statements = {
   dropBlobs: "DELETE FROM blobs WHERE session = ?",
   dropSession: "DELETE FROM sessions WHERE id = ?",
 
-  list: list("INDEXED BY sessions_by_update", "(? IS NULL OR s.parent IS ?)"),
-  listChildren: list("INDEXED BY sessions_by_parent", "s.parent = ?"),
-  summary: `SELECT ${summary} FROM (SELECT s.id AS id, CASE WHEN s.holder IS NULL THEN s.v ELSE t.v END AS v,
+  list: listQuery("INDEXED BY sessions_by_update", "(? IS NULL OR s.parent IS ?)"),
+  listChildren: listQuery("INDEXED BY sessions_by_parent", "s.parent = ?"),
+  summary: `SELECT ${summaryColumns} FROM (SELECT s.id AS id, CASE WHEN s.holder IS NULL THEN s.v ELSE t.v END AS v,
         CASE WHEN s.holder IS NULL THEN s.seq ELSE coalesce(t.seq, 0) END AS seq,
         CASE WHEN s.holder IS NULL THEN s.status ELSE coalesce(t.status, 'idle') END AS status,
         CASE WHEN s.holder IS NULL THEN s.updated_at ELSE coalesce(t.at, s.created_at) END AS updated_at
@@ -204,20 +204,20 @@ export const statements = {
   asking: `WITH page AS (
       SELECT id, name, asked_at FROM sessions WHERE asked_at IS NOT NULL AND (asked_at, name) > (?, ?)
       ORDER BY asked_at, name LIMIT ?)
-    SELECT ${bytes("p.name", "t.state")}, ${numbers("p.asked_at", "t.v", "t.state_sum")}, t.seq,
+    SELECT ${castBytes("p.name", "t.state")}, ${castNumbers("p.asked_at", "t.v", "t.state_sum")}, t.seq,
       (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
-    FROM page p LEFT JOIN commits t ON t.session = p.id AND t.seq = ${tailOf("p.id")} ORDER BY p.asked_at, p.name`,
-  holders: `SELECT ${bytes("holder")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE holder IS NOT NULL GROUP BY sessions.holder`,
+    FROM page p LEFT JOIN commits t ON t.session = p.id AND t.seq = ${tailQuery("p.id")} ORDER BY p.asked_at, p.name`,
+  holders: `SELECT ${castBytes("holder")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE holder IS NOT NULL GROUP BY sessions.holder`,
   due: `WITH wanting (id, since) AS (
       SELECT id, due_at FROM sessions WHERE due_at <= ?
       UNION ALL SELECT session, min(at) FROM messages WHERE body IS NOT NULL GROUP BY session)
-    SELECT ${bytes("s.name")} FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
-    WHERE s.holder IS NULL OR s.lease_until <= ? OR s.lease_until > ? + ${voidBeyond} * s.lease_ms
+    SELECT ${castBytes("s.name")} FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
+    WHERE s.holder IS NULL OR s.lease_until <= ? OR s.lease_until > ? + ${maxLeaseFactor} * s.lease_ms
       OR s.holder IN (SELECT value FROM json_each(?))
     ORDER BY w.since, s.id LIMIT ?`,
 
-  names: `SELECT id, ${bytes("name", "holder", "activity", "status", "agent", "parent", "title", "root", "principal", "info")},
-      ${numbers("asked_at", "info_sum", "v", "seq", "updated_at")}
+  names: `SELECT id, ${castBytes("name", "holder", "activity", "status", "agent", "parent", "title", "root", "principal", "info")},
+      ${castNumbers("asked_at", "info_sum", "v", "seq", "updated_at")}
     FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
   strays: `SELECT count(*) AS count FROM (
       SELECT session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs)
@@ -226,16 +226,16 @@ export const statements = {
 
   dataVersion: "PRAGMA data_version",
   lastMessage: "SELECT coalesce(max(number), 0) AS number FROM messages",
-  heldTails: `SELECT ${bytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.holder IS NOT NULL`,
-  claimedSince: `SELECT ${bytes("name")} FROM sessions WHERE epoch > ?`,
-  postedSince: `SELECT DISTINCT ${bytes("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
+  heldTails: `SELECT ${castBytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.holder IS NOT NULL`,
+  claimedSince: `SELECT ${castBytes("name")} FROM sessions WHERE epoch > ?`,
+  postedSince: `SELECT DISTINCT ${castBytes("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
 } as const;
 
 export type Statements = { readonly [Name in keyof typeof statements]: SqliteStatement };
 
 export function prepareStatements(handle: SqliteHandle): Statements {
   const prepared: { [name: string]: SqliteStatement } = {};
-  for (const [name, sql] of Object.entries(statements)) prepared[name] = withoutGet(handle.prepare(sql));
+  for (const [name, sql] of Object.entries(statements)) prepared[name] = avoidGet(handle.prepare(sql));
   return prepared as Statements;
 }
 
@@ -243,7 +243,7 @@ export function prepareStatements(handle: SqliteHandle): Statements {
  * In `libsql` a `get` that fails leaves its parameters behind, and the next one answers for those: with another session's row, and
  * no error. `all` begins again each time.
  */
-function withoutGet(statement: SqliteStatement): SqliteStatement {
+function avoidGet(statement: SqliteStatement): SqliteStatement {
   return {
     run: (...values) => statement.run(...values),
     get: (...values) => statement.all(...values)[0],

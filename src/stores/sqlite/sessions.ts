@@ -13,13 +13,13 @@ import type {
   ReleaseResult,
   StateAt,
 } from "../../ports/store.js";
-import { checksumOf, positionOf } from "../shared/checksum.js";
-import { type Hold, isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
-import { type StateRow, stateFrom } from "../shared/rows.js";
-import { activeError, checkSeq, isPossibleId, noSessionError } from "../shared/rules.js";
-import { encodeEvents, encodeInfo, encodeState } from "../shared/storable.js";
-import { corrupt, decodeHolder } from "../shared/validate.js";
-import { type InBytes, type SqliteBytes, textOf } from "./driver.js";
+import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
+import { corruptError, decodeHolder } from "../shared/decode.js";
+import { encodeEvents, encodeInfo, encodeState } from "../shared/encode.js";
+import { assumeAlive, isHeld, isLive, type LeaseHold } from "../shared/lease.js";
+import { type StateRow, toStateAt } from "../shared/rows.js";
+import { checkSeq, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
+import { type ByteColumns, decodeColumn, type SqliteBytes } from "./driver.js";
 import type { Statements } from "./schema.js";
 
 /** The database of a store, as its parts need it. */
@@ -28,24 +28,24 @@ export type Database = { readonly statements: Statements; readonly file: string 
 const activities: readonly Activity[] = ["resting", "active", "waiting"];
 
 /** A commit's JSON. It is made before the transaction, which holds the lock for less time then. */
-export type Encoded = {
+export type EncodedCommit = {
   readonly events: string;
   readonly eventsSum: number;
   readonly state: string;
   readonly stateSum: number;
 };
 
-export function encode(sessionId: string, commit: Commit): Encoded {
+export function encodeCommit(sessionId: string, commit: Commit): EncodedCommit {
   const events = encodeEvents(commit.events);
   const state = encodeState(commit.state);
-  const of = positionOf(sessionId, commit.expectedSeq + commit.events.length);
-  return { events, eventsSum: checksumOf(events, of), state, stateSum: checksumOf(state, of) };
+  const prefix = checksumPrefixOf(sessionId, commit.expectedSeq + commit.events.length);
+  return { events, eventsSum: checksumOf(events, prefix), state, stateSum: checksumOf(state, prefix) };
 }
 
 /** An inbox message; `body` is the JSON of all of it. */
 export type PostedMessage = { readonly id: string; readonly at: number; readonly body: string };
 
-type Head = {
+type SessionHead = {
   readonly id: number;
   readonly epoch: number;
   readonly isHeld: number;
@@ -62,19 +62,26 @@ type Head = {
 
 export function claim(db: Database, sessionId: string, options: ClaimOptions): ClaimResult {
   const { statements } = db;
-  const { holder, now, leaseMs, isDead = nobodyIsDead } = options;
+  const { holder, now, leaseMs, isDead = assumeAlive } = options;
   ensureSession(db, sessionId, now);
-  const head = headOf(db, sessionId) ?? missing(db, sessionId);
-  const hold = holdOf(db, sessionId, head);
+  const head = findHead(db, sessionId) ?? throwMissingRow(db, sessionId);
+  const hold = readHold(db, sessionId, head);
   if (isHeld(hold, now, isDead)) return { type: "held", holder: hold.holder, expiresAt: hold.expiresAt };
   // Before anything is written: a session whose state is damaged or of a later version is not taken.
   const state =
-    head.tail === null ? null : (stateAt(db, sessionId, head.id, head.tail) ?? missing(db, sessionId)).state;
+    head.tail === null
+      ? null
+      : (readStateAt(db, sessionId, head.id, head.tail) ?? throwMissingRow(db, sessionId)).state;
   // Epochs count for the whole store, so that a session that was deleted and created again never sees an old epoch.
   statements.nextEpoch.run();
   const { epoch } = statements.epoch.get() as { readonly epoch: number };
   statements.hold.run(epoch, JSON.stringify(holder), now + leaseMs, leaseMs, head.id);
-  return { type: "claimed", lease: { sessionId, epoch, holder, expiresAt: now + leaseMs }, seq: seqOf(head), state };
+  return {
+    type: "claimed",
+    lease: { sessionId, epoch, holder, expiresAt: now + leaseMs },
+    seq: lastSeqOf(head),
+    state,
+  };
 }
 
 /** Extends the leases that are still held, in one statement; returns the sessions whose lease is lost. */
@@ -82,53 +89,56 @@ export function renew(db: Database, leases: readonly Lease[], now: number, lease
   const { statements } = db;
   const epochs = JSON.stringify(leases.map((lease) => lease.epoch));
   statements.renew.run(now + leaseMs, leaseMs, epochs);
-  const held = statements.stillHeld.all(epochs) as readonly { readonly name: SqliteBytes; readonly epoch: number }[];
-  const epochOf = new Map(held.map((row) => [textOf(row.name), row.epoch]));
-  return leases.filter((lease) => epochOf.get(lease.sessionId) !== lease.epoch).map((lease) => lease.sessionId);
+  const heldRows = statements.stillHeld.all(epochs) as readonly {
+    readonly name: SqliteBytes;
+    readonly epoch: number;
+  }[];
+  const epochBySession = new Map(heldRows.map((row) => [decodeColumn(row.name), row.epoch]));
+  return leases.filter((lease) => epochBySession.get(lease.sessionId) !== lease.epoch).map((lease) => lease.sessionId);
 }
 
 export function release(db: Database, lease: Lease): Exclude<ReleaseResult, { type: "busy" }> {
-  const head = headOf(db, lease.sessionId);
+  const head = findHead(db, lease.sessionId);
   if (!isHeldBy(head, lease)) return { type: "fenced" };
-  letGo(db, head.id, seqOf(head));
+  clearHolder(db, head.id, lastSeqOf(head));
   return { type: "released" };
 }
 
 /** While nobody holds a session, its own row tells its last commit. */
-function letGo({ statements }: Database, id: number, seq: number): void {
+function clearHolder({ statements }: Database, id: number, seq: number): void {
   if (seq === 0) statements.letGo.run(id);
   else statements.rest.run(id);
 }
 
-export function append(db: Database, lease: Lease, commit: Commit, encoded: Encoded): CommitResult {
+export function append(db: Database, lease: Lease, commit: Commit, encoded: EncodedCommit): CommitResult {
   const { statements } = db;
-  const head = headOf(db, lease.sessionId);
+  const head = findHead(db, lease.sessionId);
   if (!isHeldBy(head, lease)) return { type: "fenced" };
-  const present = seqOf(head);
-  if (present !== commit.expectedSeq) return { type: "conflict", seq: present };
+  const current = lastSeqOf(head);
+  if (current !== commit.expectedSeq) return { type: "conflict", seq: current };
   const { consume = [], record = [], activity, dueAt, askedAt } = commit;
   const duplicate = record.find((id, index) => isTaken(db, head.id, id) || record.indexOf(id) < index);
   if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
-  if (commit.release === true && hasMessagesBeyond(db, head.id, consume)) return { type: "inbox_not_empty" };
+  if (commit.release === true && hasUnconsumed(db, head.id, consume)) return { type: "inbox_not_empty" };
   checkSeq(commit);
 
-  const seq = present + commit.events.length;
-  if (seq > present) {
+  const seq = current + commit.events.length;
+  if (seq > current) {
     const { events, eventsSum, state, stateSum } = encoded;
     const { status } = commit.state;
     statements.append.run(head.id, seq, formatVersion, status, commit.at, events, eventsSum, state, stateSum);
-    introduce(db, head, commit.state.session);
+    writeInfo(db, head, commit.state.session);
   }
   for (const id of consume) statements.consume.run(head.id, id);
   for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
   if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt || askedAt !== head.askedAt)
     statements.describe.run(activity, dueAt, askedAt, head.id);
-  if (commit.release === true) letGo(db, head.id, seq);
+  if (commit.release === true) clearHolder(db, head.id, seq);
   return { type: "ok", seq };
 }
 
 /** Writes what the session is bound to into its own row, for lists; that changes rarely. */
-function introduce({ statements }: Database, head: Head, info: SessionInfo | null): void {
+function writeInfo({ statements }: Database, head: SessionHead, info: SessionInfo | null): void {
   const text = info === null ? null : encodeInfo(info);
   const sum = text === null ? null : checksumOf(text);
   if (sum === head.infoSum) return;
@@ -144,22 +154,22 @@ export function post(db: Database, sessionId: string, message: PostedMessage): P
 }
 
 export function putBlob(db: Database, sessionId: string, hash: string, bytes: Uint8Array): void {
-  const id = idOf(db, sessionId);
+  const id = findId(db, sessionId);
   if (id === undefined) throw noSessionError(sessionId);
   db.statements.addBlob.run(id, hash, bytes);
 }
 
-export function remove(
+export function deleteSession(
   db: Database,
   sessionId: string,
   options: { readonly now: number; readonly force?: boolean },
 ): boolean {
   const { statements } = db;
-  const head = headOf(db, sessionId);
+  const head = findHead(db, sessionId);
   if (head === undefined) return false;
   const isHeldNow = head.isHeld === 1 && isLive({ expiresAt: head.leaseUntil, leaseMs: head.leaseMs }, options.now);
   if (options.force !== true && (isHeldNow || activities[head.activity ?? -1] !== "resting"))
-    throw activeError(sessionId);
+    throw sessionActiveError(sessionId);
   statements.dropCommits.run(head.id);
   statements.dropMessages.run(head.id);
   statements.dropBlobs.run(head.id);
@@ -168,43 +178,43 @@ export function remove(
 }
 
 /** The state in the last row at or before this entry; null if there is none. */
-export function stateAt(db: Database, sessionId: string, id: number, seq: number): StateAt | null {
-  const row = db.statements.stateAt.get(id, seq) as InBytes<StateRow> | undefined;
-  return row === undefined ? null : stateFrom({ ...row, state: textOf(row.state) }, db.file, sessionId);
+export function readStateAt(db: Database, sessionId: string, id: number, seq: number): StateAt | null {
+  const row = db.statements.stateAt.get(id, seq) as ByteColumns<StateRow> | undefined;
+  return row === undefined ? null : toStateAt({ ...row, state: decodeColumn(row.state) }, db.file, sessionId);
 }
 
-export function headOf(db: Database, sessionId: string): Head | undefined {
-  return isPossibleId(sessionId) ? (db.statements.head.get(sessionId) as Head | undefined) : undefined;
+export function findHead(db: Database, sessionId: string): SessionHead | undefined {
+  return isValidId(sessionId) ? (db.statements.head.get(sessionId) as SessionHead | undefined) : undefined;
 }
 
-export function idOf(db: Database, sessionId: string): number | undefined {
-  if (!isPossibleId(sessionId)) return undefined;
+export function findId(db: Database, sessionId: string): number | undefined {
+  if (!isValidId(sessionId)) return undefined;
   return (db.statements.sessionId.get(sessionId) as { readonly id: number } | undefined)?.id;
 }
 
 function ensureSession(db: Database, sessionId: string, at: number): number {
-  const present = idOf(db, sessionId);
-  if (present !== undefined) return present;
+  const current = findId(db, sessionId);
+  if (current !== undefined) return current;
   db.statements.addSession.run(sessionId, at, at);
-  return idOf(db, sessionId) ?? missing(db, sessionId);
+  return findId(db, sessionId) ?? throwMissingRow(db, sessionId);
 }
 
-function missing(db: Database, sessionId: string): never {
-  throw corrupt({ file: db.file, sessionId, seq: 0 }, "its row cannot be found");
+function throwMissingRow(db: Database, sessionId: string): never {
+  throw corruptError({ file: db.file, sessionId, seq: 0 }, "its row cannot be found");
 }
 
-function holdOf(db: Database, sessionId: string, head: Head): Hold | null {
+function readHold(db: Database, sessionId: string, head: SessionHead): LeaseHold | null {
   const row = db.statements.holder.get(head.id) as { readonly holder: SqliteBytes } | undefined;
   if (row === undefined) return null;
-  const holder = decodeHolder(textOf(row.holder), { file: db.file, sessionId, seq: 0 });
+  const holder = decodeHolder(decodeColumn(row.holder), { file: db.file, sessionId, seq: 0 });
   return { holder, expiresAt: head.leaseUntil, leaseMs: head.leaseMs };
 }
 
-function seqOf(head: Head): number {
+function lastSeqOf(head: SessionHead): number {
   return head.tail ?? 0;
 }
 
-function isHeldBy(head: Head | undefined, lease: Lease): head is Head {
+function isHeldBy(head: SessionHead | undefined, lease: Lease): head is SessionHead {
   return head !== undefined && head.isHeld === 1 && head.epoch === lease.epoch;
 }
 
@@ -212,7 +222,7 @@ function isTaken(db: Database, id: number, messageId: string): boolean {
   return db.statements.isTaken.get(id, messageId) !== undefined;
 }
 
-function hasMessagesBeyond(db: Database, id: number, consumed: readonly string[]): boolean {
-  const left = db.statements.inboxIds.all(id, consumed.length + 1) as readonly { readonly id: SqliteBytes }[];
-  return left.some((message) => !consumed.includes(textOf(message.id)));
+function hasUnconsumed(db: Database, id: number, consumed: readonly string[]): boolean {
+  const remaining = db.statements.inboxIds.all(id, consumed.length + 1) as readonly { readonly id: SqliteBytes }[];
+  return remaining.some((message) => !consumed.includes(decodeColumn(message.id)));
 }

@@ -5,91 +5,108 @@
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { StoreProblem } from "../../ports/store.js";
-import { activityOf } from "../shared/rows.js";
-import { hashOf } from "../shared/rules.js";
-import { corrupt, decodeHolder } from "../shared/validate.js";
+import { corruptError, decodeHolder } from "../shared/decode.js";
+import { parseActivity } from "../shared/rows.js";
+import { hashBlob } from "../shared/rules.js";
 import {
   type CommitRow,
   checkCommitRow,
   checkOwnRow,
   type LastCommit,
-  missingBlob,
+  missingBlobError,
   type OwnRow,
 } from "../shared/verify-rows.js";
-import { bytesOf, type InBytes, type SqliteBytes, sqliteCode, sqliteCodes, textOf, textOrNull } from "./driver.js";
-import { inbox } from "./reads.js";
+import {
+  type ByteColumns,
+  decodeColumn,
+  decodeNullableColumn,
+  type SqliteBytes,
+  sqliteCode,
+  sqliteCodes,
+  toBytes,
+} from "./driver.js";
+import { readInbox } from "./reads.js";
 import type { Database } from "./sessions.js";
 
-type SessionRow = InBytes<OwnRow> & { readonly id: number };
+type SessionRow = ByteColumns<OwnRow> & { readonly id: number };
 type BlobRow = { readonly hash: SqliteBytes; readonly bytes: SqliteBytes };
 
-function ownRowOf(row: SessionRow): OwnRow {
+function toOwnRow(row: SessionRow): OwnRow {
   return {
     ...row,
-    name: textOf(row.name),
-    holder: textOrNull(row.holder),
-    activity: textOf(row.activity),
-    status: textOf(row.status),
-    agent: textOrNull(row.agent),
-    parent: textOrNull(row.parent),
-    title: textOrNull(row.title),
-    root: textOrNull(row.root),
-    principal: textOrNull(row.principal),
-    info: textOrNull(row.info),
+    name: decodeColumn(row.name),
+    holder: decodeNullableColumn(row.holder),
+    activity: decodeColumn(row.activity),
+    status: decodeColumn(row.status),
+    agent: decodeNullableColumn(row.agent),
+    parent: decodeNullableColumn(row.parent),
+    title: decodeNullableColumn(row.title),
+    root: decodeNullableColumn(row.root),
+    principal: decodeNullableColumn(row.principal),
+    info: decodeNullableColumn(row.info),
   };
 }
 
-function commitRowOf(row: InBytes<CommitRow>): CommitRow {
-  return { ...row, status: textOf(row.status), events: textOf(row.events), state: textOf(row.state) };
+function toCommitRow(row: ByteColumns<CommitRow>): CommitRow {
+  return { ...row, status: decodeColumn(row.status), events: decodeColumn(row.events), state: decodeColumn(row.state) };
 }
 
 export async function verify(
   db: Database,
   read: <Result>(work: () => Result) => Promise<Result>,
-  only: string | null,
+  onlySession: string | null,
 ): Promise<readonly StoreProblem[]> {
   const problems: StoreProblem[] = [];
-  if (only === null) problems.push(...(await read(() => wholeFile(db))));
+  if (onlySession === null) problems.push(...(await read(() => checkFile(db))));
   for (let id = -1; ; ) {
-    const row = await read(() => nextSession(db, id, only, problems));
+    const row = await read(() => readNextSession(db, id, onlySession, problems));
     // A damaged index may lead back to a session that was seen already.
     if (row === undefined || row.id <= id) return problems;
     id = row.id;
-    problems.push(...(await read(() => sessionProblems(db, row))));
+    problems.push(...(await read(() => findSessionProblems(db, row))));
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }
 
-function nextSession(db: Database, id: number, only: string | null, problems: StoreProblem[]): SessionRow | undefined {
-  return collect(problems, null, () => db.statements.names.get(id, only, only) as SessionRow | undefined);
+function readNextSession(
+  db: Database,
+  id: number,
+  onlySession: string | null,
+  problems: StoreProblem[],
+): SessionRow | undefined {
+  return collectDamage(
+    problems,
+    null,
+    () => db.statements.names.get(id, onlySession, onlySession) as SessionRow | undefined,
+  );
 }
 
-function wholeFile(db: Database): readonly StoreProblem[] {
+function checkFile(db: Database): readonly StoreProblem[] {
   const problems: StoreProblem[] = [];
-  collect(problems, null, () => {
+  collectDamage(problems, null, () => {
     const rows = db.statements.integrity.all() as readonly { readonly finding: SqliteBytes }[];
-    for (const finding of rows.map((row) => textOf(row.finding)))
+    for (const finding of rows.map((row) => decodeColumn(row.finding)))
       if (finding !== "ok") problems.push({ sessionId: null, what: `SQLite: ${finding}` });
   });
-  collect(problems, null, () => {
+  collectDamage(problems, null, () => {
     const { count } = db.statements.strays.get() as { readonly count: number };
     if (count > 0) problems.push({ sessionId: null, what: `${count} sessions have content but no row of their own` });
   });
   return problems;
 }
 
-function sessionProblems(db: Database, row: SessionRow): readonly StoreProblem[] {
+function findSessionProblems(db: Database, row: SessionRow): readonly StoreProblem[] {
   const { id } = row;
-  const session = ownRowOf(row);
+  const session = toOwnRow(row);
   const { name: sessionId, holder, activity } = session;
   const problems: StoreProblem[] = [];
-  const place = { file: db.file, sessionId, seq: 0 };
-  if (holder !== null) collect(problems, sessionId, () => decodeHolder(holder, place));
-  collect(problems, sessionId, () => activityOf(activity, place));
-  const last = collect(problems, sessionId, () => checkLog(db, id, sessionId, problems));
-  if (last !== undefined) collect(problems, sessionId, () => checkOwnRow(session, last, place));
-  collect(problems, sessionId, () => inbox(db, sessionId));
-  collect(problems, sessionId, () => checkBlobs(db, id, sessionId, problems));
+  const position = { file: db.file, sessionId, seq: 0 };
+  if (holder !== null) collectDamage(problems, sessionId, () => decodeHolder(holder, position));
+  collectDamage(problems, sessionId, () => parseActivity(activity, position));
+  const last = collectDamage(problems, sessionId, () => checkLog(db, id, sessionId, problems));
+  if (last !== undefined) collectDamage(problems, sessionId, () => checkOwnRow(session, last, position));
+  collectDamage(problems, sessionId, () => readInbox(db, sessionId));
+  collectDamage(problems, sessionId, () => checkBlobs(db, id, sessionId, problems));
   return problems;
 }
 
@@ -98,20 +115,21 @@ function checkLog(db: Database, id: number, sessionId: string, problems: StorePr
   let seq = 0;
   let last: LastCommit | undefined;
   for (;;) {
-    const found = db.statements.rowAfter.get(id, seq) as InBytes<CommitRow> | undefined;
-    if (found === undefined) return last;
-    const row = commitRowOf(found);
+    const columns = db.statements.rowAfter.get(id, seq) as ByteColumns<CommitRow> | undefined;
+    if (columns === undefined) return last;
+    const row = toCommitRow(columns);
     const previous = seq;
     seq = row.seq;
-    if (seq <= previous) throw corrupt({ file: db.file, sessionId, seq: previous }, "its rows are out of order");
-    last = collect(problems, sessionId, () => ({ row, state: checkRow(db, id, sessionId, row, previous) }));
+    if (seq <= previous) throw corruptError({ file: db.file, sessionId, seq: previous }, "its rows are out of order");
+    last = collectDamage(problems, sessionId, () => ({ row, state: checkRow(db, id, sessionId, row, previous) }));
   }
 }
 
 function checkRow(db: Database, id: number, sessionId: string, row: CommitRow, previous: number): State {
-  const place = { file: db.file, sessionId, seq: row.seq };
-  const { state, blobs } = checkCommitRow(row, previous, place);
-  for (const hash of blobs) if (db.statements.hasBlob.get(id, hash) === undefined) throw missingBlob(hash, place);
+  const position = { file: db.file, sessionId, seq: row.seq };
+  const { state, blobs } = checkCommitRow(row, previous, position);
+  for (const hash of blobs)
+    if (db.statements.hasBlob.get(id, hash) === undefined) throw missingBlobError(hash, position);
   return state;
 }
 
@@ -120,17 +138,22 @@ function checkBlobs(db: Database, id: number, sessionId: string, problems: Store
   for (;;) {
     const row = db.statements.blobAfter.get(id, last) as BlobRow | undefined;
     if (row === undefined) return;
-    const hash = textOf(row.hash);
-    if (hash <= last) throw corrupt({ file: db.file, sessionId, seq: 0 }, "its blobs are out of order");
+    const hash = decodeColumn(row.hash);
+    if (hash <= last) throw corruptError({ file: db.file, sessionId, seq: 0 }, "its blobs are out of order");
     last = hash;
-    if (hashOf(bytesOf(row.bytes)) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
+    if (hashBlob(toBytes(row.bytes)) !== hash)
+      problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
   }
 }
 
 /** Damage becomes a problem; anything else is thrown. */
-function collect<Result>(problems: StoreProblem[], sessionId: string | null, look: () => Result): Result | undefined {
+function collectDamage<Result>(
+  problems: StoreProblem[],
+  sessionId: string | null,
+  inspect: () => Result,
+): Result | undefined {
   try {
-    return look();
+    return inspect();
   } catch (error) {
     if (!isDamage(error)) throw error;
     problems.push({ sessionId, what: error.message });

@@ -9,10 +9,10 @@
  */
 import type { StoreChange } from "../../ports/store.js";
 import type { Watchers } from "../shared/watchers.js";
-import { isBusy, type SqliteBytes, textOf } from "./driver.js";
+import { decodeColumn, isBusy, type SqliteBytes } from "./driver.js";
 import type { Database } from "./sessions.js";
 
-type Seen = {
+type WatchState = {
   readonly dataVersion: number;
   readonly epoch: number;
   readonly message: number;
@@ -21,34 +21,34 @@ type Seen = {
 };
 
 /** Looks every `everyMs` milliseconds while there are listeners; call `start` when one was added. */
-export function createPolling(
+export function createPoller(
   db: Database,
   watchers: Watchers,
   read: <Result>(work: () => Result) => Result,
-  everyMs: number,
+  intervalMs: number,
 ): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | null = null;
-  let seen: Seen | null = null;
+  let state: WatchState | null = null;
   /** Whether somebody has listened since before the first look. */
-  let isLate = false;
+  let needsGap = false;
   const stop = (): void => {
     if (timer !== null) clearInterval(timer);
     timer = null;
   };
-  const tick = (): void => {
+  const poll = (): void => {
     if (watchers.count() === 0) {
       stop();
       return;
     }
     try {
-      const found = read(() => (dataVersionOf(db) === seen?.dataVersion ? null : look(db, seen)));
-      if (found === null) return;
-      seen = found.seen;
-      if (isLate) watchers.notify({ gap: true });
-      isLate = false;
-      for (const change of found.changes) watchers.notify(change);
+      const result = read(() => (readDataVersion(db) === state?.dataVersion ? null : readChanges(db, state)));
+      if (result === null) return;
+      state = result.state;
+      if (needsGap) watchers.notify({ gap: true });
+      needsGap = false;
+      for (const change of result.changes) watchers.notify(change);
     } catch (error) {
-      isLate ||= seen === null;
+      needsGap ||= state === null;
       // Anyone who follows a session looks at it then, and is told what is wrong.
       if (!isBusy(error)) watchers.notify({ gap: true });
     }
@@ -56,40 +56,46 @@ export function createPolling(
   return {
     start() {
       if (timer !== null) return;
-      seen = null;
-      isLate = false;
-      tick();
-      timer = setInterval(tick, everyMs);
+      state = null;
+      needsGap = false;
+      poll();
+      timer = setInterval(poll, intervalMs);
       timer.unref();
     },
     stop,
   };
 }
 
-function look(db: Database, before: Seen | null): { readonly seen: Seen; readonly changes: readonly StoreChange[] } {
+function readChanges(
+  db: Database,
+  previous: WatchState | null,
+): { readonly state: WatchState; readonly changes: readonly StoreChange[] } {
   const { statements } = db;
-  const held = statements.heldTails.all() as readonly { readonly name: SqliteBytes; readonly tail: number | null }[];
-  const seen: Seen = {
-    dataVersion: dataVersionOf(db),
+  const heldRows = statements.heldTails.all() as readonly {
+    readonly name: SqliteBytes;
+    readonly tail: number | null;
+  }[];
+  const state: WatchState = {
+    dataVersion: readDataVersion(db),
     epoch: (statements.epoch.get() as { readonly epoch: number }).epoch,
     message: (statements.lastMessage.get() as { readonly number: number }).number,
-    tails: new Map(held.map((row) => [textOf(row.name), row.tail])),
+    tails: new Map(heldRows.map((row) => [decodeColumn(row.name), row.tail])),
   };
-  return { seen, changes: before === null ? [] : changesSince(db, before, seen) };
+  return { state, changes: previous === null ? [] : diffChanges(db, previous, state) };
 }
 
-function changesSince({ statements }: Database, before: Seen, now: Seen): readonly StoreChange[] {
-  type Named = readonly { readonly name: SqliteBytes }[];
+function diffChanges({ statements }: Database, previous: WatchState, current: WatchState): readonly StoreChange[] {
+  type NamedRows = readonly { readonly name: SqliteBytes }[];
   const committed = new Set<string>();
-  for (const [sessionId, tail] of before.tails) if (now.tails.get(sessionId) !== tail) committed.add(sessionId);
-  for (const row of statements.claimedSince.all(before.epoch) as Named) committed.add(textOf(row.name));
-  const posted = (statements.postedSince.all(before.message) as Named).map((row) => textOf(row.name));
+  for (const [sessionId, tail] of previous.tails) if (current.tails.get(sessionId) !== tail) committed.add(sessionId);
+  for (const row of statements.claimedSince.all(previous.epoch) as NamedRows) committed.add(decodeColumn(row.name));
+  const posted = (statements.postedSince.all(previous.message) as NamedRows).map((row) => decodeColumn(row.name));
   return [
     ...[...committed].map((sessionId) => ({ sessionId, in: "log" }) as const),
     ...posted.map((sessionId) => ({ sessionId, in: "inbox" }) as const),
   ];
 }
 
-function dataVersionOf(db: Database): number {
+function readDataVersion(db: Database): number {
   return (db.statements.dataVersion.get() as { readonly data_version: number }).data_version;
 }

@@ -4,16 +4,24 @@
  * Nothing is written to the store, and nothing is locked. So each session is looked at again after its last line: if it has changed
  * meanwhile, the export fails, and what was given of it has no end.
  */
-import { aList, anObject, checkOptions, type OptionTable } from "../../check-options.js";
+import { anArray, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import type { Entry } from "../../core/machine/event.js";
 import { formatVersion } from "../../core/machine/state.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
-import { base64Of } from "../../platform/bytes.js";
+import { encodeBase64 } from "../../platform/bytes.js";
 import { isHolderDead } from "../../platform/holder.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
-import { bytesInPart, type EndLine, exportVersion, idsInLine, type Line, nextSum, textOf } from "./lines.js";
-import { blobsOfMessage } from "./message-blobs.js";
+import {
+  chainSum,
+  type EndLine,
+  exportVersion,
+  formatLine,
+  type Line,
+  maxBlobPartBytes,
+  maxIdsPerLine,
+} from "./lines.js";
+import { listMessageBlobs } from "./message-blobs.js";
 
 /** Which sessions are exported. */
 export type ExportOptions = {
@@ -23,10 +31,10 @@ export type ExportOptions = {
   readonly signal?: AbortSignal;
 };
 
-const rules: OptionTable<ExportOptions> = { sessionIds: aList, signal: anObject };
+const rules: OptionTable<ExportOptions> = { sessionIds: anArray, signal: anObject };
 
 /** How many sessions or entries are read at once. */
-const page = 100;
+const pageSize = 100;
 
 /**
  * A complete copy of sessions as text, line by line, each with its line break: logs, inboxes, blobs, and the sessions that they have
@@ -43,40 +51,40 @@ export async function* exportSessions(
 ): AsyncGenerator<string, void, undefined> {
   checkOptions("exportSessions()", rules, options);
   const { sessionIds, signal } = options;
-  const given = new Set<string>();
+  const written = new Set<string>();
   let sum = "";
   const write = (line: Line): string => {
     signal?.throwIfAborted();
-    const text = textOf(line);
-    sum = nextSum(sum, text);
+    const text = formatLine(line);
+    sum = chainSum(sum, text);
     return `${text}\n`;
   };
   yield write({ type: "pawl_sessions", version: exportVersion, format: formatVersion });
-  for await (const summary of sessionIds === undefined ? everySession(store) : namedSessions(store, sessionIds)) {
-    if (given.has(summary.sessionId)) continue;
-    given.add(summary.sessionId);
-    for await (const line of linesOfSession(store, summary)) yield write(line);
+  for await (const summary of sessionIds === undefined ? listSessions(store) : listNamedSessions(store, sessionIds)) {
+    if (written.has(summary.sessionId)) continue;
+    written.add(summary.sessionId);
+    for await (const line of exportSession(store, summary)) yield write(line);
   }
-  if (sessionIds === undefined) await checkNoneIsNew(store, given);
-  yield `${textOf({ type: "end", sessions: given.size, sum } satisfies EndLine)}\n`;
+  if (sessionIds === undefined) await checkNoNewSessions(store, written);
+  yield `${formatLine({ type: "end", sessions: written.size, sum } satisfies EndLine)}\n`;
 }
 
-async function* everySession(store: Store, parent?: string): AsyncGenerator<SessionSummary> {
+async function* listSessions(store: Store, parent?: string): AsyncGenerator<SessionSummary> {
   let after: { readonly updatedAt: number; readonly sessionId: string } | undefined;
   for (;;) {
-    const found = await store.list({
-      limit: page,
+    const sessions = await store.list({
+      limit: pageSize,
       ...(after === undefined ? {} : { after }),
       ...(parent === undefined ? {} : { parent }),
     });
-    yield* found;
-    after = found.at(-1);
-    if (after === undefined || found.length < page) return;
+    yield* sessions;
+    after = sessions.at(-1);
+    if (after === undefined || sessions.length < pageSize) return;
   }
 }
 
 /** The sessions, and those that they have started, and so on. */
-async function* namedSessions(store: Store, sessionIds: readonly string[]): AsyncGenerator<SessionSummary> {
+async function* listNamedSessions(store: Store, sessionIds: readonly string[]): AsyncGenerator<SessionSummary> {
   for (const sessionId of sessionIds) {
     const summary = await store.describe(sessionId);
     if (summary === null) throw new PawlError("no_session", `There is no session ${sessionId} to export.`);
@@ -86,30 +94,30 @@ async function* namedSessions(store: Store, sessionIds: readonly string[]): Asyn
         "bad_input",
         `Session ${sessionId} was started by session ${parent}. Export ${parent}: the sessions that it has started go with it.`,
       );
-    yield* withChildren(store, summary);
+    yield* walkFamily(store, summary);
   }
 }
 
-async function* withChildren(store: Store, top: SessionSummary): AsyncGenerator<SessionSummary> {
-  const seen = new Set([top.sessionId]);
-  const left = [top];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+async function* walkFamily(store: Store, ancestor: SessionSummary): AsyncGenerator<SessionSummary> {
+  const visited = new Set([ancestor.sessionId]);
+  const pending = [ancestor];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     yield next;
-    for await (const child of everySession(store, next.sessionId)) {
+    for await (const child of listSessions(store, next.sessionId)) {
       // A damaged list could lead in a circle.
-      if (seen.has(child.sessionId)) continue;
-      seen.add(child.sessionId);
-      left.push(child);
+      if (visited.has(child.sessionId)) continue;
+      visited.add(child.sessionId);
+      pending.push(child);
     }
   }
 }
 
 /** A session that changed while pages of the list were read may have been on none of them. */
-async function checkNoneIsNew(store: Store, given: ReadonlySet<string>): Promise<void> {
-  for await (const { sessionId } of everySession(store)) if (!given.has(sessionId)) throw changed(sessionId);
+async function checkNoNewSessions(store: Store, written: ReadonlySet<string>): Promise<void> {
+  for await (const { sessionId } of listSessions(store)) if (!written.has(sessionId)) throw changedError(sessionId);
 }
 
-async function* linesOfSession(store: Store, summary: SessionSummary): AsyncGenerator<Line> {
+async function* exportSession(store: Store, summary: SessionSummary): AsyncGenerator<Line> {
   const { sessionId, createdAt, updatedAt, seq, activity, holder } = summary;
   if (activity === "active" && holder !== null && !isHolderDead(holder))
     throw new PawlError(
@@ -117,64 +125,64 @@ async function* linesOfSession(store: Store, summary: SessionSummary): AsyncGene
       `Session ${sessionId} is running in process ${holder.pid} on ${holder.host}. Wait for it, or stop it, then export again.`,
     );
   yield { type: "session", sessionId, createdAt, updatedAt, entries: seq };
-  const given = new Set<string>();
-  for await (const entry of entriesUpTo(store, sessionId, seq)) {
-    for (const hash of blobsOf(entry.event)) yield* linesOfBlob(store, sessionId, hash, given);
+  const written = new Set<string>();
+  for await (const entry of readEntries(store, sessionId, seq)) {
+    for (const hash of blobsOf(entry.event)) yield* exportBlob(store, sessionId, hash, written);
     yield entry;
   }
   if (seq > 0) {
     const last = await store.load(sessionId);
-    if (last?.seq !== seq) throw changed(sessionId);
+    if (last?.seq !== seq) throw changedError(sessionId);
     yield { type: "state", state: last.state };
   }
-  yield* linesOfInbox(store, sessionId, given);
+  yield* exportInbox(store, sessionId, written);
   const after = await store.describe(sessionId);
-  if (after === null || after.seq !== seq || after.createdAt !== createdAt) throw changed(sessionId);
+  if (after === null || after.seq !== seq || after.createdAt !== createdAt) throw changedError(sessionId);
 }
 
-async function* entriesUpTo(store: Store, sessionId: string, last: number): AsyncGenerator<Entry> {
+async function* readEntries(store: Store, sessionId: string, last: number): AsyncGenerator<Entry> {
   for (let after = 0; after < last; ) {
-    const entries = await store.read(sessionId, after, Math.min(page, last - after));
+    const entries = await store.read(sessionId, after, Math.min(pageSize, last - after));
     yield* entries;
     after = entries.at(-1)?.seq ?? last;
   }
 }
 
-async function* linesOfInbox(store: Store, sessionId: string, given: Set<string>): AsyncGenerator<Line> {
+async function* exportInbox(store: Store, sessionId: string, written: Set<string>): AsyncGenerator<Line> {
   // The ids come first: a message that is consumed between both is then among the ids, as it should be.
-  const taken: string[] = [];
+  const messageIds: string[] = [];
   for (;;) {
-    const after = taken.at(-1);
-    const ids = await store.messageIds(sessionId, { limit: idsInLine, ...(after === undefined ? {} : { after }) });
-    taken.push(...ids);
-    if (ids.length < idsInLine) break;
+    const after = messageIds.at(-1);
+    const ids = await store.messageIds(sessionId, { limit: maxIdsPerLine, ...(after === undefined ? {} : { after }) });
+    messageIds.push(...ids);
+    if (ids.length < maxIdsPerLine) break;
   }
   const inbox = await store.inbox(sessionId);
-  const left = new Set(inbox.map(({ id }) => id));
+  const pending = new Set(inbox.map(({ id }) => id));
   for (const message of inbox) {
-    const read = (hash: string) => blobOf(store, sessionId, hash);
-    for (const hash of await blobsOfMessage(message, read)) yield* linesOfBlob(store, sessionId, hash, given);
+    const read = (hash: string) => readBlob(store, sessionId, hash);
+    for (const hash of await listMessageBlobs(message, read)) yield* exportBlob(store, sessionId, hash, written);
     yield { type: "message", message };
   }
-  const consumed = taken.filter((id) => !left.has(id));
-  for (let start = 0; start < consumed.length; start += idsInLine)
-    yield { type: "taken", ids: consumed.slice(start, start + idsInLine) };
+  const consumed = messageIds.filter((id) => !pending.has(id));
+  for (let start = 0; start < consumed.length; start += maxIdsPerLine)
+    yield { type: "taken", ids: consumed.slice(start, start + maxIdsPerLine) };
 }
 
-async function* linesOfBlob(store: Store, sessionId: string, hash: string, given: Set<string>): AsyncGenerator<Line> {
-  if (given.has(hash)) return;
-  given.add(hash);
-  const bytes = await blobOf(store, sessionId, hash);
+async function* exportBlob(store: Store, sessionId: string, hash: string, written: Set<string>): AsyncGenerator<Line> {
+  if (written.has(hash)) return;
+  written.add(hash);
+  const bytes = await readBlob(store, sessionId, hash);
   let start = 0;
   do {
-    const part = bytes.subarray(start, start + bytesInPart);
-    const base64 = base64Of(part);
+    const chunk = bytes.subarray(start, start + maxBlobPartBytes);
+    const base64 = encodeBase64(chunk);
     yield { type: "blob", hash, bytes: bytes.length, base64 };
-    start += bytesInPart;
+    start += maxBlobPartBytes;
   } while (start < bytes.length);
 }
 
-async function blobOf(store: Store, sessionId: string, hash: string): Promise<Uint8Array> {
+async function readBlob(store: Store, sessionId: string, hash: string): Promise<Uint8Array> {
   const bytes = await store.getBlob(sessionId, hash);
   if (bytes !== null) return bytes;
   throw new PawlError(
@@ -183,7 +191,7 @@ async function blobOf(store: Store, sessionId: string, hash: string): Promise<Ui
   );
 }
 
-function changed(sessionId: string): PawlError {
+function changedError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
     `Session ${sessionId} has changed while it was exported. Stop what drives it, then export again.`,

@@ -10,9 +10,15 @@
 import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
-import { linesOf } from "./lines.js";
-import { type Item, itemsOf } from "./read-lines.js";
-import { createWriter, existsError, type Marks, marksOf, take } from "./write-session.js";
+import { splitLines } from "./lines.js";
+import { type ExportItem, readItems } from "./read-lines.js";
+import {
+  claimForImport,
+  createImportHolders,
+  createImportWriter,
+  type ImportHolders,
+  sessionExistsError,
+} from "./write-session.js";
 
 /** How sessions are imported. */
 export type ImportOptions = {
@@ -44,15 +50,15 @@ type Plan = { readonly sum: string; readonly sessionIds: readonly string[]; read
  */
 export async function importSessions(store: Store, options: ImportOptions): Promise<Imported> {
   checkOptions("importSessions()", rules, options);
-  const items = () => itemsOf(linesOf(interruptible(options.read(), options.signal)));
-  const plan = await check(items());
-  const marks = marksOf(plan.sum);
-  if (!(await isWritten(store, plan, marks))) await writeAll(store, items(), plan, marks);
-  await letGo(store, plan, marks);
+  const items = () => readItems(splitLines(abortable(options.read(), options.signal)));
+  const plan = await readPlan(items());
+  const holders = createImportHolders(plan.sum);
+  if (!(await isFullyWritten(store, plan, holders))) await writeSessions(store, items(), plan, holders);
+  await releaseSessions(store, plan, holders);
   return { sessions: plan.sessionIds.length, entries: plan.entries };
 }
 
-async function* interruptible<Piece>(pieces: AsyncIterable<Piece>, signal?: AbortSignal): AsyncGenerator<Piece> {
+async function* abortable<Piece>(pieces: AsyncIterable<Piece>, signal?: AbortSignal): AsyncGenerator<Piece> {
   signal?.throwIfAborted();
   for await (const piece of pieces) {
     yield piece;
@@ -60,7 +66,7 @@ async function* interruptible<Piece>(pieces: AsyncIterable<Piece>, signal?: Abor
   }
 }
 
-async function check(items: AsyncIterable<Item>): Promise<Plan> {
+async function readPlan(items: AsyncIterable<ExportItem>): Promise<Plan> {
   const sessionIds: string[] = [];
   let entries = 0;
   let sum = "";
@@ -73,43 +79,43 @@ async function check(items: AsyncIterable<Item>): Promise<Plan> {
 }
 
 /** Whether an earlier import has written all sessions, and only has to let them go. @throws PawlError `session_busy` */
-async function isWritten(store: Store, { sessionIds }: Plan, marks: Marks): Promise<boolean> {
+async function isFullyWritten(store: Store, { sessionIds }: Plan, holders: ImportHolders): Promise<boolean> {
   const [first] = sessionIds;
   if (first === undefined) return true;
-  if ((await store.describe(first))?.holder?.id === marks.written.id) return true;
+  if ((await store.describe(first))?.holder?.id === holders.written.id) return true;
   for (const sessionId of sessionIds) {
-    const found = await store.describe(sessionId);
-    if (found !== null && found.holder?.id !== marks.writing.id) throw existsError(sessionId);
+    const summary = await store.describe(sessionId);
+    if (summary !== null && summary.holder?.id !== holders.writing.id) throw sessionExistsError(sessionId);
   }
   return false;
 }
 
-async function writeAll(
+async function writeSessions(
   store: Store,
-  items: AsyncIterable<Item>,
+  items: AsyncIterable<ExportItem>,
   { sum, sessionIds }: Plan,
-  marks: Marks,
+  holders: ImportHolders,
 ): Promise<void> {
-  const writer = createWriter(store, marks.writing);
+  const writer = createImportWriter(store, holders.writing);
   for await (const item of items) {
     if (item.type !== "end") await writer.write(item);
     else if (item.sum !== sum)
       throw new PawlError("bad_input", "The export has changed while it was imported. Import it again.");
   }
   const [first] = sessionIds;
-  if (first !== undefined) await take(store, first, marks.written, marks.writing);
+  if (first !== undefined) await claimForImport(store, first, holders.written, holders.writing);
 }
 
 /** The first session is let go last: as long as it is held, it is known that the others belong to this import. */
-async function letGo(store: Store, { sessionIds }: Plan, marks: Marks): Promise<void> {
+async function releaseSessions(store: Store, { sessionIds }: Plan, holders: ImportHolders): Promise<void> {
   const [first, ...others] = sessionIds;
   for (const sessionId of others) {
-    const found = await store.describe(sessionId);
-    if (found?.holder?.id !== marks.writing.id) continue;
-    const { lease } = await take(store, sessionId, marks.writing, marks.writing);
+    const summary = await store.describe(sessionId);
+    if (summary?.holder?.id !== holders.writing.id) continue;
+    const { lease } = await claimForImport(store, sessionId, holders.writing, holders.writing);
     await store.release(lease);
   }
   if (first === undefined) return;
-  const { lease } = await take(store, first, marks.written, marks.written);
+  const { lease } = await claimForImport(store, first, holders.written, holders.written);
   await store.release(lease);
 }

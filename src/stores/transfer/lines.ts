@@ -11,7 +11,7 @@ import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
-import { maxEntryBytes } from "../shared/storable.js";
+import { maxEntryBytes } from "../shared/encode.js";
 
 /** The version of this form. The format of what is in the lines is that of the log. */
 export const exportVersion = 1;
@@ -44,62 +44,59 @@ export type EndLine = { readonly type: "end"; readonly sessions: number; readonl
 export type Line = HeadLine | SessionLine | BlobLine | Entry | StateLine | MessageLine | TakenLine | EndLine;
 
 /** The most bytes of a blob in one line. */
-export const bytesInPart = 384 * 1024;
+export const maxBlobPartBytes = 384 * 1024;
 /** The most ids of messages in one line. */
-export const idsInLine = 500;
+export const maxIdsPerLine = 500;
 /** The longest line, in UTF-16 units. An escape is at most three times as long as the bytes that it stands for. */
-export const longestLine = 3 * maxEntryBytes + 4096;
+export const maxLine = 3 * maxEntryBytes + 4096;
 
 /** A line, without the break at its end. */
-export function textOf(line: Line): string {
-  return JSON.stringify(line).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, escaped);
+export function formatLine(line: Line): string {
+  return JSON.stringify(line).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, escapeCharacters);
 }
 
-function escaped(characters: string): string {
+function escapeCharacters(characters: string): string {
   let text = "";
   for (let at = 0; at < characters.length; at += 1)
     text += `\\u${characters.charCodeAt(at).toString(16).padStart(4, "0")}`;
   return text;
 }
 
-export function nextSum(sum: string, text: string): string {
+export function chainSum(sum: string, text: string): string {
   return sha256(sum + text);
 }
 
 /** Cuts pieces of text, or of its UTF-8, into lines. @throws PawlError `bad_input` if a line is too long or not in UTF-8 */
-export async function* linesOf(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+export async function* splitLines(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
-  let parts: string[] = [];
+  let buffered: string[] = [];
   let length = 0;
-  const add = (part: string) => {
-    parts.push(part);
+  const addPart = (part: string) => {
+    buffered.push(part);
     length += part.length;
-    if (length > longestLine)
-      throw new PawlError(
-        "bad_input",
-        `A line of the export is longer than ${longestLine} characters. Nothing was read.`,
-      );
+    if (length > maxLine)
+      throw new PawlError("bad_input", `A line of the export is longer than ${maxLine} characters. Nothing was read.`);
   };
-  const take = () => {
-    const line = parts.join("");
-    parts = [];
+  const takeLine = () => {
+    const line = buffered.join("");
+    buffered = [];
     length = 0;
     return line;
   };
   for await (const piece of pieces) {
-    const text = typeof piece === "string" ? piece : decoded(decoder, piece);
+    const text = typeof piece === "string" ? piece : decodeChunk(decoder, piece);
     let start = 0;
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      add(text.slice(start, end));
-      yield take();
+      addPart(text.slice(start, end));
+      yield takeLine();
       start = end + 1;
     }
-    if (start < text.length) add(text.slice(start));
+    if (start < text.length) addPart(text.slice(start));
   }
-  if (length > 0) yield take();
+  if (length > 0) yield takeLine();
 }
 
-function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array): string {
+function decodeChunk(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes, { stream: true });
   } catch (cause) {

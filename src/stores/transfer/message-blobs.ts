@@ -9,7 +9,7 @@ import { blobsOf, blobsOfOutput } from "../../core/transcript/blob-references.js
  * A history waits in blobs, whose messages may name more.
  * @param read gives the bytes of a blob
  */
-export async function blobsOfMessage(
+export async function listMessageBlobs(
   { body }: InboxMessage,
   read: (hash: string) => Promise<Uint8Array>,
 ): Promise<readonly string[]> {
@@ -17,14 +17,14 @@ export async function blobsOfMessage(
     return [body.output, body.returned].flatMap((output) => (output === undefined ? [] : blobsOfOutput(output)));
   if (body.type === "answer" && body.answer.type === "result") return blobsOfOutput(body.answer.output);
   if (!("history" in body) || body.history === undefined) return [];
-  const named: string[] = [];
+  const hashes: string[] = [];
   for (const part of body.history.parts) {
-    if (typeof part !== "string") named.push(...blobsIn(part));
-    else named.push(part, ...blobsIn(JSON.parse(new TextDecoder().decode(await read(part))) as readonly Message[]));
+    if (typeof part !== "string") hashes.push(...listBlobs(part));
+    else hashes.push(part, ...listBlobs(JSON.parse(new TextDecoder().decode(await read(part))) as readonly Message[]));
   }
-  return named;
+  return hashes;
 }
 
-function blobsIn(messages: readonly Message[]): readonly string[] {
+function listBlobs(messages: readonly Message[]): readonly string[] {
   return blobsOf({ type: "history_added", messages, source: "pawl", at: 0 });
 }

@@ -12,17 +12,17 @@ import { activityOf, initialState, type State } from "../../core/machine/state.j
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
-import { idsInLine } from "./lines.js";
-import type { Item, SessionHead } from "./read-lines.js";
+import { maxIdsPerLine } from "./lines.js";
+import type { ExportItem, SessionHead } from "./read-lines.js";
 
 /** Longer than anybody waits: a lease ends only when the import gives it back. */
 const leaseMs = 100 * 365 * 24 * 3_600_000;
 /** `Store.loadAt` gives a state that is at most this many entries older. */
-const entriesInCommit = 64;
+const maxEntriesPerCommit = 64;
 /** The lengths of the lines of a commit, together. */
-const sizeOfCommit = 1024 * 1024;
+const maxCommitSize = 1024 * 1024;
 
-export type Marks = {
+export type ImportHolders = {
   /** Holds the sessions while they are written. */
   readonly writing: Holder;
   /** Holds the first session when all are written. */
@@ -30,29 +30,29 @@ export type Marks = {
 };
 
 /** @param sum of the export */
-export function marksOf(sum: string): Marks {
+export function createImportHolders(sum: string): ImportHolders {
   // No process is meant: a lease of an import is never taken from it because a process has ended.
   const holder = { host: "import", pid: 0, startedAt: 0 };
   return { writing: { id: `import ${sum}`, ...holder }, written: { id: `imported ${sum}`, ...holder } };
 }
 
-type Taken = { readonly lease: Lease; readonly seq: number };
+type ClaimedSession = { readonly lease: Lease; readonly seq: number };
 
 /** Takes the lease of a session that nobody holds but this import. @throws PawlError `session_busy` */
-export async function take(
+export async function claimForImport(
   store: Store,
   sessionId: string,
   holder: Holder,
-  before: Holder,
+  previousHolder: Holder,
   now = Date.now(),
-): Promise<Taken> {
-  const isDead = ({ id }: Holder) => id === before.id;
+): Promise<ClaimedSession> {
+  const isDead = ({ id }: Holder) => id === previousHolder.id;
   const claimed = await store.claim(sessionId, { holder, now, leaseMs, isDead });
-  if (claimed.type === "held") throw existsError(sessionId);
+  if (claimed.type === "held") throw sessionExistsError(sessionId);
   return { lease: claimed.lease, seq: claimed.seq };
 }
 
-export function existsError(sessionId: string): PawlError {
+export function sessionExistsError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
     `There is a session ${sessionId} in the store already, so nothing was imported. Delete it first, or import into another store.`,
@@ -60,7 +60,7 @@ export function existsError(sessionId: string): PawlError {
 }
 
 /** The session that is being written. */
-type Writing = {
+type SessionWriter = {
   readonly head: SessionHead;
   readonly lease: Lease;
   /** The last entry that was written. */
@@ -70,11 +70,11 @@ type Writing = {
   state: State;
 };
 
-export type Writer = { readonly write: (item: Exclude<Item, { readonly type: "end" }>) => Promise<void> };
+export type ImportWriter = { readonly write: (item: Exclude<ExportItem, { readonly type: "end" }>) => Promise<void> };
 
-export function createWriter(store: Store, holder: Holder): Writer {
-  let current: Writing | null = null;
-  const session = (): Writing => {
+export function createImportWriter(store: Store, holder: Holder): ImportWriter {
+  let current: SessionWriter | null = null;
+  const session = (): SessionWriter => {
     if (current === null) throw new PawlError("internal", "The export has content that belongs to no session.");
     return current;
   };
@@ -84,8 +84,8 @@ export function createWriter(store: Store, holder: Holder): Writer {
         case "session": {
           const { sessionId, createdAt } = item.session;
           // The session's row is dated by the time of the first claim.
-          const { lease, seq } = await take(store, sessionId, holder, holder, createdAt);
-          if (seq > item.session.entries) throw existsError(sessionId);
+          const { lease, seq } = await claimForImport(store, sessionId, holder, holder, createdAt);
+          if (seq > item.session.entries) throw sessionExistsError(sessionId);
           current = { head: item.session, lease, seq, pending: [], pendingSize: 0, state: initialState };
           return;
         }
@@ -100,9 +100,9 @@ export function createWriter(store: Store, holder: Holder): Writer {
           await store.post(session().head.sessionId, item.message);
           return;
         case "taken":
-          return record(store, session(), item.ids);
+          return recordIds(store, session(), item.ids);
         case "closed":
-          await describe(store, session());
+          await commitActivity(store, session());
           current = null;
           return;
       }
@@ -110,10 +110,14 @@ export function createWriter(store: Store, holder: Holder): Writer {
   };
 }
 
-async function addEntry(store: Store, session: Writing, item: Extract<Item, { type: "entry" }>): Promise<void> {
+async function addEntry(
+  store: Store,
+  session: SessionWriter,
+  item: Extract<ExportItem, { type: "entry" }>,
+): Promise<void> {
   const { entry, state, size } = item;
   if (entry.seq > session.seq + session.pending.length) {
-    const isFull = session.pending.length >= entriesInCommit || session.pendingSize + size > sizeOfCommit;
+    const isFull = session.pending.length >= maxEntriesPerCommit || session.pendingSize + size > maxCommitSize;
     if (isFull && session.pending.length > 0) await flush(store, session, session.pending.at(-1)?.at ?? 0);
     session.pending.push(entry.event);
     session.pendingSize += size;
@@ -121,37 +125,37 @@ async function addEntry(store: Store, session: Writing, item: Extract<Item, { ty
   session.state = state;
 }
 
-async function endLog(store: Store, session: Writing, state: State | null): Promise<void> {
+async function endLog(store: Store, session: SessionWriter, state: State | null): Promise<void> {
   if (state === null) return;
   session.state = state;
   if (session.pending.length > 0) await flush(store, session, session.head.updatedAt);
 }
 
-async function flush(store: Store, session: Writing, at: number): Promise<void> {
-  await commit(store, session, { ...resting(session), events: session.pending, at });
+async function flush(store: Store, session: SessionWriter, at: number): Promise<void> {
+  await commit(store, session, { ...createRestingCommit(session), events: session.pending, at });
   session.seq += session.pending.length;
   session.pending = [];
   session.pendingSize = 0;
 }
 
 /** Nothing makes the session due yet. */
-function resting({ seq, state, head }: Writing): Commit {
+function createRestingCommit({ seq, state, head }: SessionWriter): Commit {
   return { expectedSeq: seq, events: [], state, at: head.updatedAt, activity: "resting", dueAt: null, askedAt: null };
 }
 
 /** Marks ids as taken, except for those that an earlier attempt has marked. */
-async function record(store: Store, session: Writing, ids: readonly string[]): Promise<void> {
-  const result = await store.commit(session.lease, { ...resting(session), record: ids });
-  if (result.type !== "duplicate") return check(session, result.type);
-  const marked = await allIds(store, session.head.sessionId);
-  const left = ids.filter((id) => !marked.has(id));
-  if (left.length > 0) await commit(store, session, { ...resting(session), record: left });
+async function recordIds(store: Store, session: SessionWriter, ids: readonly string[]): Promise<void> {
+  const result = await store.commit(session.lease, { ...createRestingCommit(session), record: ids });
+  if (result.type !== "duplicate") return checkOutcome(session, result.type);
+  const recorded = await readMessageIds(store, session.head.sessionId);
+  const missing = ids.filter((id) => !recorded.has(id));
+  if (missing.length > 0) await commit(store, session, { ...createRestingCommit(session), record: missing });
 }
 
-async function allIds(store: Store, sessionId: string): Promise<ReadonlySet<string>> {
+async function readMessageIds(store: Store, sessionId: string): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (let after: string | undefined; ; ) {
-    const page = await store.messageIds(sessionId, { limit: idsInLine, ...(after === undefined ? {} : { after }) });
+    const page = await store.messageIds(sessionId, { limit: maxIdsPerLine, ...(after === undefined ? {} : { after }) });
     for (const id of page) ids.add(id);
     after = page.at(-1);
     if (after === undefined) return ids;
@@ -159,23 +163,28 @@ async function allIds(store: Store, sessionId: string): Promise<ReadonlySet<stri
 }
 
 /** What the last commit of the source said of its session. */
-async function describe(store: Store, session: Writing): Promise<void> {
+async function commitActivity(store: Store, session: SessionWriter): Promise<void> {
   const { state, head } = session;
   if (head.entries === 0) return;
   const activity = activityOf(state);
-  await commit(store, session, { ...resting(session), activity, dueAt: dueAt(state), askedAt: askedAt(state) });
+  await commit(store, session, {
+    ...createRestingCommit(session),
+    activity,
+    dueAt: dueAt(state),
+    askedAt: askedAt(state),
+  });
 }
 
-async function commit(store: Store, session: Writing, row: Commit): Promise<void> {
-  check(session, (await store.commit(session.lease, row)).type);
+async function commit(store: Store, session: SessionWriter, row: Commit): Promise<void> {
+  checkOutcome(session, (await store.commit(session.lease, row)).type);
 }
 
-function check({ head: { sessionId } }: Writing, outcome: string): void {
+function checkOutcome({ head: { sessionId } }: SessionWriter, outcome: string): void {
   if (outcome === "ok") return;
   if (outcome === "busy")
     throw new PawlError(
       "store_failed",
       `The store is busy. Import the same export again: it goes on with session ${sessionId}.`,
     );
-  throw existsError(sessionId);
+  throw sessionExistsError(sessionId);
 }

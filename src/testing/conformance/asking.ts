@@ -3,57 +3,66 @@
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { AskingOptions, AskingSession, Store } from "../../ports/store.js";
-import { askingAt, askingSession, cases, claim, commit, message, restingSession, t0 } from "./bench.js";
+import {
+  claim,
+  commit,
+  createAskingFields,
+  createAskingSession,
+  createCases,
+  createMessage,
+  createRestingSession,
+  t0,
+} from "./bench.js";
 
-async function askers(store: Store, options: AskingOptions = {}): Promise<readonly string[]> {
+async function listAskers(store: Store, options: AskingOptions = {}): Promise<readonly string[]> {
   return (await store.asking(options)).map(({ sessionId }) => sessionId);
 }
 
-export const askingSessions = cases(["STOR-1", "HITL-2"], {
+export const askingCases = createCases(["STOR-1", "HITL-2"], {
   "an empty store has none that ask": async ({ store }) => {
     deepStrictEqual(await store.asking(), []);
   },
   "who asks is listed with its state, since when, and what is in its inbox": async ({ store }) => {
-    await askingSession(store, "s", t0 - 5);
-    await store.post("s", message("m"));
-    const { state } = askingAt(1, t0 - 5);
+    await createAskingSession(store, "s", t0 - 5);
+    await store.post("s", createMessage("m"));
+    const { state } = createAskingFields(1, t0 - 5);
     deepStrictEqual(await store.asking(), [{ sessionId: "s", askedAt: t0 - 5, state, inbox: 1 }]);
   },
   "who asks nobody is not listed": async ({ store }) => {
-    await restingSession(store, "resting");
-    await store.post("posted", message("m"));
+    await createRestingSession(store, "resting");
+    await store.post("posted", createMessage("m"));
     await commit(store, await claim(store, "active"), 0);
     deepStrictEqual(await store.asking(), []);
   },
   "who asks while it is held and goes on is listed too": async ({ store }) => {
     const lease = await claim(store);
-    await commit(store, lease, 0, { ...askingAt(1, t0), activity: "active" });
-    deepStrictEqual(await askers(store), ["s"]);
-    await commit(store, lease, 1, { ...askingAt(2, t0), activity: "active" });
+    await commit(store, lease, 0, { ...createAskingFields(1, t0), activity: "active" });
+    deepStrictEqual(await listAskers(store), ["s"]);
+    await commit(store, lease, 1, { ...createAskingFields(2, t0), activity: "active" });
     const [only, ...others] = await store.asking();
     deepStrictEqual(others, []);
     strictEqual(only?.state?.seq, 2);
   },
   "who was answered is listed no more": async ({ store }) => {
     const lease = await claim(store);
-    await commit(store, lease, 0, askingAt(1, t0));
+    await commit(store, lease, 0, createAskingFields(1, t0));
     await commit(store, lease, 1);
     deepStrictEqual(await store.asking(), []);
   },
   "who asks again is listed since then": async ({ store }) => {
     const lease = await claim(store);
-    await commit(store, lease, 0, askingAt(1, t0));
-    await askingSession(store, "between", t0 + 1);
-    deepStrictEqual(await askers(store), ["s", "between"]);
-    await commit(store, lease, 1, askingAt(2, t0 + 2));
-    deepStrictEqual(await askers(store), ["between", "s"]);
+    await commit(store, lease, 0, createAskingFields(1, t0));
+    await createAskingSession(store, "between", t0 + 1);
+    deepStrictEqual(await listAskers(store), ["s", "between"]);
+    await commit(store, lease, 1, createAskingFields(2, t0 + 2));
+    deepStrictEqual(await listAskers(store), ["between", "s"]);
   },
   "a session that was deleted asks no more": async ({ store }) => {
-    await askingSession(store, "s", t0);
-    await askingSession(store, "t", t0);
-    deepStrictEqual(await askers(store), ["s", "t"]);
+    await createAskingSession(store, "s", t0);
+    await createAskingSession(store, "t", t0);
+    deepStrictEqual(await listAskers(store), ["s", "t"]);
     await store.delete("s", { now: t0, force: true });
-    deepStrictEqual(await askers(store), ["t"]);
+    deepStrictEqual(await listAskers(store), ["t"]);
   },
   "the longest asking comes first": async ({ store }) => {
     for (const [id, at] of [
@@ -61,17 +70,17 @@ export const askingSessions = cases(["STOR-1", "HITL-2"], {
       ["old", 1],
       ["middle", 2],
     ] as const)
-      await askingSession(store, id, t0 + at);
-    deepStrictEqual(await askers(store), ["old", "middle", "new"]);
-    deepStrictEqual(await askers(store, { limit: 2 }), ["old", "middle"]);
-    deepStrictEqual(await askers(store, { limit: Number.POSITIVE_INFINITY }), ["old", "middle", "new"]);
+      await createAskingSession(store, id, t0 + at);
+    deepStrictEqual(await listAskers(store), ["old", "middle", "new"]);
+    deepStrictEqual(await listAskers(store, { limit: 2 }), ["old", "middle"]);
+    deepStrictEqual(await listAskers(store, { limit: Number.POSITIVE_INFINITY }), ["old", "middle", "new"]);
   },
   "those that ask since one time are in the order of their ids": async ({ store }) => {
-    for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await askingSession(store, id, t0);
-    deepStrictEqual(await askers(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
+    for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await createAskingSession(store, id, t0);
+    deepStrictEqual(await listAskers(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
   },
   "pages of those that ask are all of them": async ({ store }) => {
-    for (let index = 0; index < 17; index++) await askingSession(store, `s${index}`, t0 + Math.floor(index / 4));
+    for (let index = 0; index < 17; index++) await createAskingSession(store, `s${index}`, t0 + Math.floor(index / 4));
     const pages: AskingSession[] = [];
     for (let count = 0; count < 10; count++) {
       const after = pages.at(-1);
@@ -81,27 +90,27 @@ export const askingSessions = cases(["STOR-1", "HITL-2"], {
     }
     deepStrictEqual(
       pages.map(({ sessionId }) => sessionId),
-      await askers(store),
+      await listAskers(store),
     );
     strictEqual(pages.length, 17);
   },
   "a page goes on after a place that is there no more": async ({ store }) => {
-    for (const id of ["a", "b", "c"]) await askingSession(store, id, t0);
+    for (const id of ["a", "b", "c"]) await createAskingSession(store, id, t0);
     await store.delete("b", { now: t0, force: true });
-    deepStrictEqual(await askers(store, { after: { askedAt: t0, sessionId: "b" } }), ["c"]);
-    deepStrictEqual(await askers(store, { after: { askedAt: t0 + 1, sessionId: "" } }), []);
+    deepStrictEqual(await listAskers(store, { after: { askedAt: t0, sessionId: "b" } }), ["c"]);
+    deepStrictEqual(await listAskers(store, { after: { askedAt: t0 + 1, sessionId: "" } }), []);
   },
   "what another process asks is listed, and still after the store was opened again": async ({
     store,
     second,
     reopened,
   }) => {
-    await askingSession(await second(), "s", t0);
-    deepStrictEqual(await askers(store), ["s"]);
-    deepStrictEqual(await askers(await reopened()), ["s"]);
+    await createAskingSession(await second(), "s", t0);
+    deepStrictEqual(await listAskers(store), ["s"]);
+    deepStrictEqual(await listAskers(await reopened()), ["s"]);
   },
   "nothing is wrong with who asks": async ({ store }) => {
-    await askingSession(store, "s", t0);
+    await createAskingSession(store, "s", t0);
     deepStrictEqual(await store.verify(), []);
   },
 });

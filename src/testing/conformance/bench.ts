@@ -35,7 +35,7 @@ export type ConformanceCase = {
   run(): Promise<void>;
 };
 
-export type Case = {
+export type StoreCase = {
   readonly name: string;
   readonly verifies: readonly string[];
   readonly check: (bench: StoreBench) => Promise<void>;
@@ -55,10 +55,10 @@ export const leaseMs = 30_000;
 export const alice: Holder = { id: "alice 1", host: "one", pid: 101, startedAt: 7001 };
 export const bob: Holder = { id: "bob 1", host: "two", pid: 202, startedAt: 7002 };
 
-export function cases(
+export function createCases(
   verifies: readonly string[],
-  checks: { readonly [name: string]: Case["check"] },
-): readonly Case[] {
+  checks: { readonly [name: string]: StoreCase["check"] },
+): readonly StoreCase[] {
   return Object.entries(checks).map(([name, check]) => ({ name, verifies, check }));
 }
 
@@ -70,17 +70,17 @@ export async function claim(store: Store, sessionId = "s", options: Partial<Clai
 }
 
 /** Tries to claim as bob; true if he got the lease. */
-export async function bobClaims(store: Store, now: number, options: Partial<ClaimOptions> = {}): Promise<boolean> {
+export async function claimAsBob(store: Store, now: number, options: Partial<ClaimOptions> = {}): Promise<boolean> {
   return (await store.claim("s", { holder: bob, now, leaseMs, ...options })).type === "claimed";
 }
 
-export type CommitParts = Partial<Omit<Commit, "events">> & { readonly events?: readonly Event[] | number };
+export type CommitOverrides = Partial<Omit<Commit, "events">> & { readonly events?: readonly Event[] | number };
 
 /** A commit after `expectedSeq`; by default one event, and the state after it. */
-export function commitAfter(expectedSeq: number, parts: CommitParts = {}): Commit {
-  const { events = 1, ...rest } = parts;
-  const list = typeof events === "number" ? someEvents(expectedSeq, events) : events;
-  const state = stateAt(expectedSeq + list.length, "model_running");
+export function createCommit(expectedSeq: number, overrides: CommitOverrides = {}): Commit {
+  const { events = 1, ...rest } = overrides;
+  const list = typeof events === "number" ? createEvents(expectedSeq, events) : events;
+  const state = createState(expectedSeq + list.length, "model_running");
   return {
     expectedSeq,
     state,
@@ -98,37 +98,41 @@ export async function commit(
   store: Store,
   lease: Lease,
   expectedSeq: number,
-  parts: CommitParts = {},
+  overrides: CommitOverrides = {},
 ): Promise<number> {
-  const result = await store.commit(lease, commitAfter(expectedSeq, parts));
+  const result = await store.commit(lease, createCommit(expectedSeq, overrides));
   if (result.type !== "ok") throw new Error(`The commit after ${expectedSeq} was refused: ${result.type}`);
   return result.seq;
 }
 
 /** A new session with `count` entries, held. */
-export async function sessionWith(store: Store, count: number, sessionId = "s"): Promise<Lease> {
+export async function createHeldSession(store: Store, count: number, sessionId = "s"): Promise<Lease> {
   const lease = await claim(store, sessionId);
   for (let seq = 0; seq < count; seq++) await commit(store, lease, seq);
   return lease;
 }
 
 /** A session at rest that nobody holds. */
-export async function restingSession(store: Store, sessionId: string, parts: CommitParts = {}): Promise<void> {
+export async function createRestingSession(
+  store: Store,
+  sessionId: string,
+  overrides: CommitOverrides = {},
+): Promise<void> {
   const lease = await claim(store, sessionId);
-  const resting = { state: stateAt(1, "completed"), activity: "resting" } as const;
-  await commit(store, lease, 0, { ...resting, ...parts, release: true });
+  const resting = { state: createState(1, "completed"), activity: "resting" } as const;
+  await commit(store, lease, 0, { ...resting, ...overrides, release: true });
 }
 
-export function someEvents(after: number, count: number): readonly Event[] {
-  return Array.from({ length: count }, (_, index) => textEvent(`entry ${after + index + 1}`));
+export function createEvents(afterSeq: number, count: number): readonly Event[] {
+  return Array.from({ length: count }, (_, index) => createTextEvent(`entry ${afterSeq + index + 1}`));
 }
 
 /** An event that carries this text. */
-export function textEvent(text: string): Event {
+export function createTextEvent(text: string): Event {
   return { type: "steered", source: "user", input: [{ role: "user", parts: [{ type: "text", text }] }], at: t0 };
 }
 
-export function message(id: string, at = t0, text = "hello"): InboxMessage {
+export function createMessage(id: string, at = t0, text = "hello"): InboxMessage {
   const input = [{ role: "user", parts: [{ type: "text", text }] }] as const;
   const session = { agent: "coder", model: "scripted" };
   return { id, at, body: { type: "input", mode: "queue", runId: `run of ${id}`, input, limits, session } };
@@ -157,7 +161,7 @@ export const everyStatus: readonly Status[] = [
 ];
 
 /** A whole state of this status, after entry `seq`. */
-export function stateAt(seq: number, status: Status): State {
+export function createState(seq: number, status: Status): State {
   const session = { ...initialState, seq, session: { agent: "coder", model: "scripted", title: `entry ${seq}` } };
   const run = {
     ...session,
@@ -207,19 +211,19 @@ export function stateAt(seq: number, status: Status): State {
 }
 
 /** A session that waits for an answer, and that nobody holds. */
-export async function askingSession(
+export async function createAskingSession(
   store: Store,
   sessionId: string,
   askedAt: number,
-  parts: CommitParts = {},
+  overrides: CommitOverrides = {},
 ): Promise<void> {
   const lease = await claim(store, sessionId);
-  await commit(store, lease, 0, { ...askingAt(1, askedAt), ...parts, release: true });
+  await commit(store, lease, 0, { ...createAskingFields(1, askedAt), ...overrides, release: true });
 }
 
 /** The parts of a commit of a session that waits for an answer since `askedAt`. */
-export function askingAt(seq: number, askedAt: number): Pick<Commit, "state" | "activity" | "askedAt"> {
-  const waiting = stateAt(seq, "awaiting_human");
+export function createAskingFields(seq: number, askedAt: number): Pick<Commit, "state" | "activity" | "askedAt"> {
+  const waiting = createState(seq, "awaiting_human");
   if (waiting.status !== "awaiting_human") throw new Error("not a state that waits");
   const call = {
     callKey: "run 1/1/1",
@@ -235,7 +239,7 @@ export function askingAt(seq: number, askedAt: number): Pick<Commit, "state" | "
   return { state: { ...waiting, calls: [call] }, activity: "waiting", askedAt };
 }
 
-export async function inboxIds(store: Store, sessionId = "s"): Promise<readonly string[]> {
+export async function readInboxIds(store: Store, sessionId = "s"): Promise<readonly string[]> {
   return (await store.inbox(sessionId)).map((entry) => entry.id);
 }
 
@@ -257,12 +261,12 @@ export async function expectLog(store: Store, count: number, sessionId = "s"): P
   strictEqual(loaded?.seq ?? 0, count);
 }
 
-export function expectResult(result: CommitResult, type: CommitResult["type"]): void {
+export function expectResultType(result: CommitResult, type: CommitResult["type"]): void {
   strictEqual(result.type, type, `expected ${type}, got ${JSON.stringify(result)}`);
 }
 
 /** The work is refused with a `PawlError` of one of these codes. */
-export async function expectRefusal(work: () => Promise<unknown>, ...codes: readonly string[]): Promise<void> {
+export async function expectError(work: () => Promise<unknown>, ...codes: readonly string[]): Promise<void> {
   const error = await work().then(
     () => null,
     (reason: unknown) => reason,
@@ -272,7 +276,7 @@ export async function expectRefusal(work: () => Promise<unknown>, ...codes: read
 }
 
 /** Resolves when the store has reported a change of each of these sessions, or a gap. */
-export function changesOf(store: Store, ...sessionIds: readonly string[]): { readonly seen: Promise<void> } {
+export function watchChanges(store: Store, ...sessionIds: readonly string[]): { readonly seen: Promise<void> } {
   const missing = new Set(sessionIds);
   const seen = new Promise<void>((resolve) => {
     const stop = store.watch((change) => {

@@ -4,90 +4,90 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { CommitResult } from "../../ports/store.js";
 import {
-  bobClaims,
-  cases,
   claim,
+  claimAsBob,
   commit,
-  commitAfter,
+  createCases,
+  createCommit,
+  createEvents,
+  createHeldSession,
+  createMessage,
+  createState,
+  createTextEvent,
+  expectError,
   expectLog,
-  expectRefusal,
-  expectResult,
-  inboxIds,
+  expectResultType,
   leaseMs,
-  message,
-  sessionWith,
-  someEvents,
-  stateAt,
+  readInboxIds,
   t0,
-  textEvent,
   textsOf,
 } from "./bench.js";
 
-export const committing = cases(["STOR-1", "REC-1"], {
+export const commitCases = createCases(["STOR-1", "REC-1"], {
   "a commit gives the number of its last entry": async ({ store }) => {
     const lease = await claim(store);
     strictEqual(await commit(store, lease, 0, { events: 3 }), 3);
     strictEqual(await commit(store, lease, 3), 4);
   },
   "a commit is there when it resolves, for another process too": async ({ store, second }) => {
-    const other = await second();
-    await sessionWith(store, 2);
-    await expectLog(other, 2);
+    const otherStore = await second();
+    await createHeldSession(store, 2);
+    await expectLog(otherStore, 2);
   },
   "events and the state after them are written together": async ({ store }) => {
     const lease = await claim(store);
-    const state = stateAt(2, "tool_running");
-    await commit(store, lease, 0, { events: [textEvent("one"), textEvent("two")], state });
+    const state = createState(2, "tool_running");
+    await commit(store, lease, 0, { events: [createTextEvent("one"), createTextEvent("two")], state });
     deepStrictEqual(textsOf(await store.read("s")), ["one", "two"]);
     deepStrictEqual(await store.load("s"), { seq: 2, state });
   },
   "a commit with a sequence that has passed is a conflict": async ({ store }) => {
-    const lease = await sessionWith(store, 2);
-    deepStrictEqual(await store.commit(lease, commitAfter(1)), { type: "conflict", seq: 2 });
+    const lease = await createHeldSession(store, 2);
+    deepStrictEqual(await store.commit(lease, createCommit(1)), { type: "conflict", seq: 2 });
     await expectLog(store, 2);
   },
   "a commit with a sequence to come is a conflict": async ({ store }) => {
-    const lease = await sessionWith(store, 2);
-    deepStrictEqual(await store.commit(lease, commitAfter(7)), { type: "conflict", seq: 2 });
+    const lease = await createHeldSession(store, 2);
+    deepStrictEqual(await store.commit(lease, createCommit(7)), { type: "conflict", seq: 2 });
     await expectLog(store, 2);
   },
   "a commit that is repeated because its acknowledgement was lost is a conflict": async ({ store }) => {
     const lease = await claim(store);
-    const same = commitAfter(0, { events: 2 });
-    expectResult(await store.commit(lease, same), "ok");
+    const same = createCommit(0, { events: 2 });
+    expectResultType(await store.commit(lease, same), "ok");
     deepStrictEqual(await store.commit(lease, same), { type: "conflict", seq: 2 });
     await expectLog(store, 2);
   },
   "a zombie writes nothing after another claimed": async ({ store }) => {
-    const zombie = await sessionWith(store, 1);
-    await bobClaims(store, t0 + leaseMs);
-    expectResult(await store.commit(zombie, commitAfter(1)), "fenced");
+    const zombie = await createHeldSession(store, 1);
+    await claimAsBob(store, t0 + leaseMs);
+    expectResultType(await store.commit(zombie, createCommit(1)), "fenced");
     await expectLog(store, 1);
   },
   "a zombie in another process writes nothing": async ({ store, second }) => {
-    const other = await second();
-    const zombie = await sessionWith(other, 1);
-    await bobClaims(store, t0 + leaseMs);
-    expectResult(await other.commit(zombie, commitAfter(1)), "fenced");
+    const otherStore = await second();
+    const zombie = await createHeldSession(otherStore, 1);
+    await claimAsBob(store, t0 + leaseMs);
+    expectResultType(await otherStore.commit(zombie, createCommit(1)), "fenced");
     await expectLog(store, 1);
   },
   "the fence comes before the sequence": async ({ store }) => {
-    const zombie = await sessionWith(store, 1);
-    await bobClaims(store, t0 + leaseMs);
-    expectResult(await store.commit(zombie, commitAfter(9)), "fenced");
+    const zombie = await createHeldSession(store, 1);
+    await claimAsBob(store, t0 + leaseMs);
+    expectResultType(await store.commit(zombie, createCommit(9)), "fenced");
   },
   "the fence comes before the inbox": async ({ store }) => {
     const zombie = await claim(store);
-    await store.post("s", message("m"));
-    await bobClaims(store, t0 + leaseMs);
-    expectResult(await store.commit(zombie, commitAfter(0, { record: ["m"], release: true })), "fenced");
+    await store.post("s", createMessage("m"));
+    await claimAsBob(store, t0 + leaseMs);
+    expectResultType(await store.commit(zombie, createCommit(0, { record: ["m"], release: true })), "fenced");
   },
   "a zombie consumes nothing": async ({ store }) => {
     const zombie = await claim(store);
-    await store.post("s", message("m"));
-    await bobClaims(store, t0 + leaseMs);
-    expectResult(await store.commit(zombie, commitAfter(0, { consume: ["m"] })), "fenced");
-    deepStrictEqual(await inboxIds(store), ["m"]);
+    await store.post("s", createMessage("m"));
+    await claimAsBob(store, t0 + leaseMs);
+    expectResultType(await store.commit(zombie, createCommit(0, { consume: ["m"] })), "fenced");
+    deepStrictEqual(await readInboxIds(store), ["m"]);
   },
   "the clock alone fences nobody": async ({ store }) => {
     const lease = await claim(store);
@@ -95,59 +95,59 @@ export const committing = cases(["STOR-1", "REC-1"], {
   },
   "an epoch that was never given is fenced": async ({ store }) => {
     const lease = await claim(store);
-    expectResult(await store.commit({ ...lease, epoch: lease.epoch + 1 }, commitAfter(0)), "fenced");
+    expectResultType(await store.commit({ ...lease, epoch: lease.epoch + 1 }, createCommit(0)), "fenced");
     await expectLog(store, 0);
   },
   "a lease of another session is fenced": async ({ store }) => {
     const lease = await claim(store, "a");
     await claim(store, "b");
-    expectResult(await store.commit({ ...lease, sessionId: "b" }, commitAfter(0)), "fenced");
+    expectResultType(await store.commit({ ...lease, sessionId: "b" }, createCommit(0)), "fenced");
   },
   "a commit to a session that is not there is fenced": async ({ store }) => {
     const lease = await claim(store);
-    expectResult(await store.commit({ ...lease, sessionId: "none" }, commitAfter(0)), "fenced");
+    expectResultType(await store.commit({ ...lease, sessionId: "none" }, createCommit(0)), "fenced");
     strictEqual(await store.load("none"), null);
   },
   "a commit to a session that was deleted is fenced": async ({ store }) => {
-    const lease = await sessionWith(store, 1);
+    const lease = await createHeldSession(store, 1);
     await store.delete("s", { now: t0, force: true });
-    expectResult(await store.commit(lease, commitAfter(1)), "fenced");
+    expectResultType(await store.commit(lease, createCommit(1)), "fenced");
     deepStrictEqual(await store.list(), []);
   },
   "a commit without events consumes, and keeps log and state": async ({ store }) => {
-    const lease = await sessionWith(store, 2);
-    await store.post("s", message("late"));
+    const lease = await createHeldSession(store, 2);
+    await store.post("s", createMessage("late"));
     strictEqual(await commit(store, lease, 2, { events: 0, consume: ["late"] }), 2);
-    deepStrictEqual(await inboxIds(store), []);
-    deepStrictEqual((await store.load("s"))?.state, stateAt(2, "model_running"));
+    deepStrictEqual(await readInboxIds(store), []);
+    deepStrictEqual((await store.load("s"))?.state, createState(2, "model_running"));
     await expectLog(store, 2);
   },
   "a commit without events to a new session leaves it without a state": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     strictEqual(await commit(store, lease, 0, { events: 0, consume: ["m"] }), 0);
     strictEqual(await store.load("s"), null);
   },
   "a state that is not the one after the last event is refused": async ({ store }) => {
     const lease = await claim(store);
-    const wrong = commitAfter(0, { state: stateAt(7, "preparing") });
-    await expectRefusal(() => store.commit(lease, wrong), "internal");
+    const wrong = createCommit(0, { state: createState(7, "preparing") });
+    await expectError(() => store.commit(lease, wrong), "internal");
     await expectLog(store, 0);
     strictEqual(await commit(store, lease, 0), 1);
   },
 });
 
-export const together = cases(["STOR-1", "REC-1"], {
+export const concurrencyCases = createCases(["STOR-1", "REC-1"], {
   "of two commits at once with one sequence one wins": async ({ store }) => {
     const lease = await claim(store);
-    const results = await Promise.all([store.commit(lease, commitAfter(0)), store.commit(lease, commitAfter(0))]);
+    const results = await Promise.all([store.commit(lease, createCommit(0)), store.commit(lease, createCommit(0))]);
     deepStrictEqual(results.map((result) => result.type).sort(), ["conflict", "ok"]);
     await expectLog(store, 1);
   },
   "commits of one session that are sent without waiting keep their order": async ({ store }) => {
     const lease = await claim(store);
     const sent: Promise<CommitResult>[] = [];
-    for (let seq = 0; seq < 20; seq++) sent.push(store.commit(lease, commitAfter(seq)));
+    for (let seq = 0; seq < 20; seq++) sent.push(store.commit(lease, createCommit(seq)));
     deepStrictEqual(
       (await Promise.all(sent)).map((result) => (result.type === "ok" ? result.seq : result.type)),
       Array.from({ length: 20 }, (_, index) => index + 1),
@@ -162,10 +162,10 @@ export const together = cases(["STOR-1", "REC-1"], {
   "a commit that is refused does not touch those beside it": async ({ store }) => {
     const [a, b, c] = [await claim(store, "a"), await claim(store, "b"), await claim(store, "c")];
     const results = await Promise.all([
-      store.commit(a, commitAfter(0)),
-      store.commit(b, commitAfter(5)),
-      store.commit({ ...c, epoch: c.epoch + 9 }, commitAfter(0)),
-      store.commit(c, commitAfter(0)),
+      store.commit(a, createCommit(0)),
+      store.commit(b, createCommit(5)),
+      store.commit({ ...c, epoch: c.epoch + 9 }, createCommit(0)),
+      store.commit(c, createCommit(0)),
     ]);
     deepStrictEqual(
       results.map((result) => result.type),
@@ -180,32 +180,39 @@ export const together = cases(["STOR-1", "REC-1"], {
   },
   "a commit that throws does not touch those beside it": async ({ store }) => {
     const [a, b] = [await claim(store, "a"), await claim(store, "b")];
-    const wrong = commitAfter(0, { state: stateAt(3, "preparing") });
-    const [first, second] = await Promise.allSettled([store.commit(a, wrong), store.commit(b, commitAfter(0))]);
+    const wrong = createCommit(0, { state: createState(3, "preparing") });
+    const [first, second] = await Promise.allSettled([store.commit(a, wrong), store.commit(b, createCommit(0))]);
     strictEqual(first.status, "rejected");
     ok(second.status === "fulfilled" && second.value.type === "ok");
     await expectLog(store, 0, "a");
     await expectLog(store, 1, "b");
   },
   "two processes commit to their sessions at once": async ({ store, second }) => {
-    const other = await second();
-    const [a, b] = [await claim(store, "a"), await claim(other, "b")];
+    const otherStore = await second();
+    const [a, b] = [await claim(store, "a"), await claim(otherStore, "b")];
     for (let seq = 0; seq < 15; seq++)
-      await Promise.all([commit(store, a, seq), commit(other, b, seq), other.post("a", message(`m${seq}`))]);
+      await Promise.all([
+        commit(store, a, seq),
+        commit(otherStore, b, seq),
+        otherStore.post("a", createMessage(`m${seq}`)),
+      ]);
     await expectLog(store, 15, "b");
-    await expectLog(other, 15, "a");
+    await expectLog(otherStore, 15, "a");
     strictEqual((await store.inbox("a")).length, 15);
   },
   "two processes with one lease do not write the same entry": async ({ store, second }) => {
-    const other = await second();
+    const otherStore = await second();
     const lease = await claim(store);
-    const results = await Promise.all([store.commit(lease, commitAfter(0)), other.commit(lease, commitAfter(0))]);
+    const results = await Promise.all([
+      store.commit(lease, createCommit(0)),
+      otherStore.commit(lease, createCommit(0)),
+    ]);
     strictEqual(results.filter((result) => result.type === "ok").length, 1);
     await expectLog(store, 1);
   },
 });
 
-export const logs = cases(["STOR-1", "REC-3"], {
+export const logCases = createCases(["STOR-1", "REC-3"], {
   "a session that is not there has no log and no state": async ({ store }) => {
     deepStrictEqual(await store.read("none"), []);
     strictEqual(await store.load("none"), null);
@@ -227,12 +234,12 @@ export const logs = cases(["STOR-1", "REC-3"], {
   },
   "an entry comes back with its number and its event": async ({ store }) => {
     const lease = await claim(store);
-    const [event] = someEvents(0, 1);
+    const [event] = createEvents(0, 1);
     await commit(store, lease, 0);
     deepStrictEqual(await store.read("s"), [{ seq: 1, event }]);
   },
   "a log is read after an entry": async ({ store }) => {
-    await sessionWith(store, 5);
+    await createHeldSession(store, 5);
     deepStrictEqual(textsOf(await store.read("s", 3)), ["entry 4", "entry 5"]);
   },
   "a log is read after an entry in the middle of a commit": async ({ store }) => {
@@ -242,7 +249,7 @@ export const logs = cases(["STOR-1", "REC-3"], {
     deepStrictEqual(textsOf(await store.read("s", 2)), ["entry 3", "entry 4", "entry 5", "entry 6"]);
   },
   "nothing is after the last entry": async ({ store }) => {
-    await sessionWith(store, 3);
+    await createHeldSession(store, 3);
     deepStrictEqual(await store.read("s", 3), []);
     deepStrictEqual(await store.read("s", 300), []);
   },
@@ -272,23 +279,23 @@ export const logs = cases(["STOR-1", "REC-3"], {
   },
   "logs of sessions are apart": async ({ store }) => {
     const [a, b] = [await claim(store, "a"), await claim(store, "b")];
-    await commit(store, a, 0, { events: [textEvent("of a")] });
-    await commit(store, b, 0, { events: [textEvent("of b")] });
-    await commit(store, a, 1, { events: [textEvent("of a again")] });
+    await commit(store, a, 0, { events: [createTextEvent("of a")] });
+    await commit(store, b, 0, { events: [createTextEvent("of b")] });
+    await commit(store, a, 1, { events: [createTextEvent("of a again")] });
     deepStrictEqual(textsOf(await store.read("a")), ["of a", "of a again"]);
     deepStrictEqual(textsOf(await store.read("b")), ["of b"]);
   },
   "a store that is opened again has everything": async ({ store, reopened }) => {
-    const lease = await sessionWith(store, 4);
-    await store.post("s", message("m"));
+    const lease = await createHeldSession(store, 4);
+    await store.post("s", createMessage("m"));
     const hash = await store.putBlob("s", new Uint8Array([1, 2, 3]));
     const log = await store.read("s");
-    const again = await reopened();
-    deepStrictEqual(await again.read("s"), log);
-    deepStrictEqual((await again.load("s"))?.state, stateAt(4, "model_running"));
-    deepStrictEqual(await inboxIds(again), ["m"]);
-    deepStrictEqual(await again.getBlob("s", hash), new Uint8Array([1, 2, 3]));
-    strictEqual(await bobClaims(again, t0), false);
-    strictEqual(await commit(again, lease, 4), 5);
+    const reopenedStore = await reopened();
+    deepStrictEqual(await reopenedStore.read("s"), log);
+    deepStrictEqual((await reopenedStore.load("s"))?.state, createState(4, "model_running"));
+    deepStrictEqual(await readInboxIds(reopenedStore), ["m"]);
+    deepStrictEqual(await reopenedStore.getBlob("s", hash), new Uint8Array([1, 2, 3]));
+    strictEqual(await claimAsBob(reopenedStore, t0), false);
+    strictEqual(await commit(reopenedStore, lease, 4), 5);
   },
 });

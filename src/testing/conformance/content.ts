@@ -7,17 +7,17 @@ import type { Event } from "../../core/machine/event.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import {
-  type Case,
-  cases,
   claim,
   commit,
-  commitAfter,
+  createCases,
+  createCommit,
+  createMessage,
+  createState,
+  createTextEvent,
   expectLog,
-  inboxIds,
-  message,
-  stateAt,
+  readInboxIds,
+  type StoreCase,
   t0,
-  textEvent,
   textsOf,
 } from "./bench.js";
 
@@ -40,57 +40,57 @@ const oddTexts: { readonly [name: string]: string } = {
 const oddValues: { readonly [name: string]: Json } = {
   "numbers at the edges": [0, -1, 0.1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 1.7e308, 5e-324],
   "keys that objects have by birth": { toString: 1, hasOwnProperty: 2, valueOf: 3, "": 4, "a.b": 5, $ref: 6, "\0": 7 },
-  "objects and arrays, 100 levels deep": deep(100),
+  "objects and arrays, 100 levels deep": nest(100),
   "empty ones": [{}, [], "", null, false, { a: {}, b: [] }],
   "10,000 items": Array.from({ length: 10_000 }, (_, index) => index),
 };
 
 /** Text in an event, a state and a message at once. */
-const texts: readonly Case[] = Object.entries(oddTexts).map(([name, text]) => ({
+const textCases: readonly StoreCase[] = Object.entries(oddTexts).map(([name, text]) => ({
   name: `text comes back as it was: ${name}`,
   verifies: ["STOR-1", "STOR-4"],
   check: async ({ store, second }) => {
     const lease = await claim(store);
-    const state = { ...stateAt(1, "idle"), session: { agent: "coder", model: "scripted", title: text } };
-    await commit(store, lease, 0, { events: [textEvent(text)], state });
-    await store.post("s", message("m", t0, text));
-    const other = await second();
-    deepStrictEqual(textsOf(await other.read("s")), [text]);
-    strictEqual((await other.load("s"))?.state.session?.title, text);
-    deepStrictEqual(await other.inbox("s"), [message("m", t0, text)]);
-    deepStrictEqual(await other.verify(), []);
+    const state = { ...createState(1, "idle"), session: { agent: "coder", model: "scripted", title: text } };
+    await commit(store, lease, 0, { events: [createTextEvent(text)], state });
+    await store.post("s", createMessage("m", t0, text));
+    const otherStore = await second();
+    deepStrictEqual(textsOf(await otherStore.read("s")), [text]);
+    strictEqual((await otherStore.load("s"))?.state.session?.title, text);
+    deepStrictEqual(await otherStore.inbox("s"), [createMessage("m", t0, text)]);
+    deepStrictEqual(await otherStore.verify(), []);
   },
 }));
 
-const values: readonly Case[] = Object.entries(oddValues).map(([name, value]) => ({
+const valueCases: readonly StoreCase[] = Object.entries(oddValues).map(([name, value]) => ({
   name: `a value comes back as it was: ${name}`,
   verifies: ["STOR-1", "STOR-4"],
   check: async ({ store, second }) => {
-    const event = resultEvent(value);
+    const event = createResultEvent(value);
     await commit(store, await claim(store), 0, { events: [event] });
-    const other = await second();
-    deepStrictEqual(await other.read("s"), [{ seq: 1, event }]);
-    deepStrictEqual(await other.verify(), []);
+    const otherStore = await second();
+    deepStrictEqual(await otherStore.read("s"), [{ seq: 1, event }]);
+    deepStrictEqual(await otherStore.verify(), []);
   },
 }));
 
 const oddEvents: { readonly [name: string]: () => Event } = {
-  "an entry of 2 MiB": () => textEvent("x".repeat(2 * 1024 * 1024)),
-  "a value 5,000 levels deep": () => resultEvent(deep(5000)),
-  "a number that is not one": () => resultEvent([Number.NaN, Number.POSITIVE_INFINITY]),
-  "the key __proto__": () => resultEvent(JSON.parse('{"__proto__": {"polluted": true}}') as Json),
-  "the key constructor": () => resultEvent({ constructor: "x" }),
+  "an entry of 2 MiB": () => createTextEvent("x".repeat(2 * 1024 * 1024)),
+  "a value 5,000 levels deep": () => createResultEvent(nest(5000)),
+  "a number that is not one": () => createResultEvent([Number.NaN, Number.POSITIVE_INFINITY]),
+  "the key __proto__": () => createResultEvent(JSON.parse('{"__proto__": {"polluted": true}}') as Json),
+  "the key constructor": () => createResultEvent({ constructor: "x" }),
 };
 
-const refused: readonly Case[] = Object.entries(oddEvents).map(([name, make]) => ({
+const refusalCases: readonly StoreCase[] = Object.entries(oddEvents).map(([name, make]) => ({
   name: `it comes back as it was or is refused: ${name}`,
   verifies: ["STOR-1", "SEC-12", "SEC-13"],
-  check: async ({ store }) => await comesBackOrIsRefused(store, make()),
+  check: async ({ store }) => await expectRoundTripOrError(store, make()),
 }));
 
-async function comesBackOrIsRefused(store: Store, event: Event): Promise<void> {
+async function expectRoundTripOrError(store: Store, event: Event): Promise<void> {
   const lease = await claim(store);
-  const error = await store.commit(lease, commitAfter(0, { events: [event] })).then(
+  const error = await store.commit(lease, createCommit(0, { events: [event] })).then(
     () => null,
     (reason: unknown) => reason,
   );
@@ -125,23 +125,23 @@ const oddIds = [
   "x".repeat(512),
 ];
 
-const ids = cases(["STOR-1"], {
+const idCases = createCases(["STOR-1"], {
   "a session may have any id of 1 to 512 characters": async ({ store, second }) => {
-    for (const id of oddIds) await commit(store, await claim(store, id), 0, { events: [textEvent(id)] });
-    const other = await second();
-    for (const id of oddIds) deepStrictEqual(textsOf(await other.read(id)), [id]);
-    deepStrictEqual((await other.list()).map((summary) => summary.sessionId).sort(), [...oddIds].sort());
+    for (const id of oddIds) await commit(store, await claim(store, id), 0, { events: [createTextEvent(id)] });
+    const otherStore = await second();
+    for (const id of oddIds) deepStrictEqual(textsOf(await otherStore.read(id)), [id]);
+    deepStrictEqual((await otherStore.list()).map((summary) => summary.sessionId).sort(), [...oddIds].sort());
   },
   "a message may have any id of 1 to 512 characters": async ({ store }) => {
-    for (const id of oddIds) deepStrictEqual(await store.post("s", message(id)), { type: "posted" });
-    for (const id of oddIds) deepStrictEqual(await store.post("s", message(id)), { type: "duplicate" });
-    deepStrictEqual(await inboxIds(store), oddIds);
+    for (const id of oddIds) deepStrictEqual(await store.post("s", createMessage(id)), { type: "posted" });
+    for (const id of oddIds) deepStrictEqual(await store.post("s", createMessage(id)), { type: "duplicate" });
+    deepStrictEqual(await readInboxIds(store), oddIds);
     await commit(store, await claim(store), 0, { consume: oddIds });
-    deepStrictEqual(await inboxIds(store), []);
+    deepStrictEqual(await readInboxIds(store), []);
   },
   "ids that only look alike are different": async ({ store }) => {
     const alike = ["id", "ID", "id ", " id", "\u00e9", "e\u0301", "ﬁ", "fi", "1", "01", "1.0"];
-    for (const id of alike) await commit(store, await claim(store, id), 0, { events: [textEvent(id)] });
+    for (const id of alike) await commit(store, await claim(store, id), 0, { events: [createTextEvent(id)] });
     for (const id of alike) deepStrictEqual(textsOf(await store.read(id)), [id]);
   },
   "an id that cannot be is found nowhere": async ({ store }) => {
@@ -159,14 +159,14 @@ const ids = cases(["STOR-1"], {
   },
 });
 
-function resultEvent(value: Json): Event {
+function createResultEvent(value: Json): Event {
   return { type: "late_result", callKey: "r/1/1", outcome: "ok", output: { type: "json", value }, at: t0 };
 }
 
-function deep(levels: number): Json {
+function nest(levels: number): Json {
   let value: Json = "bottom";
   for (let level = 0; level < levels; level++) value = level % 2 === 0 ? [value] : { down: value };
   return value;
 }
 
-export const contents: readonly Case[] = [...texts, ...values, ...refused, ...ids];
+export const contentCases: readonly StoreCase[] = [...textCases, ...valueCases, ...refusalCases, ...idCases];

@@ -4,35 +4,35 @@
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import {
-  cases,
   claim,
   commit,
-  commitAfter,
+  createCases,
+  createCommit,
+  createHeldSession,
+  createMessage,
+  createRestingSession,
+  expectError,
   expectLog,
-  expectRefusal,
-  expectResult,
-  inboxIds,
-  message,
-  restingSession,
-  sessionWith,
+  expectResultType,
+  readInboxIds,
   t0,
 } from "./bench.js";
 
-export const takenIds = cases(["STOR-1", "STOR-2"], {
+export const messageIdCases = createCases(["STOR-1", "STOR-2"], {
   "all ids are told, of messages that were consumed and recorded, too": async ({ store, second }) => {
     const lease = await claim(store);
-    for (const id of ["consumed", "left"]) await store.post("s", message(id));
+    for (const id of ["consumed", "left"]) await store.post("s", createMessage(id));
     await commit(store, lease, 0, { consume: ["consumed"], record: ["recorded"] });
-    await store.post("other", message("of another"));
-    const other = await second();
-    deepStrictEqual(await other.messageIds("s", { limit: 10 }), ["consumed", "left", "recorded"]);
-    deepStrictEqual(await other.messageIds("none", { limit: 10 }), []);
+    await store.post("other", createMessage("of another"));
+    const otherStore = await second();
+    deepStrictEqual(await otherStore.messageIds("s", { limit: 10 }), ["consumed", "left", "recorded"]);
+    deepStrictEqual(await otherStore.messageIds("none", { limit: 10 }), []);
   },
   "they come in pages, in the order of their bytes": async ({ store }) => {
     // In UTF-16, the emoji comes before the last one.
     const ids = ["a", "a ", "b", "é", "😀"];
     const last = "\uffee";
-    for (const id of [last, ...ids.toReversed()]) await store.post("s", message(id));
+    for (const id of [last, ...ids.toReversed()]) await store.post("s", createMessage(id));
     const sorted = ["a", "a ", "b", "é", last, "😀"];
     deepStrictEqual(await store.messageIds("s", { limit: 100 }), sorted);
     deepStrictEqual(await store.messageIds("s", { limit: 4 }), sorted.slice(0, 4));
@@ -41,9 +41,9 @@ export const takenIds = cases(["STOR-1", "STOR-2"], {
   },
 });
 
-export const posting = cases(["STOR-1", "STOR-2"], {
+export const postCases = createCases(["STOR-1", "STOR-2"], {
   "a message makes the session": async ({ store }) => {
-    deepStrictEqual(await store.post("s", message("m")), { type: "posted" });
+    deepStrictEqual(await store.post("s", createMessage("m")), { type: "posted" });
     strictEqual((await store.list())[0]?.sessionId, "s");
     strictEqual(await store.load("s"), null);
   },
@@ -51,13 +51,13 @@ export const posting = cases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await store.inbox("none"), []);
   },
   "messages come in the order of their posting": async ({ store }) => {
-    for (const id of ["z", "a", "m"]) await store.post("s", message(id, t0 - id.charCodeAt(0)));
-    deepStrictEqual(await inboxIds(store), ["z", "a", "m"]);
+    for (const id of ["z", "a", "m"]) await store.post("s", createMessage(id, t0 - id.charCodeAt(0)));
+    deepStrictEqual(await readInboxIds(store), ["z", "a", "m"]);
   },
   "a message comes back whole, of whatever kind": async ({ store }) => {
     const output = { type: "json", value: { ok: true } } as const;
     const messages: readonly InboxMessage[] = [
-      message("input"),
+      createMessage("input"),
       { id: "approve", at: t0, body: { type: "answer", callKey: "r/1/1", answer: { type: "approve" }, by: "ann" } },
       { id: "deny", at: t0, body: { type: "answer", callKey: "r/1/2", answer: { type: "deny", note: "no" } } },
       {
@@ -71,122 +71,122 @@ export const posting = cases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await store.inbox("s"), messages);
   },
   "a message that is sent twice is one": async ({ store }) => {
-    await store.post("s", message("m", t0, "first"));
-    deepStrictEqual(await store.post("s", message("m", t0, "second")), { type: "duplicate" });
-    deepStrictEqual(await store.inbox("s"), [message("m", t0, "first")]);
+    await store.post("s", createMessage("m", t0, "first"));
+    deepStrictEqual(await store.post("s", createMessage("m", t0, "second")), { type: "duplicate" });
+    deepStrictEqual(await store.inbox("s"), [createMessage("m", t0, "first")]);
   },
   "a message that was consumed is not taken again": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     await commit(store, lease, 0, { consume: ["m"] });
-    deepStrictEqual(await store.post("s", message("m")), { type: "duplicate" });
+    deepStrictEqual(await store.post("s", createMessage("m")), { type: "duplicate" });
     deepStrictEqual(await store.inbox("s"), []);
   },
   "the same message sent twice at once is one": async ({ store }) => {
-    const results = await Promise.all([store.post("s", message("m")), store.post("s", message("m"))]);
+    const results = await Promise.all([store.post("s", createMessage("m")), store.post("s", createMessage("m"))]);
     deepStrictEqual(results.map((result) => result.type).sort(), ["duplicate", "posted"]);
   },
   "the same message sent by two processes at once is one": async ({ store, second }) => {
-    const other = await second();
-    const results = await Promise.all([store.post("s", message("m")), other.post("s", message("m"))]);
+    const otherStore = await second();
+    const results = await Promise.all([store.post("s", createMessage("m")), otherStore.post("s", createMessage("m"))]);
     deepStrictEqual(results.map((result) => result.type).sort(), ["duplicate", "posted"]);
     strictEqual((await store.inbox("s")).length, 1);
   },
   "two sessions may have messages of one id": async ({ store }) => {
-    await store.post("a", message("m"));
-    deepStrictEqual(await store.post("b", message("m")), { type: "posted" });
+    await store.post("a", createMessage("m"));
+    deepStrictEqual(await store.post("b", createMessage("m")), { type: "posted" });
   },
   "anybody posts to a session that another holds": async ({ store, second }) => {
-    const other = await second();
-    const lease = await sessionWith(store, 1);
-    deepStrictEqual(await other.post("s", message("m")), { type: "posted" });
-    deepStrictEqual(await inboxIds(store), ["m"]);
+    const otherStore = await second();
+    const lease = await createHeldSession(store, 1);
+    deepStrictEqual(await otherStore.post("s", createMessage("m")), { type: "posted" });
+    deepStrictEqual(await readInboxIds(store), ["m"]);
     strictEqual(await commit(store, lease, 1), 2);
   },
   "messages that many send at once all arrive": async ({ store, second }) => {
-    const other = await second();
+    const otherStore = await second();
     const ids = Array.from({ length: 30 }, (_, index) => `m${index}`);
-    await Promise.all(ids.map((id, index) => (index % 2 === 0 ? store : other).post("s", message(id))));
-    deepStrictEqual([...(await inboxIds(store))].sort(), [...ids].sort());
+    await Promise.all(ids.map((id, index) => (index % 2 === 0 ? store : otherStore).post("s", createMessage(id))));
+    deepStrictEqual([...(await readInboxIds(store))].sort(), [...ids].sort());
   },
   "a session that was deleted takes its messages' ids along": async ({ store }) => {
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     await store.delete("s", { now: t0 });
-    deepStrictEqual(await store.post("s", message("m")), { type: "posted" });
+    deepStrictEqual(await store.post("s", createMessage("m")), { type: "posted" });
   },
   "a message with an id that cannot be is refused": async ({ store }) => {
     for (const id of ["", "a\0b", "\udfff", "x".repeat(513)])
-      await expectRefusal(() => store.post("s", message(id)), "bad_input");
-    await expectRefusal(() => store.post("", message("m")), "bad_input");
+      await expectError(() => store.post("s", createMessage(id)), "bad_input");
+    await expectError(() => store.post("", createMessage("m")), "bad_input");
     deepStrictEqual(await store.list(), []);
   },
 });
 
-export const consuming = cases(["STOR-1", "STOR-2"], {
+export const consumeCases = createCases(["STOR-1", "STOR-2"], {
   "what a commit consumes leaves the inbox": async ({ store }) => {
     const lease = await claim(store);
-    for (const id of ["a", "b", "c"]) await store.post("s", message(id));
+    for (const id of ["a", "b", "c"]) await store.post("s", createMessage(id));
     await commit(store, lease, 0, { consume: ["b"] });
-    deepStrictEqual(await inboxIds(store), ["a", "c"]);
+    deepStrictEqual(await readInboxIds(store), ["a", "c"]);
   },
   "a commit that conflicts consumes nothing": async ({ store }) => {
-    const lease = await sessionWith(store, 1);
-    await store.post("s", message("m"));
-    expectResult(await store.commit(lease, commitAfter(0, { consume: ["m"] })), "conflict");
-    deepStrictEqual(await inboxIds(store), ["m"]);
+    const lease = await createHeldSession(store, 1);
+    await store.post("s", createMessage("m"));
+    expectResultType(await store.commit(lease, createCommit(0, { consume: ["m"] })), "conflict");
+    deepStrictEqual(await readInboxIds(store), ["m"]);
   },
   "consuming what is not there changes nothing": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     strictEqual(await commit(store, lease, 0, { consume: ["other"] }), 1);
-    deepStrictEqual(await inboxIds(store), ["m"]);
-    deepStrictEqual(await store.post("s", message("other")), { type: "posted" });
+    deepStrictEqual(await readInboxIds(store), ["m"]);
+    deepStrictEqual(await store.post("s", createMessage("other")), { type: "posted" });
   },
   "a message that comes between look and commit stays": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("seen"));
-    const seen = await inboxIds(store);
-    await store.post("s", message("unseen"));
+    await store.post("s", createMessage("seen"));
+    const seen = await readInboxIds(store);
+    await store.post("s", createMessage("unseen"));
     await commit(store, lease, 0, { consume: seen });
-    deepStrictEqual(await inboxIds(store), ["unseen"]);
+    deepStrictEqual(await readInboxIds(store), ["unseen"]);
   },
 });
 
-export const recording = cases(["STOR-1", "STOR-2"], {
+export const recordCases = createCases(["STOR-1", "STOR-2"], {
   "an id that a commit records is taken": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { record: ["m"] });
-    deepStrictEqual(await store.post("s", message("m")), { type: "duplicate" });
+    deepStrictEqual(await store.post("s", createMessage("m")), { type: "duplicate" });
     deepStrictEqual(await store.inbox("s"), []);
   },
   "recording an id that was posted is a duplicate, and writes nothing": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("m"));
-    const result = await store.commit(lease, commitAfter(0, { record: ["other", "m"] }));
+    await store.post("s", createMessage("m"));
+    const result = await store.commit(lease, createCommit(0, { record: ["other", "m"] }));
     deepStrictEqual(result, { type: "duplicate", id: "m" });
     await expectLog(store, 0);
-    deepStrictEqual(await store.post("s", message("other")), { type: "posted" });
+    deepStrictEqual(await store.post("s", createMessage("other")), { type: "posted" });
   },
   "recording an id that was consumed is a duplicate": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     await commit(store, lease, 0, { consume: ["m"] });
-    deepStrictEqual(await store.commit(lease, commitAfter(1, { record: ["m"] })), { type: "duplicate", id: "m" });
+    deepStrictEqual(await store.commit(lease, createCommit(1, { record: ["m"] })), { type: "duplicate", id: "m" });
   },
   "recording an id again is a duplicate": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { record: ["m"] });
-    deepStrictEqual(await store.commit(lease, commitAfter(1, { record: ["m"] })), { type: "duplicate", id: "m" });
+    deepStrictEqual(await store.commit(lease, createCommit(1, { record: ["m"] })), { type: "duplicate", id: "m" });
   },
   "recording an id twice in one commit is a duplicate": async ({ store }) => {
     const lease = await claim(store);
-    deepStrictEqual(await store.commit(lease, commitAfter(0, { record: ["m", "m"] })), { type: "duplicate", id: "m" });
+    deepStrictEqual(await store.commit(lease, createCommit(0, { record: ["m", "m"] })), { type: "duplicate", id: "m" });
     strictEqual(await commit(store, lease, 0, { record: ["m"] }), 1);
   },
   "the sequence comes before recorded ids": async ({ store }) => {
-    const lease = await sessionWith(store, 1);
-    await store.post("s", message("m"));
-    expectResult(await store.commit(lease, commitAfter(0, { record: ["m"] })), "conflict");
+    const lease = await createHeldSession(store, 1);
+    await store.post("s", createMessage("m"));
+    expectResultType(await store.commit(lease, createCommit(0, { record: ["m"] })), "conflict");
   },
   "recorded ids do not keep a session from its release": async ({ store }) => {
     const lease = await claim(store);
@@ -194,27 +194,27 @@ export const recording = cases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await store.inbox("s"), []);
   },
   "a commit that is refused records nothing": async ({ store }) => {
-    const lease = await sessionWith(store, 1);
-    expectResult(await store.commit(lease, commitAfter(0, { record: ["m"] })), "conflict");
-    deepStrictEqual(await store.post("s", message("m")), { type: "posted" });
+    const lease = await createHeldSession(store, 1);
+    expectResultType(await store.commit(lease, createCommit(0, { record: ["m"] })), "conflict");
+    deepStrictEqual(await store.post("s", createMessage("m")), { type: "posted" });
   },
   "recording an id that cannot be is refused": async ({ store }) => {
     const lease = await claim(store);
-    await expectRefusal(() => store.commit(lease, commitAfter(0, { record: [""] })), "bad_input");
+    await expectError(() => store.commit(lease, createCommit(0, { record: [""] })), "bad_input");
     await expectLog(store, 0);
   },
   "posting and recording one id at once takes it once": async ({ store, second }) => {
-    const other = await second();
+    const otherStore = await second();
     const lease = await claim(store);
     const [committed, posted] = await Promise.all([
-      store.commit(lease, commitAfter(0, { record: ["m"] })),
-      other.post("s", message("m")),
+      store.commit(lease, createCommit(0, { record: ["m"] })),
+      otherStore.post("s", createMessage("m")),
     ]);
     strictEqual(Number(committed.type === "ok") + Number(posted.type === "posted"), 1);
   },
   "a session at rest takes messages": async ({ store }) => {
-    await restingSession(store, "s");
-    await store.post("s", message("m"));
-    deepStrictEqual(await inboxIds(store), ["m"]);
+    await createRestingSession(store, "s");
+    await store.post("s", createMessage("m"));
+    deepStrictEqual(await readInboxIds(store), ["m"]);
   },
 });

@@ -5,22 +5,22 @@ import { deepStrictEqual, notStrictEqual, ok, strictEqual } from "node:assert/st
 import {
   alice,
   bob,
-  bobClaims,
-  cases,
   claim,
+  claimAsBob,
   commit,
-  commitAfter,
+  createCases,
+  createCommit,
+  createHeldSession,
+  createMessage,
+  createState,
+  expectError,
   expectLog,
-  expectRefusal,
-  expectResult,
+  expectResultType,
   leaseMs,
-  message,
-  sessionWith,
-  stateAt,
   t0,
 } from "./bench.js";
 
-export const claiming = cases(["STOR-1", "REC-1"], {
+export const claimCases = createCases(["STOR-1", "REC-1"], {
   "the first claim of a session finds nothing": async ({ store }) => {
     const result = await store.claim("s", { holder: alice, now: t0, leaseMs });
     ok(result.type === "claimed");
@@ -62,11 +62,11 @@ export const claiming = cases(["STOR-1", "REC-1"], {
     );
   },
   "a claim gives the last entry's number and state": async ({ store }) => {
-    await store.release(await sessionWith(store, 3));
+    await store.release(await createHeldSession(store, 3));
     const result = await store.claim("s", { holder: bob, now: t0, leaseMs });
     ok(result.type === "claimed");
     strictEqual(result.seq, 3);
-    deepStrictEqual(result.state, stateAt(3, "model_running"));
+    deepStrictEqual(result.state, createState(3, "model_running"));
   },
   "sessions are held one by one": async ({ store }) => {
     await claim(store, "a");
@@ -74,103 +74,103 @@ export const claiming = cases(["STOR-1", "REC-1"], {
     strictEqual(result.type, "claimed");
   },
   "of two claims at once one wins": async ({ store }) => {
-    const results = await Promise.all([bobClaims(store, t0), bobClaims(store, t0)]);
+    const results = await Promise.all([claimAsBob(store, t0), claimAsBob(store, t0)]);
     deepStrictEqual([...results].sort(), [false, true]);
   },
   "of many claims by two processes at once one wins": async ({ store, second }) => {
-    const other = await second();
-    const claims = Array.from({ length: 20 }, (_, index) => bobClaims(index % 2 === 0 ? store : other, t0));
+    const otherStore = await second();
+    const claims = Array.from({ length: 20 }, (_, index) => claimAsBob(index % 2 === 0 ? store : otherStore, t0));
     strictEqual((await Promise.all(claims)).filter(Boolean).length, 1);
   },
   "what one process holds another does not claim": async ({ store, second }) => {
     await claim(store);
-    strictEqual(await bobClaims(await second(), t0), false);
+    strictEqual(await claimAsBob(await second(), t0), false);
   },
   "a claim of an id that cannot be is refused": async ({ store }) => {
-    for (const id of ["", "a\0b", "a\ud800", "x".repeat(513)]) await expectRefusal(() => claim(store, id), "bad_input");
+    for (const id of ["", "a\0b", "a\ud800", "x".repeat(513)]) await expectError(() => claim(store, id), "bad_input");
     deepStrictEqual(await store.list(), []);
   },
 });
 
-export const expiry = cases(["STOR-1", "REC-9"], {
+export const expiryCases = createCases(["STOR-1", "REC-9"], {
   "a lease that ran out can be claimed": async ({ store }) => {
     await claim(store);
-    strictEqual(await bobClaims(store, t0 + leaseMs + 1), true);
+    strictEqual(await claimAsBob(store, t0 + leaseMs + 1), true);
   },
   "a lease has run out when its end is now": async ({ store }) => {
     await claim(store);
-    strictEqual(await bobClaims(store, t0 + leaseMs), true);
+    strictEqual(await claimAsBob(store, t0 + leaseMs), true);
   },
   "a lease has not run out a millisecond before its end": async ({ store }) => {
     await claim(store);
-    strictEqual(await bobClaims(store, t0 + leaseMs - 1), false);
+    strictEqual(await claimAsBob(store, t0 + leaseMs - 1), false);
   },
   "a dead holder is replaced at once": async ({ store }) => {
     await claim(store);
-    strictEqual(await bobClaims(store, t0 + 1, { isDead: (holder) => holder.id === alice.id }), true);
+    strictEqual(await claimAsBob(store, t0 + 1, { isDead: (holder) => holder.id === alice.id }), true);
   },
   "a holder that is not known to be dead is not replaced": async ({ store }) => {
     await claim(store);
-    strictEqual(await bobClaims(store, t0 + 1, { isDead: () => false }), false);
+    strictEqual(await claimAsBob(store, t0 + 1, { isDead: () => false }), false);
   },
   "the holder that is asked about is the one that was recorded": async ({ store }) => {
     await claim(store);
-    const asked: unknown[] = [];
-    await bobClaims(store, t0 + 1, { isDead: (holder) => asked.push(holder) === 0 });
-    deepStrictEqual(asked, [alice]);
+    const askedHolders: unknown[] = [];
+    await claimAsBob(store, t0 + 1, { isDead: (holder) => askedHolders.push(holder) === 0 });
+    deepStrictEqual(askedHolders, [alice]);
   },
   "a lease is void if the clock went back by more than its length": async ({ store }) => {
     await claim(store);
-    strictEqual(await bobClaims(store, t0 - 60_000), true);
+    strictEqual(await claimAsBob(store, t0 - 60_000), true);
   },
   "a lease that ends exactly its length from now is held": async ({ store }) => {
     await claim(store);
-    strictEqual(await bobClaims(store, t0), false);
+    strictEqual(await claimAsBob(store, t0), false);
   },
   "a claim that comes after another's, with an older time, does not take it over": async ({ store }) => {
     await commit(store, await claim(store), 0, { dueAt: t0 - leaseMs });
-    for (const late of [1, 5_000, leaseMs]) strictEqual(await bobClaims(store, t0 - late), false);
+    for (const late of [1, 5_000, leaseMs]) strictEqual(await claimAsBob(store, t0 - late), false);
     deepStrictEqual(await store.due(t0 - leaseMs, 10), []);
   },
   "whether a lease is void goes by its own length, not the claimer's": async ({ store }) => {
     await claim(store, "s", { leaseMs: 600_000 });
-    strictEqual(await bobClaims(store, t0 + 1, { leaseMs: 1000 }), false);
+    strictEqual(await claimAsBob(store, t0 + 1, { leaseMs: 1000 }), false);
   },
   "a clock that is a year ahead does not lock a session for ever": async ({ store }) => {
     const year = 365 * 24 * 3_600_000;
     await claim(store, "s", { now: t0 + year });
-    strictEqual(await bobClaims(store, t0), true);
+    strictEqual(await claimAsBob(store, t0), true);
   },
   "a claim over a lease that ran out fences its holder": async ({ store }) => {
     const zombie = await claim(store);
-    await bobClaims(store, t0 + leaseMs);
-    expectResult(await store.commit(zombie, commitAfter(0)), "fenced");
+    await claimAsBob(store, t0 + leaseMs);
+    expectResultType(await store.commit(zombie, createCommit(0)), "fenced");
   },
   "a claim over a dead holder fences what it left": async ({ store }) => {
     const zombie = await claim(store);
-    await bobClaims(store, t0, { isDead: () => true });
-    expectResult(await store.commit(zombie, commitAfter(0)), "fenced");
+    await claimAsBob(store, t0, { isDead: () => true });
+    expectResultType(await store.commit(zombie, createCommit(0)), "fenced");
   },
   "epochs never go back, though the session was deleted in between": async ({ store }) => {
     const zombie = await claim(store);
     await store.delete("s", { now: t0, force: true });
     const lease = await claim(store);
     ok(lease.epoch > zombie.epoch);
-    expectResult(await store.commit(zombie, commitAfter(0)), "fenced");
+    expectResultType(await store.commit(zombie, createCommit(0)), "fenced");
   },
 });
 
-export const renewing = cases(["STOR-1", "REC-9"], {
+export const renewCases = createCases(["STOR-1", "REC-9"], {
   "a renewed lease is held until its new end": async ({ store }) => {
     const lease = await claim(store);
     deepStrictEqual(await store.renew([lease], t0 + 20_000, leaseMs), []);
-    strictEqual(await bobClaims(store, t0 + leaseMs + 1), false);
-    strictEqual(await bobClaims(store, t0 + 20_000 + leaseMs), true);
+    strictEqual(await claimAsBob(store, t0 + leaseMs + 1), false);
+    strictEqual(await claimAsBob(store, t0 + 20_000 + leaseMs), true);
   },
   "a renewal may change the length": async ({ store }) => {
     const lease = await claim(store);
     await store.renew([lease], t0, 1000);
-    strictEqual(await bobClaims(store, t0 + 1000), true);
+    strictEqual(await claimAsBob(store, t0 + 1000), true);
   },
   "the lease that was renewed goes on as it is": async ({ store }) => {
     const lease = await claim(store);
@@ -180,21 +180,21 @@ export const renewing = cases(["STOR-1", "REC-9"], {
   "a lease that ran out is renewed while nobody claimed it": async ({ store }) => {
     const lease = await claim(store);
     deepStrictEqual(await store.renew([lease], t0 + 10 * leaseMs, leaseMs), []);
-    strictEqual(await bobClaims(store, t0 + 10 * leaseMs + 1), false);
+    strictEqual(await claimAsBob(store, t0 + 10 * leaseMs + 1), false);
   },
   "a renewal after the clock went back makes the lease good again": async ({ store }) => {
     const lease = await claim(store);
     await store.renew([lease], t0 - 60_000, leaseMs);
-    strictEqual(await bobClaims(store, t0 - 60_000), false);
+    strictEqual(await claimAsBob(store, t0 - 60_000), false);
   },
   "a lease that another claimed is lost": async ({ store }) => {
     const lease = await claim(store);
-    await bobClaims(store, t0 + leaseMs);
+    await claimAsBob(store, t0 + leaseMs);
     deepStrictEqual(await store.renew([lease], t0 + leaseMs, leaseMs), ["s"]);
   },
   "a renewal that is lost does not extend the other's lease": async ({ store }) => {
     const zombie = await claim(store);
-    await bobClaims(store, t0 + leaseMs);
+    await claimAsBob(store, t0 + leaseMs);
     await store.renew([zombie], t0 + 10 * leaseMs, leaseMs);
     strictEqual((await store.claim("s", { holder: alice, now: t0 + 2 * leaseMs, leaseMs })).type, "claimed");
   },
@@ -218,14 +218,14 @@ export const renewing = cases(["STOR-1", "REC-9"], {
   "renewing nothing loses nothing": async ({ store }) => {
     await claim(store);
     deepStrictEqual(await store.renew([], t0 + 20_000, leaseMs), []);
-    strictEqual(await bobClaims(store, t0 + leaseMs), true);
+    strictEqual(await claimAsBob(store, t0 + leaseMs), true);
   },
 });
 
-export const releasing = cases(["STOR-1", "STOR-2", "REC-1"], {
+export const releaseCases = createCases(["STOR-1", "STOR-2", "REC-1"], {
   "a released session is claimed at once": async ({ store }) => {
     deepStrictEqual(await store.release(await claim(store)), { type: "released" });
-    strictEqual(await bobClaims(store, t0), true);
+    strictEqual(await claimAsBob(store, t0), true);
   },
   "what was released is not released again": async ({ store }) => {
     const lease = await claim(store);
@@ -233,14 +233,14 @@ export const releasing = cases(["STOR-1", "STOR-2", "REC-1"], {
     deepStrictEqual(await store.release(lease), { type: "fenced" });
   },
   "a release fences the holder": async ({ store }) => {
-    const lease = await sessionWith(store, 1);
+    const lease = await createHeldSession(store, 1);
     await store.release(lease);
-    expectResult(await store.commit(lease, commitAfter(1)), "fenced");
+    expectResultType(await store.commit(lease, createCommit(1)), "fenced");
     await expectLog(store, 1);
   },
   "a zombie cannot release another's lease": async ({ store }) => {
     const zombie = await claim(store);
-    await bobClaims(store, t0 + leaseMs);
+    await claimAsBob(store, t0 + leaseMs);
     deepStrictEqual(await store.release(zombie), { type: "fenced" });
     strictEqual((await store.claim("s", { holder: alice, now: t0 + leaseMs, leaseMs })).type, "held");
   },
@@ -251,42 +251,42 @@ export const releasing = cases(["STOR-1", "STOR-2", "REC-1"], {
   },
   "a session that is given up with a message in its inbox is due, and claimed at once": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     deepStrictEqual(await store.release(lease), { type: "released" });
     deepStrictEqual(await store.due(t0, 10), ["s"]);
-    strictEqual(await bobClaims(store, t0), true);
+    strictEqual(await claimAsBob(store, t0), true);
   },
   "a commit can release in the same breath": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { release: true });
-    expectResult(await store.commit(lease, commitAfter(1)), "fenced");
-    strictEqual(await bobClaims(store, t0), true);
+    expectResultType(await store.commit(lease, createCommit(1)), "fenced");
+    strictEqual(await claimAsBob(store, t0), true);
   },
   "a commit that releases writes nothing while a message is left": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("m"));
-    expectResult(await store.commit(lease, commitAfter(0, { release: true })), "inbox_not_empty");
+    await store.post("s", createMessage("m"));
+    expectResultType(await store.commit(lease, createCommit(0, { release: true })), "inbox_not_empty");
     await expectLog(store, 0);
     strictEqual(await commit(store, lease, 0), 1);
   },
   "a commit that releases consumes first": async ({ store }) => {
     const lease = await claim(store);
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     await commit(store, lease, 0, { consume: ["m"], release: true });
-    strictEqual(await bobClaims(store, t0), true);
+    strictEqual(await claimAsBob(store, t0), true);
   },
   "a commit that releases is refused if it does not consume all": async ({ store }) => {
     const lease = await claim(store);
-    for (const id of ["m1", "m2"]) await store.post("s", message(id));
-    expectResult(await store.commit(lease, commitAfter(0, { consume: ["m1"], release: true })), "inbox_not_empty");
+    for (const id of ["m1", "m2"]) await store.post("s", createMessage(id));
+    expectResultType(await store.commit(lease, createCommit(0, { consume: ["m1"], release: true })), "inbox_not_empty");
     strictEqual((await store.inbox("s")).length, 2);
   },
   "a release by one process lets another in": async ({ store, second }) => {
-    const other = await second();
+    const otherStore = await second();
     const lease = await claim(store);
-    strictEqual(await bobClaims(other, t0), false);
+    strictEqual(await claimAsBob(otherStore, t0), false);
     await store.release(lease);
-    strictEqual(await bobClaims(other, t0), true);
+    strictEqual(await claimAsBob(otherStore, t0), true);
   },
   "a new lease has another epoch than the one that was released": async ({ store }) => {
     const first = await claim(store);

@@ -3,21 +3,37 @@
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { ListOptions, Store } from "../../ports/store.js";
-import { alice, cases, claim, commit, everyStatus, leaseMs, message, restingSession, stateAt, t0 } from "./bench.js";
+import {
+  alice,
+  claim,
+  commit,
+  createCases,
+  createMessage,
+  createRestingSession,
+  createState,
+  everyStatus,
+  leaseMs,
+  t0,
+} from "./bench.js";
 
 /** The ids of a list, in its order. */
-export async function listed(store: Store, options: ListOptions = {}): Promise<readonly string[]> {
+export async function listIds(store: Store, options: ListOptions = {}): Promise<readonly string[]> {
   return (await store.list(options)).map((summary) => summary.sessionId);
 }
 
-export const listing = cases(["STOR-1"], {
+export const listCases = createCases(["STOR-1"], {
   "an empty store lists nothing": async ({ store }) => {
     deepStrictEqual(await store.list(), []);
   },
   "a summary tells what there is to know": async ({ store }) => {
     const lease = await claim(store);
-    await commit(store, lease, 0, { events: 3, state: stateAt(3, "awaiting_human"), at: t0 + 50, activity: "waiting" });
-    await store.post("s", message("m"));
+    await commit(store, lease, 0, {
+      events: 3,
+      state: createState(3, "awaiting_human"),
+      at: t0 + 50,
+      activity: "waiting",
+    });
+    await store.post("s", createMessage("m"));
     deepStrictEqual(await store.list(), [
       {
         sessionId: "s",
@@ -33,7 +49,7 @@ export const listing = cases(["STOR-1"], {
     ]);
   },
   "a session that was only posted to is idle": async ({ store }) => {
-    await store.post("s", message("m", t0 + 7));
+    await store.post("s", createMessage("m", t0 + 7));
     deepStrictEqual(await store.list(), [
       {
         sessionId: "s",
@@ -49,7 +65,7 @@ export const listing = cases(["STOR-1"], {
     ]);
   },
   "who released it does not hold it": async ({ store }) => {
-    await restingSession(store, "s");
+    await createRestingSession(store, "s");
     strictEqual((await store.list())[0]?.holder, null);
   },
   "the newest comes first": async ({ store }) => {
@@ -58,33 +74,33 @@ export const listing = cases(["STOR-1"], {
       ["new", 3],
       ["middle", 2],
     ] as const)
-      await restingSession(store, id, { at: t0 + at });
-    deepStrictEqual(await listed(store), ["new", "middle", "old"]);
+      await createRestingSession(store, id, { at: t0 + at });
+    deepStrictEqual(await listIds(store), ["new", "middle", "old"]);
   },
   "a commit makes a session the newest": async ({ store }) => {
     const lease = await claim(store, "a");
     await commit(store, lease, 0, { at: t0 + 1 });
-    await restingSession(store, "b", { at: t0 + 2 });
+    await createRestingSession(store, "b", { at: t0 + 2 });
     await commit(store, lease, 1, { at: t0 + 3 });
-    deepStrictEqual(await listed(store), ["a", "b"]);
+    deepStrictEqual(await listIds(store), ["a", "b"]);
   },
   "sessions of one time are in the order of their ids": async ({ store }) => {
-    for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await restingSession(store, id, { at: t0 });
-    deepStrictEqual(await listed(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
+    for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await createRestingSession(store, id, { at: t0 });
+    deepStrictEqual(await listIds(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
   },
   "a limit gives the newest": async ({ store }) => {
-    for (const at of [1, 2, 3, 4]) await restingSession(store, `s${at}`, { at: t0 + at });
-    deepStrictEqual(await listed(store, { limit: 2 }), ["s4", "s3"]);
+    for (const at of [1, 2, 3, 4]) await createRestingSession(store, `s${at}`, { at: t0 + at });
+    deepStrictEqual(await listIds(store, { limit: 2 }), ["s4", "s3"]);
   },
   "a limit may be infinite": async ({ store }) => {
-    await restingSession(store, "s", { dueAt: t0 });
-    deepStrictEqual(await listed(store, { limit: Number.POSITIVE_INFINITY }), ["s"]);
+    await createRestingSession(store, "s", { dueAt: t0 });
+    deepStrictEqual(await listIds(store, { limit: Number.POSITIVE_INFINITY }), ["s"]);
     deepStrictEqual(await store.due(t0, Number.POSITIVE_INFINITY), ["s"]);
     strictEqual((await store.read("s", 0, Number.POSITIVE_INFINITY)).length, 1);
   },
   "pages of a list are the list": async ({ store }) => {
     for (let index = 0; index < 17; index++)
-      await restingSession(store, `s${index}`, { at: t0 + Math.floor(index / 4) });
+      await createRestingSession(store, `s${index}`, { at: t0 + Math.floor(index / 4) });
     const pages: { readonly sessionId: string; readonly updatedAt: number }[] = [];
     for (;;) {
       const after = pages.at(-1);
@@ -94,61 +110,61 @@ export const listing = cases(["STOR-1"], {
     }
     deepStrictEqual(
       pages.map((summary) => summary.sessionId),
-      await listed(store),
+      await listIds(store),
     );
     strictEqual(pages.length, 17);
   },
   "a list is filtered by status": async ({ store }) => {
-    for (const status of everyStatus) await restingSession(store, status, { state: stateAt(1, status) });
-    for (const status of everyStatus) deepStrictEqual(await listed(store, { status: [status] }), [status]);
-    deepStrictEqual(await listed(store, { status: ["failed", "aborted"] }), ["aborted", "failed"]);
-    deepStrictEqual(await listed(store, { status: [] }), []);
+    for (const status of everyStatus) await createRestingSession(store, status, { state: createState(1, status) });
+    for (const status of everyStatus) deepStrictEqual(await listIds(store, { status: [status] }), [status]);
+    deepStrictEqual(await listIds(store, { status: ["failed", "aborted"] }), ["aborted", "failed"]);
+    deepStrictEqual(await listIds(store, { status: [] }), []);
   },
   "a session without a log is idle for the filter too": async ({ store }) => {
-    await store.post("s", message("m"));
-    deepStrictEqual(await listed(store, { status: ["idle"] }), ["s"]);
-    deepStrictEqual(await listed(store, { status: ["completed"] }), []);
+    await store.post("s", createMessage("m"));
+    deepStrictEqual(await listIds(store, { status: ["idle"] }), ["s"]);
+    deepStrictEqual(await listIds(store, { status: ["completed"] }), []);
   },
   "a limit counts what passes the filter": async ({ store }) => {
     for (let index = 0; index < 9; index++) {
-      const state = stateAt(1, index % 3 === 0 ? "failed" : "completed");
-      await restingSession(store, `s${index}`, { state, at: t0 + index });
+      const state = createState(1, index % 3 === 0 ? "failed" : "completed");
+      await createRestingSession(store, `s${index}`, { state, at: t0 + index });
     }
-    deepStrictEqual(await listed(store, { status: ["failed"], limit: 2 }), ["s6", "s3"]);
+    deepStrictEqual(await listIds(store, { status: ["failed"], limit: 2 }), ["s6", "s3"]);
     const after = { updatedAt: t0 + 3, sessionId: "s3" };
-    deepStrictEqual(await listed(store, { status: ["failed"], limit: 2, after }), ["s0"]);
+    deepStrictEqual(await listIds(store, { status: ["failed"], limit: 2, after }), ["s0"]);
   },
 });
 
-export const dueSessions = cases(["STOR-1", "STOR-2"], {
+export const dueCases = createCases(["STOR-1", "STOR-2"], {
   "nothing is due in an empty store": async ({ store }) => {
     deepStrictEqual(await store.due(t0, 10), []);
   },
   "a session at rest is not due": async ({ store }) => {
-    await restingSession(store, "s");
+    await createRestingSession(store, "s");
     deepStrictEqual(await store.due(t0 + 1e9, 10), []);
   },
   "a message makes a session due": async ({ store }) => {
-    await restingSession(store, "s");
-    await store.post("s", message("m"));
+    await createRestingSession(store, "s");
+    await store.post("s", createMessage("m"));
     deepStrictEqual(await store.due(t0, 10), ["s"]);
   },
   "a message makes a session due though its sender's clock is ahead": async ({ store }) => {
-    await store.post("s", message("m", t0 + 1e9));
+    await store.post("s", createMessage("m", t0 + 1e9));
     deepStrictEqual(await store.due(t0, 10), ["s"]);
   },
   "a message that was consumed does not": async ({ store }) => {
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     await commit(store, await claim(store), 0, { consume: ["m"], release: true });
     deepStrictEqual(await store.due(t0, 10), []);
   },
   "a session is due when its time has come": async ({ store }) => {
-    await restingSession(store, "s", { dueAt: t0 + 1000 });
+    await createRestingSession(store, "s", { dueAt: t0 + 1000 });
     deepStrictEqual(await store.due(t0 + 999, 10), []);
     deepStrictEqual(await store.due(t0 + 1000, 10), ["s"]);
   },
   "a commit takes the due time away": async ({ store }) => {
-    await restingSession(store, "s", { dueAt: t0 });
+    await createRestingSession(store, "s", { dueAt: t0 });
     const lease = await claim(store);
     await commit(store, lease, 1, { dueAt: null, release: true });
     deepStrictEqual(await store.due(t0 + 1e9, 10), []);
@@ -156,7 +172,7 @@ export const dueSessions = cases(["STOR-1", "STOR-2"], {
   "what somebody holds is not due": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { dueAt: t0 });
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     deepStrictEqual(await store.due(t0 + 1, 10), []);
   },
   "what was held until now is due": async ({ store }) => {
@@ -173,23 +189,23 @@ export const dueSessions = cases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await store.due(t0 - 50_000, 10), ["s"]);
   },
   "the longest due comes first": async ({ store }) => {
-    await restingSession(store, "b", { dueAt: t0 + 2 });
-    await restingSession(store, "c", { dueAt: t0 + 3 });
-    await store.post("a", message("m", t0 + 1));
-    await store.post("c", message("m", t0));
+    await createRestingSession(store, "b", { dueAt: t0 + 2 });
+    await createRestingSession(store, "c", { dueAt: t0 + 3 });
+    await store.post("a", createMessage("m", t0 + 1));
+    await store.post("c", createMessage("m", t0));
     deepStrictEqual(await store.due(t0 + 10, 10), ["c", "a", "b"]);
   },
   "a limit gives the longest due": async ({ store }) => {
-    for (const at of [3, 1, 2]) await restingSession(store, `s${at}`, { dueAt: t0 + at });
+    for (const at of [3, 1, 2]) await createRestingSession(store, `s${at}`, { dueAt: t0 + at });
     deepStrictEqual(await store.due(t0 + 10, 2), ["s1", "s2"]);
   },
   "what is held does not use up the limit": async ({ store }) => {
     await commit(store, await claim(store, "held"), 0, { dueAt: t0 });
-    await restingSession(store, "free", { dueAt: t0 + 1 });
+    await createRestingSession(store, "free", { dueAt: t0 + 1 });
     deepStrictEqual(await store.due(t0 + 10, 1), ["free"]);
   },
   "a message of another process makes a session due": async ({ store, second }) => {
-    await (await second()).post("s", message("m"));
+    await (await second()).post("s", createMessage("m"));
     deepStrictEqual(await store.due(t0, 10), ["s"]);
   },
 });

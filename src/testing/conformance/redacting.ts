@@ -5,65 +5,65 @@ import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { State } from "../../core/machine/state.js";
 import type { Redaction, Store } from "../../ports/store.js";
 import {
-  cases,
-  changesOf,
   claim,
   commit,
-  commitAfter,
+  createCases,
+  createCommit,
+  createHeldSession,
+  createState,
+  createTextEvent,
   expectLog,
-  expectResult,
-  sessionWith,
-  stateAt,
+  expectResultType,
   t0,
-  textEvent,
   textsOf,
+  watchChanges,
 } from "./bench.js";
 
 const mark = "[redacted]";
 
 /** The titles of states in these cases repeat the text of their entry. */
-function withoutTitle(state: State): State {
+function redactTitle(state: State): State {
   return state.session === null || state.session.title !== "entry 2"
     ? state
     : { ...state, session: { ...state.session, title: mark } };
 }
 
 /** Takes the text out of entry 2 of a session with `last` entries. */
-function redactionOf(last: number, more: Partial<Redaction> = {}): Redaction {
+function createRedaction(last: number, overrides: Partial<Redaction> = {}): Redaction {
   const events = [{ type: "content_redacted", entries: [2], by: "Ada", at: t0 }] as const;
-  const state = stateAt(last + 1, "completed");
+  const state = createState(last + 1, "completed");
   return {
-    commit: commitAfter(last, { events, state, activity: "resting" }),
-    entries: [{ seq: 2, event: textEvent(mark) }],
-    state: withoutTitle,
+    commit: createCommit(last, { events, state, activity: "resting" }),
+    entries: [{ seq: 2, event: createTextEvent(mark) }],
+    state: redactTitle,
     removes: () => false,
-    ...more,
+    ...overrides,
   };
 }
 
-async function statesOf(store: Store, last: number): Promise<string> {
+async function readStates(store: Store, last: number): Promise<string> {
   const states = [];
   for (let seq = 1; seq <= last; seq++) states.push(await store.loadAt("s", seq));
   return JSON.stringify(states);
 }
 
-export const redacting = cases(["STOR-1"], {
+export const redactCases = createCases(["STOR-1"], {
   "content is replaced, and the entry that says so is the last one": async ({ store, second, reopened }) => {
-    const lease = await sessionWith(store, 4);
-    deepStrictEqual(await store.redact(lease, redactionOf(4)), { type: "ok", seq: 5 });
-    const present = ["entry 1", mark, "entry 3", "entry 4", "content_redacted"];
-    deepStrictEqual(textsOf(await store.read("s")), present);
-    deepStrictEqual(textsOf(await (await second()).read("s")), present);
+    const lease = await createHeldSession(store, 4);
+    deepStrictEqual(await store.redact(lease, createRedaction(4)), { type: "ok", seq: 5 });
+    const expectedTexts = ["entry 1", mark, "entry 3", "entry 4", "content_redacted"];
+    deepStrictEqual(textsOf(await store.read("s")), expectedTexts);
+    deepStrictEqual(textsOf(await (await second()).read("s")), expectedTexts);
     deepStrictEqual(textsOf(await store.read("s", 1, 1)), [mark]);
     await expectLog(store, 5);
     deepStrictEqual(await store.verify(), []);
-    deepStrictEqual(textsOf(await (await reopened()).read("s")), present);
+    deepStrictEqual(textsOf(await (await reopened()).read("s")), expectedTexts);
   },
   "an entry in the middle of a row is replaced": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { events: 3 });
     await commit(store, lease, 3, { events: 2 });
-    expectResult(await store.redact(lease, redactionOf(5)), "ok");
+    expectResultType(await store.redact(lease, createRedaction(5)), "ok");
     deepStrictEqual(textsOf(await store.read("s")), [
       "entry 1",
       mark,
@@ -73,69 +73,69 @@ export const redacting = cases(["STOR-1"], {
     deepStrictEqual(await store.verify(), []);
   },
   "states lose the content as well": async ({ store }) => {
-    const lease = await sessionWith(store, 3);
-    await store.redact(lease, redactionOf(3));
-    strictEqual((await statesOf(store, 4)).includes("entry 2"), false);
-    deepStrictEqual((await store.load("s"))?.state, stateAt(4, "completed"));
+    const lease = await createHeldSession(store, 3);
+    await store.redact(lease, createRedaction(3));
+    strictEqual((await readStates(store, 4)).includes("entry 2"), false);
+    deepStrictEqual((await store.load("s"))?.state, createState(4, "completed"));
   },
   "lists show what the last state says": async ({ store }) => {
-    const lease = await sessionWith(store, 2);
-    const state = withoutTitle({
-      ...stateAt(3, "completed"),
+    const lease = await createHeldSession(store, 2);
+    const state = redactTitle({
+      ...createState(3, "completed"),
       session: { agent: "coder", model: "m", title: "entry 2" },
     });
-    const redaction = redactionOf(2);
+    const redaction = createRedaction(2);
     await store.redact(lease, { ...redaction, commit: { ...redaction.commit, state } });
     await store.release(lease);
     strictEqual((await store.describe("s"))?.info?.title, mark);
     strictEqual(JSON.stringify(await store.list()).includes("entry 2"), false);
   },
   "blobs that are to be removed are gone, and others stay": async ({ store, second }) => {
-    const lease = await sessionWith(store, 2);
-    const [gone, kept] = [new TextEncoder().encode("a key"), new TextEncoder().encode("a prompt")];
-    const hashes = [await store.putBlob("s", gone), await store.putBlob("s", kept)] as const;
+    const lease = await createHeldSession(store, 2);
+    const [removedBytes, keptBytes] = [new TextEncoder().encode("a key"), new TextEncoder().encode("a prompt")];
+    const hashes = [await store.putBlob("s", removedBytes), await store.putBlob("s", keptBytes)] as const;
     const seen = new Set<string>();
     const removes = (hash: string, bytes: Uint8Array): boolean => {
       seen.add(hash);
       return new TextDecoder().decode(bytes) === "a key";
     };
-    expectResult(await store.redact(lease, redactionOf(2, { removes })), "ok");
+    expectResultType(await store.redact(lease, createRedaction(2, { removes })), "ok");
     deepStrictEqual(seen, new Set(hashes));
     strictEqual(await store.getBlob("s", hashes[0]), null);
     strictEqual(await (await second()).getBlob("s", hashes[0]), null);
-    deepStrictEqual(await store.getBlob("s", hashes[1]), kept);
+    deepStrictEqual(await store.getBlob("s", hashes[1]), keptBytes);
   },
   "a blob of another session with the same bytes stays": async ({ store }) => {
-    const lease = await sessionWith(store, 2);
-    await sessionWith(store, 1, "other");
+    const lease = await createHeldSession(store, 2);
+    await createHeldSession(store, 1, "other");
     const bytes = new TextEncoder().encode("shared");
     const hash = await store.putBlob("s", bytes);
     await store.putBlob("other", bytes);
-    await store.redact(lease, redactionOf(2, { removes: () => true }));
+    await store.redact(lease, createRedaction(2, { removes: () => true }));
     strictEqual(await store.getBlob("s", hash), null);
     deepStrictEqual(await store.getBlob("other", hash), bytes);
     deepStrictEqual(textsOf(await store.read("other")), ["entry 1"]);
   },
   "nothing changes if the lease is gone": async ({ store }) => {
-    const lease = await sessionWith(store, 2);
+    const lease = await createHeldSession(store, 2);
     const hash = await store.putBlob("s", new Uint8Array([1]));
     await store.release(lease);
     const next = await claim(store);
-    expectResult(await store.redact(lease, redactionOf(2, { removes: () => true })), "fenced");
+    expectResultType(await store.redact(lease, createRedaction(2, { removes: () => true })), "fenced");
     deepStrictEqual(textsOf(await store.read("s")), ["entry 1", "entry 2"]);
     strictEqual((await store.getBlob("s", hash))?.length, 1);
-    expectResult(await store.redact(next, redactionOf(2)), "ok");
+    expectResultType(await store.redact(next, createRedaction(2)), "ok");
   },
   "nothing changes if the log is longer than was known": async ({ store }) => {
-    const lease = await sessionWith(store, 3);
-    deepStrictEqual(await store.redact(lease, redactionOf(2)), { type: "conflict", seq: 3 });
+    const lease = await createHeldSession(store, 3);
+    deepStrictEqual(await store.redact(lease, createRedaction(2)), { type: "conflict", seq: 3 });
     deepStrictEqual(textsOf(await store.read("s")), ["entry 1", "entry 2", "entry 3"]);
   },
   "commits go on after it, and it can be repeated": async ({ store }) => {
-    const lease = await sessionWith(store, 2);
-    await store.redact(lease, redactionOf(2));
+    const lease = await createHeldSession(store, 2);
+    await store.redact(lease, createRedaction(2));
     await commit(store, lease, 3);
-    deepStrictEqual(await store.redact(lease, redactionOf(4)), { type: "ok", seq: 5 });
+    deepStrictEqual(await store.redact(lease, createRedaction(4)), { type: "ok", seq: 5 });
     deepStrictEqual(textsOf(await store.read("s")), [
       "entry 1",
       mark,
@@ -145,16 +145,16 @@ export const redacting = cases(["STOR-1"], {
     ]);
   },
   "other processes are told of it": async ({ store, second }) => {
-    const lease = await sessionWith(store, 2);
-    const { seen } = changesOf(await second(), "s");
-    await store.redact(lease, redactionOf(2));
+    const lease = await createHeldSession(store, 2);
+    const { seen } = watchChanges(await second(), "s");
+    await store.redact(lease, createRedaction(2));
     await seen;
   },
   "a long log is redacted as a whole": async ({ store }) => {
     const lease = await claim(store);
     for (let seq = 0; seq < 600; seq += 2) await commit(store, lease, seq, { events: 2 });
-    const entries = [2, 299, 300, 599].map((seq) => ({ seq, event: textEvent(mark) }));
-    expectResult(await store.redact(lease, redactionOf(600, { entries })), "ok");
+    const entries = [2, 299, 300, 599].map((seq) => ({ seq, event: createTextEvent(mark) }));
+    expectResultType(await store.redact(lease, createRedaction(600, { entries })), "ok");
     const texts = textsOf(await store.read("s"));
     deepStrictEqual(
       texts.flatMap((text, index) => (text === mark ? [index + 1] : [])),

@@ -5,71 +5,71 @@ import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { Event } from "../../core/machine/event.js";
 import type { SessionInfo, State } from "../../core/machine/state.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
-import { alice, cases, claim, commit, message, restingSession, stateAt, t0 } from "./bench.js";
-import { listed } from "./lists.js";
+import { alice, claim, commit, createCases, createMessage, createRestingSession, createState, t0 } from "./bench.js";
+import { listIds } from "./lists.js";
 
 /** The state of a commit of a session with this info. */
-function boundTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } {
-  return { state: { ...stateAt(seq, "completed"), session: { agent: "coder", model: "scripted", ...info } } };
+function bindTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } {
+  return { state: { ...createState(seq, "completed"), session: { agent: "coder", model: "scripted", ...info } } };
 }
 
 /** What the list says of one session. */
-async function listedOne(store: Store, sessionId: string): Promise<SessionSummary | null> {
+async function findListed(store: Store, sessionId: string): Promise<SessionSummary | null> {
   return (await store.list()).find((summary) => summary.sessionId === sessionId) ?? null;
 }
 
-export const filtering = cases(["STOR-1"], {
+export const filterCases = createCases(["STOR-1"], {
   "a list is filtered by agent": async ({ store }) => {
-    await restingSession(store, "a", boundTo({ agent: "writer" }));
-    await restingSession(store, "b", boundTo({ agent: "coder" }));
-    await store.post("c", message("m"));
-    deepStrictEqual(await listed(store, { agent: "writer" }), ["a"]);
-    deepStrictEqual(await listed(store, { agent: "coder" }), ["b"]);
-    deepStrictEqual(await listed(store, { agent: "" }), []);
+    await createRestingSession(store, "a", bindTo({ agent: "writer" }));
+    await createRestingSession(store, "b", bindTo({ agent: "coder" }));
+    await store.post("c", createMessage("m"));
+    deepStrictEqual(await listIds(store, { agent: "writer" }), ["a"]);
+    deepStrictEqual(await listIds(store, { agent: "coder" }), ["b"]);
+    deepStrictEqual(await listIds(store, { agent: "" }), []);
   },
   "a list is filtered by folder": async ({ store }) => {
-    await restingSession(store, "a", boundTo({ root: "/work/a" }));
-    await restingSession(store, "b", boundTo({ root: "/work/b" }));
-    await restingSession(store, "c", boundTo({}));
-    deepStrictEqual(await listed(store, { root: "/work/b" }), ["b"]);
-    deepStrictEqual(await listed(store, { root: "/work" }), []);
+    await createRestingSession(store, "a", bindTo({ root: "/work/a" }));
+    await createRestingSession(store, "b", bindTo({ root: "/work/b" }));
+    await createRestingSession(store, "c", bindTo({}));
+    deepStrictEqual(await listIds(store, { root: "/work/b" }), ["b"]);
+    deepStrictEqual(await listIds(store, { root: "/work" }), []);
   },
   "a list is filtered by parent": async ({ store }) => {
-    await restingSession(store, "top", boundTo({}));
+    await createRestingSession(store, "top", bindTo({}));
     for (const id of ["a", "b"])
-      await restingSession(store, id, boundTo({ parent: { sessionId: "top", callKey: "run 1/1/1" } }));
-    await restingSession(store, "c", boundTo({ parent: { sessionId: "other", callKey: "run 1/1/1" } }));
-    deepStrictEqual(await listed(store, { parent: "top" }), ["a", "b"]);
-    deepStrictEqual(await listed(store, { parent: "none" }), []);
-    deepStrictEqual(await listed(store, { parent: "top", limit: 1 }), ["a"]);
-    deepStrictEqual(await listed(store, { parent: "top", after: { updatedAt: t0, sessionId: "a" } }), ["b"]);
+      await createRestingSession(store, id, bindTo({ parent: { sessionId: "top", callKey: "run 1/1/1" } }));
+    await createRestingSession(store, "c", bindTo({ parent: { sessionId: "other", callKey: "run 1/1/1" } }));
+    deepStrictEqual(await listIds(store, { parent: "top" }), ["a", "b"]);
+    deepStrictEqual(await listIds(store, { parent: "none" }), []);
+    deepStrictEqual(await listIds(store, { parent: "top", limit: 1 }), ["a"]);
+    deepStrictEqual(await listIds(store, { parent: "top", after: { updatedAt: t0, sessionId: "a" } }), ["b"]);
   },
   "a list can leave out sessions with a parent": async ({ store }) => {
-    await restingSession(store, "top", boundTo({}));
-    await restingSession(store, "child", boundTo({ parent: { sessionId: "top", callKey: "run 1/1/1" } }));
-    await store.post("new", message("m"));
-    deepStrictEqual(await listed(store, { parent: null }), ["new", "top"]);
+    await createRestingSession(store, "top", bindTo({}));
+    await createRestingSession(store, "child", bindTo({ parent: { sessionId: "top", callKey: "run 1/1/1" } }));
+    await store.post("new", createMessage("m"));
+    deepStrictEqual(await listIds(store, { parent: null }), ["new", "top"]);
   },
   "filters apply to sessions that are held too": async ({ store }) => {
     const lease = await claim(store, "held");
-    await commit(store, lease, 0, { ...boundTo({ agent: "writer" }), at: t0 + 5 });
-    await restingSession(store, "resting", boundTo({ agent: "writer" }));
-    deepStrictEqual(await listed(store, { agent: "writer", status: ["completed"] }), ["held", "resting"]);
-    deepStrictEqual(await listed(store, { agent: "writer", limit: 1 }), ["held"]);
-    deepStrictEqual(await listed(store, { agent: "coder" }), []);
+    await commit(store, lease, 0, { ...bindTo({ agent: "writer" }), at: t0 + 5 });
+    await createRestingSession(store, "resting", bindTo({ agent: "writer" }));
+    deepStrictEqual(await listIds(store, { agent: "writer", status: ["completed"] }), ["held", "resting"]);
+    deepStrictEqual(await listIds(store, { agent: "writer", limit: 1 }), ["held"]);
+    deepStrictEqual(await listIds(store, { agent: "coder" }), []);
   },
   "several filters apply together": async ({ store }) => {
-    await restingSession(store, "a", boundTo({ agent: "writer", root: "/work" }));
-    await restingSession(store, "b", boundTo({ agent: "writer" }));
-    await restingSession(store, "c", boundTo({ root: "/work" }));
-    deepStrictEqual(await listed(store, { agent: "writer", root: "/work" }), ["a"]);
-    deepStrictEqual(await listed(store, { agent: "writer", status: ["failed"] }), []);
+    await createRestingSession(store, "a", bindTo({ agent: "writer", root: "/work" }));
+    await createRestingSession(store, "b", bindTo({ agent: "writer" }));
+    await createRestingSession(store, "c", bindTo({ root: "/work" }));
+    deepStrictEqual(await listIds(store, { agent: "writer", root: "/work" }), ["a"]);
+    deepStrictEqual(await listIds(store, { agent: "writer", status: ["failed"] }), []);
   },
   "what a session is bound to may change": async ({ store }) => {
     const lease = await claim(store);
-    await commit(store, lease, 0, boundTo({ title: "first" }));
-    await commit(store, lease, 1, { ...boundTo({ title: "second", agent: "writer" }, 2), release: true });
-    deepStrictEqual(await listed(store, { agent: "writer" }), ["s"]);
+    await commit(store, lease, 0, bindTo({ title: "first" }));
+    await commit(store, lease, 1, { ...bindTo({ title: "second", agent: "writer" }, 2), release: true });
+    deepStrictEqual(await listIds(store, { agent: "writer" }), ["s"]);
     deepStrictEqual((await store.list())[0]?.info, { agent: "writer", model: "scripted", title: "second" });
   },
   "a new title counts in lists when its event is committed, and its message may wait for that": async ({
@@ -77,7 +77,7 @@ export const filtering = cases(["STOR-1"], {
     reopened,
   }) => {
     const lease = await claim(store);
-    await commit(store, lease, 0, boundTo({ title: "first", root: "/work" }));
+    await commit(store, lease, 0, bindTo({ title: "first", root: "/work" }));
     const body = { type: "session_change", title: "second", by: "Ada" } as const;
     const posted = { id: "rename", at: t0, body };
     strictEqual((await store.post("s", posted)).type, "posted");
@@ -85,13 +85,13 @@ export const filtering = cases(["STOR-1"], {
     deepStrictEqual((await store.describe("s"))?.info?.title, "first");
     const { type: _, ...change } = body;
     const events: readonly Event[] = [{ type: "session_changed", ...change, at: t0 }];
-    await commit(store, lease, 1, { ...boundTo({ title: "second", root: "/work" }, 2), events, consume: ["rename"] });
+    await commit(store, lease, 1, { ...bindTo({ title: "second", root: "/work" }, 2), events, consume: ["rename"] });
     const info = { agent: "coder", model: "scripted", root: "/work", title: "second" };
-    const again = await reopened();
-    deepStrictEqual((await again.describe("s"))?.info, info);
-    deepStrictEqual((await again.list())[0]?.info, info);
-    deepStrictEqual((await again.read("s")).at(-1)?.event, events[0]);
-    deepStrictEqual(await again.verify(), []);
+    const reopenedStore = await reopened();
+    deepStrictEqual((await reopenedStore.describe("s"))?.info, info);
+    deepStrictEqual((await reopenedStore.list())[0]?.info, info);
+    deepStrictEqual((await reopenedStore.read("s")).at(-1)?.event, events[0]);
+    deepStrictEqual(await reopenedStore.verify(), []);
   },
   "everything that a session is bound to comes back": async ({ store, reopened }) => {
     const info: SessionInfo = {
@@ -104,46 +104,51 @@ export const filtering = cases(["STOR-1"], {
       principal: "ada@example.org",
       forkedFrom: { sessionId: "elsewhere", seq: 7 },
     };
-    await restingSession(store, "s", boundTo(info));
+    await createRestingSession(store, "s", bindTo(info));
     deepStrictEqual((await store.describe("s"))?.info, info);
     deepStrictEqual(await store.verify(), []);
     deepStrictEqual((await (await reopened()).list())[0]?.info, info);
   },
 });
 
-export const describing = cases(["STOR-1"], {
+export const describeCases = createCases(["STOR-1"], {
   "there is nothing to say of a session that is not there": async ({ store }) => {
     strictEqual(await store.describe("none"), null);
     strictEqual(await store.describe(""), null);
     strictEqual(await store.describe("a\0b"), null);
   },
   "a session is described as it is listed": async ({ store }) => {
-    await restingSession(store, "resting");
-    await store.post("posted", message("m"));
+    await createRestingSession(store, "resting");
+    await store.post("posted", createMessage("m"));
     await claim(store, "claimed");
     const lease = await claim(store, "held");
-    await commit(store, lease, 0, { events: 3, state: stateAt(3, "awaiting_human"), at: t0 + 50, activity: "waiting" });
-    await store.post("held", message("m"));
+    await commit(store, lease, 0, {
+      events: 3,
+      state: createState(3, "awaiting_human"),
+      at: t0 + 50,
+      activity: "waiting",
+    });
+    await store.post("held", createMessage("m"));
     for (const id of ["resting", "posted", "claimed", "held"])
-      deepStrictEqual(await store.describe(id), await listedOne(store, id));
+      deepStrictEqual(await store.describe(id), await findListed(store, id));
     strictEqual((await store.describe("held"))?.seq, 3);
   },
   "each commit is seen, while the session is held and afterwards": async ({ store, second }) => {
-    const other = await second();
+    const otherStore = await second();
     const lease = await claim(store);
     for (let seq = 0; seq < 3; seq++) {
       await commit(store, lease, seq, { at: t0 + 10 * seq });
-      const summary = await other.describe("s");
+      const summary = await otherStore.describe("s");
       deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status], [seq + 1, t0 + 10 * seq, "model_running"]);
     }
-    await commit(store, lease, 3, { state: stateAt(4, "failed"), at: t0 + 40, release: true });
-    const summary = await other.describe("s");
+    await commit(store, lease, 3, { state: createState(4, "failed"), at: t0 + 40, release: true });
+    const summary = await otherStore.describe("s");
     deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status], [4, t0 + 40, "failed"]);
     strictEqual(summary?.holder, null);
   },
   "a release without a commit leaves the last commit to be seen": async ({ store }) => {
     const lease = await claim(store);
-    await commit(store, lease, 0, { state: stateAt(1, "failed"), at: t0 + 9 });
+    await commit(store, lease, 0, { state: createState(1, "failed"), at: t0 + 9 });
     await store.release(lease);
     const summary = await store.describe("s");
     deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status], [1, t0 + 9, "failed"]);
@@ -172,7 +177,7 @@ export const describing = cases(["STOR-1"], {
     deepStrictEqual(lease.holder, holder);
   },
   "a session that was deleted is described no more": async ({ store }) => {
-    await restingSession(store, "s");
+    await createRestingSession(store, "s");
     await store.delete("s", { now: t0 });
     strictEqual(await store.describe("s"), null);
   },

@@ -5,18 +5,18 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { Event } from "../../core/machine/event.js";
 import {
-  bobClaims,
-  cases,
   claim,
+  claimAsBob,
   commit,
-  commitAfter,
+  createCases,
+  createCommit,
+  createHeldSession,
+  createMessage,
+  createRestingSession,
+  expectError,
   expectLog,
-  expectRefusal,
-  expectResult,
+  expectResultType,
   leaseMs,
-  message,
-  restingSession,
-  sessionWith,
   t0,
 } from "./bench.js";
 
@@ -24,7 +24,7 @@ function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-export const blobs = cases(["STOR-1"], {
+export const blobCases = createCases(["STOR-1"], {
   "a blob is kept under its SHA-256": async ({ store, second }) => {
     await claim(store);
     const bytes = new TextEncoder().encode("a system prompt");
@@ -99,15 +99,15 @@ export const blobs = cases(["STOR-1"], {
     strictEqual(await store.getBlob("b", hash), null);
   },
   "a blob for a session that is not there is refused": async ({ store }) => {
-    await expectRefusal(() => store.putBlob("none", new Uint8Array([1])), "no_session");
+    await expectError(() => store.putBlob("none", new Uint8Array([1])), "no_session");
   },
 });
 
-export const deleting = cases(["STOR-1", "STOR-4", "SEC-14"], {
+export const deleteCases = createCases(["STOR-1", "STOR-4", "SEC-14"], {
   "a session is deleted with its log, inbox and blobs": async ({ store }) => {
-    await restingSession(store, "s");
+    await createRestingSession(store, "s");
     const hash = await store.putBlob("s", new Uint8Array([1]));
-    await store.post("s", message("m"));
+    await store.post("s", createMessage("m"));
     strictEqual(await store.delete("s", { now: t0 }), true);
     deepStrictEqual(await store.list(), []);
     deepStrictEqual(await store.inbox("s"), []);
@@ -121,13 +121,13 @@ export const deleting = cases(["STOR-1", "STOR-4", "SEC-14"], {
   },
   "a session that is held is not deleted": async ({ store }) => {
     const lease = await claim(store);
-    await expectRefusal(() => store.delete("s", { now: t0 + 1 }), "session_active");
+    await expectError(() => store.delete("s", { now: t0 + 1 }), "session_active");
     strictEqual(await commit(store, lease, 0), 1);
   },
   "a session whose run is under way is not deleted, though nobody holds it": async ({ store }) => {
     for (const activity of ["active", "waiting"] as const) {
-      await restingSession(store, activity, { activity });
-      await expectRefusal(() => store.delete(activity, { now: t0 }), "session_active");
+      await createRestingSession(store, activity, { activity });
+      await expectError(() => store.delete(activity, { now: t0 }), "session_active");
       await expectLog(store, 1, activity);
     }
   },
@@ -136,29 +136,29 @@ export const deleting = cases(["STOR-1", "STOR-4", "SEC-14"], {
     strictEqual(await store.delete("s", { now: t0 + leaseMs }), true);
   },
   "by force any session is deleted": async ({ store }) => {
-    await sessionWith(store, 2);
+    await createHeldSession(store, 2);
     strictEqual(await store.delete("s", { now: t0, force: true }), true);
     await expectLog(store, 0);
   },
   "a session that was deleted starts anew": async ({ store }) => {
-    const lease = await sessionWith(store, 3);
+    const lease = await createHeldSession(store, 3);
     await store.delete("s", { now: t0, force: true });
-    await sessionWith(store, 1);
+    await createHeldSession(store, 1);
     await expectLog(store, 1);
-    expectResult(await store.commit(lease, commitAfter(3)), "fenced");
+    expectResultType(await store.commit(lease, createCommit(3)), "fenced");
   },
   "a blob of a session that was deleted is not found in the new one": async ({ store }) => {
-    await restingSession(store, "s");
+    await createRestingSession(store, "s");
     const hash = await store.putBlob("s", new Uint8Array([1]));
     await store.delete("s", { now: t0 });
     await claim(store);
     strictEqual(await store.getBlob("s", hash), null);
   },
   "other sessions stay as they are": async ({ store }) => {
-    await restingSession(store, "a");
-    const lease = await sessionWith(store, 4, "b");
+    await createRestingSession(store, "a");
+    const lease = await createHeldSession(store, 4, "b");
     const hash = await store.putBlob("b", new Uint8Array([1]));
-    await store.post("b", message("m"));
+    await store.post("b", createMessage("m"));
     await store.delete("a", { now: t0 });
     await expectLog(store, 4, "b");
     ok((await store.getBlob("b", hash)) !== null);
@@ -166,57 +166,57 @@ export const deleting = cases(["STOR-1", "STOR-4", "SEC-14"], {
     strictEqual(await commit(store, lease, 4), 5);
   },
   "what one process deleted is gone for another": async ({ store, second }) => {
-    const other = await second();
-    await restingSession(store, "s");
-    await expectLog(other, 1);
+    const otherStore = await second();
+    await createRestingSession(store, "s");
+    await expectLog(otherStore, 1);
     await store.delete("s", { now: t0 });
-    await expectLog(other, 0);
-    deepStrictEqual(await other.list(), []);
+    await expectLog(otherStore, 0);
+    deepStrictEqual(await otherStore.list(), []);
   },
 });
 
-export const upkeep = cases(["STOR-1", "STOR-4"], {
+export const upkeepCases = createCases(["STOR-1", "STOR-4"], {
   "a sound store has no problems": async ({ store }) => {
-    await sessionWith(store, 5, "a");
-    await restingSession(store, "b");
+    await createHeldSession(store, 5, "a");
+    await createRestingSession(store, "b");
     await store.putBlob("a", new Uint8Array([1, 2]));
-    await store.post("b", message("m"));
+    await store.post("b", createMessage("m"));
     deepStrictEqual(await store.verify(), []);
     deepStrictEqual(await store.verify("a"), []);
     deepStrictEqual(await store.verify("none"), []);
   },
   "a closed store refuses": async ({ store }) => {
-    const lease = await sessionWith(store, 1);
+    const lease = await createHeldSession(store, 1);
     await store.close();
     for (const use of [
       () => store.load("s"),
       () => store.read("s"),
       () => store.list(),
       () => store.claim("s", { holder: lease.holder, now: t0, leaseMs }),
-      () => store.commit(lease, commitAfter(1)),
-      () => store.post("s", message("m")),
+      () => store.commit(lease, createCommit(1)),
+      () => store.post("s", createMessage("m")),
     ])
-      await expectRefusal(use, "store_closed");
+      await expectError(use, "store_closed");
   },
   "closing twice is closing": async ({ store }) => {
     await store.close();
     await store.close();
-    await expectRefusal(() => store.list(), "store_closed");
+    await expectError(() => store.list(), "store_closed");
   },
   "closing waits for what is under way": async ({ store, second }) => {
-    const other = await second();
+    const otherStore = await second();
     const lease = await claim(store);
-    const committed = store.commit(lease, commitAfter(0));
+    const committed = store.commit(lease, createCommit(0));
     await store.close();
-    expectResult(await committed, "ok");
-    if (other !== store) await expectLog(other, 1);
+    expectResultType(await committed, "ok");
+    if (otherStore !== store) await expectLog(otherStore, 1);
   },
   "closing one handle leaves another open": async ({ store, second }) => {
-    const other = await second();
-    await sessionWith(store, 1);
-    if (other === store) return;
+    const otherStore = await second();
+    await createHeldSession(store, 1);
+    if (otherStore === store) return;
     await store.close();
-    await expectLog(other, 1);
-    strictEqual(await bobClaims(other, t0 + leaseMs), true);
+    await expectLog(otherStore, 1);
+    strictEqual(await claimAsBob(otherStore, t0 + leaseMs), true);
   },
 });

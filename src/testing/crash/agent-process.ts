@@ -15,10 +15,10 @@ import type { Holder, Store } from "../../ports/store.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type Fallback, isFallback } from "../../runtime/model/models.js";
 import { normaliseTools } from "../../runtime/tools/compile-tools.js";
-import { enterWorld, isKilled, leaseMs } from "../world/processes.js";
-import { storeOf } from "../world/store.js";
-import { clockOf, type Process, type World } from "../world/world.js";
-import { createAttention, inTurnsOf } from "./step-turns.js";
+import { addProcess, isKilled, leaseMs } from "../world/processes.js";
+import { createProcessStore } from "../world/store.js";
+import { createProcessClock, type Process, type World } from "../world/world.js";
+import { createAttention, createTurnContext } from "./step-turns.js";
 
 export type AgentProcessOptions = {
   readonly agent: Agent;
@@ -28,82 +28,84 @@ export type AgentProcessOptions = {
 };
 
 /** The process that does something, and its world. */
-export type CrashPoint = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
+export type ProcessContext = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
 
 export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentProcessOptions): Process {
-  return enterWorld(world, (self, { holder, name }) => {
+  return addProcess(world, (self, { holder, name }) => {
     const { options } = agent;
-    const place: CrashPoint = { world, self, patienceMs };
-    return watchAgent(place, agent, new Map(), {
-      store: ownedStore(storeOf(world, self), holder, (other) => sameHost && isKilled(world, other)),
-      clock: clockOf(world, self),
-      makeId: () => `id${world.number()}`,
+    const simulation: ProcessContext = { world, self, patienceMs };
+    return wrapAgent(simulation, agent, new Map(), {
+      store: createOwnedStore(createProcessStore(world, self), holder, (other) => sameHost && isKilled(world, other)),
+      clock: createProcessClock(world, self),
+      makeId: () => `id${world.nextNumber()}`,
       leaseMs,
       observers: [
         ...(options.observers ?? []),
-        { onDelta: (delta) => world.note({ type: "delta", sessionId: world.sessionId, process: name, delta }) },
+        { onDelta: (delta) => world.record({ type: "delta", sessionId: world.sessionId, process: name, delta }) },
       ],
     });
   });
 }
 
 /** The agent, and all that it can hand its session over to, with models and tools that take turns in the world. */
-function watchAgent(
-  place: CrashPoint,
+function wrapAgent(
+  simulation: ProcessContext,
   agent: Agent,
-  watched: Map<object, Agent>,
+  wrappedAgents: Map<object, Agent>,
   changes: Partial<AgentOptions>,
 ): Agent {
-  const known = watched.get(agent);
-  if (known !== undefined) return known;
+  const existing = wrappedAgents.get(agent);
+  if (existing !== undefined) return existing;
   const { model, models, fallbacks, compaction, tools = [], handoffs } = agent.options;
-  const own = agent.with({
+  const wrappedAgent = agent.with({
     ...changes,
-    ...watchAuthor(place, agent.options),
-    model: watchModel(place, model),
+    ...wrapAuthorCode(simulation, agent.options),
+    model: wrapModel(simulation, model),
     ...defined({
-      models: models && Object.fromEntries(Object.entries(models).map(([name, one]) => [name, watchNext(place, one)])),
-      fallbacks: fallbacks?.map((one) => watchNext(place, one)),
-      compaction: compaction?.model && { ...compaction, model: watchModel(place, compaction.model) },
+      models:
+        models &&
+        Object.fromEntries(Object.entries(models).map(([name, one]) => [name, wrapFallback(simulation, one)])),
+      fallbacks: fallbacks?.map((one) => wrapFallback(simulation, one)),
+      compaction: compaction?.model && { ...compaction, model: wrapModel(simulation, compaction.model) },
       handoffs: handoffs?.map((handoff) => ({
         ...handoff,
-        agent: () => watchAgent(place, handoff.agent() as Agent, watched, {}),
+        agent: () => wrapAgent(simulation, handoff.agent() as Agent, wrappedAgents, {}),
       })),
     }),
-    tools: [...normaliseTools(tools).values()].map(({ tool }) => watchTool(place, tool)),
+    tools: [...normaliseTools(tools).values()].map(({ tool }) => wrapTool(simulation, tool)),
   });
-  watched.set(agent, own);
-  return own;
+  wrappedAgents.set(agent, wrappedAgent);
+  return wrappedAgent;
 }
 
 /** The author's code besides models and tools: the world waits while it waits. */
-function watchAuthor(
-  place: CrashPoint,
+function wrapAuthorCode(
+  simulation: ProcessContext,
   { canExecuteTool, repairToolCall, hooks, stopWhen, context, services }: AgentOptions,
 ): Partial<AgentOptions> {
-  const waited = <Act>(act: Act): Act => waitedFor(place, act);
+  const wrapped = <Act>(act: Act): Act => wrapFunction(simulation, act);
   return defined({
-    canExecuteTool: waited(canExecuteTool),
-    repairToolCall: waited(repairToolCall),
-    hooks: hooks?.map((hook) => withMembers(hook, waited)),
-    stopWhen: Array.isArray(stopWhen) ? stopWhen.map(waited) : waited(stopWhen),
+    canExecuteTool: wrapped(canExecuteTool),
+    repairToolCall: wrapped(repairToolCall),
+    hooks: hooks?.map((hook) => mapMethods(hook, wrapped)),
+    stopWhen: Array.isArray(stopWhen) ? stopWhen.map(wrapped) : wrapped(stopWhen),
     context: context?.sources && {
       ...context,
       sources: context.sources.map(({ tools, ...source }) => ({
-        ...withMembers(source, waited),
-        ...defined({ tools: tools?.map((tool) => watchTool(place, tool)) }),
+        ...mapMethods(source, wrapped),
+        ...defined({ tools: tools?.map((tool) => wrapTool(simulation, tool)) }),
       })),
     },
     services:
       services &&
       Object.fromEntries(
-        Object.entries(services).map(([name, service]) => [name, service && withMembers(service, waited)]),
+        Object.entries(services).map(([name, service]) => [name, service && mapMethods(service, wrapped)]),
       ),
   });
 }
 
 /** A copy of an object of the author, of the same class, with its own functions changed. */
-function withMembers<Owner extends object>(owner: Owner, change: <Act>(act: Act) => Act): Owner {
+function mapMethods<Owner extends object>(owner: Owner, change: <Act>(act: Act) => Act): Owner {
   const copy = Object.create(Object.getPrototypeOf(owner)) as Owner;
   const members = Object.entries(owner).map(([name, member]: [string, unknown]) => [
     name,
@@ -116,18 +118,18 @@ function withMembers<Owner extends object>(owner: Owner, change: <Act>(act: Act)
  * A function of the author. If it returns a promise, the world waits for it. Otherwise nothing changes: what comes at once
  * joins the commit at hand.
  */
-function waitedFor<Act>({ world, patienceMs }: CrashPoint, act: Act): Act {
+function wrapFunction<Act>({ world, patienceMs }: ProcessContext, act: Act): Act {
   if (typeof act !== "function") return act;
-  const waited = (...given: readonly unknown[]): unknown => {
+  const wrapped = (...given: readonly unknown[]): unknown => {
     const result: unknown = act(...given);
-    return result instanceof Promise ? outside(world, patienceMs, () => result) : result;
+    return result instanceof Promise ? runOutside(world, patienceMs, () => result) : result;
   };
   // A stop condition is known by the name of its function.
-  return Object.defineProperty(waited, "name", { value: act.name }) as Act;
+  return Object.defineProperty(wrapped, "name", { value: act.name }) as Act;
 }
 
 /** Claims leases for the simulated process instead of the real one, which holds all processes of the world. */
-function ownedStore(store: Store, holder: Holder, isDead: (other: Holder) => boolean): Store {
+function createOwnedStore(store: Store, holder: Holder, isDead: (other: Holder) => boolean): Store {
   return {
     ...store,
     claim: (sessionId, options) =>
@@ -136,18 +138,18 @@ function ownedStore(store: Store, holder: Holder, isDead: (other: Holder) => boo
   };
 }
 
-function watchNext(place: CrashPoint, next: AnyModel | Fallback<AnyModel>): Model | Fallback {
-  return isFallback(next) ? { ...next, model: watchModel(place, next.model) } : watchModel(place, next);
+function wrapFallback(simulation: ProcessContext, next: AnyModel | Fallback<AnyModel>): Model | Fallback {
+  return isFallback(next) ? { ...next, model: wrapModel(simulation, next.model) } : wrapModel(simulation, next);
 }
 
-function watchModel({ world, self, patienceMs }: CrashPoint, modelLike: AnyModel): Model {
+function wrapModel({ world, self, patienceMs }: ProcessContext, modelLike: AnyModel): Model {
   const model = asModel(modelLike);
   return {
     ...model,
     async *stream(request, signal) {
       const { sessionId, runId } = request;
       const process = self().name;
-      world.note(
+      world.record(
         request.purpose === "compaction"
           ? { type: "summary_asked", sessionId, process, runId }
           : { type: "model_called", sessionId, process, request: { ...request, messages: [...request.messages] } },
@@ -156,7 +158,7 @@ function watchModel({ world, self, patienceMs }: CrashPoint, modelLike: AnyModel
       const deltas = model.stream(request, signal)[Symbol.asyncIterator]();
       try {
         for (;;) {
-          const next = await outside(world, patienceMs, () => deltas.next());
+          const next = await runOutside(world, patienceMs, () => deltas.next());
           if (next.done === true) return;
           yield next.value;
         }
@@ -167,29 +169,29 @@ function watchModel({ world, self, patienceMs }: CrashPoint, modelLike: AnyModel
   };
 }
 
-function watchTool(place: CrashPoint, tool: AnyTool): AnyTool {
+function wrapTool(simulation: ProcessContext, tool: AnyTool): AnyTool {
   const { execute, executeRaw, recover, needsApproval } = tool;
   return {
     ...tool,
-    ...(typeof needsApproval === "function" ? { needsApproval: waitedFor(place, needsApproval) } : {}),
+    ...(typeof needsApproval === "function" ? { needsApproval: wrapFunction(simulation, needsApproval) } : {}),
     ...(execute === undefined
       ? {}
       : {
           execute: (input: unknown, context: ToolContext) =>
-            runInTurns(place, tool.name, input, context, (given) => execute(input, given)),
+            runInTurns(simulation, tool.name, input, context, (given) => execute(input, given)),
         }),
     ...(executeRaw === undefined
       ? {}
       : {
           executeRaw: (text: string, context: ToolContext) =>
-            runInTurns(place, tool.name, text, context, (given) => executeRaw(text, given)),
+            runInTurns(simulation, tool.name, text, context, (given) => executeRaw(text, given)),
         }),
     ...(typeof recover === "object"
       ? {
           recover: {
             reconcile: async (call: Parameters<typeof recover.reconcile>[0]) => {
-              await place.world.turn(place.self(), `${tool.name} is asked about`, call.signal);
-              return await outside(place.world, place.patienceMs, async () => recover.reconcile(call));
+              await simulation.world.turn(simulation.self(), `${tool.name} is asked about`, call.signal);
+              return await runOutside(simulation.world, simulation.patienceMs, async () => recover.reconcile(call));
             },
           },
         }
@@ -199,18 +201,18 @@ function watchTool(place: CrashPoint, tool: AnyTool): AnyTool {
 
 /** Takes a turn before the tool starts, and another before the process gets its result. */
 async function runInTurns<Output>(
-  { world, self, patienceMs }: CrashPoint,
+  { world, self, patienceMs }: ProcessContext,
   tool: string,
   input: unknown,
   context: ToolContext,
   execute: (context: ToolContext) => Output | Promise<Output>,
 ): Promise<Output> {
   const { idempotencyKey: callKey, attempt, sessionId, signal } = context;
-  world.note({ type: "tool_started", sessionId, process: self().name, callKey, tool, attempt, input });
+  world.record({ type: "tool_started", sessionId, process: self().name, callKey, tool, attempt, input });
   await world.turn(self(), `${tool} works`, signal);
   signal.throwIfAborted();
   const attention = createAttention(world, patienceMs);
-  const given = inTurnsOf({ world, self, patienceMs }, tool, context, attention);
+  const given = createTurnContext({ world, self, patienceMs }, tool, context, attention);
   try {
     return await attention.until(async () => execute(given));
   } finally {
@@ -219,16 +221,16 @@ async function runInTurns<Output>(
 }
 
 /** Does something real. The world waits for it, for `patienceMs` at most. */
-function outside<Result>(world: World, patienceMs: number, act: () => Promise<Result>): Promise<Result> {
-  const acting = act();
+function runOutside<Result>(world: World, patienceMs: number, act: () => Promise<Result>): Promise<Result> {
+  const running = act();
   let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
+  const patienceTimeout = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, patienceMs);
   });
-  const ended = acting.then(
+  const ended = running.then(
     () => {},
     () => {},
   );
-  void world.include(Promise.race([ended, patience])).finally(() => clearTimeout(timer));
-  return acting;
+  void world.include(Promise.race([ended, patienceTimeout])).finally(() => clearTimeout(timer));
+  return running;
 }

@@ -17,11 +17,11 @@ export type PlayedCall = {
 };
 
 /** Every call that a model requested, by its key. Without `facts`, the starts come from the log. */
-export function callsOf(log: readonly Entry[], facts: readonly Fact[] | null): ReadonlyMap<string, PlayedCall> {
+export function collectCalls(log: readonly Entry[], facts: readonly Fact[] | null): ReadonlyMap<string, PlayedCall> {
   const calls = new Map<string, PlayedCall>();
-  const add = (callKey: string, more: (call: PlayedCall) => Partial<PlayedCall>) => {
+  const updateCall = (callKey: string, update: (call: PlayedCall) => Partial<PlayedCall>) => {
     const call = calls.get(callKey);
-    if (call !== undefined) calls.set(callKey, { ...call, ...more(call) });
+    if (call !== undefined) calls.set(callKey, { ...call, ...update(call) });
   };
   for (const { event } of log) {
     if (event.type === "model_finished")
@@ -31,12 +31,12 @@ export function callsOf(log: readonly Entry[], facts: readonly Fact[] | null): R
       }
     if (event.type === "tool_finished") {
       const { outcome, attempt = 1 } = event;
-      add(event.callKey, () => ({ outcome, starts: facts === null ? attempt : 0 }));
+      updateCall(event.callKey, () => ({ outcome, starts: facts === null ? attempt : 0 }));
     }
   }
   for (const fact of facts ?? []) {
-    if (fact.type === "tool_started") add(fact.callKey, ({ starts }) => ({ starts: starts + 1 }));
-    if (fact.type === "tool_acted") add(fact.callKey, ({ acts }) => ({ acts: acts + 1 }));
+    if (fact.type === "tool_started") updateCall(fact.callKey, ({ starts }) => ({ starts: starts + 1 }));
+    if (fact.type === "tool_acted") updateCall(fact.callKey, ({ acts }) => ({ acts: acts + 1 }));
   }
   return calls;
 }

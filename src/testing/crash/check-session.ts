@@ -6,7 +6,7 @@ import type { Invariant } from "../world/history.js";
 import { checkInvariants, InvariantBroken } from "../world/invariants.js";
 import { storedInvariants } from "../world/invariants-log.js";
 
-const undamaged: Pick<Invariant, "number" | "name"> = { number: 1, name: "stored data is undamaged" };
+const undamagedInvariant: Pick<Invariant, "number" | "name"> = { number: 1, name: "stored data is undamaged" };
 
 /**
  * Checks a session's log and state: no damage, no gaps, one message for each step, one result for each call, and a
@@ -16,7 +16,7 @@ const undamaged: Pick<Invariant, "number" | "name"> = { number: 1, name: "stored
  */
 export async function checkSession(store: Store, sessionId: string): Promise<void> {
   const [problem] = await store.verify(sessionId);
-  if (problem !== undefined) throw new InvariantBroken(undamaged, problem.what);
+  if (problem !== undefined) throw new InvariantBroken(undamagedInvariant, problem.what);
   const log = await store.read(sessionId);
   const loaded = await store.load(sessionId);
   if (loaded === null) return;
@@ -30,8 +30,8 @@ export async function checkSession(store: Store, sessionId: string): Promise<voi
     dueAt: null,
     askedAt: null,
   } as const;
-  const row = { type: "written", sessionId, process: "", epoch: 0, line: 0, at: 0, commit } as const;
+  const fact = { type: "written", sessionId, process: "", epoch: 0, line: 0, at: 0, commit } as const;
   if (seq !== log.length)
-    throw new InvariantBroken(undamaged, `the state is that of entry ${seq}, the log ends at ${log.length}`);
-  checkInvariants({ facts: [], rows: [row], log }, storedInvariants);
+    throw new InvariantBroken(undamagedInvariant, `the state is that of entry ${seq}, the log ends at ${log.length}`);
+  checkInvariants({ facts: [], rows: [fact], log }, storedInvariants);
 }

@@ -3,7 +3,7 @@
  */
 import type { Fact } from "../world/facts.js";
 import { InvariantBroken } from "../world/invariants.js";
-import { storyOf } from "../world/story.js";
+import { formatStory } from "../world/story.js";
 
 /** `invariant`: the number of the broken invariant in docs/reliability.md; null on any other error. */
 export type Failure = { readonly invariant: number | null; readonly message: string };
@@ -15,13 +15,13 @@ export class PlayFailure extends Error {
 
   constructor(where: string, cause: unknown, facts: readonly Fact[]) {
     const broken = cause instanceof InvariantBroken ? cause : null;
-    const story = storyOf(facts, { lines: 60, about: broken?.line ?? null });
+    const story = formatStory(facts, { lines: 60, about: broken?.line ?? null });
     super(`${where}: ${cause instanceof Error ? cause.message : String(cause)}\n\n${story}`, { cause });
     this.invariant = broken?.number ?? null;
   }
 }
 
-export function failureOf(error: unknown): Failure {
+export function toFailure(error: unknown): Failure {
   if (error instanceof PlayFailure) return { invariant: error.invariant, message: error.message };
   return { invariant: null, message: error instanceof Error ? error.message : String(error) };
 }

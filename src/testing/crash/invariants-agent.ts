@@ -3,7 +3,7 @@
  */
 import type { Event } from "../../core/machine/event.js";
 import { type History, type Invariant, isAnswer } from "../world/history.js";
-import { effectInvariants, nameOf } from "../world/invariants-effects.js";
+import { describeStart, effectInvariants } from "../world/invariants-effects.js";
 import { logInvariants } from "../world/invariants-log.js";
 import { stepInvariants } from "../world/invariants-steps.js";
 
@@ -11,21 +11,21 @@ export const agentInvariants: readonly Invariant[] = [
   ...logInvariants,
   ...effectInvariants,
   ...stepInvariants,
-  { number: 5, name: "a call that may not run again by itself is started once", check: startedOnce },
-  { number: 6, name: "a call with a result is not started again", check: nothingAfterResult },
-  { number: 6, name: "no result 'ok' of a call that was not started", check: noInventedResults },
-  { number: 9, name: "no call that asks is started before it is approved", check: nothingUnapproved },
+  { number: 5, name: "a call that may not run again by itself is started once", check: checkStartedOnce },
+  { number: 6, name: "a call with a result is not started again", check: checkNoStartAfterResult },
+  { number: 6, name: "no result 'ok' of a call that was not started", check: checkNoInventedResults },
+  { number: 9, name: "no call that asks is started before it is approved", check: checkApproved },
 ];
 
-type Decided = Extract<Event, { type: "tool_decided" }>["decision"];
+type ToolDecision = Extract<Event, { type: "tool_decided" }>["decision"];
 
 /** The last decision on each call. */
-function decisionsOf({ log }: History): ReadonlyMap<string, Decided> {
+function collectDecisions({ log }: History): ReadonlyMap<string, ToolDecision> {
   return new Map(log.flatMap(({ event }) => (event.type === "tool_decided" ? [[event.callKey, event.decision]] : [])));
 }
 
-function startedOnce(history: History): string | undefined {
-  const decisions = decisionsOf(history);
+function checkStartedOnce(history: History): string | undefined {
+  const decisions = collectDecisions(history);
   const starts = new Map<string, number>();
   for (const fact of history.facts) {
     if (fact.type !== "tool_started") continue;
@@ -34,24 +34,25 @@ function startedOnce(history: History): string | undefined {
     starts.set(callKey, count);
     const decision = decisions.get(callKey);
     const recover = decision !== undefined && "policy" in decision ? decision.policy.recover : undefined;
-    const agreed = history.log.filter(({ event }) => isAnswer(event, callKey, ["rerun", "approve"])).length;
+    const agreements = history.log.filter(({ event }) => isAnswer(event, callKey, ["rerun", "approve"])).length;
     if (recover === "fail" && count > 1) return `${callKey} (${tool}) was started ${count} times`;
-    if (recover === "ask" && count > 1 + agreed) return `${callKey} (${tool}) ran again and nobody agreed`;
+    if (recover === "ask" && count > 1 + agreements) return `${callKey} (${tool}) ran again and nobody agreed`;
   }
   return undefined;
 }
 
-function nothingAfterResult({ facts }: History): string | undefined {
+function checkNoStartAfterResult({ facts }: History): string | undefined {
   const ended = new Set<string>();
   for (const fact of facts) {
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "tool_finished") ended.add(event.callKey);
-    if (fact.type === "tool_started" && ended.has(fact.callKey)) return `${nameOf(fact)} after its result was kept`;
+    if (fact.type === "tool_started" && ended.has(fact.callKey))
+      return `${describeStart(fact)} after its result was kept`;
   }
   return undefined;
 }
 
-function noInventedResults({ facts, log }: History): string | undefined {
+function checkNoInventedResults({ facts, log }: History): string | undefined {
   const started = new Set(facts.flatMap((fact) => (fact.type === "tool_started" ? fact.callKey : [])));
   const elsewhere = new Set(log.flatMap(({ event }) => (event.type === "tool_waiting" ? event.callKey : [])));
   for (const { seq, event } of log) {
@@ -64,16 +65,16 @@ function noInventedResults({ facts, log }: History): string | undefined {
   return undefined;
 }
 
-function nothingUnapproved(history: History): string | undefined {
+function checkApproved(history: History): string | undefined {
   const approved = new Set<string>();
-  const decisions = decisionsOf(history);
+  const decisions = collectDecisions(history);
   for (const fact of history.facts) {
     if (fact.type === "written")
       for (const event of fact.commit.events)
         if (event.type === "answered" && isAnswer(event, event.callKey, ["approve", "modify"]))
           approved.add(event.callKey);
     if (fact.type !== "tool_started" || approved.has(fact.callKey)) continue;
-    if (decisions.get(fact.callKey)?.verdict === "ask") return `${nameOf(fact)}, which nobody approved`;
+    if (decisions.get(fact.callKey)?.verdict === "ask") return `${describeStart(fact)}, which nobody approved`;
   }
   return undefined;
 }

@@ -4,14 +4,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-export type Ended = {
+export type ProgramEnd = {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
 };
 
-export type Program = { readonly kill: () => void; readonly ended: Promise<Ended> };
+export type Program = { readonly kill: () => void; readonly ended: Promise<ProgramEnd> };
 
 export type ProgramOptions = {
   /** Its working directory. */
@@ -20,8 +20,8 @@ export type ProgramOptions = {
   readonly env: { readonly [name: string]: string };
 };
 
-export function startProgram({ folder, arguments: given, env }: ProgramOptions): Program {
-  const child = spawn(process.execPath, given, {
+export function startProgram({ folder, arguments: args, env }: ProgramOptions): Program {
+  const child = spawn(process.execPath, args, {
     cwd: folder,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -34,6 +34,6 @@ export function startProgram({ folder, arguments: given, env }: ProgramOptions):
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
-  const ended = once(child, "close").then(([code, signal]): Ended => ({ code, signal, stdout, stderr }));
+  const ended = once(child, "close").then(([code, signal]): ProgramEnd => ({ code, signal, stdout, stderr }));
   return { kill: () => void child.kill("SIGKILL"), ended };
 }

@@ -4,10 +4,10 @@
  */
 import type { StepContext, StepOptions, ToolContext } from "../../ports/tool.js";
 import { settled } from "../test-clock.js";
-import { stepStarted } from "../world/facts.js";
+import { createStepStarted } from "../world/facts.js";
 import type { Process, World } from "../world/world.js";
 
-type CrashPoint = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
+type ProcessContext = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
 
 export type Attention = {
   /** The world waits for the tool, for `patienceMs` at most, unless its steps are in Pawl's hands. */
@@ -18,24 +18,24 @@ export type Attention = {
 };
 
 /** Turns of the event loop that a tool which runs again may need until it gets its next recorded result. */
-const turnsOfEventLoop = 5;
+const maxEventLoopTurns = 5;
 
 export function createAttention(world: World, patienceMs: number): Attention {
   let ended: Promise<void> = Promise.resolve();
-  let inHand = 0;
+  let handedOver = 0;
   let release = () => {};
 
   function watch(): void {
     let timer: NodeJS.Timeout | undefined;
-    const moved = new Promise<void>((resolve) => {
+    const released = new Promise<void>((resolve) => {
       release = resolve;
       timer = setTimeout(resolve, patienceMs);
     });
-    void world.include(Promise.race([ended, moved])).finally(() => clearTimeout(timer));
+    void world.include(Promise.race([ended, released])).finally(() => clearTimeout(timer));
   }
 
-  async function fewTurns(): Promise<void> {
-    for (let turn = 0; turn < turnsOfEventLoop; turn += 1) await settled();
+  async function waitFewTurns(): Promise<void> {
+    for (let turn = 0; turn < maxEventLoopTurns; turn += 1) await settled();
   }
 
   return {
@@ -45,30 +45,30 @@ export function createAttention(world: World, patienceMs: number): Attention {
         () => {},
         () => {},
       );
-      if (inHand === 0) watch();
+      if (handedOver === 0) watch();
       return acting;
     },
     give() {
-      inHand += 1;
+      handedOver += 1;
       release();
-      void world.include(fewTurns());
+      void world.include(waitFewTurns());
     },
     take() {
-      inHand -= 1;
-      if (inHand === 0) watch();
-      else void world.include(fewTurns());
+      handedOver -= 1;
+      if (handedOver === 0) watch();
+      else void world.include(waitFewTurns());
     },
   };
 }
 
 /** The context of a tool whose steps take turns: one before the function of a step runs, and one after it. */
-export function inTurnsOf(
-  { world, self }: CrashPoint,
+export function createTurnContext(
+  { world, self }: ProcessContext,
   tool: string,
   context: ToolContext,
   attention: Attention,
 ): ToolContext {
-  const inPawlsHands = async <Result>(act: () => Promise<Result>): Promise<Result> => {
+  const runInPawl = async <Result>(act: () => Promise<Result>): Promise<Result> => {
     attention.give();
     try {
       return await act();
@@ -77,16 +77,22 @@ export function inTurnsOf(
     }
   };
   const { sessionId, idempotencyKey: callKey, attempt } = context;
-  const noteStart = ({ idempotencyKey, tries }: StepContext, options: StepOptions) => {
-    const place = { sessionId, process: self().name, callKey, attempt, step: idempotencyKey.slice(callKey.length + 1) };
-    world.note(stepStarted(place, options, tries));
+  const recordStart = ({ idempotencyKey, tries }: StepContext, options: StepOptions) => {
+    const identity = {
+      sessionId,
+      process: self().name,
+      callKey,
+      attempt,
+      step: idempotencyKey.slice(callKey.length + 1),
+    };
+    world.record(createStepStarted(identity, options, tries));
   };
   const step = (name: string, run: (step: StepContext) => unknown, options: StepOptions = {}) =>
-    inPawlsHands(() =>
+    runInPawl(() =>
       context.step(
         name,
         async (given) => {
-          noteStart(given, options);
+          recordStart(given, options);
           await world.turn(self(), `${tool}: ${name} works`, given.signal);
           given.signal.throwIfAborted();
           attention.take();
@@ -100,7 +106,7 @@ export function inTurnsOf(
         options,
       ),
     );
-  const ask = (question: never) => inPawlsHands(() => context.ask(question));
+  const ask = (question: never) => runInPawl(() => context.ask(question));
   // Made when they are first read, as in the context itself.
   return Object.create(context, {
     step: { get: () => step, enumerable: true },

@@ -11,7 +11,7 @@ export type Tally = {
 };
 
 /** Each tool that was called has an entry, even if it is zero. */
-export function tallyOf(calls: Iterable<Pick<PlayedCall, "tool" | "starts" | "outcome">>): Tally {
+export function createTally(calls: Iterable<Pick<PlayedCall, "tool" | "starts" | "outcome">>): Tally {
   const repeated: Record<string, number> = {};
   const unknown: Record<string, number> = {};
   for (const { tool, starts, outcome } of calls) {
@@ -21,7 +21,7 @@ export function tallyOf(calls: Iterable<Pick<PlayedCall, "tool" | "starts" | "ou
   return { repeated, unknown };
 }
 
-export function sumOf(tallies: Iterable<Tally>): Tally {
+export function sumTallies(tallies: Iterable<Tally>): Tally {
   const repeated: Record<string, number> = {};
   const unknown: Record<string, number> = {};
   for (const tally of tallies) {
@@ -31,6 +31,6 @@ export function sumOf(tallies: Iterable<Tally>): Tally {
   return { repeated, unknown };
 }
 
-function add(sum: Record<string, number>, more: Tally["repeated"]): void {
-  for (const [tool, count] of Object.entries(more)) sum[tool] = (sum[tool] ?? 0) + count;
+function add(sum: Record<string, number>, counts: Tally["repeated"]): void {
+  for (const [tool, count] of Object.entries(counts)) sum[tool] = (sum[tool] ?? 0) + count;
 }

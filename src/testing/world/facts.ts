@@ -32,9 +32,9 @@ export type Happening =
       readonly setting: number;
     }
   /** A process learns that it holds the lease, as asked for by its clocks: `setting` is how far apart they were. */
-  | ({ readonly type: "holding" } & Held)
+  | ({ readonly type: "holding" } & LeaseFact)
   /** A lease was renewed. */
-  | ({ readonly type: "renewed" } & Held)
+  | ({ readonly type: "renewed" } & LeaseFact)
   /** In the store: a commit was applied. */
   | {
       readonly type: "written";
@@ -145,13 +145,13 @@ export type Happening =
       readonly cleanup?: true;
       /** The process tries it again. */
       readonly again?: true;
-    } & OfStep)
+    } & StepIdentity)
   /** A tool goes on with what its step gave or threw, or with the answer to its question. */
   | ({
       readonly type: "step_given";
       /** What the step gave. */
-      readonly given: Given;
-    } & OfStep)
+      readonly given: StepOutcome;
+    } & StepIdentity)
   /** A guard has looked at the whole answer of an attempt. */
   | {
       readonly type: "guard_said";
@@ -205,7 +205,7 @@ export type Happening =
     };
 
 /** What a tool is given: the value, or the code of the StepError. */
-export type Given =
+export type StepOutcome =
   | {
       /** The value. */
       readonly value: unknown;
@@ -215,7 +215,7 @@ export type Given =
       readonly error: string;
     };
 
-type OfStep = {
+type StepIdentity = {
   readonly sessionId: string;
   readonly process: string;
   readonly callKey: string;
@@ -224,7 +224,7 @@ type OfStep = {
   readonly step: string;
 };
 
-type Held = {
+type LeaseFact = {
   readonly sessionId: string;
   readonly process: string;
   readonly epoch: number;
@@ -243,10 +243,10 @@ export type Fact = Happening & {
 export type FactOf<Type extends Fact["type"]> = Extract<Fact, { readonly type: Type }>;
 
 /** The function of a step is called. @param tries which try this is, from 1 */
-export function stepStarted(place: OfStep, { once, cleanup }: StepOptions, tries: number): Happening {
+export function createStepStarted(identity: StepIdentity, { once, cleanup }: StepOptions, tries: number): Happening {
   return {
     type: "step_started",
-    ...place,
+    ...identity,
     ...(once === true ? { once } : {}),
     ...(cleanup === true ? { cleanup } : {}),
     ...(tries > 1 ? { again: true } : {}),
@@ -254,6 +254,6 @@ export function stepStarted(place: OfStep, { once, cleanup }: StepOptions, tries
 }
 
 /** Whether a fact is of this session, or of no session: of a process, the clock or a person. */
-export function isOf(fact: Fact, sessionId: string): boolean {
+export function concernsSession(fact: Fact, sessionId: string): boolean {
   return !("sessionId" in fact) || fact.sessionId === sessionId;
 }

@@ -2,7 +2,7 @@
  * What invariants are checked against: everything that happened in a world, and the log that is left.
  */
 import type { Entry, Event } from "../../core/machine/event.js";
-import { type Fact, type FactOf, isOf } from "./facts.js";
+import { concernsSession, type Fact, type FactOf } from "./facts.js";
 import type { World } from "./world.js";
 
 /** Everything is of one session. Facts of processes, clocks and people are of every session. */
@@ -36,15 +36,15 @@ export type Invariant<Checked extends History = History> = {
 };
 
 /** @param sessionId default: the session that all is about */
-export async function historyOf(world: World, sessionId: string = world.sessionId): Promise<History> {
+export async function readHistory(world: World, sessionId: string = world.sessionId): Promise<History> {
   const log = await world.store.read(sessionId);
-  const facts = world.facts.filter((fact) => isOf(fact, sessionId));
+  const facts = world.facts.filter((fact) => concernsSession(fact, sessionId));
   const rows = facts.filter((fact) => fact.type === "written");
   return { facts, rows, log };
 }
 
 /** What is wrong with an entry, and the commit that has it. */
-export function atEntry(seq: number, what: string, rows: History["rows"]): Breach {
+export function createBreach(seq: number, what: string, rows: History["rows"]): Breach {
   const row = rows.find(({ commit }) => commit.expectedSeq + commit.events.length >= seq);
   return row === undefined ? what : { what, fact: row };
 }

@@ -9,26 +9,30 @@ import type { Breach, History, Invariant } from "./history.js";
 import { leaseMs } from "./processes.js";
 
 export const effectInvariants: readonly Invariant[] = [
-  { number: 2, name: "a holder whose lease is gone starts nothing", check: onlyHoldersStart },
+  { number: 2, name: "a holder whose lease is gone starts nothing", check: checkOnlyHoldersStart },
   {
     number: 6,
     name: "no result 'interrupted' of a call that nobody was allowed to start",
-    check: onlyStartedAreInDoubt,
+    check: checkOnlyStartedInDoubt,
   },
-  { number: 7, name: "a failed write is followed by no model call and no tool call", check: nothingAfterFailedWrite },
-  { number: 8, name: "no effect starts after an abort is committed", check: nothingAfterAbort },
-  { number: 8, name: "nothing waits for its start in a run that stops", check: nothingReadyWhileStopping },
-  { number: 8, name: "what is started is wanted by the committed state", check: onlyWantedStarts },
+  {
+    number: 7,
+    name: "a failed write is followed by no model call and no tool call",
+    check: checkNothingAfterFailedWrite,
+  },
+  { number: 8, name: "no effect starts after an abort is committed", check: checkNothingAfterAbort },
+  { number: 8, name: "nothing waits for its start in a run that stops", check: checkNothingReadyWhileStopping },
+  { number: 8, name: "what is started is wanted by the committed state", check: checkOnlyWantedStarts },
   {
     number: 12,
     name: "no attempt of a model call and no attempt of a tool call begins twice",
-    check: attemptsAreUnique,
+    check: checkAttemptsUnique,
   },
 ];
 
-type Start = FactOf<"model_called" | "summary_asked" | "tool_started" | "step_started">;
+type StartFact = FactOf<"model_called" | "summary_asked" | "tool_started" | "step_started">;
 
-function isStart(fact: Fact): fact is Start {
+function isStart(fact: Fact): fact is StartFact {
   switch (fact.type) {
     case "model_called":
     case "summary_asked":
@@ -40,7 +44,7 @@ function isStart(fact: Fact): fact is Start {
   }
 }
 
-export function nameOf(start: Start): string {
+export function describeStart(start: StartFact): string {
   if (start.type === "step_started")
     return `${start.process} ${start.again === true ? "tries" : "begins"} the step '${start.step}' of ${start.callKey} attempt ${start.attempt}`;
   if (start.type === "tool_started") return `${start.process} runs ${start.tool} ${start.callKey}`;
@@ -48,19 +52,19 @@ export function nameOf(start: Start): string {
   return `${start.process} calls the model for ${start.request.runId}/${start.request.modelCallIndex}`;
 }
 
-function runOf(start: Start): string {
+function findRunId(start: StartFact): string {
   if (start.type === "summary_asked") return start.runId;
   return start.type === "model_called" ? start.request.runId : (start.callKey.split("/")[0] ?? "");
 }
 
-type Holding = FactOf<"holding" | "renewed">;
+type LeaseFact = FactOf<"holding" | "renewed">;
 type Holders = {
-  readonly see: (fact: Fact) => void;
-  readonly of: (start: Start) => Holding | undefined;
-  readonly isUnaware: (start: Start) => boolean;
+  readonly observe: (fact: Fact) => void;
+  readonly of: (start: StartFact) => LeaseFact | undefined;
+  readonly isUnaware: (start: StartFact) => boolean;
   /** The last state that a process was told is durable, if it has written others since. */
-  readonly knownTo: (start: Start) => State | undefined;
-  present: number;
+  readonly knownTo: (start: StartFact) => State | undefined;
+  currentEpoch: number;
 };
 
 /**
@@ -68,49 +72,49 @@ type Holders = {
  * taken by a claim that was under way for long and named a time that has passed, or while the wall clock, now back where it was,
  * was set so that his lease was void.
  */
-export function watchHolders(): Holders {
-  const known = new Map<string, Holding>();
+export function trackHolders(): Holders {
+  const known = new Map<string, LeaseFact>();
   /** By process: the states that it wrote and was not told of, and the last one that it was told of. */
   const written = new Map<string, State[]>();
-  const told = new Map<string, State>();
+  const durableStates = new Map<string, State>();
   let last: State = initialState;
-  const takenLate = new Set<number>();
-  const takenAt = new Map<number, number>();
+  const claimedLate = new Set<number>();
+  const claimSettings = new Map<number, number>();
   const holders: Holders = {
-    present: 0,
-    see(fact) {
+    currentEpoch: 0,
+    observe(fact) {
       // A renewal may be answered after the lease was given back, and the next one claimed.
       if (fact.type === "holding" || (fact.type === "renewed" && fact.epoch === known.get(fact.process)?.epoch))
         known.set(fact.process, fact);
-      if (fact.type === "holding") begin(fact.process);
+      if (fact.type === "holding") startLease(fact.process);
       if (fact.type === "written") {
         last = fact.commit.state;
         written.set(fact.process, [...(written.get(fact.process) ?? []), last]);
       }
-      if (fact.type === "confirmed") tell(fact.process, fact.seq);
+      if (fact.type === "confirmed") markDurable(fact.process, fact.seq);
       if (fact.type !== "claimed") return;
-      if (fact.late) takenLate.add(holders.present);
-      takenAt.set(holders.present, fact.setting);
-      holders.present = fact.epoch;
+      if (fact.late) claimedLate.add(holders.currentEpoch);
+      claimSettings.set(holders.currentEpoch, fact.setting);
+      holders.currentEpoch = fact.epoch;
     },
     of: ({ process }) => known.get(process),
-    knownTo: ({ process }) => ((written.get(process) ?? []).length === 0 ? undefined : told.get(process)),
+    knownTo: ({ process }) => ((written.get(process) ?? []).length === 0 ? undefined : durableStates.get(process)),
     isUnaware(start) {
       const holding = known.get(start.process);
-      if (holding === undefined || holding.epoch === holders.present) return false;
-      const wasSet = takenAt.get(holding.epoch) !== holding.setting && start.at - holding.askedAt < leaseMs;
-      return takenLate.has(holding.epoch) || wasSet;
+      if (holding === undefined || holding.epoch === holders.currentEpoch) return false;
+      const wasSet = claimSettings.get(holding.epoch) !== holding.setting && start.at - holding.askedAt < leaseMs;
+      return claimedLate.has(holding.epoch) || wasSet;
     },
   };
   /** With its lease, a process is given the log as it is. */
-  function begin(process: string): void {
+  function startLease(process: string): void {
     written.delete(process);
-    told.set(process, last);
+    durableStates.set(process, last);
   }
-  function tell(process: string, seq: number | null): void {
+  function markDurable(process: string, seq: number | null): void {
     const states = written.get(process) ?? [];
     const newest = states.findLast((state) => seq !== null && state.seq <= seq);
-    if (newest !== undefined) told.set(process, newest);
+    if (newest !== undefined) durableStates.set(process, newest);
     written.set(process, seq === null ? [] : states.filter((state) => state.seq > seq));
   }
   return holders;
@@ -120,45 +124,45 @@ export function watchHolders(): Holders {
  * Nothing waits between an effect's last look at its lease and the call that it starts, so no pause of this world falls in
  * between. A real process can be paused there, in the middle of its own code; neither it nor this oracle can see that.
  */
-function onlyHoldersStart({ facts }: History): Breach | undefined {
-  const holders = watchHolders();
+function checkOnlyHoldersStart({ facts }: History): Breach | undefined {
+  const holders = trackHolders();
   for (const fact of facts) {
-    holders.see(fact);
-    if (!isStart(fact) || holders.of(fact)?.epoch === holders.present || holders.isUnaware(fact)) continue;
-    const what = `${nameOf(fact)} with epoch ${holders.of(fact)?.epoch}, while ${holders.present} is the present one`;
+    holders.observe(fact);
+    if (!isStart(fact) || holders.of(fact)?.epoch === holders.currentEpoch || holders.isUnaware(fact)) continue;
+    const what = `${describeStart(fact)} with epoch ${holders.of(fact)?.epoch}, while ${holders.currentEpoch} is the present one`;
     return { what, fact };
   }
   return undefined;
 }
 
-function nothingAfterFailedWrite({ facts }: History): Breach | undefined {
-  const held = new Map<string, number>();
-  const lost = new Set<number>();
+function checkNothingAfterFailedWrite({ facts }: History): Breach | undefined {
+  const epochByProcess = new Map<string, number>();
+  const lostEpochs = new Set<number>();
   for (const fact of facts) {
-    if (fact.type === "holding") held.set(fact.process, fact.epoch);
-    if (fact.type === "refused" || (fact.type === "confirmed" && fact.released)) lost.add(fact.epoch);
-    if (fact.type === "process" && fact.what === "gone") lost.add(held.get(fact.process) ?? 0);
-    if (isStart(fact) && lost.has(held.get(fact.process) ?? 0))
-      return { what: `${nameOf(fact)} after it lost its right to`, fact };
+    if (fact.type === "holding") epochByProcess.set(fact.process, fact.epoch);
+    if (fact.type === "refused" || (fact.type === "confirmed" && fact.released)) lostEpochs.add(fact.epoch);
+    if (fact.type === "process" && fact.what === "gone") lostEpochs.add(epochByProcess.get(fact.process) ?? 0);
+    if (isStart(fact) && lostEpochs.has(epochByProcess.get(fact.process) ?? 0))
+      return { what: `${describeStart(fact)} after it lost its right to`, fact };
   }
   return undefined;
 }
 
-function onlyStartedAreInDoubt({ rows }: History): Breach | undefined {
-  const begun = new Set<string>();
+function checkOnlyStartedInDoubt({ rows }: History): Breach | undefined {
+  const startedCalls = new Set<string>();
   for (const fact of rows) {
     const { commit } = fact;
     for (const event of commit.events) {
       const { type } = event;
-      if (type === "tool_finished" && event.outcome === "interrupted" && !begun.has(event.callKey))
+      if (type === "tool_finished" && event.outcome === "interrupted" && !startedCalls.has(event.callKey))
         return { what: `${event.callKey} is said to have been interrupted, and was never under way`, fact };
       // What is run elsewhere counts as begun when it is allowed.
       if (type === "tool_decided" && "policy" in event.decision && event.decision.policy.external === true)
-        begun.add(event.callKey);
+        startedCalls.add(event.callKey);
     }
     if (hasCalls(commit.state))
       for (const call of commit.state.calls)
-        if (call.status === "running" || call.status === "waiting") begun.add(call.callKey);
+        if (call.status === "running" || call.status === "waiting") startedCalls.add(call.callKey);
   }
   return undefined;
 }
@@ -167,37 +171,38 @@ function onlyStartedAreInDoubt({ rows }: History): Breach | undefined {
  * Anyone who wrote the abort knows of it when the store has said so. A compaction that somebody asked for after the abort is made at
  * rest, under the name of the run that was aborted.
  */
-function nothingAfterAbort({ facts }: History): Breach | undefined {
+function checkNothingAfterAbort({ facts }: History): Breach | undefined {
   const aborted = new Set<string>();
-  const askedSince = new Set<string>();
+  const compactionRequested = new Set<string>();
   const resting = new Set<string>();
-  const holders = watchHolders();
+  const holders = trackHolders();
   for (const fact of facts) {
-    holders.see(fact);
+    holders.observe(fact);
     if (fact.type === "written" && "runId" in fact.commit.state) {
       const { runId } = fact.commit.state;
       for (const event of fact.commit.events) {
         if (event.type === "abort_requested") aborted.add(event.runId);
-        if (event.type === "abort_requested") askedSince.delete(event.runId);
-        if (event.type === "compaction_requested") askedSince.add(runId);
+        if (event.type === "abort_requested") compactionRequested.delete(event.runId);
+        if (event.type === "compaction_requested") compactionRequested.add(runId);
       }
       if (isTerminal(fact.commit.state)) resting.add(runId);
     }
-    if (fact.type === "summary_asked" && askedSince.has(fact.runId) && resting.has(fact.runId)) continue;
+    if (fact.type === "summary_asked" && compactionRequested.has(fact.runId) && resting.has(fact.runId)) continue;
     if (!isStart(fact) || isCleanup(fact)) continue;
     const known = holders.knownTo(fact);
-    const isTold = known === undefined || !("stopping" in known) || known.stopping !== null;
-    if (aborted.has(runOf(fact)) && isTold && !holders.isUnaware(fact)) return { what: nameOf(fact), fact };
+    const knowsAbort = known === undefined || !("stopping" in known) || known.stopping !== null;
+    if (aborted.has(findRunId(fact)) && knowsAbort && !holders.isUnaware(fact))
+      return { what: describeStart(fact), fact };
   }
   return undefined;
 }
 
 /** A step of a tool that tidies up may begin after an abort. */
-function isCleanup(start: Start): boolean {
+function isCleanup(start: StartFact): boolean {
   return start.type === "step_started" && start.cleanup === true;
 }
 
-function nothingReadyWhileStopping({ rows }: History): Breach | undefined {
+function checkNothingReadyWhileStopping({ rows }: History): Breach | undefined {
   for (const fact of rows) {
     const { state } = fact.commit;
     if (!hasCalls(state) || state.stopping === null) continue;
@@ -210,30 +215,31 @@ function nothingReadyWhileStopping({ rows }: History): Breach | undefined {
   return undefined;
 }
 
-function onlyWantedStarts({ facts }: History): Breach | undefined {
+function checkOnlyWantedStarts({ facts }: History): Breach | undefined {
   let state: State = initialState;
-  const holders = watchHolders();
+  const holders = trackHolders();
   for (const fact of facts) {
-    holders.see(fact);
+    holders.observe(fact);
     if (fact.type === "written") state = fact.commit.state;
     if (!isStart(fact) || holders.isUnaware(fact)) continue;
-    const wants = (one: State) => isTidiedUp(one, fact) || effects(one).some((effect) => starts(effect, fact));
+    const isWanted = (candidate: State) =>
+      isCleaningUp(candidate, fact) || effects(candidate).some((effect) => leadsTo(effect, fact));
     const known = holders.knownTo(fact);
-    if (wants(state) || (known !== undefined && wants(known))) continue;
-    return { what: `${nameOf(fact)} while the session is '${state.status}' at entry ${state.seq}`, fact };
+    if (isWanted(state) || (known !== undefined && isWanted(known))) continue;
+    return { what: `${describeStart(fact)} while the session is '${state.status}' at entry ${state.seq}`, fact };
   }
   return undefined;
 }
 
 /** Whether a call that is not over tidies up. */
-function isTidiedUp(state: State, start: Start): boolean {
+function isCleaningUp(state: State, start: StartFact): boolean {
   if (start.type !== "step_started" || !isCleanup(start)) return false;
   const call = callOf(state, start.callKey);
   return call?.status === "running" && call.attempt === start.attempt;
 }
 
 /** Whether an effect is the one that leads to this start. */
-function starts(effect: Effect, start: Start): boolean {
+function leadsTo(effect: Effect, start: StartFact): boolean {
   switch (start.type) {
     case "summary_asked":
       return effect.type === "compact" && effect.runId === start.runId;
@@ -248,17 +254,17 @@ function starts(effect: Effect, start: Start): boolean {
   }
 }
 
-function attemptsAreUnique({ facts }: History): Breach | undefined {
+function checkAttemptsUnique({ facts }: History): Breach | undefined {
   const seen = new Set<string>();
   for (const fact of facts) {
     if (!isStart(fact) || fact.type === "summary_asked" || fact.type === "step_started") continue;
-    const { runId, modelCallIndex, attempt } = fact.type === "model_called" ? fact.request : { ...none, ...fact };
+    const { runId, modelCallIndex, attempt } = fact.type === "model_called" ? fact.request : { ...noIdentity, ...fact };
     const key = fact.type === "model_called" ? `${runId}/${modelCallIndex} ${attempt}` : `${fact.callKey} ${attempt}`;
     if (seen.has(`${fact.type} ${key}`))
-      return { what: `${nameOf(fact)}, attempt ${attempt}, for the second time`, fact };
+      return { what: `${describeStart(fact)}, attempt ${attempt}, for the second time`, fact };
     seen.add(`${fact.type} ${key}`);
   }
   return undefined;
 }
 
-const none = { runId: "", modelCallIndex: 0 };
+const noIdentity = { runId: "", modelCallIndex: 0 };

@@ -16,42 +16,46 @@ import {
 import { transition } from "../../core/machine/transition.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { FactOf } from "./facts.js";
-import { atEntry, type Breach, type History, type Invariant } from "./history.js";
-import { attemptOf, putTogether, shapeOf } from "./message-parts.js";
+import { type Breach, createBreach, type History, type Invariant } from "./history.js";
+import { assembleParts, formatAttempt, formatPart } from "./message-parts.js";
 
 export const logInvariants: readonly Invariant[] = [
-  { number: 1, name: "every acknowledged event is there, once, without gaps", check: nothingIsLost },
-  { number: 2, name: "epochs never go back, and a holder whose lease is gone writes nothing", check: oneWriter },
-  { number: 3, name: "one assistant message for each step, in order", check: oneMessageEach },
-  { number: 4, name: "one result for each call, in call order, in all that a model is sent", check: oneResultEach },
-  { number: 10, name: "deltas put together equal the committed message", check: deltasAreTheMessage },
-  { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
-  { number: 12, name: "a run ends within a bounded number of restarts", check: restartsAreCounted },
-  { number: 12, name: "what is active can be claimed", check: nothingStays },
-  { number: 13, name: "counters never go down within a run", check: countersOnlyGrow },
+  { number: 1, name: "every acknowledged event is there, once, without gaps", check: checkNothingLost },
+  { number: 2, name: "epochs never go back, and a holder whose lease is gone writes nothing", check: checkOneWriter },
+  { number: 3, name: "one assistant message for each step, in order", check: checkOneMessageEach },
+  {
+    number: 4,
+    name: "one result for each call, in call order, in all that a model is sent",
+    check: checkOneResultEach,
+  },
+  { number: 10, name: "deltas put together equal the committed message", check: checkDeltasMatchMessage },
+  { number: 11, name: "the log up to a commit folds to its state", check: checkLogFolds },
+  { number: 12, name: "a run ends within a bounded number of restarts", check: checkRestarts },
+  { number: 12, name: "what is active can be claimed", check: checkClaimable },
+  { number: 13, name: "counters never go down within a run", check: checkCountersGrow },
 ];
 
 /** Those that need no more than the log and the state that goes with it. */
 export const storedInvariants: readonly Invariant[] = [
-  { number: 1, name: "every acknowledged event is there, once, without gaps", check: nothingIsLost },
-  { number: 3, name: "one assistant message for each step, in order", check: oneMessageEach },
-  { number: 4, name: "one result for each call", check: oneResultEach },
-  { number: 11, name: "the log up to a commit folds to its state", check: logFoldsToRows },
-  { number: 12, name: "a run ends within a bounded number of restarts", check: restartsAreCounted },
+  { number: 1, name: "every acknowledged event is there, once, without gaps", check: checkNothingLost },
+  { number: 3, name: "one assistant message for each step, in order", check: checkOneMessageEach },
+  { number: 4, name: "one result for each call", check: checkOneResultEach },
+  { number: 11, name: "the log up to a commit folds to its state", check: checkLogFolds },
+  { number: 12, name: "a run ends within a bounded number of restarts", check: checkRestarts },
 ];
 
-function nothingIsLost({ log, rows, facts }: History): Breach | undefined {
+function checkNothingLost({ log, rows, facts }: History): Breach | undefined {
   const gap = log.findIndex((entry, index) => entry.seq !== index + 1);
   if (gap !== -1) return `entry ${gap + 1} is numbered ${log[gap]?.seq}`;
   const written = rows.flatMap((row) => row.commit.events);
   if (written.length !== log.length) return `${written.length} events were written, the log has ${log.length}`;
-  const other = log.findIndex((entry, index) => !isDeepStrictEqual(entry.event, written[index]));
-  if (other !== -1) return `entry ${other + 1} is not what was written`;
+  const mismatch = log.findIndex((entry, index) => !isDeepStrictEqual(entry.event, written[index]));
+  if (mismatch !== -1) return `entry ${mismatch + 1} is not what was written`;
   const ahead = facts.find((fact) => fact.type === "confirmed" && fact.seq !== null && fact.seq > log.length);
   return ahead === undefined ? undefined : "an entry was acknowledged that is not there";
 }
 
-function oneWriter({ facts }: History): Breach | undefined {
+function checkOneWriter({ facts }: History): Breach | undefined {
   let epoch = 0;
   for (const fact of facts) {
     if (fact.type === "claimed") {
@@ -64,37 +68,42 @@ function oneWriter({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-function oneMessageEach({ log, rows }: History): Breach | undefined {
+function checkOneMessageEach({ log, rows }: History): Breach | undefined {
   const last = new Map<string, number>();
   for (const { seq, event } of log) {
     if (event.type !== "model_finished") continue;
     const { runId, modelCallIndex } = event;
     const expected = (last.get(runId) ?? 0) + 1;
     if (modelCallIndex !== expected)
-      return atEntry(seq, `entry ${seq} is message ${modelCallIndex} of ${runId}, not ${expected}`, rows);
+      return createBreach(seq, `entry ${seq} is message ${modelCallIndex} of ${runId}, not ${expected}`, rows);
     last.set(runId, modelCallIndex);
   }
   return undefined;
 }
 
-function oneResultEach({ log, rows, facts }: History): Breach | undefined {
-  const open = new Map<string, Set<string>>();
+function checkOneResultEach({ log, rows, facts }: History): Breach | undefined {
+  const openCalls = new Map<string, Set<string>>();
   for (const { seq, event } of log) {
     if (event.type === "model_finished") {
       const { runId, modelCallIndex } = event;
-      if ((open.get(runId)?.size ?? 0) > 0) return atEntry(seq, `entry ${seq} follows calls without a result`, rows);
+      if ((openCalls.get(runId)?.size ?? 0) > 0)
+        return createBreach(seq, `entry ${seq} follows calls without a result`, rows);
       const keys = toolCallsOf(event.message).map((_, index) => callKeyOf(runId, modelCallIndex, index + 1));
-      open.set(runId, new Set(keys));
+      openCalls.set(runId, new Set(keys));
     }
-    if (event.type === "tool_finished" && open.get(event.runId)?.delete(event.callKey) !== true)
-      return atEntry(seq, `entry ${seq} is a result of ${event.callKey}, which has one or was never asked for`, rows);
-    if (event.type === "run_finished" && (open.get(event.runId)?.size ?? 0) > 0 && !endsWithSummary(log, event))
-      return atEntry(seq, `entry ${seq} ends ${event.runId} with calls open`, rows);
+    if (event.type === "tool_finished" && openCalls.get(event.runId)?.delete(event.callKey) !== true)
+      return createBreach(
+        seq,
+        `entry ${seq} is a result of ${event.callKey}, which has one or was never asked for`,
+        rows,
+      );
+    if (event.type === "run_finished" && (openCalls.get(event.runId)?.size ?? 0) > 0 && !isSummaryRun(log, event))
+      return createBreach(seq, `entry ${seq} ends ${event.runId} with calls open`, rows);
   }
   if (rows.some(({ commit }) => isTerminal(commit.state) && "calls" in commit.state)) return "an ended run has calls";
   for (const fact of facts)
     if (fact.type === "model_called") {
-      const problem = problemOf(fact.request.messages);
+      const problem = findMessageProblem(fact.request.messages);
       const { runId, modelCallIndex } = fact.request;
       if (problem !== undefined) return { what: `${runId}/${modelCallIndex} is sent ${problem}`, fact };
     }
@@ -102,12 +111,12 @@ function oneResultEach({ log, rows, facts }: History): Breach | undefined {
 }
 
 /** What a model asks for in its summary is not taken up. */
-function endsWithSummary(log: History["log"], { runId }: EventOf<"run_finished">): boolean {
+function isSummaryRun(log: History["log"], { runId }: EventOf<"run_finished">): boolean {
   const prepared = log.findLast(({ event }) => event.type === "prepared" && event.runId === runId)?.event;
   return prepared?.type === "prepared" && prepared.purpose === "summary";
 }
 
-function problemOf(messages: readonly Message[]): string | undefined {
+function findMessageProblem(messages: readonly Message[]): string | undefined {
   const ids = new Set<string>();
   for (const [index, message] of messages.entries()) {
     if (message.role === "tool" && messages[index - 1]?.role !== "assistant") return "results that follow no calls";
@@ -126,34 +135,34 @@ function problemOf(messages: readonly Message[]): string | undefined {
 }
 
 /** Those who watch learn of a delta a little later, and so perhaps after the commit of its message. */
-function deltasAreTheMessage({ facts }: History): Breach | undefined {
+function checkDeltasMatchMessage({ facts }: History): Breach | undefined {
   const streams = new Map<string, MessageDelta[]>();
   for (const fact of facts) {
     if (fact.type !== "delta") continue;
-    const key = `${fact.process} ${attemptOf(fact.delta)}`;
+    const key = `${fact.process} ${formatAttempt(fact.delta)}`;
     const stream = streams.get(key) ?? [];
-    const before = stream.at(-1);
-    if (fact.delta.seq !== (before?.seq ?? 0) + 1)
+    const previous = stream.at(-1);
+    if (fact.delta.seq !== (previous?.seq ?? 0) + 1)
       return { what: `delta ${fact.delta.seq} of ${key} is out of order`, fact };
-    if ((before === undefined) !== (fact.delta.kind === "start"))
+    if ((previous === undefined) !== (fact.delta.kind === "start"))
       return { what: `${key} does not begin with one start`, fact };
-    if (before?.kind === "done" || before?.kind === "error") return { what: `${key} goes on after its end`, fact };
+    if (previous?.kind === "done" || previous?.kind === "error") return { what: `${key} goes on after its end`, fact };
     streams.set(key, [...stream, fact.delta]);
   }
   for (const fact of facts) {
     if (fact.type !== "written") continue;
     for (const event of fact.commit.events) {
       if (event.type !== "model_finished") continue;
-      const key = `${fact.process} ${attemptOf(event)}`;
-      const together = putTogether(streams.get(key) ?? []);
-      if (!isDeepStrictEqual(together, event.message.parts.map(shapeOf)))
-        return { what: `${key} streamed ${JSON.stringify(together)}`, fact };
+      const key = `${fact.process} ${formatAttempt(event)}`;
+      const streamed = assembleParts(streams.get(key) ?? []);
+      if (!isDeepStrictEqual(streamed, event.message.parts.map(formatPart)))
+        return { what: `${key} streamed ${JSON.stringify(streamed)}`, fact };
     }
   }
   return undefined;
 }
 
-function logFoldsToRows({ log, rows }: History): Breach | undefined {
+function checkLogFolds({ log, rows }: History): Breach | undefined {
   let state: State = initialState;
   let folded = 0;
   for (const fact of rows) {
@@ -171,12 +180,16 @@ function logFoldsToRows({ log, rows }: History): Breach | undefined {
   return undefined;
 }
 
-function restartsAreCounted({ log, rows }: History): Breach | undefined {
+function checkRestarts({ log, rows }: History): Breach | undefined {
   let restarts = 0;
   for (const { seq, event } of log) {
     if (event.type === "restarted") restarts += 1;
     if (restarts > maxRestarts)
-      return atEntry(seq, `at entry ${seq} the run is restarted for the ${restarts}th time without progress`, rows);
+      return createBreach(
+        seq,
+        `at entry ${seq} the run is restarted for the ${restarts}th time without progress`,
+        rows,
+      );
     if (isProgress(event) || event.type === "run_finished") restarts = 0;
   }
   return undefined;
@@ -201,7 +214,7 @@ function isProgress(event: Event): boolean {
   }
 }
 
-function nothingStays({ rows }: History): Breach | undefined {
+function checkClaimable({ rows }: History): Breach | undefined {
   for (const fact of rows) {
     const { state, dueAt, release, activity } = fact.commit;
     const where = `after entry ${state.seq} ('${state.status}')`;
@@ -212,26 +225,26 @@ function nothingStays({ rows }: History): Breach | undefined {
   return undefined;
 }
 
-function countersOnlyGrow({ rows }: History): Breach | undefined {
-  let before: FactOf<"written">["commit"]["state"] = initialState;
+function checkCountersGrow({ rows }: History): Breach | undefined {
+  let previous: FactOf<"written">["commit"]["state"] = initialState;
   for (const fact of rows) {
     const now = fact.commit.state;
-    if (before.status !== "idle" && now.status !== "idle" && before.runId === now.runId) {
-      const counts = { ...before.counters, ...tokensOf(before), modelCallIndex: before.modelCallIndex };
-      const present: { readonly [name: string]: number } = {
+    if (previous.status !== "idle" && now.status !== "idle" && previous.runId === now.runId) {
+      const counts = { ...previous.counters, ...pickTokens(previous), modelCallIndex: previous.modelCallIndex };
+      const currentCounts: { readonly [name: string]: number } = {
         ...now.counters,
-        ...tokensOf(now),
+        ...pickTokens(now),
         modelCallIndex: now.modelCallIndex,
       };
       for (const [name, count] of Object.entries(counts))
-        if ((present[name] ?? 0) < count)
-          return { what: `${name} went from ${count} to ${present[name]} at entry ${now.seq}`, fact };
+        if ((currentCounts[name] ?? 0) < count)
+          return { what: `${name} went from ${count} to ${currentCounts[name]} at entry ${now.seq}`, fact };
     }
-    before = now;
+    previous = now;
   }
   return undefined;
 }
 
-function tokensOf({ usage }: { readonly usage: { readonly inputTokens?: number; readonly outputTokens?: number } }) {
+function pickTokens({ usage }: { readonly usage: { readonly inputTokens?: number; readonly outputTokens?: number } }) {
   return { inputTokens: usage.inputTokens ?? 0, outputTokens: usage.outputTokens ?? 0 };
 }

@@ -12,31 +12,31 @@ import type { Event, EventOf } from "../../core/machine/event.js";
 import { callOf, type State } from "../../core/machine/state.js";
 import type { FactOf } from "./facts.js";
 import type { Breach, History, Invariant } from "./history.js";
-import { nameOf, watchHolders } from "./invariants-effects.js";
+import { describeStart, trackHolders } from "./invariants-effects.js";
 
 export const stepInvariants: readonly Invariant[] = [
-  { number: 15, name: "a tool step that is committed never runs again", check: recordedStepsRunOnce },
-  { number: 15, name: "a tool goes on with what is committed, in the order of the log", check: givenAsRecorded },
+  { number: 15, name: "a tool step that is committed never runs again", check: checkStepsRunOnce },
+  { number: 15, name: "a tool goes on with what is committed, in the order of the log", check: checkGivenMatchesLog },
 ];
 
-type Ended = EventOf<"tool_step_finished" | "answered" | "timer_fired">;
+type EndedEvent = EventOf<"tool_step_finished" | "answered" | "timer_fired">;
 
 /** What the log says of the steps of a call. */
-type Steps = {
+type CallSteps = {
   /** Steps that ended and questions that were answered, in order. */
-  ended: { readonly step: string; readonly event: Ended }[];
+  ended: { readonly step: string; readonly event: EndedEvent }[];
   /** Steps that may run once only. */
   readonly started: Set<string>;
   /** Those that began in some process. */
   readonly begun: Set<string>;
   /** Questions of a tool that goes on running, by name; null as long as they are open. Each attempt asks its own. */
-  readonly held: Map<string, Ended | null>;
+  readonly held: Map<string, EndedEvent | null>;
 };
 
-type StepsByCall = (callKey: string) => Steps;
+type StepsByCall = (callKey: string) => CallSteps;
 
-function createSteps(): StepsByCall {
-  const calls = new Map<string, Steps>();
+function createStepIndex(): StepsByCall {
+  const calls = new Map<string, CallSteps>();
   return (callKey) => {
     const steps = calls.get(callKey) ?? { ended: [], started: new Set(), begun: new Set(), held: new Map() };
     calls.set(callKey, steps);
@@ -62,53 +62,54 @@ function addEvent(stepsOf: StepsByCall, event: Event): void {
     case "answered":
     case "timer_fired":
       if (event.callKey !== undefined && event.questionId !== undefined)
-        endQuestion(stepsOf(event.callKey), event.questionId, event);
+        recordAnswer(stepsOf(event.callKey), event.questionId, event);
       break;
     case "tool_failed":
-      forgetFailures(stepsOf(event.callKey));
+      removeFailedSteps(stepsOf(event.callKey));
       break;
     default:
       break;
   }
 }
 
-function endQuestion({ held, ended }: Steps, step: string, event: Ended): void {
+function recordAnswer({ held, ended }: CallSteps, step: string, event: EndedEvent): void {
   if (held.has(step)) held.set(step, event);
   else ended.push({ step, event });
 }
 
 /** A step in doubt did not fail: nobody knows what became of it. */
-function forgetFailures(steps: Steps): void {
-  const hasFailed = ({ event }: { readonly event: Ended }) =>
+function removeFailedSteps(steps: CallSteps): void {
+  const hasFailed = ({ event }: { readonly event: EndedEvent }) =>
     event.type === "tool_step_finished" && event.outcome === "error" && event.fault?.code !== "step_in_doubt";
-  for (const one of steps.ended.filter(hasFailed)) {
-    steps.started.delete(one.step);
-    steps.begun.delete(one.step);
+  for (const entry of steps.ended.filter(hasFailed)) {
+    steps.started.delete(entry.step);
+    steps.begun.delete(entry.step);
   }
-  steps.ended = steps.ended.filter((one) => !hasFailed(one));
+  steps.ended = steps.ended.filter((entry) => !hasFailed(entry));
 }
 
-function recordedStepsRunOnce({ facts }: History): Breach | undefined {
-  const stepsOf = createSteps();
-  const holders = watchHolders();
+function checkStepsRunOnce({ facts }: History): Breach | undefined {
+  const stepsOf = createStepIndex();
+  const holders = trackHolders();
   for (const fact of facts) {
-    holders.see(fact);
+    holders.observe(fact);
     if (fact.type === "written") addCommit(stepsOf, fact);
     if (fact.type !== "step_started" || holders.isUnaware(fact)) continue;
     const { ended, started, begun } = stepsOf(fact.callKey);
-    if (ended.some(({ step }) => step === fact.step)) return { what: `${nameOf(fact)}, which the log has`, fact };
+    if (ended.some(({ step }) => step === fact.step))
+      return { what: `${describeStart(fact)}, which the log has`, fact };
     if (fact.once !== true) continue;
-    if (!started.has(fact.step)) return { what: `${nameOf(fact)} before its start is in the log`, fact };
+    if (!started.has(fact.step)) return { what: `${describeStart(fact)} before its start is in the log`, fact };
     if (begun.has(fact.step) && fact.again !== true)
-      return { what: `${nameOf(fact)} again, and it may run once only`, fact };
+      return { what: `${describeStart(fact)} again, and it may run once only`, fact };
     begun.add(fact.step);
   }
   return undefined;
 }
 
 /** The code of a call that is over comes to its end, too, as does that of an attempt that failed. Nothing of it counts. */
-function givenAsRecorded({ facts }: History): Breach | undefined {
-  const stepsOf = createSteps();
+function checkGivenMatchesLog({ facts }: History): Breach | undefined {
+  const stepsOf = createStepIndex();
   const given = new Map<string, number>();
   const failed = new Set<string>();
   let state: State | undefined;
@@ -119,39 +120,40 @@ function givenAsRecorded({ facts }: History): Breach | undefined {
       for (const event of fact.commit.events)
         if (event.type === "tool_failed") failed.add(`${event.callKey} ${event.attempt}`);
     }
-    if (fact.type !== "step_given" || isOver(state, fact.callKey)) continue;
+    if (fact.type !== "step_given" || isCallOver(state, fact.callKey)) continue;
     const { callKey, attempt, step } = fact;
     if (failed.has(`${callKey} ${attempt}`)) continue;
     const where = `${fact.process} goes on with the step '${step}' of ${callKey} attempt ${attempt}`;
     const held = stepsOf(callKey).held.get(step);
     if (held === null) return { what: `${where}, whose question is open`, fact };
-    if (held !== undefined && !isGiven(held, fact)) return { what: `${where}, which has another answer`, fact };
+    if (held !== undefined && !matchesGiven(held, fact)) return { what: `${where}, which has another answer`, fact };
     if (held !== undefined) continue;
-    const place = given.get(`${callKey} ${attempt}`) ?? 0;
-    given.set(`${callKey} ${attempt}`, place + 1);
-    const next = stepsOf(callKey).ended[place];
+    const position = given.get(`${callKey} ${attempt}`) ?? 0;
+    given.set(`${callKey} ${attempt}`, position + 1);
+    const next = stepsOf(callKey).ended[position];
     if (next === undefined) return { what: `${where}, which is not in the log`, fact };
     if (next.step !== step) return { what: `${where}; '${next.step}' comes next in the log`, fact };
-    if (!isGiven(next.event, fact))
+    if (!matchesGiven(next.event, fact))
       return { what: `${where} and gets ${JSON.stringify(fact.given).slice(0, 200)}`, fact };
   }
   return undefined;
 }
 
-function isOver(state: State | undefined, callKey: string): boolean {
+function isCallOver(state: State | undefined, callKey: string): boolean {
   const call = state === undefined ? undefined : callOf(state, callKey);
   return call === undefined || call.status === "done";
 }
 
-function isGiven(event: Ended, { given }: FactOf<"step_given">): boolean {
-  if (event.type !== "tool_step_finished") return "value" in given && isDeepStrictEqual(given.value, answerIn(event));
+function matchesGiven(event: EndedEvent, { given }: FactOf<"step_given">): boolean {
+  if (event.type !== "tool_step_finished")
+    return "value" in given && isDeepStrictEqual(given.value, toAnswerValue(event));
   if (event.outcome === "error") return "error" in given && given.error === event.fault?.code;
   if (!("value" in given)) return false;
   if (event.valueBlob === undefined) return isDeepStrictEqual(given.value, event.value);
   return new TextEncoder().encode(JSON.stringify(given.value)).length === event.valueBlob.bytes;
 }
 
-function answerIn(event: EventOf<"answered" | "timer_fired">): unknown {
+function toAnswerValue(event: EventOf<"answered" | "timer_fired">): unknown {
   if (event.type === "timer_fired") return { type: "expired" };
   const { answer, by } = event;
   if (answer.type === "reply") return { type: "answered", value: answer.value, ...(by === undefined ? {} : { by }) };

@@ -8,13 +8,13 @@ export const leaseMs = 1_000;
 
 /** Whether the process that a holder stands for was killed. */
 export function isKilled({ processes }: World, { id }: Holder): boolean {
-  return processes.some((one) => one.name === id && one.status === "killed");
+  return processes.some((candidate) => candidate.name === id && candidate.status === "killed");
 }
 
 /** Another process, with what `build` makes for it. */
-export function enterWorld(
+export function addProcess(
   world: World,
-  build: (self: () => Process, named: Pick<Process, "name" | "holder">) => Process["agent"],
+  build: (self: () => Process, identity: Pick<Process, "name" | "holder">) => Process["agent"],
 ): Process {
   const pid = world.processes.length + 1;
   const name = `p${pid}`;
@@ -22,6 +22,6 @@ export function enterWorld(
   const agent = build(() => process, { name, holder });
   const process: Process = { name, holder, agent, status: "running" };
   world.processes.push(process);
-  world.note({ type: "process", process: name, what: "started" });
+  world.record({ type: "process", process: name, what: "started" });
   return process;
 }

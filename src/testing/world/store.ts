@@ -5,41 +5,42 @@ import { PawlError } from "../../errors.js";
 import type { Commit, CommitResult, Lease, Store } from "../../ports/store.js";
 import type { Process, World } from "./world.js";
 
-export function storeOf(world: World, process: () => Process): Store {
+export function createProcessStore(world: World, process: () => Process): Store {
   const { store, chance } = world;
-  const request = <Result>(what: string, act: () => Promise<Result>) => ask(world, process(), what, act);
+  const simulateRequest = <Result>(operation: string, act: () => Promise<Result>) =>
+    simulateWrite(world, process(), operation, act);
 
   return {
     async claim(sessionId, options) {
       const { name } = process();
-      const asked = askedNow(world);
-      const claimed = await request("claim", async () => {
+      const clocks = readClocks(world);
+      const claimed = await simulateRequest("claim", async () => {
         const result = await store.claim(sessionId, options);
         const late = world.clock.now() !== options.now;
-        const { setting } = askedNow(world);
+        const { setting } = readClocks(world);
         if (result.type === "claimed")
-          world.note({ sessionId, type: "claimed", process: name, epoch: result.lease.epoch, late, setting });
+          world.record({ sessionId, type: "claimed", process: name, epoch: result.lease.epoch, late, setting });
         return result;
       });
       if (claimed.type === "claimed")
-        world.note({ sessionId, type: "holding", process: name, epoch: claimed.lease.epoch, ...asked });
+        world.record({ sessionId, type: "holding", process: name, epoch: claimed.lease.epoch, ...clocks });
       return claimed;
     },
     async renew(leases, now, leaseMs) {
-      const asked = askedNow(world);
-      const gone = await request("renew", () => store.renew(leases, now, leaseMs));
+      const clocks = readClocks(world);
+      const lostSessions = await simulateRequest("renew", () => store.renew(leases, now, leaseMs));
       for (const { sessionId, epoch } of leases)
-        if (!gone.includes(sessionId))
-          world.note({ sessionId, type: "renewed", process: process().name, epoch, ...asked });
-        else world.note({ sessionId, type: "refused", process: process().name, epoch, why: "its lease is gone" });
-      return gone;
+        if (!lostSessions.includes(sessionId))
+          world.record({ sessionId, type: "renewed", process: process().name, epoch, ...clocks });
+        else world.record({ sessionId, type: "refused", process: process().name, epoch, why: "its lease is gone" });
+      return lostSessions;
     },
     async release(lease) {
-      const result = await request("release", async () =>
+      const result = await simulateRequest("release", async () =>
         chance.happens(world.faults.busy) ? ({ type: "busy" } as const) : await store.release(lease),
       );
       if (result.type === "released")
-        world.note({
+        world.record({
           sessionId: lease.sessionId,
           type: "confirmed",
           process: process().name,
@@ -49,82 +50,93 @@ export function storeOf(world: World, process: () => Process): Store {
         });
       return result;
     },
-    commit: (lease, commit) => write(world, process(), lease, commit),
+    commit: (lease, commit) => simulateCommit(world, process(), lease, commit),
     async post(sessionId, message) {
-      return await request("post", async () => {
+      return await simulateRequest("post", async () => {
         const result = await store.post(sessionId, message);
         if (result.type === "posted")
-          world.note({ sessionId, type: "posted", process: process().name, id: message.id });
+          world.record({ sessionId, type: "posted", process: process().name, id: message.id });
         return result;
       });
     },
-    redact: (lease, redaction) => request("redact", () => store.redact(lease, redaction)),
-    load: (sessionId) => look(world, process(), "load", () => store.load(sessionId)),
-    loadAt: (sessionId, seq) => look(world, process(), "loadAt", () => store.loadAt(sessionId, seq)),
-    read: (sessionId, after, limit) => look(world, process(), "read", () => store.read(sessionId, after, limit)),
-    inbox: (sessionId) => look(world, process(), "inbox", () => store.inbox(sessionId)),
+    redact: (lease, redaction) => simulateRequest("redact", () => store.redact(lease, redaction)),
+    load: (sessionId) => simulateRead(world, process(), "load", () => store.load(sessionId)),
+    loadAt: (sessionId, seq) => simulateRead(world, process(), "loadAt", () => store.loadAt(sessionId, seq)),
+    read: (sessionId, after, limit) =>
+      simulateRead(world, process(), "read", () => store.read(sessionId, after, limit)),
+    inbox: (sessionId) => simulateRead(world, process(), "inbox", () => store.inbox(sessionId)),
     messageIds: (sessionId, options) =>
-      look(world, process(), "messageIds", () => store.messageIds(sessionId, options)),
-    list: (options) => look(world, process(), "list", () => store.list(options)),
-    describe: (sessionId) => look(world, process(), "describe", () => store.describe(sessionId)),
-    asking: (options) => look(world, process(), "asking", () => store.asking(options)),
-    due: (now, limit, isDead) => look(world, process(), "due", () => store.due(now, limit, isDead)),
+      simulateRead(world, process(), "messageIds", () => store.messageIds(sessionId, options)),
+    list: (options) => simulateRead(world, process(), "list", () => store.list(options)),
+    describe: (sessionId) => simulateRead(world, process(), "describe", () => store.describe(sessionId)),
+    asking: (options) => simulateRead(world, process(), "asking", () => store.asking(options)),
+    due: (now, limit, isDead) => simulateRead(world, process(), "due", () => store.due(now, limit, isDead)),
     // Each hint gets its turn, unless the process is killed before.
     tellsAllChanges: store.tellsAllChanges === true,
     watch(listener) {
       return store.watch((change) => {
         if (process().status === "killed") return;
         if (process().status === "running" && chance.happens(0.7)) listener(change);
-        else world.turns.push({ process: process(), what: "hint", take: () => listener(change) });
+        else world.turns.push({ process: process(), operation: "hint", take: () => listener(change) });
       });
     },
-    putBlob: (sessionId, bytes) => request("putBlob", () => store.putBlob(sessionId, bytes)),
-    getBlob: (sessionId, hash) => look(world, process(), "getBlob", () => store.getBlob(sessionId, hash)),
-    delete: (sessionId, options) => request("delete", () => store.delete(sessionId, options)),
+    putBlob: (sessionId, bytes) => simulateRequest("putBlob", () => store.putBlob(sessionId, bytes)),
+    getBlob: (sessionId, hash) => simulateRead(world, process(), "getBlob", () => store.getBlob(sessionId, hash)),
+    delete: (sessionId, options) => simulateRequest("delete", () => store.delete(sessionId, options)),
     verify: (sessionId) => store.verify(sessionId),
     close: async () => {},
   };
 }
 
 /** The time as the clocks have it, and how far the wall clock is set from the other. */
-function askedNow({ clock }: World): { readonly askedAt: number; readonly setting: number } {
+function readClocks({ clock }: World): { readonly askedAt: number; readonly setting: number } {
   return { askedAt: clock.elapsed(), setting: clock.now() - clock.elapsed() };
 }
 
-function failure(world: World, process: Process, what: string): PawlError {
-  world.note({ type: "unanswered", process: process.name, what });
-  return new PawlError("store_failed", `The simulated store failed at '${what}'. Try again.`);
+function createFailure(world: World, process: Process, operation: string): PawlError {
+  world.record({ type: "unanswered", process: process.name, what: operation });
+  return new PawlError("store_failed", `The simulated store failed at '${operation}'. Try again.`);
 }
 
 /** A request that only reads: one turn, and another one if its answer comes late. */
-async function look<Result>(world: World, process: Process, what: string, act: () => Promise<Result>): Promise<Result> {
+async function simulateRead<Result>(
+  world: World,
+  process: Process,
+  operation: string,
+  act: () => Promise<Result>,
+): Promise<Result> {
   const { chance, faults } = world;
-  await world.turn(process, what);
-  if (chance.happens(faults.fails)) throw failure(world, process, what);
+  await world.turn(process, operation);
+  if (chance.happens(faults.fails)) throw createFailure(world, process, operation);
   const result = await world.include(act());
-  if (faults.late?.chance.happens(faults.late.probability) === true) await world.turn(process, `${what} answered`);
+  if (faults.late?.chance.happens(faults.late.probability) === true) await world.turn(process, `${operation} answered`);
   return result;
 }
 
 /** A request that writes: a turn until it arrives, and one until its answer does. */
-async function ask<Result>(world: World, process: Process, what: string, act: () => Promise<Result>): Promise<Result> {
+async function simulateWrite<Result>(
+  world: World,
+  process: Process,
+  operation: string,
+  act: () => Promise<Result>,
+): Promise<Result> {
   const { chance, faults } = world;
-  await world.turn(process, what);
+  await world.turn(process, operation);
   const fails = chance.happens(faults.fails);
   const lost = chance.happens(faults.lost);
   const result = fails ? null : { value: await world.include(act()) };
-  await world.turn(process, `${what} answered`);
-  if (result === null || lost) throw failure(world, process, what);
+  await world.turn(process, `${operation} answered`);
+  if (result === null || lost) throw createFailure(world, process, operation);
   return result.value;
 }
 
-async function write(world: World, process: Process, lease: Lease, commit: Commit): Promise<CommitResult> {
+async function simulateCommit(world: World, process: Process, lease: Lease, commit: Commit): Promise<CommitResult> {
   const { name } = process;
   const { epoch, sessionId } = lease;
   try {
-    const result = await ask(world, process, "commit", () => apply(world, name, lease, commit));
+    const result = await simulateWrite(world, process, "commit", () => applyCommit(world, name, lease, commit));
     if (result.type === "ok")
-      world.note({
+      world.record({
         sessionId,
         type: "confirmed",
         process: name,
@@ -133,10 +145,10 @@ async function write(world: World, process: Process, lease: Lease, commit: Commi
         released: commit.release === true,
       });
     else if (result.type !== "busy" && result.type !== "inbox_not_empty")
-      world.note({ sessionId, type: "refused", process: name, epoch, why: result.type });
+      world.record({ sessionId, type: "refused", process: name, epoch, why: result.type });
     return result;
   } catch (error) {
-    world.note({
+    world.record({
       sessionId,
       type: "refused",
       process: name,
@@ -147,12 +159,12 @@ async function write(world: World, process: Process, lease: Lease, commit: Commi
   }
 }
 
-async function apply(world: World, process: string, lease: Lease, commit: Commit): Promise<CommitResult> {
+async function applyCommit(world: World, process: string, lease: Lease, commit: Commit): Promise<CommitResult> {
   const { store, chance, faults } = world;
   if (chance.happens(faults.busy)) return { type: "busy" };
   const result = await store.commit(lease, commit);
   if (result.type !== "ok") return result;
-  world.note({ sessionId: lease.sessionId, type: "written", process, epoch: lease.epoch, commit });
+  world.record({ sessionId: lease.sessionId, type: "written", process, epoch: lease.epoch, commit });
   // A network that sends a request again when it waits too long for the answer.
   if (chance.happens(faults.twice)) await store.commit(lease, commit);
   return result;

@@ -6,8 +6,8 @@
  * 2. What the process of that fact did before is shown in short, however long ago it was: its life and its leases.
  * 3. What streams is left out. Each line begins with its place among the facts.
  */
-import { type Fact, type FactOf, isOf } from "./facts.js";
-import { nameOf } from "./invariants-effects.js";
+import { concernsSession, type Fact, type FactOf } from "./facts.js";
+import { describeStart } from "./invariants-effects.js";
 
 export type StoryOptions = {
   /** How many lines are shown. */
@@ -16,53 +16,53 @@ export type StoryOptions = {
   readonly about: number | null;
 };
 
-type Line = { readonly fact: Fact; readonly text: string };
+type StoryLine = { readonly fact: Fact; readonly text: string };
 
 /** How many lines of what the process did before are shown. */
-const mostOfLife = 15;
+const maxOfLife = 15;
 
-export function storyOf(facts: readonly Fact[], { lines, about }: StoryOptions): string {
-  const names = namesIn(facts);
-  const shown = facts.flatMap((fact): Line[] =>
-    isSilent(fact) && fact.line !== about ? [] : [{ fact, text: textOf(fact, about, names) }],
+export function formatStory(facts: readonly Fact[], { lines, about }: StoryOptions): string {
+  const names = assignNames(facts);
+  const visibleLines = facts.flatMap((fact): StoryLine[] =>
+    isHidden(fact) && fact.line !== about ? [] : [{ fact, text: formatFact(fact, about, names) }],
   );
-  const place = shown.findIndex(({ fact }) => fact.line === about);
+  const index = visibleLines.findIndex(({ fact }) => fact.line === about);
   // A third of the lines is for what came after the fact.
-  const end = place === -1 ? shown.length : Math.min(shown.length, place + Math.ceil(lines / 3));
+  const end = index === -1 ? visibleLines.length : Math.min(visibleLines.length, index + Math.ceil(lines / 3));
   const start = Math.max(0, end - lines);
-  const life = place === -1 ? [] : lifeOf(shown.slice(0, start), shown[place]);
-  const left = shown.length - end;
+  const life = index === -1 ? [] : formatLife(visibleLines.slice(0, start), visibleLines[index]);
+  const omittedAfter = visibleLines.length - end;
   return [
     ...life,
     ...(start > 0 ? [`… ${start - life.length} before`] : []),
-    ...shown.slice(start, end).map(({ text }) => text),
-    ...(left > 0 ? [`… ${left} after`] : []),
+    ...visibleLines.slice(start, end).map(({ text }) => text),
+    ...(omittedAfter > 0 ? [`… ${omittedAfter} after`] : []),
   ].join("\n");
 }
 
 /** What befell the process of a line, and the leases that it had of its session. */
-function lifeOf(earlier: readonly Line[], about: Line | undefined): readonly string[] {
+function formatLife(earlier: readonly StoryLine[], about: StoryLine | undefined): readonly string[] {
   if (about === undefined || !("process" in about.fact)) return [];
   const { process } = about.fact;
   const sessionId = "sessionId" in about.fact ? about.fact.sessionId : undefined;
-  const isIts = (fact: Fact) => sessionId === undefined || isOf(fact, sessionId);
+  const isSameSession = (fact: Fact) => sessionId === undefined || concernsSession(fact, sessionId);
   return earlier
-    .filter(({ fact }) => isOfLife(fact) && fact.process === process && isIts(fact))
-    .slice(-mostOfLife)
+    .filter(({ fact }) => isLifeFact(fact) && fact.process === process && isSameSession(fact))
+    .slice(-maxOfLife)
     .map(({ text }) => text);
 }
 
-function isOfLife(fact: Fact): fact is FactOf<"process" | "claimed" | "holding" | "refused"> {
+function isLifeFact(fact: Fact): fact is FactOf<"process" | "claimed" | "holding" | "refused"> {
   return fact.type === "process" || fact.type === "claimed" || fact.type === "holding" || fact.type === "refused";
 }
 
-type Names = ReadonlyMap<string, string>;
+type SessionNames = ReadonlyMap<string, string>;
 
 /**
  * Sessions in short: the first one has no name, the others are `c1`, `c2` … in the order in which they appear. A run of `c1` is
  * `c1-run`: the ids of children and of their runs are long.
  */
-function namesIn(facts: readonly Fact[]): Names {
+function assignNames(facts: readonly Fact[]): SessionNames {
   const names = new Map<string, string>();
   let sessions = 0;
   for (const fact of facts) {
@@ -79,18 +79,18 @@ function namesIn(facts: readonly Fact[]): Names {
   return names;
 }
 
-function textOf(fact: Fact, about: number | null, names: Names): string {
+function formatFact(fact: Fact, about: number | null, names: SessionNames): string {
   const session = "sessionId" in fact ? names.get(fact.sessionId) : "";
   const mark = fact.line === about ? "→" : " ";
-  const line = lineOf(fact).replace(/[0-9a-f]{32}/g, (id) => names.get(id) ?? id);
+  const line = describeFact(fact).replace(/[0-9a-f]{32}/g, (id) => names.get(id) ?? id);
   return `${mark}${fact.line}${session === "" ? "" : ` [${session}]`} ${line}`;
 }
 
-function isSilent({ type }: Fact): boolean {
+function isHidden({ type }: Fact): boolean {
   return type === "delta" || type === "model_meant" || type === "renewed" || type === "told";
 }
 
-function lineOf(fact: Fact): string {
+function describeFact(fact: Fact): string {
   switch (fact.type) {
     case "process":
       return `${fact.process} ${fact.what}`;
@@ -103,7 +103,7 @@ function lineOf(fact: Fact): string {
     case "renewed":
       return `${fact.process} has renewed epoch ${fact.epoch}`;
     case "written":
-      return `  store: ${fact.process} writes ${writtenText(fact)}`;
+      return `  store: ${fact.process} writes ${describeCommit(fact)}`;
     case "confirmed":
       return `${fact.process} learns: ${fact.seq === null ? "" : `durable up to ${fact.seq}`}${fact.released ? " lease given back" : ""}`;
     case "refused":
@@ -129,7 +129,7 @@ function lineOf(fact: Fact): string {
     case "guard_said":
       return `a guard in ${fact.process} lets ${fact.attempt} ${fact.passes ? "pass" : "not pass"}`;
     case "step_started":
-      return nameOf(fact);
+      return describeStart(fact);
     case "step_given":
       return `${fact.process} gives ${fact.callKey} attempt ${fact.attempt} of its step '${fact.step}' ${JSON.stringify(fact.given).slice(0, 100)}`;
     case "tool_signalled":
@@ -145,14 +145,14 @@ function lineOf(fact: Fact): string {
   }
 }
 
-function writtenText({ epoch, commit }: FactOf<"written">): string {
+function describeCommit({ epoch, commit }: FactOf<"written">): string {
   const { expectedSeq, events, consume = [], release, state } = commit;
-  const named = events.map((event, index) => {
+  const eventNames = events.map((event, index) => {
     const call = "callKey" in event && event.callKey !== undefined ? ` ${event.callKey}` : "";
     const step = "step" in event ? ` '${event.step}'` : "";
     const ending = "outcome" in event ? ` ${event.outcome}` : "reason" in event ? ` ${event.reason}` : "";
     return `${expectedSeq + index + 1} ${event.type}${call}${step}${ending}`;
   });
   const consumed = consume.length > 0 ? `, consumes ${consume.join(" ")}` : "";
-  return `[${named.join(", ")}] epoch ${epoch}${consumed}${release === true ? ", releases" : ""} → ${state.status}`;
+  return `[${eventNames.join(", ")}] epoch ${epoch}${consumed}${release === true ? ", releases" : ""} → ${state.status}`;
 }

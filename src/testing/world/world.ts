@@ -9,8 +9,8 @@ import type { Clock } from "../../ports/clock.js";
 import type { Holder, Store } from "../../ports/store.js";
 import type { Agent } from "../../runtime/api/build-agent.js";
 import { createTestClock, settled, type TestClock } from "../test-clock.js";
-import type { Chance } from "./chance.js";
 import type { Fact, Happening } from "./facts.js";
+import type { SeededRandom } from "./seeded-random.js";
 
 /** What goes wrong with requests to the store: the probability of each. */
 export type StoreFaults = {
@@ -23,7 +23,7 @@ export type StoreFaults = {
   /** A commit arrives twice. */
   readonly twice: number;
   /** What was read is given later, when others may have written; null for never. */
-  readonly late: { readonly chance: Chance; readonly probability: number } | null;
+  readonly late: { readonly chance: SeededRandom; readonly probability: number } | null;
 };
 
 export const noFaults: StoreFaults = { fails: 0, lost: 0, busy: 0, twice: 0, late: null };
@@ -37,12 +37,12 @@ export type Process = {
 
 export type Turn = {
   readonly process: Process;
-  readonly what: string;
+  readonly operation: string;
   readonly take: () => void;
 };
 
 export type World = {
-  readonly chance: Chance;
+  readonly chance: SeededRandom;
   readonly clock: TestClock;
   /** The session that all is about. Agents behind its tools have sessions of their own. */
   readonly sessionId: string;
@@ -54,37 +54,37 @@ export type World = {
   readonly turns: Turn[];
   faults: StoreFaults;
   /** Another number each time. */
-  readonly number: () => number;
-  readonly note: (happening: Happening) => void;
+  readonly nextNumber: () => number;
+  readonly record: (happening: Happening) => void;
   /** Waits for a turn; an abort of the signal ends the wait. */
-  readonly turn: (process: Process, what: string, signal?: AbortSignal) => Promise<void>;
+  readonly turn: (process: Process, operation: string, signal?: AbortSignal) => Promise<void>;
   /** Does something outside the turns, which the present turn includes. */
   readonly include: <Result>(work: Promise<Result>) => Promise<Result>;
   /** Lets everything settle that can without another turn. */
   readonly settle: () => Promise<void>;
 };
 
-export function createWorld(store: Store, chance: Chance, sessionId: string): World {
+export function createWorld(store: Store, chance: SeededRandom, sessionId: string): World {
   const clock = createTestClock(1_790_000_000_000);
   const facts: Fact[] = [];
   const turns: Turn[] = [];
   let count = 0;
   let included = 0;
 
-  function turn(process: Process, what: string, signal?: AbortSignal): Promise<void> {
+  function turn(process: Process, operation: string, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
       const waiting: Turn = {
         process,
-        what,
+        operation,
         take() {
           signal?.removeEventListener("abort", end);
           resolve();
         },
       };
       const end = () => {
-        const place = turns.indexOf(waiting);
-        if (place !== -1) turns.splice(place, 1);
+        const index = turns.indexOf(waiting);
+        if (index !== -1) turns.splice(index, 1);
         resolve();
       };
       signal?.addEventListener("abort", end, { once: true });
@@ -115,11 +115,11 @@ export function createWorld(store: Store, chance: Chance, sessionId: string): Wo
     processes: [],
     turns,
     faults: noFaults,
-    number: () => {
+    nextNumber: () => {
       count += 1;
       return count;
     },
-    note: (happening) => void facts.push({ ...happening, line: facts.length, at: clock.elapsed() }),
+    record: (happening) => void facts.push({ ...happening, line: facts.length, at: clock.elapsed() }),
     turn,
     include,
     settle,
@@ -133,12 +133,12 @@ export function take({ turns }: World, turn: Turn): void {
 }
 
 /** What may have its turn now. */
-export function ready({ turns }: World): readonly Turn[] {
+export function listReadyTurns({ turns }: World): readonly Turn[] {
   return turns.filter((turn) => turn.process.status === "running" || turn.process.status === "gone");
 }
 
 /** The clock, as a process sees it: its timers wait while it is stopped, and die with it. */
-export function clockOf(world: World, process: () => Process): Clock {
+export function createProcessClock(world: World, process: () => Process): Clock {
   return {
     now: world.clock.now,
     elapsed: world.clock.elapsed,
@@ -149,7 +149,7 @@ export function clockOf(world: World, process: () => Process): Clock {
         if (status === "stopped")
           world.turns.push({
             process: process(),
-            what: "timer",
+            operation: "timer",
             take: () => {
               if (!cancelled) callback();
             },
@@ -164,25 +164,25 @@ export function clockOf(world: World, process: () => Process): Clock {
   };
 }
 
-export function kill(world: World, process: Process): void {
+export function killProcess(world: World, process: Process): void {
   process.status = "killed";
-  const others = world.turns.filter((turn) => turn.process !== process);
-  world.turns.splice(0, world.turns.length, ...others);
-  world.note({ type: "process", process: process.name, what: "killed" });
+  const remaining = world.turns.filter((turn) => turn.process !== process);
+  world.turns.splice(0, world.turns.length, ...remaining);
+  world.record({ type: "process", process: process.name, what: "killed" });
 }
 
-export function stop(world: World, process: Process): void {
+export function stopProcess(world: World, process: Process): void {
   process.status = "stopped";
-  world.note({ type: "process", process: process.name, what: "stopped" });
+  world.record({ type: "process", process: process.name, what: "stopped" });
 }
 
 /** It was shut down: what it has begun ends, and nothing more is asked of it. */
-export function retire(world: World, process: Process): void {
+export function retireProcess(world: World, process: Process): void {
   process.status = "gone";
-  world.note({ type: "process", process: process.name, what: "gone" });
+  world.record({ type: "process", process: process.name, what: "gone" });
 }
 
-export function carryOn(world: World, process: Process): void {
+export function continueProcess(world: World, process: Process): void {
   process.status = "running";
-  world.note({ type: "process", process: process.name, what: "continued" });
+  world.record({ type: "process", process: process.name, what: "continued" });
 }

@@ -12,9 +12,9 @@ import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PawlError } from "../../errors.js";
 import type { ToolContext } from "../../ports/tool.js";
+import type { Continuation, Reply } from "./call-in-rounds.js";
 import { createLiveQuestions } from "./live-questions.js";
 import type { McpServerOptions, McpTransport } from "./options.js";
-import type { Continued, Reply } from "./rounds.js";
 
 export type Connection = {
   /**
@@ -32,92 +32,94 @@ export type Connection = {
 export type ServerCall = {
   readonly name: string;
   readonly input: unknown;
-  readonly continued: Continued;
+  readonly continuation: Continuation;
   readonly signal: AbortSignal;
   readonly context: Pick<ToolContext, "ask" | "attempt" | "progress">;
 };
 
-type Opened = { readonly client: Sdk.Client };
+type OpenConnection = { readonly client: Sdk.Client };
 
 /** How long a question that holds a request open waits for a person. */
 const defaultAnswerTimeoutMs = 3_600_000;
 /** For the MCP library, whose time limit cannot stand still while a person is asked. */
-const longestTimer = 2 ** 31 - 1;
+const maxTimer = 2 ** 31 - 1;
 /** The last characters of a server's standard error that are kept for error messages. */
-const stderrCharacters = 2_000;
+const maxStderrCharacters = 2_000;
 
 export function createConnection(
   options: McpServerOptions,
   onTools: (tools: readonly unknown[]) => void,
-  definitionOf: (name: string) => Sdk.Tool | undefined,
+  getDefinition: (name: string) => Sdk.Tool | undefined,
 ): Connection {
   const { name, transport, protocol, timeoutMs = 60_000, connectTimeoutMs = 30_000 } = options;
   const questions = createLiveQuestions(name, options.answerTimeoutMs ?? defaultAnswerTimeoutMs);
-  let opened: Promise<Opened> | null = null;
+  let opening: Promise<OpenConnection> | null = null;
   let closed = false;
   let stderr = "";
   /** Which protocol the server speaks. It is asked once. */
-  let known: Sdk.PriorDiscovery | undefined;
+  let priorDiscovery: Sdk.PriorDiscovery | undefined;
 
   /** @param signal ends the attempt */
-  function open(signal?: AbortSignal): Promise<Opened> {
+  function open(signal?: AbortSignal): Promise<OpenConnection> {
     if (closed) throw new Error(`The MCP server "${name}" was closed. Connect to it again.`);
-    opened ??= connect(signal).catch((error) => {
-      opened = null;
+    opening ??= connect(signal).catch((error) => {
+      opening = null;
       throw error;
     });
-    return opened;
+    return opening;
   }
 
-  async function connect(signal?: AbortSignal): Promise<Opened> {
+  async function connect(signal?: AbortSignal): Promise<OpenConnection> {
     const sdk = await importSdk();
     stderr = "";
     const client = new sdk.Client(
       { name: "pawl", version: "0" },
       {
-        jsonSchemaValidator: uncheckedSchemas,
+        jsonSchemaValidator: noopSchemaValidator,
         capabilities: { elicitation: { form: {}, url: {} } },
-        versionNegotiation: { mode: negotiationOf(protocol, transport) },
+        versionNegotiation: { mode: toNegotiationMode(protocol, transport) },
       },
     );
     client.setRequestHandler("elicitation/create", ({ params }) => questions.answer(params));
     client.setNotificationHandler("notifications/tools/list_changed", () =>
-      list(client, { timeout: connectTimeoutMs }).catch(() => {}),
+      refreshTools(client, { timeout: connectTimeoutMs }).catch(() => {}),
     );
-    const within = { timeout: connectTimeoutMs, ...(signal === undefined ? {} : { signal }) };
+    const requestOptions = { timeout: connectTimeoutMs, ...(signal === undefined ? {} : { signal }) };
     try {
       signal?.throwIfAborted();
-      await client.connect(await transportOf(transport, sdk, keepStderr), {
-        ...within,
-        ...(known === undefined ? {} : { prior: known }),
+      await client.connect(await createTransport(transport, sdk, recordStderr), {
+        ...requestOptions,
+        ...(priorDiscovery === undefined ? {} : { prior: priorDiscovery }),
       });
-      known = verdictOf(client);
-      if (known.kind === "modern" && client.getServerCapabilities()?.tools?.listChanged === true)
-        await client.listen({ toolsListChanged: true }, within).catch(() => {});
-      await list(client, within);
+      priorDiscovery = toPriorDiscovery(client);
+      if (priorDiscovery.kind === "modern" && client.getServerCapabilities()?.tools?.listChanged === true)
+        await client.listen({ toolsListChanged: true }, requestOptions).catch(() => {});
+      await refreshTools(client, requestOptions);
     } catch (error) {
       await client.close().catch(() => {});
       const cause = signal?.aborted === true ? signal.reason : error;
-      throw new Error(`The MCP server "${name}" cannot be reached (${messageOf(cause)})${stderrNote()}`, { cause });
+      throw new Error(`The MCP server "${name}" cannot be reached (${formatError(cause)})${formatStderrNote()}`, {
+        cause,
+      });
     }
     client.onclose = () => {
-      opened = null;
+      opening = null;
     };
     return { client };
   }
 
-  async function list(client: Sdk.Client, within: Sdk.RequestOptions): Promise<void> {
-    onTools(await listTools(client, within));
+  async function refreshTools(client: Sdk.Client, requestOptions: Sdk.RequestOptions): Promise<void> {
+    onTools(await listTools(client, requestOptions));
   }
 
-  function keepStderr(text: string): void {
+  function recordStderr(text: string): void {
     options.onStderr?.(text);
-    stderr = `${stderr}${text}`.slice(-stderrCharacters - 1);
+    stderr = `${stderr}${text}`.slice(-maxStderrCharacters - 1);
   }
 
-  function stderrNote(): string {
+  function formatStderrNote(): string {
     // Cut between two lines: whoever masks secrets could not tell one that is cut in two.
-    const end = (stderr.length > stderrCharacters ? stderr.slice(stderr.indexOf("\n") + 1) : stderr).trim();
+    const end = (stderr.length > maxStderrCharacters ? stderr.slice(stderr.indexOf("\n") + 1) : stderr).trim();
     return end === "" ? "." : `. The end of its standard error: ${end}`;
   }
 
@@ -125,78 +127,78 @@ export function createConnection(
     async open() {
       await open(options.signal);
     },
-    asksBetweenRequests: () => known?.kind === "modern",
-    async call({ name: tool, input, continued, signal, context }) {
+    asksBetweenRequests: () => priorDiscovery?.kind === "modern",
+    async call({ name: tool, input, continuation, signal, context }) {
       const { client } = await open();
-      const live = questions.begin(context, timeoutMs);
+      const liveCall = questions.beginCall(context, timeoutMs);
       try {
         // The input fits the tool's schema, and the schema of an MCP tool is always that of an object.
-        const request = { name: tool, arguments: input as { [key: string]: unknown }, ...continued };
-        const toolDefinition = definitionOf(tool);
-        return replyOf(
+        const request = { name: tool, arguments: input as { [key: string]: unknown }, ...continuation };
+        const toolDefinition = getDefinition(tool);
+        return toReply(
           await client.callTool(request as Sdk.CallToolRequest["params"], {
             ...(toolDefinition === undefined ? {} : { toolDefinition }),
-            signal: AbortSignal.any([signal, live.silent]),
-            timeout: longestTimer,
+            signal: AbortSignal.any([signal, liveCall.silenceSignal]),
+            timeout: maxTimer,
             allowInputRequired: true,
-            onprogress(note) {
-              live.heard();
-              const { progress, total, message } = note;
+            onprogress(progressNote) {
+              liveCall.recordActivity();
+              const { progress, total, message } = progressNote;
               context.progress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`);
             },
           }),
         );
       } catch (cause) {
-        const ended =
-          opened === null ? ` The server ended during the call, whose outcome is unknown${stderrNote()}` : "";
-        const why = messageOf(live.silent.aborted ? live.silent.reason : cause);
-        throw new Error(`The MCP server "${name}" gave no result (${why}).${ended}`, { cause });
+        const endedNote =
+          opening === null ? ` The server ended during the call, whose outcome is unknown${formatStderrNote()}` : "";
+        const causeText = formatError(liveCall.silenceSignal.aborted ? liveCall.silenceSignal.reason : cause);
+        throw new Error(`The MCP server "${name}" gave no result (${causeText}).${endedNote}`, { cause });
       } finally {
-        live.end();
+        liveCall.end();
       }
     },
     async close() {
       closed = true;
-      const last = await opened?.catch(() => null);
+      const last = await opening?.catch(() => null);
       await last?.client.close();
     },
   };
 }
 
 /** A server at an address is asked which protocol it speaks. A program would have to be started twice for that. */
-function negotiationOf(protocol: McpServerOptions["protocol"], { type }: McpTransport): Sdk.VersionNegotiationMode {
-  const wanted = protocol ?? (type === "http" ? "auto" : "2025-11-25");
-  if (wanted === "auto") return "auto";
-  return wanted === "2025-11-25" ? "legacy" : { pin: wanted };
+function toNegotiationMode(protocol: McpServerOptions["protocol"], { type }: McpTransport): Sdk.VersionNegotiationMode {
+  const requestedProtocol = protocol ?? (type === "http" ? "auto" : "2025-11-25");
+  if (requestedProtocol === "auto") return "auto";
+  return requestedProtocol === "2025-11-25" ? "legacy" : { pin: requestedProtocol };
 }
 
 /** What the server said at the first connection, so that it need not be asked again. */
-function verdictOf(client: Sdk.Client): Sdk.PriorDiscovery {
+function toPriorDiscovery(client: Sdk.Client): Sdk.PriorDiscovery {
   const discover = client.getDiscoverResult();
   return discover === undefined ? { kind: "legacy" } : { kind: "modern", discover };
 }
 
-function replyOf(result: Sdk.CallToolResult | Sdk.InputRequiredResult): Reply {
+function toReply(result: Sdk.CallToolResult | Sdk.InputRequiredResult): Reply {
   if (result.resultType !== "input_required") return { type: "result", result: result as Sdk.CallToolResult };
   const { inputRequests = {}, requestState } = result as Sdk.InputRequiredResult;
   return { type: "asks", requests: inputRequests, ...(requestState === undefined ? {} : { state: requestState }) };
 }
 
 /** For the MCP library: it checks no result against a server's output schema. The result is data for the model. */
-const uncheckedSchemas: Sdk.jsonSchemaValidator = {
+const noopSchemaValidator: Sdk.jsonSchemaValidator = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
 };
 
 /** The pages of a list that are read at most. */
-const mostPages = 64;
+const maxPages = 64;
 
 /** All tools of a server, as the server wrote them. */
-async function listTools(client: Sdk.Client, within: Sdk.RequestOptions): Promise<readonly unknown[]> {
+async function listTools(client: Sdk.Client, requestOptions: Sdk.RequestOptions): Promise<readonly unknown[]> {
   const listed: unknown[] = [];
   let cursor: string | undefined;
-  for (let pages = 0; pages < mostPages; pages += 1) {
+  for (let pages = 0; pages < maxPages; pages += 1) {
     const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
-    const { tools, nextCursor } = await client.request(request, anyList, within);
+    const { tools, nextCursor } = await client.request(request, toolListSchema, requestOptions);
     listed.push(...tools);
     if (nextCursor === undefined || nextCursor === cursor) return listed;
     cursor = nextCursor;
@@ -204,10 +206,10 @@ async function listTools(client: Sdk.Client, within: Sdk.RequestOptions): Promis
   return listed;
 }
 
-type Page = { readonly tools: readonly unknown[]; readonly nextCursor?: string };
+type ToolListPage = { readonly tools: readonly unknown[]; readonly nextCursor?: string };
 
 /** The shape of an answer to `tools/list`, without the shape of the tools. */
-const anyList: StandardSchemaV1<unknown, Page> = {
+const toolListSchema: StandardSchemaV1<unknown, ToolListPage> = {
   "~standard": {
     version: 1,
     vendor: "pawl",
@@ -231,10 +233,10 @@ async function importSdk(): Promise<typeof Sdk> {
   }
 }
 
-async function transportOf(
+async function createTransport(
   transport: McpTransport,
   sdk: typeof Sdk,
-  keepStderr: (text: string) => void,
+  recordStderr: (text: string) => void,
 ): Promise<Sdk.Transport> {
   if (transport.type === "http") {
     const { url, headers = {} } = transport;
@@ -250,10 +252,10 @@ async function transportOf(
     ...(cwd === undefined ? {} : { cwd }),
   });
   const decoder = new StringDecoder("utf8");
-  child.stderr?.on("data", (bytes: Buffer) => keepStderr(decoder.write(bytes)));
+  child.stderr?.on("data", (bytes: Buffer) => recordStderr(decoder.write(bytes)));
   return child;
 }
 
-function messageOf(error: unknown): string {
+function formatError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -7,66 +7,69 @@
  * 2. A server that waits for a person is not silent: its time limit stands still.
  */
 import type { ElicitResult } from "@modelcontextprotocol/client";
-import { asHeld } from "../../ports/held-question.js";
+import { markHeld } from "../../ports/held-question.js";
 import type { ToolContext } from "../../ports/tool.js";
-import { elicitResult, readElicitation } from "./questions.js";
+import { parseElicitation, toElicitResult } from "./questions.js";
 
 /** A call of a tool of the server, while its request is open. */
 export type LiveCall = {
   /** Aborted when the server has been silent for too long. */
-  readonly silent: AbortSignal;
+  readonly silenceSignal: AbortSignal;
   /** The server has said something. */
-  readonly heard: () => void;
+  readonly recordActivity: () => void;
   readonly end: () => void;
 };
 
-type UnderWay = {
+type ActiveCall = {
   readonly context: Pick<ToolContext, "ask" | "attempt">;
   readonly pause: () => () => void;
-  asked: number;
+  questionCount: number;
 };
 
 export type LiveQuestions = {
-  readonly begin: (context: Pick<ToolContext, "ask" | "attempt">, timeoutMs: number) => LiveCall;
+  readonly beginCall: (context: Pick<ToolContext, "ask" | "attempt">, timeoutMs: number) => LiveCall;
   /** Asks a person what the server asks. Cancelled if no call is under way any more. */
   readonly answer: (params: unknown) => Promise<ElicitResult>;
 };
 
 export function createLiveQuestions(server: string, expiresInMs: number): LiveQuestions {
-  const underWay = new Set<UnderWay>();
+  const activeCalls = new Set<ActiveCall>();
 
   return {
-    begin(context, timeoutMs) {
-      const { silent, heard, pause, stop } = createSilence(timeoutMs);
-      const call = { context, pause, asked: 0 };
-      underWay.add(call);
+    beginCall(context, timeoutMs) {
+      const { silenceSignal, recordActivity, pause, stop } = createSilenceTimer(timeoutMs);
+      const call = { context, pause, questionCount: 0 };
+      activeCalls.add(call);
       return {
-        silent,
-        heard,
+        silenceSignal,
+        recordActivity,
         end() {
-          underWay.delete(call);
+          activeCalls.delete(call);
           stop();
         },
       };
     },
     async answer(params) {
-      const read = readElicitation(server, params);
-      if ("refused" in read) throw new Error(`The question cannot be asked: ${read.refused}.`);
+      const parsed = parseElicitation(server, params);
+      if ("refused" in parsed) throw new Error(`The question cannot be asked: ${parsed.refused}.`);
       for (;;) {
-        const [call] = underWay;
+        const [call] = activeCalls;
         if (call === undefined) return { action: "cancel" };
         const { context, pause } = call;
-        call.asked += 1;
+        call.questionCount += 1;
         // A later attempt asks again: an answer counts once.
-        const name = context.attempt === 1 ? `question-${call.asked}` : `question-${context.attempt}.${call.asked}`;
-        const goOn = pause();
+        const name =
+          context.attempt === 1
+            ? `question-${call.questionCount}`
+            : `question-${context.attempt}.${call.questionCount}`;
+        const resume = pause();
         try {
-          const answer = await context.ask(asHeld({ ...read.question, name, expiresInMs }));
-          return elicitResult(read.question, answer);
+          const answer = await context.ask(markHeld({ ...parsed.question, name, expiresInMs }));
+          return toElicitResult(parsed.question, answer);
         } catch (error) {
-          if (underWay.has(call)) throw error;
+          if (activeCalls.has(call)) throw error;
         } finally {
-          goOn();
+          resume();
         }
       }
     },
@@ -74,24 +77,24 @@ export function createLiveQuestions(server: string, expiresInMs: number): LiveQu
 }
 
 /** A time limit that begins again with each sign of life, and stands still while it is paused. */
-function createSilence(timeoutMs: number) {
+function createSilenceTimer(timeoutMs: number) {
   const controller = new AbortController();
   const end = () => controller.abort(new Error(`it said nothing for ${timeoutMs} ms`));
   let pauses = 0;
   let timer = setTimeout(end, timeoutMs);
-  const heard = () => {
+  const recordActivity = () => {
     clearTimeout(timer);
     if (pauses === 0) timer = setTimeout(end, timeoutMs);
   };
   return {
-    silent: controller.signal,
-    heard,
+    silenceSignal: controller.signal,
+    recordActivity,
     pause() {
       pauses += 1;
       clearTimeout(timer);
       return () => {
         pauses -= 1;
-        heard();
+        recordActivity();
       };
     },
     stop() {

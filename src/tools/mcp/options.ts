@@ -5,14 +5,14 @@
 import { createHash } from "node:crypto";
 import {
   aFunction,
-  aList,
+  anArray,
   anObject,
-  anything,
+  anyValue,
   aSignal,
   checkOptions,
+  nonEmptyString,
   type OptionTable,
   oneOf,
-  someText,
   timeLimit,
 } from "../../check-options.js";
 import { showHidden } from "../../core/data/hidden-characters.js";
@@ -101,13 +101,13 @@ export type McpServerOptions = {
 };
 
 const serverRules: OptionTable<McpServerOptions> = {
-  name: anything,
+  name: anyValue,
   transport: anObject,
   trust: oneOf("ask", "hints", "all"),
   protocol: oneOf("2025-11-25", "2026-07-28", "auto"),
   pins: anObject,
-  tools: aList,
-  defer: { takes: (value) => typeof value === "boolean" || value === "auto", wanted: 'true, false or "auto"' },
+  tools: anArray,
+  defer: { accepts: (value) => typeof value === "boolean" || value === "auto", expected: 'true, false or "auto"' },
   timeoutMs: timeLimit,
   answerTimeoutMs: timeLimit,
   connectTimeoutMs: timeLimit,
@@ -115,11 +115,17 @@ const serverRules: OptionTable<McpServerOptions> = {
   onStderr: aFunction,
 };
 
-type Stdio = Extract<McpTransport, { type: "stdio" }>;
-type Http = Extract<McpTransport, { type: "http" }>;
+type StdioTransport = Extract<McpTransport, { type: "stdio" }>;
+type HttpTransport = Extract<McpTransport, { type: "http" }>;
 
-const stdioRules: OptionTable<Stdio> = { type: anything, command: someText, args: aList, env: anObject, cwd: someText };
-const httpRules: OptionTable<Http> = { type: anything, url: anything, headers: anObject };
+const stdioRules: OptionTable<StdioTransport> = {
+  type: anyValue,
+  command: nonEmptyString,
+  args: anArray,
+  env: anObject,
+  cwd: nonEmptyString,
+};
+const httpRules: OptionTable<HttpTransport> = { type: anyValue, url: anyValue, headers: anObject };
 
 function checkTransport(transport: McpTransport): void {
   if (transport.type === "stdio") checkOptions("transport", stdioRules, transport);
@@ -139,15 +145,15 @@ export function checkMcpOptions(options: McpServerOptions): void {
       "bad_configuration",
       `An MCP server cannot be named ${JSON.stringify(name)}. Use 1 to 32 letters, digits, "_" and "-".`,
     );
-  if (transport.type === "http") checkAddress(name, transport.url);
+  if (transport.type === "http") checkUrl(name, transport.url);
   if (pins !== undefined && pins.server !== hashServer(transport))
     throw new PawlError(
       "mcp_server_changed",
-      `The MCP server "${name}" is not the pinned server: it is now ${showServer(transport)}. Check it, and pin it again.`,
+      `The MCP server "${name}" is not the pinned server: it is now ${formatServer(transport)}. Check it, and pin it again.`,
     );
 }
 
-function checkAddress(name: string, url: string): void {
+function checkUrl(name: string, url: string): void {
   const protocol = URL.canParse(url) ? new URL(url).protocol : "";
   if (protocol !== "http:" && protocol !== "https:")
     throw new PawlError(
@@ -160,21 +166,21 @@ function checkAddress(name: string, url: string): void {
  * The whole command or address, with control characters made visible. The values of variables and headers are left out,
  * because they may be secrets.
  */
-export function showServer(transport: McpTransport): string {
+export function formatServer(transport: McpTransport): string {
   if (transport.type === "http") return showHidden(transport.url);
   const { command, args = [], env = {}, cwd } = transport;
   const words = [command, ...args].map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word)));
   const names = Object.keys(env);
-  const within = cwd === undefined ? "" : ` in ${JSON.stringify(cwd)}`;
-  return showHidden(`${words.join(" ")}${within}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`);
+  const folderNote = cwd === undefined ? "" : ` in ${JSON.stringify(cwd)}`;
+  return showHidden(`${words.join(" ")}${folderNote}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`);
 }
 
 export function hashServer(transport: McpTransport): string {
-  if (transport.type === "http") return hashOf({ url: transport.url });
+  if (transport.type === "http") return hashJson({ url: transport.url });
   const { command, args = [], env = {}, cwd = null } = transport;
-  return hashOf({ command, args, cwd, env: Object.keys(env) });
+  return hashJson({ command, args, cwd, env: Object.keys(env) });
 }
 
-export function hashOf(value: Parameters<typeof canonicalJson>[0]): string {
+export function hashJson(value: Parameters<typeof canonicalJson>[0]): string {
   return createHash("sha256").update(canonicalJson(value)).digest("hex");
 }

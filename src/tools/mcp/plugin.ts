@@ -2,7 +2,7 @@
  * A plugin of MCP servers. They connect in parallel, each with its own trust, and close when the engine shuts down
  * (PLUG-3).
  */
-import { aFunction, aList, checkOptions, type OptionTable, someText } from "../../check-options.js";
+import { aFunction, anArray, checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { Plugin } from "../../ports/plugin.js";
 import type { McpServerOptions } from "./options.js";
@@ -22,7 +22,7 @@ export type McpPluginOptions = {
   readonly name?: string;
 };
 
-const optionRules: OptionTable<McpPluginOptions> = { servers: aList, onConnect: aFunction, name: someText };
+const optionRules: OptionTable<McpPluginOptions> = { servers: anArray, onConnect: aFunction, name: nonEmptyString };
 
 /**
  * Creates a plugin that registers the tools of MCP servers. If a server cannot be reached, or differs from its pin, the
@@ -43,7 +43,7 @@ const optionRules: OptionTable<McpPluginOptions> = { servers: aList, onConnect: 
  */
 export function createMcpPlugin(options: McpPluginOptions): Plugin {
   checkOptions("createMcpPlugin()", optionRules, options);
-  const { servers, onConnect = warnOfProblems, name = "mcp" } = options;
+  const { servers, onConnect = warnAboutProblems, name = "mcp" } = options;
   const names = servers.map((server) => server.name);
   const duplicate = names.find((candidate, index) => names.indexOf(candidate) !== index);
   if (duplicate !== undefined)
@@ -68,7 +68,7 @@ export function createMcpPlugin(options: McpPluginOptions): Plugin {
   };
 }
 
-function warnOfProblems({ name, problems }: McpServer): void {
+function warnAboutProblems({ name, problems }: McpServer): void {
   for (const problem of problems)
     process.emitWarning(`The MCP server "${name}": ${problem}`, { type: "PawlWarning", code: "PAWL_MCP" });
 }

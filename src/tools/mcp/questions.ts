@@ -9,49 +9,50 @@
 import type { ElicitResult } from "@modelcontextprotocol/client";
 import { showHidden } from "../../core/data/hidden-characters.js";
 import { checkJson } from "../../core/data/json.js";
-import { measureSchema, mostSchemaLevels } from "../../core/data/json-weight.js";
+import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
 import type { Answered, Question } from "../../ports/tool.js";
 
 /** A question for a person, or the reason why it cannot be asked. */
-export type ServerQuestion = { readonly question: Question } | { readonly refused: string };
+export type ParsedQuestion = { readonly question: Question } | { readonly refused: string };
 
 type JsonObject = { readonly [key: string]: Json };
 
-const mostMessageCharacters = 8_000;
-const mostUrlCharacters = 2_000;
-const mostSchemaBytes = 32_768;
+const maxMessageCharacters = 8_000;
+const maxUrlCharacters = 2_000;
+const maxSchemaBytes = 32_768;
 
 /** Reads an embedded request of a server. It may have any shape. */
-export function readInputRequest(server: string, request: unknown): ServerQuestion {
+export function parseInputRequest(server: string, request: unknown): ParsedQuestion {
   const { method, params } = Object(request) as { readonly method?: unknown; readonly params?: unknown };
-  if (method !== "elicitation/create") return { refused: `it asks for ${shown(method)}, which Pawl does not give` };
-  return readElicitation(server, params);
+  if (method !== "elicitation/create")
+    return { refused: `it asks for ${formatName(method)}, which Pawl does not give` };
+  return parseElicitation(server, params);
 }
 
 /** Reads the parameters of `elicitation/create`. */
-export function readElicitation(server: string, params: unknown): ServerQuestion {
+export function parseElicitation(server: string, params: unknown): ParsedQuestion {
   const { mode = "form", message, requestedSchema, url } = Object(params) as { readonly [key: string]: unknown };
   if (typeof message !== "string" || message.trim() === "") return { refused: "its question has no text" };
   const text = showHidden(message);
-  const words = text.length > mostMessageCharacters ? `${text.slice(0, mostMessageCharacters)} … (cut)` : text;
-  const said = `The MCP server "${server}" asks: ${words}`;
-  if (mode === "url") return readPage(said, url);
-  if (mode !== "form") return { refused: `its question is of the unknown mode ${shown(mode)}` };
-  const schema = readSchema(requestedSchema);
-  return typeof schema === "string" ? { refused: schema } : { question: { message: said, schema } };
+  const shortText = text.length > maxMessageCharacters ? `${text.slice(0, maxMessageCharacters)} … (cut)` : text;
+  const questionText = `The MCP server "${server}" asks: ${shortText}`;
+  if (mode === "url") return parsePageQuestion(questionText, url);
+  if (mode !== "form") return { refused: `its question is of the unknown mode ${formatName(mode)}` };
+  const schema = parseSchema(requestedSchema);
+  return typeof schema === "string" ? { refused: schema } : { question: { message: questionText, schema } };
 }
 
-function readPage(message: string, url: unknown): ServerQuestion {
-  const isAddress = typeof url === "string" && url.length <= mostUrlCharacters && URL.canParse(url);
-  const { protocol = "", href = "" } = isAddress ? new URL(url) : {};
+function parsePageQuestion(message: string, url: unknown): ParsedQuestion {
+  const isUrl = typeof url === "string" && url.length <= maxUrlCharacters && URL.canParse(url);
+  const { protocol = "", href = "" } = isUrl ? new URL(url) : {};
   if (protocol !== "http:" && protocol !== "https:") return { refused: "the page of its question has no http address" };
   return { question: { message: `${message} (A page is to be opened.)`, url: href } };
 }
 
 /** Returns the schema, or the reason why it cannot be used. */
-function readSchema(given: unknown): JsonObject | string {
-  const checked = checkJson(given, { maxBytes: mostSchemaBytes, maxDepth: mostSchemaLevels });
+function parseSchema(untrusted: unknown): JsonObject | string {
+  const checked = checkJson(untrusted, { maxBytes: maxSchemaBytes, maxDepth: maxSchemaLevels });
   if (!checked.ok) return `the schema of its question is no JSON, or out of bounds (${checked.error})`;
   const schema = checked.value;
   if (schema === null || typeof schema !== "object" || Array.isArray(schema)) return "its question has no schema";
@@ -62,13 +63,13 @@ function readSchema(given: unknown): JsonObject | string {
 }
 
 /** What the server is told. The answer fits the schema of the question: this was checked where it was posted. */
-export function elicitResult(question: Question, answer: Answered): ElicitResult {
+export function toElicitResult(question: Question, answer: Answered): ElicitResult {
   if (answer.type === "expired") return { action: "cancel" };
   if (answer.type === "declined") return { action: "decline" };
   if (question.url !== undefined) return { action: "accept" };
   return { action: "accept", content: answer.value as NonNullable<ElicitResult["content"]> };
 }
 
-function shown(name: unknown): string {
+function formatName(name: unknown): string {
   return JSON.stringify(typeof name === "string" ? name.slice(0, 100) : null);
 }

@@ -5,11 +5,11 @@
 import type { Tool as McpTool } from "@modelcontextprotocol/client";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Tool, ToolContext } from "../../ports/tool.js";
+import { callInRounds, type Send } from "./call-in-rounds.js";
 import { type Connection, createConnection } from "./connection.js";
-import { checkMcpOptions, hashServer, type McpPins, type McpServerOptions, showServer } from "./options.js";
-import { outputOf } from "./result.js";
-import { callInRounds, type Send } from "./rounds.js";
-import { type Listed, readListing } from "./specification.js";
+import { checkMcpOptions, formatServer, hashServer, type McpPins, type McpServerOptions } from "./options.js";
+import { type ListedTool, parseListing } from "./tool-list.js";
+import { toToolOutput } from "./tool-output.js";
 
 /** A connected server. */
 export type McpServer = {
@@ -57,44 +57,45 @@ export type McpServer = {
  */
 export async function connectMcpServer(options: McpServerOptions): Promise<McpServer> {
   checkMcpOptions(options);
-  let seen: readonly Listed[] = [];
+  let listedTools: readonly ListedTool[] = [];
   let problems: readonly string[] = [];
   const connection = createConnection(
     options,
     (tools) => {
-      ({ tools: seen, problems } = readListing(options.name, tools, options.tools));
+      ({ tools: listedTools, problems } = parseListing(options.name, tools, options.tools));
     },
-    (name) => definitionOf(seen.find((tool) => tool.name === name)),
+    (name) => toSdkTool(listedTools.find((tool) => tool.name === name)),
   );
   await connection.open();
-  const pinned = options.pins?.tools ?? hashesOf(seen);
-  const isChanged = ({ name }: Listed) => seen.find((tool) => tool.name === name)?.hash !== pinned[name];
+  const pinnedHashes = options.pins?.tools ?? collectHashes(listedTools);
+  const isChanged = ({ name }: ListedTool) =>
+    listedTools.find((tool) => tool.name === name)?.hash !== pinnedHashes[name];
   return {
     name: options.name,
-    command: showServer(options.transport),
-    tools: seen.map((tool) => toolOf(tool, options, connection, isChanged)),
-    ownNames: Object.freeze(Object.fromEntries(seen.map(({ toolName, name }) => [toolName, name]))),
-    pins: () => ({ server: hashServer(options.transport), tools: hashesOf(seen) }),
-    changed: () => seen.filter((tool) => tool.hash !== pinned[tool.name]).map((tool) => tool.name),
+    command: formatServer(options.transport),
+    tools: listedTools.map((tool) => createTool(tool, options, connection, isChanged)),
+    ownNames: Object.freeze(Object.fromEntries(listedTools.map(({ toolName, name }) => [toolName, name]))),
+    pins: () => ({ server: hashServer(options.transport), tools: collectHashes(listedTools) }),
+    changed: () => listedTools.filter((tool) => tool.hash !== pinnedHashes[tool.name]).map((tool) => tool.name),
     problems,
     close: connection.close,
   };
 }
 
 /** What the MCP library needs of a tool to call it. */
-function definitionOf(tool: Listed | undefined): McpTool | undefined {
+function toSdkTool(tool: ListedTool | undefined): McpTool | undefined {
   return tool === undefined ? undefined : { name: tool.name, inputSchema: { ...tool.inputSchema, type: "object" } };
 }
 
-function hashesOf(tools: readonly Listed[]): McpPins["tools"] {
+function collectHashes(tools: readonly ListedTool[]): McpPins["tools"] {
   return Object.fromEntries(tools.map(({ name, hash }) => [name, hash]));
 }
 
-function toolOf(
-  listed: Listed,
+function createTool(
+  listed: ListedTool,
   { name: server, trust = "ask", answerTimeoutMs, defer }: McpServerOptions,
   connection: Connection,
-  isChanged: (listed: Listed) => boolean,
+  isChanged: (listed: ListedTool) => boolean,
 ): Tool {
   const { name, toolName, description, inputSchema, saysReadOnly } = listed;
   const alwaysAsks = trust === "ask" || (trust === "hints" && !saysReadOnly);
@@ -108,7 +109,7 @@ function toolOf(
     ...(defer === undefined ? {} : { defer }),
     ...(connection.asksBetweenRequests() ? { durable: true } : {}),
     execute: (input, context) => {
-      const send: Send = (continued, signal) => connection.call({ name, input, continued, signal, context });
+      const send: Send = (continuation, signal) => connection.call({ name, input, continuation, signal, context });
       if (connection.asksBetweenRequests()) return callInRounds({ server, send, readOnly, answerTimeoutMs, context });
       return callOnce(send, context);
     },
@@ -117,6 +118,6 @@ function toolOf(
 
 async function callOnce(send: Send, { signal }: ToolContext): Promise<ToolOutput> {
   const reply = await send({}, signal);
-  if (reply.type === "result") return outputOf(reply.result);
+  if (reply.type === "result") return toToolOutput(reply.result);
   throw new Error("The server asks for input in a way that its protocol does not have.");
 }

@@ -7,18 +7,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPermissions, type Permissions } from "../../../src/cli/permissions/permissions.js";
 import { verifies } from "../../verifies.js";
 import { corpus } from "./corpus.js";
-import { canIsolate, createScratch, type Scratch, type Seen } from "./scratch.js";
+import { canIsolate, createScratch, type LineEffects, type Scratch } from "./scratch.js";
 
 const lines = [...new Set(Object.values(corpus).flat())];
 const unpromised = new Set(corpus["what no denial of rm can promise"]);
 const shell = (command: string) => ({ tool: "shell", readOnly: false, input: { command } });
 
-type Offered = { readonly rules: readonly string[]; readonly says: string; readonly note?: string };
+type Offered = { readonly rules: readonly string[]; readonly label: string; readonly note?: string };
 
 const isIsolated = canIsolate();
 
 let scratch: ReturnType<typeof createScratch>;
-const seen = new Map<string, Seen>();
+const seen = new Map<string, LineEffects>();
 /** The rules that a question about each line offers; or why none. */
 const offered = new Map<string, readonly Offered[] | string>();
 
@@ -43,7 +43,7 @@ async function verdicts(permissions: Permissions, of: readonly string[] = lines)
   return found;
 }
 
-const seenOf = (line: string): Seen => {
+const seenOf = (line: string): LineEffects => {
   const one = seen.get(line);
   if (one === undefined) throw new Error(`The corpus has no line ${line}`);
   return one;

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { quietGit } from "../../../src/cli/permissions/git-folder.js";
+import { quietGit } from "../../../src/cli/permissions/inspect-git-folder.js";
 import { createPermissions } from "../../../src/cli/permissions/permissions.js";
 import { verifies } from "../../verifies.js";
 

@@ -20,7 +20,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { guardedTools } from "../../../src/cli/permissions/guarded-tools.js";
+import { createGuardedTools } from "../../../src/cli/permissions/guarded-tools.js";
 import { createPermissions } from "../../../src/cli/permissions/permissions.js";
 import { createAgent, createMemoryStore, defineTool, type Json, type Permission } from "../../../src/index.js";
 import { createScriptedModel } from "../../../src/testing/index.js";
@@ -50,7 +50,7 @@ async function runWith(
     allow: ["write_file(src/**)"],
     deny: ["read_file(hooks/**)"],
   });
-  const { tools, canExecuteTool } = guardedTools(permissions, [], createMemoryStore());
+  const { tools, canExecuteTool } = createGuardedTools(permissions, [], createMemoryStore());
   const agent = createAgent({
     name: "a",
     store: createMemoryStore(),
@@ -161,7 +161,7 @@ test("a rule for a folder lets nothing be written elsewhere while another proces
     environment: { XDG_CONFIG_HOME: join(base, "config") },
     allow: ["write_file(src/**)"],
   });
-  const { tools, canExecuteTool } = guardedTools(permissions, [], createMemoryStore());
+  const { tools, canExecuteTool } = createGuardedTools(permissions, [], createMemoryStore());
   const tool = tools.find(({ name }) => name === "write_file");
   // Another process: what is done in one turn of this one cannot be interrupted from within.
   const script =

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startProviderServer } from "../../models/provider-server.js";
 import { verifies } from "../../verifies.js";
-import { createWorld, jsonLines, type World } from "../pawl.js";
+import { createWorld, parseJsonLines, type World } from "../pawl.js";
 
 const author = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgSign=false"];
 
@@ -113,7 +113,7 @@ async function runLines(world: World, lines: readonly string[]) {
   const { code, stderr } = await world.pawl(words, { env: { OPENAI_BASE_URL: server.baseURL } });
   expect(code, stderr).toBe(0);
   expect(stderr).toContain("Commands are not sandboxed");
-  return jsonLines((await world.pawl(["sessions", "show", "s", "--json"])).stdout)
+  return parseJsonLines((await world.pawl(["sessions", "show", "s", "--json"])).stdout)
     .filter(({ type }) => type === "tool_result")
     .map(({ isError, output }) => ({ isError, text: JSON.stringify(output) }));
 }

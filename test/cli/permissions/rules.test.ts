@@ -7,17 +7,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { decideByRules } from "../../../src/cli/permissions/decide.js";
-import { keepRule } from "../../../src/cli/permissions/keep.js";
-import { offersFor } from "../../../src/cli/permissions/offers.js";
 import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
-import { projectFolder } from "../../../src/cli/permissions/project.js";
-import { type Rule, readRule } from "../../../src/cli/permissions/rule.js";
-import type { Verdict } from "../../../src/cli/permissions/rule-text.js";
+import { resolveProjectFolder } from "../../../src/cli/permissions/project-folder.js";
+import { parseRule, type Rule } from "../../../src/cli/permissions/rule.js";
+import { createOffers } from "../../../src/cli/permissions/rule-offers.js";
+import type { Verdict } from "../../../src/cli/permissions/rule-types.js";
+import { saveRule } from "../../../src/cli/permissions/save-rule.js";
 import type { Json } from "../../../src/index.js";
 import { verifies } from "../../verifies.js";
 import { allowed, denied, harmless, mustAsk, notRemoving } from "./rules-table.js";
 
-const rule = (text: string, verdict: Verdict = "allow"): Rule => readRule(verdict, { rule: text }, "user", "/home/ada");
+const rule = (text: string, verdict: Verdict = "allow"): Rule =>
+  parseRule(verdict, { rule: text }, "user", "/home/ada");
 const shell = (command: string) => ({ tool: "shell", readOnly: false, input: { command } });
 
 function folder(): string {
@@ -135,7 +136,7 @@ describe("a rule for a command", verifies("CHAT-2#rules"), () => {
     const permissions = permissionsIn(folder(), { sandbox: "off" });
     for (const command of ["npm view x", "npm outdated", "yarn list", "pnpm --version"])
       expect(await permissions.offersFor({ name: "shell", input: { command } })).toEqual({
-        offers: [expect.objectContaining({ rules: [`shell(${command})`], mayLast: false })],
+        offers: [expect.objectContaining({ rules: [`shell(${command})`], canPersist: false })],
       });
   });
 });
@@ -206,7 +207,7 @@ describe("a rule", verifies("CHAT-2#rules"), () => {
 
   test("for a server's tools takes a * behind the server's name only", async () => {
     const call = (tool: string) => ({ tool, readOnly: false, input: {} });
-    const rules = [readRule("allow", { rule: "mcp__docs__*" }, "option", "/home/ada")];
+    const rules = [parseRule("allow", { rule: "mcp__docs__*" }, "option", "/home/ada")];
     expect(await decideByRules(call("mcp__docs__search"), rules, "/tmp")).toMatchObject({ verdict: "allow" });
     expect(await decideByRules(call("mcp__docs2__search"), rules, "/tmp")).toMatchObject({ verdict: "ask" });
   });
@@ -227,7 +228,7 @@ describe("a rule", verifies("CHAT-2#rules"), () => {
       input: {},
       version: version && { isChanged: false, ...version },
     };
-    const rules = [readRule("allow", { rule: text }, scope, "/home/ada")];
+    const rules = [parseRule("allow", { rule: text }, scope, "/home/ada")];
     expect(await decideByRules(call, rules, "/tmp")).toMatchObject({ verdict: expected });
   });
 
@@ -304,7 +305,7 @@ describe("the kept rules", verifies("CHAT-2#rules"), () => {
   test("of a person say who made them, when, and for which call", async () => {
     const base = folder();
     const permissions = permissionsIn(base);
-    await keepRule({ permissions, session: null, by: "ada" }, "project", "allow", { rule: "edit_file", call: "r/1/1" });
+    await saveRule({ permissions, session: null, by: "ada" }, "project", "allow", { rule: "edit_file", call: "r/1/1" });
     const [kept] = permissions.rules();
     expect(kept).toMatchObject({ rule: "edit_file", verdict: "allow", scope: "project", by: "ada", call: "r/1/1" });
     expect(kept?.at).toMatch(/^\d{4}-\d\d-\d\dT/);
@@ -317,7 +318,7 @@ describe("the kept rules", verifies("CHAT-2#rules"), () => {
     const base = folder();
     const [one, other] = [permissionsIn(base), permissionsIn(base)];
     expect((await one.decide(call)).verdict).toBe("ask");
-    await keepRule({ permissions: other, session: null, by: "ada" }, "user", "allow", { rule: "edit_file(*.txt)" });
+    await saveRule({ permissions: other, session: null, by: "ada" }, "user", "allow", { rule: "edit_file(*.txt)" });
     expect((await one.decide(call)).verdict).toBe("allow");
     await other.files.user.change(() => ({}));
     expect((await one.decide(call)).verdict).toBe("ask");
@@ -327,7 +328,7 @@ describe("the kept rules", verifies("CHAT-2#rules"), () => {
     const base = folder();
     const names = Array.from({ length: 12 }, (_, at) => `edit_file(file-${at}.txt)`);
     const add = (name: string) =>
-      keepRule({ permissions: permissionsIn(base), session: null, by: "ada" }, "project", "allow", { rule: name });
+      saveRule({ permissions: permissionsIn(base), session: null, by: "ada" }, "project", "allow", { rule: name });
     await Promise.all(names.map(add));
     expect(
       permissionsIn(base)
@@ -378,8 +379,8 @@ describe("the kept rules", verifies("CHAT-2#rules"), () => {
     writeFileSync(join(git, "commondir"), "../..\n");
     writeFileSync(join(git, "gitdir"), `${join(worktree, ".git")}\n`);
     for (const path of [worktree, liar]) writeFileSync(join(path, ".git"), `gitdir: ${git}\n`);
-    expect(projectFolder("/home", worktree)).toBe(projectFolder("/home", main));
-    expect(projectFolder("/home", liar)).not.toBe(projectFolder("/home", main));
+    expect(resolveProjectFolder("/home", worktree)).toBe(resolveProjectFolder("/home", main));
+    expect(resolveProjectFolder("/home", liar)).not.toBe(resolveProjectFolder("/home", main));
   });
 });
 
@@ -387,11 +388,11 @@ describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
   /** As if no command could run unasked. */
   const offering = { root: "/tmp", isSandboxed: true, onlyReads: async () => false, readsInputsBelow: () => true };
   const offered = async (command: string, isSandboxed = true) => {
-    const offers = await offersFor(
+    const offers = await createOffers(
       { name: "shell", input: { command } },
       { ...offering, isSandboxed, platform: "linux" },
     );
-    return "why" in offers ? offers.why : offers.offers.map(({ rules, mayLast }) => [rules.join(" + "), mayLast]);
+    return "why" in offers ? offers.why : offers.offers.map(({ rules, canPersist }) => [rules.join(" + "), canPersist]);
   };
 
   test.each([
@@ -449,7 +450,7 @@ describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
   test("allow the call that they were offered for", async () => {
     const lines = ["git diff --stat", "npm run build -- --fast", "ls 'a b'", 'cat "it\'s"', "git status; ls | grep x"];
     for (const command of lines) {
-      const offers = await offersFor({ name: "shell", input: { command } }, { ...offering, platform: "linux" });
+      const offers = await createOffers({ name: "shell", input: { command } }, { ...offering, platform: "linux" });
       for (const { rules } of "why" in offers ? [] : offers.offers)
         expect(
           await decideByRules(
@@ -464,7 +465,7 @@ describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
       expect("offers" in offers, command).toBe(true);
     }
     const path = { name: "edit_file", input: { path: "./src/deep/a.ts" } };
-    const offers = await offersFor(path, { ...offering, isSandboxed: false });
+    const offers = await createOffers(path, { ...offering, isSandboxed: false });
     expect("offers" in offers && offers.offers.map(({ rules }) => rules)).toEqual([
       ["edit_file(src/deep/a.ts)"],
       ["edit_file(src/deep/**)"],
@@ -472,7 +473,7 @@ describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
   });
 
   test("on Windows are whole commands only", async () => {
-    const offers = await offersFor(
+    const offers = await createOffers(
       { name: "shell", input: { command: "git status" } },
       { ...offering, isSandboxed: false, platform: "win32" },
     );

@@ -18,10 +18,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { quietGit } from "../../../src/cli/permissions/git-folder.js";
+import { quietGit } from "../../../src/cli/permissions/inspect-git-folder.js";
 import { onlyReadsGit } from "../../../src/cli/permissions/quiet-git-shell.js";
 
-export type Seen = {
+export type LineEffects = {
   /** The canary was started. */
   readonly ran: boolean;
   /** The victim is gone, or empty. */
@@ -38,7 +38,7 @@ export type Scratch = {
   /** Holds `root`, and beside it `bin`, `home` and `outside`. */
   readonly base: string;
   readonly root: string;
-  readonly run: (line: string) => Promise<Seen>;
+  readonly run: (line: string) => Promise<LineEffects>;
 };
 
 const files: { readonly [path: string]: string } = {
@@ -92,7 +92,7 @@ export function createScratch(): Scratch & { readonly remove: () => void } {
   symlinkSync("../../packages/pkg", join(root, "node_modules/@acme/pkg"));
   symlinkSync("packages/pkg", join(root, "short"));
   const git = (...args: readonly string[]) =>
-    execFileSync("git", args, { cwd: root, env: environmentOf(template), stdio: "pipe" });
+    execFileSync("git", args, { cwd: root, env: createEnvironment(template), stdio: "pipe" });
   git("init", "-q");
   git("add", "a.txt", "tracked.txt", "package.json");
   git("commit", "-qm", "one");
@@ -104,25 +104,25 @@ export function createScratch(): Scratch & { readonly remove: () => void } {
   git("--git-dir=bare", "config", "core.bare", "false");
   git("--git-dir=bare", "config", "core.worktree", ".");
   git("--git-dir=bare", "config", "core.fsmonitor", "canary");
-  makeMerged(join(root, "merged"), template);
-  let copies = 0;
+  createMergedRepository(join(root, "merged"), template);
+  let copyCount = 0;
   return {
     base: template,
     root,
     remove: () => rmSync(base, { recursive: true, force: true }),
     async run(line) {
-      copies += 1;
-      const copy = join(base, `copy-${copies}`);
+      copyCount += 1;
+      const copy = join(base, `copy-${copyCount}`);
       cpSync(template, copy, { recursive: true, verbatimSymlinks: true });
       const before = snapshot(copy);
       const quiet = (await onlyReadsGit(line, join(copy, "root"))) ? quietGit : {};
-      const output = await outputOf(line, copy, quiet);
+      const output = await runIsolated(line, copy, quiet);
       const after = snapshot(copy);
       const victim = "root/victim.txt";
       const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
         (path) => path !== victim && path !== "log" && before.get(path) !== after.get(path),
       );
-      const seen = {
+      const effects = {
         ran: after.has("log"),
         deleted: (after.get(victim) ?? "") === "",
         wrote: changed.length > 0,
@@ -130,16 +130,16 @@ export function createScratch(): Scratch & { readonly remove: () => void } {
         readClosed: output.includes("CLOSED-SECRET"),
       };
       rmSync(copy, { recursive: true, force: true });
-      return seen;
+      return effects;
     },
   };
 }
 
 /** A repository whose last commit is a merge, with a merge driver that starts the canary. */
-function makeMerged(folder: string, base: string): void {
+function createMergedRepository(folder: string, base: string): void {
   mkdirSync(folder);
   const git = (...args: readonly string[]) =>
-    execFileSync("git", args, { cwd: folder, env: environmentOf(base), stdio: "pipe" });
+    execFileSync("git", args, { cwd: folder, env: createEnvironment(base), stdio: "pipe" });
   const commit = (text: string) => {
     writeFileSync(join(folder, "t"), text);
     git("add", "-A");
@@ -157,7 +157,7 @@ function makeMerged(folder: string, base: string): void {
   git("config", "log.diffMerges", "remerge");
 }
 
-function environmentOf(base: string): NodeJS.ProcessEnv {
+function createEnvironment(base: string): NodeJS.ProcessEnv {
   return {
     PATH: `${join(base, "bin")}:${process.env.PATH}`,
     HOME: join(base, "home"),
@@ -168,7 +168,7 @@ function environmentOf(base: string): NodeJS.ProcessEnv {
   };
 }
 
-function isolation(base: string): readonly string[] {
+function createIsolationArguments(base: string): readonly string[] {
   return [
     ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", base, base],
     ...["--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--chdir", join(base, "root"), "--"],
@@ -179,23 +179,23 @@ function isolation(base: string): readonly string[] {
 export function canIsolate(): boolean {
   const base = mkdtempSync(join(tmpdir(), "pawl-corpus-"));
   mkdirSync(join(base, "root"));
-  const { status } = spawnSync("bwrap", [...isolation(base), "true"], { stdio: "ignore" });
+  const { status } = spawnSync("bwrap", [...createIsolationArguments(base), "true"], { stdio: "ignore" });
   rmSync(base, { recursive: true });
   return status === 0;
 }
 
 /** Runs a line as the tool does: in bash, and without programs of the repository if its Git commands only read. */
-function outputOf(line: string, base: string, quiet: typeof quietGit): Promise<string> {
+function runIsolated(line: string, base: string, quiet: typeof quietGit): Promise<string> {
   return new Promise((resolve) => {
-    const child = spawn("bwrap", [...isolation(base), "bash", "-c", line], {
-      env: { ...environmentOf(base), ...quiet },
+    const child = spawn("bwrap", [...createIsolationArguments(base), "bash", "-c", line], {
+      env: { ...createEnvironment(base), ...quiet },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
-    const end = () => child.pid !== undefined && process.kill(-child.pid, "SIGKILL");
-    const timer = setTimeout(end, 20_000);
+    const killGroup = () => child.pid !== undefined && process.kill(-child.pid, "SIGKILL");
+    const timer = setTimeout(killGroup, 20_000);
     child.once("close", () => {
       clearTimeout(timer);
       resolve(output);
@@ -205,15 +205,15 @@ function outputOf(line: string, base: string, quiet: typeof quietGit): Promise<s
 
 /** The text of each file, without what Git and npm keep for themselves. */
 function snapshot(base: string): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+  const contents = new Map<string, string>();
   const folders = [base];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) {
         if (!/^(\.git|bare|home)$/.test(entry.name)) folders.push(path);
-        if (folder.endsWith("root")) found.set(`${relative(base, path)}/`, "");
-      } else found.set(relative(base, path), entry.isFile() ? readFileSync(path, "utf8") : "");
+        if (folder.endsWith("root")) contents.set(`${relative(base, path)}/`, "");
+      } else contents.set(relative(base, path), entry.isFile() ? readFileSync(path, "utf8") : "");
     }
-  return found;
+  return contents;
 }

@@ -4,7 +4,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readShellLine } from "../../../src/cli/permissions/shell-line.js";
+import { parseShellLine } from "../../../src/cli/permissions/shell-line.js";
 import { verifies } from "../../verifies.js";
 
 const names = ["git", "npm", "ls", "cat"] as const;
@@ -125,7 +125,7 @@ describe.each(["sh", "bash"])("%s", (shell) => {
     let read = 0;
     await fc.assert(
       fc.asyncProperty(fc.oneof(line, plain), async (text) => {
-        const strict = await readShellLine(text, "/");
+        const strict = await parseShellLine(text, "/");
         if (
           !strict.ok ||
           !strict.commands.every(

@@ -9,22 +9,22 @@ import type { RunResult } from "../../../src/core/view/outcome.js";
 import type { Model } from "../../../src/ports/model.js";
 import type { CanExecuteTool } from "../../../src/ports/permission.js";
 import type { Store } from "../../../src/ports/store.js";
-import { callsOf, type PlayedCall } from "../../../src/testing/crash/calls.js";
+import { collectCalls, type PlayedCall } from "../../../src/testing/crash/calls.js";
 import { PlayFailure } from "../../../src/testing/crash/failure.js";
-import { isAroundCommit, type Playable, playThrough } from "../../../src/testing/crash/play.js";
+import { type CrashScenario, isAroundCommit, playToEnd } from "../../../src/testing/crash/play-scenario.js";
 import { createScriptedModel, type ScriptedStep } from "../../../src/testing/scripted-model.js";
-import { createChance } from "../../../src/testing/world/chance.js";
 import { checkInvariants } from "../../../src/testing/world/invariants.js";
-import { attemptOf } from "../../../src/testing/world/message-parts.js";
-import { storeOf } from "../../../src/testing/world/store.js";
-import { clockOf, createWorld, type Process, type World } from "../../../src/testing/world/world.js";
-import { delegate, transferTo } from "../world/family.js";
-import { simulationHistoriesOf } from "../world/history.js";
+import { formatAttempt } from "../../../src/testing/world/message-parts.js";
+import { createSeededRandom } from "../../../src/testing/world/seeded-random.js";
+import { createProcessStore } from "../../../src/testing/world/store.js";
+import { createProcessClock, createWorld, type Process, type World } from "../../../src/testing/world/world.js";
+import { delegate, toTransferName } from "../world/family.js";
+import { loadSimulationHistories } from "../world/history.js";
 import { simulationInvariants } from "../world/invariants.js";
 import { createReader, type ProcessOptions, startProcess } from "../world/processes.js";
 import { createSteppedTools, steppedTools } from "../world/stepped-tools.js";
 import { createTools, type Ledger, onceOnly } from "../world/tools.js";
-import { beginWatch, goOn, tellingsOf, type Watch } from "../world/watches.js";
+import { collectTellings, continueWatch, startWatch, type Watch } from "../world/watches.js";
 import type { Scenario } from "./scenarios.js";
 
 export type PlayOptions = {
@@ -50,26 +50,26 @@ export type PlayEnding = {
 
 /** Plays a scenario to its end and checks the invariants. @throws PlayFailure with the trace */
 export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<PlayEnding> {
-  const world = createWorld(options.store, createChance(1), options.sessionId);
+  const world = createWorld(options.store, createSeededRandom(1), options.sessionId);
   try {
-    const process = processOptionsOf(world, scenario, options);
+    const process = createProcessOptions(world, scenario, options);
     const watches: Watch[] = [];
-    const playable = playableOf(world, scenario, options, { process, watches });
-    const { points, result } = await playThrough(world, playable, options.dies);
+    const playable = createPlayable(world, scenario, options, { process, watches });
+    const { points, result } = await playToEnd(world, playable, options.dies);
     // The play ends with the results: what the watch is still to be told may be under way.
     for (const watch of watches) watch.isOver = true;
-    const tellings = await tellingsOf(world, watches, createReader(world, process), createChance(points));
+    const tellings = await collectTellings(world, watches, createReader(world, process), createSeededRandom(points));
     const clients = { questions: [], readers: [], watches };
     const witnesses = { clients, tellings, isCalm: false, hasGuard: false };
-    const histories = await simulationHistoriesOf(world, witnesses);
+    const histories = await loadSimulationHistories(world, witnesses);
     for (const each of histories) checkInvariants(each, simulationInvariants);
     const [history] = histories;
     if (history === undefined) throw new Error("The play has no session.");
     return {
       points,
-      results: result.map(resultLine),
-      inputs: inputsOf(history.log),
-      calls: callsOf(history.log, world.facts),
+      results: result.map(formatResult),
+      inputs: collectInputs(history.log),
+      calls: collectCalls(history.log, world.facts),
     };
   } catch (cause) {
     const { dies, points } = options;
@@ -79,7 +79,7 @@ export async function playScenario(scenario: Scenario, options: PlayOptions): Pr
   }
 }
 
-function processOptionsOf(world: World, scenario: Scenario, { sameHost }: PlayOptions): ProcessOptions {
+function createProcessOptions(world: World, scenario: Scenario, { sameHost }: PlayOptions): ProcessOptions {
   const { depth = 0, hasTwins = false, filter } = scenario;
   const ledger: Ledger = new Map();
   return {
@@ -87,48 +87,48 @@ function processOptionsOf(world: World, scenario: Scenario, { sameHost }: PlayOp
     depth,
     hasTwins,
     filterOf: () => filter,
-    parts(self, _level, agent) {
+    createAgentOptions(self, _level, agent) {
       const bench = { world, ledger, process: self, agent };
       return {
-        model: modelOf(world, self, scenario, agent),
+        model: createModel(world, self, scenario, agent),
         tools: [...createTools(bench), ...createSteppedTools(bench)],
-        canExecuteTool: permissionsOf(world, self),
+        canExecuteTool: createPermissions(world, self),
         limits: { abortGraceMs: 600 },
       };
     },
   };
 }
 
-type Cast = { readonly process: ProcessOptions; readonly watches: Watch[] };
+type PlayDeps = { readonly process: ProcessOptions; readonly watches: Watch[] };
 
 /** If the scenario is watched, each life goes on with the watch where the one before was told last. */
-function playableOf(
+function createPlayable(
   world: World,
   { whenStill, attend, isWatched = false }: Scenario,
   { points }: PlayOptions,
-  { process: options, watches }: Cast,
-): Playable<readonly RunResult[]> {
+  { process: options, watches }: PlayDeps,
+): CrashScenario<readonly RunResult[]> {
   const { sessionId } = world;
   return {
     start() {
       const process = startProcess(world, options);
       const attended = attend(process.agent, sessionId);
       const [watch] = watches;
-      if (watch !== undefined) goOn(watch, process, sessionId);
-      else if (isWatched) watches.push(beginWatch(process, sessionId));
+      if (watch !== undefined) continueWatch(watch, process, sessionId);
+      else if (isWatched) watches.push(startWatch(process, sessionId));
       return { process, attended };
     },
     isPoint: (turn) => points === "waits" || isAroundCommit(turn),
-    lastsOn: ({ what }) => what === "slow tool",
+    lastsOn: ({ operation }) => operation === "slow tool",
     ...(whenStill === undefined
       ? {}
       : {
           whenStill(process: Process) {
             const self = () => process;
             const outside = {
-              store: storeOf(world, self),
-              clock: clockOf(world, self),
-              makeId: () => `answer${world.number()}`,
+              store: createProcessStore(world, self),
+              clock: createProcessClock(world, self),
+              makeId: () => `answer${world.nextNumber()}`,
             };
             return whenStill(process.agent, sessionId, outside);
           },
@@ -144,28 +144,28 @@ function playableOf(
  *
  * @returns the first difference; undefined if there is none
  */
-export function differenceFrom(clean: PlayEnding, ending: PlayEnding): string | undefined {
+export function findDifference(clean: PlayEnding, ending: PlayEnding): string | undefined {
   if (!isDeepStrictEqual(ending.results, clean.results)) return `the results are ${ending.results.join("; ")}`;
   if (!isDeepStrictEqual(ending.inputs, clean.inputs)) return `the messages in the log are ${ending.inputs}`;
   const calls = [...ending.calls.keys()].sort();
   if (!isDeepStrictEqual(calls, [...clean.calls.keys()].sort())) return `the calls are ${calls}`;
   for (const [callKey, { tool, outcome, acts }] of ending.calls) {
     const expected = clean.calls.get(callKey)?.outcome;
-    const mayBeInDoubt = onceOnly.has(tool) || expected === "aborted" || expected === "error";
-    const isDoubt = outcome === "interrupted" || outcome === "aborted";
-    if (outcome !== expected && !(mayBeInDoubt && isDoubt)) return `${callKey} (${tool}) ended '${outcome}'`;
+    const canBeInDoubt = onceOnly.has(tool) || expected === "aborted" || expected === "error";
+    const isInDoubt = outcome === "interrupted" || outcome === "aborted";
+    if (outcome !== expected && !(canBeInDoubt && isInDoubt)) return `${callKey} (${tool}) ended '${outcome}'`;
     if (onceOnly.has(tool) && acts > 1) return `${callKey} (${tool}) took effect ${acts} times`;
-    const isUnseen = actsUnseen.has(tool) || tool.startsWith(transferTo(""));
+    const isUnseen = toolsWithHiddenEffects.has(tool) || tool.startsWith(toTransferName(""));
     if (outcome === "ok" && !isUnseen && acts === 0) return `${callKey} (${tool}) is ok without an effect`;
   }
   return undefined;
 }
 
 /** Tools whose effects are elsewhere: in their steps, in another session, outside. */
-const actsUnseen: ReadonlySet<string> = new Set([...steppedTools, "holding", delegate, "outside"]);
+const toolsWithHiddenEffects: ReadonlySet<string> = new Set([...steppedTools, "holding", delegate, "outside"]);
 
 /** Every tool but `look` waits for a turn, so that a process can die while it is checked. */
-function permissionsOf(world: World, process: () => Process): CanExecuteTool {
+function createPermissions(world: World, process: () => Process): CanExecuteTool {
   return async ({ tool }) => {
     if (tool.name === "look") return "allow";
     await world.turn(process(), "policy");
@@ -174,10 +174,10 @@ function permissionsOf(world: World, process: () => Process): CanExecuteTool {
   };
 }
 
-function modelOf(world: World, process: () => Process, scenario: Scenario, agent: string): Model {
+function createModel(world: World, process: () => Process, scenario: Scenario, agent: string): Model {
   return createScriptedModel(
     (request) => {
-      world.note({
+      world.record({
         type: "model_called",
         sessionId: request.sessionId,
         process: process().name,
@@ -185,11 +185,11 @@ function modelOf(world: World, process: () => Process, scenario: Scenario, agent
         request: { ...request, messages: [...request.messages] },
       });
       const step = scenario.answer(request, agent);
-      world.note({
+      world.record({
         type: "model_meant",
         sessionId: request.sessionId,
-        attempt: attemptOf(request),
-        parts: scriptedParts(step),
+        attempt: formatAttempt(request),
+        parts: toParts(step),
       });
       return { ...step, wait: world.turn(process(), "model") };
     },
@@ -197,15 +197,15 @@ function modelOf(world: World, process: () => Process, scenario: Scenario, agent
   );
 }
 
-function scriptedParts({ text, calls = [] }: ScriptedStep): readonly string[] {
+function toParts({ text, calls = [] }: ScriptedStep): readonly string[] {
   return [...(text === undefined ? [] : [`text: ${text}`]), ...calls.map((call) => `call: ${call.id} ${call.name}`)];
 }
 
-function resultLine(result: RunResult): string {
+function formatResult(result: RunResult): string {
   return `${result.runId} ${result.status}${"reason" in result ? ` ${result.reason}` : ""}: ${result.text}`;
 }
 
-function inputsOf(log: readonly Entry[]): readonly string[] {
+function collectInputs(log: readonly Entry[]): readonly string[] {
   const inputs = log.flatMap(({ event }) =>
     event.type === "run_started" || event.type === "run_queued" || event.type === "steered" ? (event.input ?? []) : [],
   );

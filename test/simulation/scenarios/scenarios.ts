@@ -8,11 +8,11 @@ import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.j
 import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import { type ClientOptions, createClient } from "../../../src/runtime/api/client.js";
 import { pendingApprovals, type StoredApproval } from "../../../src/runtime/api/stored-approvals.js";
-import { attendRun as attend, type Respond } from "../../../src/testing/crash/attend.js";
+import { runToEnd as attend, type Respond } from "../../../src/testing/crash/run-to-end.js";
 import type { ScriptedStep } from "../../../src/testing/scripted-model.js";
 import type { Process } from "../../../src/testing/world/world.js";
 
-import { nameAt, transferTo, twinAt } from "../world/family.js";
+import { agentNameAt, toTransferName, twinNameAt } from "../world/family.js";
 
 type Agent = Process["agent"];
 
@@ -185,9 +185,9 @@ const levels: Scenario = {
   attend: async (agent, sessionId) => [await attendLastFirst(agent, sessionId, "run")],
 };
 const asked: { readonly [agent: string]: ScriptedStep } = {
-  [nameAt(0)]: { calls: [call("delegate"), call("guarded")] },
-  [nameAt(1)]: { calls: [call("delegate"), call("guarded")] },
-  [nameAt(2)]: { calls: [call("asking", 1)] },
+  [agentNameAt(0)]: { calls: [call("delegate"), call("guarded")] },
+  [agentNameAt(1)]: { calls: [call("delegate"), call("guarded")] },
+  [agentNameAt(2)]: { calls: [call("asking", 1)] },
 };
 
 const held: Scenario = {
@@ -195,7 +195,9 @@ const held: Scenario = {
   depth: 1,
   pairs: 100,
   answer: ({ modelCallIndex }, agent) =>
-    modelCallIndex > 1 ? { text: `${agent} is done.` } : { calls: agent === nameAt(0) ? holdingCalls : [holdingBelow] },
+    modelCallIndex > 1
+      ? { text: `${agent} is done.` }
+      : { calls: agent === agentNameAt(0) ? holdingCalls : [holdingBelow] },
   attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],
   // The last question is answered first, whichever session asks.
   whenStill: async (_agent, top, outside) => {
@@ -215,8 +217,8 @@ const handoffs: Scenario = {
   name: "handoffs there and back, beside tools and an approval",
   hasTwins: true,
   answer: steps(
-    { calls: [call(transferTo(twinAt(0))), call("keyed"), call("guarded")] },
-    { calls: [call("look"), call(transferTo(nameAt(0))), call(transferTo(nameAt(0)))] },
+    { calls: [call(toTransferName(twinNameAt(0))), call("keyed"), call("guarded")] },
+    { calls: [call("look"), call(toTransferName(agentNameAt(0))), call(toTransferName(agentNameAt(0)))] },
     { text: "Done." },
   ),
   attend: async (agent, sessionId) => [await attendRun(agent, sessionId, "run")],

@@ -2,11 +2,11 @@
  * Plays a reference scenario with every crash of one kind, and counts the outcomes.
  */
 import type { Store } from "../../../src/ports/store.js";
-import { type Failure, failureOf } from "../../../src/testing/crash/failure.js";
-import { type PlayAt, sweepPairs, sweepSingles } from "../../../src/testing/crash/sweep.js";
-import { sumOf, type Tally, tallyOf } from "../../../src/testing/crash/tally.js";
-import { createChance } from "../../../src/testing/world/chance.js";
-import { differenceFrom, type PlayEnding, playScenario } from "./play.js";
+import { type Failure, toFailure } from "../../../src/testing/crash/failure.js";
+import { type PlayWithDeaths, sweepPairs, sweepSingles } from "../../../src/testing/crash/sweep.js";
+import { createTally, sumTallies, type Tally } from "../../../src/testing/crash/tally.js";
+import { createSeededRandom } from "../../../src/testing/world/seeded-random.js";
+import { findDifference, type PlayEnding, playScenario } from "./play.js";
 import type { Scenario } from "./scenarios.js";
 
 export type Swept = Tally & {
@@ -54,7 +54,7 @@ export async function sampleScenario(
   { deaths, count, seed }: Sample,
 ): Promise<Swept> {
   const run = await beginRun(scenario, store, `sample ${seed}`);
-  const chance = createChance(seed);
+  const chance = createSeededRandom(seed);
   for (let number = 0; number < count; number += 1) {
     const dies = new Set<number>();
     // Lives after a death add points, so a play has more points than the play without crashes.
@@ -64,7 +64,7 @@ export async function sampleScenario(
   return run.swept();
 }
 
-type Run = { readonly points: number; readonly playAt: PlayAt; readonly swept: () => Swept };
+type Run = { readonly points: number; readonly playAt: PlayWithDeaths; readonly swept: () => Swept };
 
 /** Plays without a crash first. All other plays are compared with that one. */
 async function beginRun(scenario: Scenario, store: Store, name: string): Promise<Run> {
@@ -86,15 +86,19 @@ async function beginRun(scenario: Scenario, store: Store, name: string): Promise
     plays += 1;
     try {
       const ending = await play(dies);
-      const difference = differenceFrom(clean, ending);
+      const difference = findDifference(clean, ending);
       if (difference !== undefined)
         failures.push({ invariant: null, message: `${scenario.name}, dies at ${dies.join(" and ")}: ${difference}` });
-      tallies.push(tallyOf(ending.calls.values()));
+      tallies.push(createTally(ending.calls.values()));
       return ending;
     } catch (error) {
-      failures.push(failureOf(error));
+      failures.push(toFailure(error));
       return clean;
     }
   };
-  return { points: clean.points, playAt, swept: () => ({ ...sumOf(tallies), points: clean.points, plays, failures }) };
+  return {
+    points: clean.points,
+    playAt,
+    swept: () => ({ ...sumTallies(tallies), points: clean.points, plays, failures }),
+  };
 }

@@ -11,13 +11,13 @@ import type { Holder } from "../../../src/ports/store.js";
 import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.js";
 import { createClient } from "../../../src/runtime/api/client.js";
 import { pendingApprovals, type StoredApproval } from "../../../src/runtime/api/stored-approvals.js";
-import type { Chance } from "../../../src/testing/world/chance.js";
 import { isKilled } from "../../../src/testing/world/processes.js";
-import { storeOf } from "../../../src/testing/world/store.js";
-import { clockOf, type Process, retire, type World } from "../../../src/testing/world/world.js";
+import type { SeededRandom } from "../../../src/testing/world/seeded-random.js";
+import { createProcessStore } from "../../../src/testing/world/store.js";
+import { createProcessClock, type Process, retireProcess, type World } from "../../../src/testing/world/world.js";
 import type { Extras } from "./extras.js";
-import { nameAt, twinAt } from "./family.js";
-import { beginWatch, goOn, type Watch } from "./watches.js";
+import { agentNameAt, twinNameAt } from "./family.js";
+import { continueWatch, startWatch, type Watch } from "./watches.js";
 
 /** Something that was asked of a process. */
 export type Question = {
@@ -27,10 +27,10 @@ export type Question = {
   /** The input that it carried. */
   readonly input?: string;
   readonly runId?: string;
-  answer: Answer | null;
+  answer: Reply | null;
 };
 
-export type Answer =
+export type Reply =
   | { readonly type: "result"; readonly result: RunResult }
   | { readonly type: "done"; readonly said: string }
   | { readonly type: "error"; readonly error: unknown };
@@ -49,7 +49,7 @@ export type Clients = {
   readonly abort: (process: Process) => void;
   readonly compact: (process: Process) => void;
   /** By the process that may drive the session, or by one that only posts. */
-  readonly rename: (process: Process, chance: Chance) => void;
+  readonly rename: (process: Process, chance: SeededRandom) => void;
   /** Answers a question of any session, by the lists of the store, without an agent. */
   readonly answerBelow: (process: Process) => void;
   /** Aborts any session, without an agent. */
@@ -59,13 +59,13 @@ export type Clients = {
   readonly resume: (process: Process) => void;
   readonly read: (process: Process) => void;
   /** Begins to watch the session and those below it, or goes on behind a place that was told. */
-  readonly watch: (process: Process, chance: Chance) => void;
+  readonly watch: (process: Process, chance: SeededRandom) => void;
   readonly shutDown: (process: Process) => void;
 };
 
 /** @param sameHost whether a worker can see that another process is dead */
 export function createClients(world: World, sameHost: boolean, extras: Extras): Clients {
-  const { chance, number, sessionId } = world;
+  const { chance, nextNumber: number, sessionId } = world;
   const questions: Question[] = [];
   const readers: Reader[] = [];
   const watches: Watch[] = [];
@@ -73,29 +73,33 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
   function ask(
     process: Process,
     what: string,
-    act: () => Promise<RunResult | string>,
+    perform: () => Promise<RunResult | string>,
     more: Pick<Question, "input" | "runId"> = {},
   ): void {
     const question: Question = { id: number(), process, what, answer: null, ...more };
     questions.push(question);
-    world.note({ type: "asked", process: process.name, id: question.id, what });
-    const got = (answer: Answer) => {
+    world.record({ type: "asked", process: process.name, id: question.id, what });
+    const recordReply = (answer: Reply) => {
       question.answer = answer;
-      world.note({ type: "got", process: process.name, id: question.id, outcome: describe(answer) });
+      world.record({ type: "got", process: process.name, id: question.id, outcome: formatReply(answer) });
     };
-    act().then(
-      (said) => got(typeof said === "string" ? { type: "done", said } : { type: "result", result: said }),
-      (error) => got({ type: "error", error }),
+    perform().then(
+      (said) => recordReply(typeof said === "string" ? { type: "done", said } : { type: "result", result: said }),
+      (error) => recordReply({ type: "error", error }),
     );
   }
 
-  function clientOf(process: Process) {
+  function createClientOf(process: Process) {
     const makeId = () => `client${number()}`;
-    return createClient({ store: storeOf(world, () => process), clock: clockOf(world, () => process), makeId });
+    return createClient({
+      store: createProcessStore(world, () => process),
+      clock: createProcessClock(world, () => process),
+      makeId,
+    });
   }
 
   /** A conversation from elsewhere. Only the first run of a session may bring one. */
-  function historyOf(): { readonly history?: readonly Message[] } {
+  function drawHistory(): { readonly history?: readonly Message[] } {
     if (!extras.isSeeded || !extras.chance.happens(0.4)) return {};
     const n = number();
     return {
@@ -107,25 +111,29 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
   }
 
   /** A worker of this process. It has the agent of the first session alone, whose tools have the others. */
-  async function workIn(process: Process): Promise<string> {
+  async function runWorker(process: Process): Promise<string> {
     const refused: unknown[] = [];
     const options: WorkerOptions = {
-      store: storeOf(world, () => process),
-      agents: async ({ agent }) => (drivenByTheFirst.has(agent) ? { ...process.agent, options: {} } : null),
+      store: createProcessStore(world, () => process),
+      agents: async ({ agent }) => (drivenByFirstAgent.has(agent) ? { ...process.agent, options: {} } : null),
       onReport: (report) => report.type === "refused" && refused.push(report.error),
     };
     const isDead = (other: Holder) => sameHost && isKilled(world, other);
-    await buildWorker(options, { clock: clockOf(world, () => process), isDead, random: () => 0 }).runUntilIdle();
+    await buildWorker(options, {
+      clock: createProcessClock(world, () => process),
+      isDead,
+      random: () => 0,
+    }).runUntilIdle();
     if (refused.length > 0) throw refused[0];
     return "nothing is due";
   }
 
   /** Some send again what they sent before. */
-  function request(): Request {
-    const again = questions.flatMap(asSentAgain);
-    const former = again.length > 0 && chance.happens(0.25) ? chance.pick(again) : undefined;
+  function request(): RunRequest {
+    const resendable = questions.flatMap(toResendable);
+    const previousRequest = resendable.length > 0 && chance.happens(0.25) ? chance.pick(resendable) : undefined;
     const n = number();
-    return former ?? { input: `input ${n}`, runId: `run${n}` };
+    return previousRequest ?? { input: `input ${n}`, runId: `run${n}` };
   }
 
   return {
@@ -135,7 +143,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
     run(process) {
       const { input, runId } = request();
       const named = chance.happens(0.5) || questions.some((one) => one.input === input);
-      const history = historyOf();
+      const history = drawHistory();
       const options = { sessionId, ...(named ? { runId } : {}), ...history };
       const streamed = chance.happens(0.3);
       const more = named ? { input, runId } : { input };
@@ -143,7 +151,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
         process,
         `run '${input}'${history.history === undefined ? "" : " with a history"}`,
         async () =>
-          streamed ? streamThrough(process.agent.runStream(input, options)) : process.agent.run(input, options),
+          streamed ? drainStream(process.agent.runStream(input, options)) : process.agent.run(input, options),
         more,
       );
     },
@@ -151,11 +159,11 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
       const { input, runId } = request();
       const skips = mode === "steer" && extras.skips && extras.chance.happens(0.5);
       const skip = skips ? ({ skip: "unstarted" } as const) : {};
-      const act = async () => {
+      const perform = async () => {
         const sent = await process.agent.session(sessionId).send(input, { mode, runId, ...skip });
         return sent.isNew ? "new" : "known";
       };
-      ask(process, `${mode} '${input}' ${runId}${skips ? ", skipping" : ""}`, act, { input, runId });
+      ask(process, `${mode} '${input}' ${runId}${skips ? ", skipping" : ""}`, perform, { input, runId });
     },
     answer(process) {
       const session = process.agent.session(sessionId);
@@ -164,9 +172,9 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
         if (waiting.length === 0) return "nothing waits";
         const one = chance.pick(waiting);
         if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
-        const decision = decisionOn(one, chance, number);
-        const options = { by: "somebody", ...questionIdOf(one) };
-        const said = await saidTo(decision, () => session.answer(one.callKey, decision, options));
+        const decision = drawDecision(one, chance, number);
+        const options = { by: "somebody", ...pickQuestionId(one) };
+        const said = await answerOrRefusal(decision, () => session.answer(one.callKey, decision, options));
         return `${decision.type} ${one.callKey}: ${said}`;
       });
     },
@@ -178,7 +186,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
     compact: (process) => ask(process, "compact", async () => (await process.agent.session(sessionId).compact()).type),
     rename(process, own) {
       const title = `title ${number()}`;
-      const renamed = own.happens(0.5) ? process.agent.session(sessionId) : clientOf(process).session(sessionId);
+      const renamed = own.happens(0.5) ? process.agent.session(sessionId) : createClientOf(process).session(sessionId);
       ask(process, "rename", async () => {
         await renamed.rename(title, { by: "somebody" });
         return title;
@@ -187,62 +195,66 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
     answerBelow: (process) =>
       ask(process, "answer below", async () => {
         const waiting: StoredApproval[] = [];
-        for await (const one of pendingApprovals(storeOf(world, () => process))) waiting.push(one);
+        for await (const one of pendingApprovals(createProcessStore(world, () => process))) waiting.push(one);
         if (waiting.length === 0) return "nothing waits";
         const one = chance.pick(waiting);
-        const session = clientOf(process).session(one.sessionId);
+        const session = createClientOf(process).session(one.sessionId);
         if (one.why === "external") return await session.provideResult(one.callKey, `given ${number()}`);
-        const decision = decisionOn(one, chance, number);
-        const options = { by: "somebody else", ...questionIdOf(one) };
-        const said = await saidTo(decision, () => session.answer(one.callKey, decision, options));
+        const decision = drawDecision(one, chance, number);
+        const options = { by: "somebody else", ...pickQuestionId(one) };
+        const said = await answerOrRefusal(decision, () => session.answer(one.callKey, decision, options));
         return `${decision.type} ${one.callKey}: ${said}`;
       }),
     abortBelow: (process) =>
       ask(process, "abort below", async () => {
-        const all = await storeOf(world, () => process).list();
+        const all = await createProcessStore(world, () => process).list();
         if (all.length === 0) return "nothing is there";
         const { sessionId: chosen } = chance.pick(all);
-        await clientOf(process).session(chosen).abort();
+        await createClientOf(process).session(chosen).abort();
         return `asked for in ${chosen}`;
       }),
-    work: (process) => ask(process, "work", () => workIn(process)),
+    work: (process) => ask(process, "work", () => runWorker(process)),
     resume: (process) => ask(process, "resume", () => process.agent.session(sessionId).resume()),
-    read: (process) => void readers.push(readAlong(process, sessionId)),
+    read: (process) => void readers.push(startReader(process, sessionId)),
     watch(process, chance) {
       const [first, ...others] = watches;
-      if (first === undefined || (watches.length < mostWatches && chance.happens(0.3)))
-        return void watches.push(beginWatch(process, sessionId));
+      if (first === undefined || (watches.length < maxWatches && chance.happens(0.3)))
+        return void watches.push(startWatch(process, sessionId));
       const watch = chance.pick([first, ...others]);
       const { length } = watch.seen;
-      goOn(watch, process, sessionId, chance.happens(0.5) ? length : chance.below(length + 1));
+      continueWatch(watch, process, sessionId, chance.happens(0.5) ? length : chance.below(length + 1));
     },
     shutDown: (process) =>
       ask(process, "shutdown", async () => {
         await process.agent.shutdown({ graceMs: 500 });
-        retire(world, process);
+        retireProcess(world, process);
         return "shut down";
       }),
   };
 }
 
-const mostWatches = 3;
+const maxWatches = 3;
 
 /** The agents whose sessions the first agent of a process drives. */
-const drivenByTheFirst: ReadonlySet<string> = new Set([nameAt(0), twinAt(0)]);
+const drivenByFirstAgent: ReadonlySet<string> = new Set([agentNameAt(0), twinNameAt(0)]);
 
-type Request = { readonly input: string; readonly runId: string };
+type RunRequest = { readonly input: string; readonly runId: string };
 
 /** Under the name that it was given, or that its result told. */
-function asSentAgain({ input, runId, answer }: Question): readonly Request[] {
+function toResendable({ input, runId, answer }: Question): readonly RunRequest[] {
   const name = runId ?? (answer?.type === "result" ? answer.result.runId : undefined);
   return input === undefined || name === undefined ? [] : [{ input, runId: name }];
 }
 
-function questionIdOf({ questionId }: Pick<PendingApproval, "questionId">): { readonly questionId?: string } {
+function pickQuestionId({ questionId }: Pick<PendingApproval, "questionId">): { readonly questionId?: string } {
   return questionId === undefined ? {} : { questionId };
 }
 
-function decisionOn({ why }: Pick<PendingApproval, "why">, chance: Chance, number: () => number): ApprovalDecision {
+function drawDecision(
+  { why }: Pick<PendingApproval, "why">,
+  chance: SeededRandom,
+  number: () => number,
+): ApprovalDecision {
   if (why === "tool")
     return chance.pick<ApprovalDecision>([
       { type: "reply", value: number() },
@@ -267,34 +279,38 @@ function decisionOn({ why }: Pick<PendingApproval, "why">, chance: Chance, numbe
     { type: "deny", note: "no" },
     { type: "modify", input: { n: number() } },
     { type: "modify", input: { n: number() } },
-    misfit,
+    misfitEdit,
     { type: "abort" },
   ]);
 }
 
 /** An edit that no tool of this world takes. */
-const misfit: ApprovalDecision = { type: "modify", input: { n: "no number" } };
+const misfitEdit: ApprovalDecision = { type: "modify", input: { n: "no number" } };
 
 /** A reply that no question of this world takes. */
 const misfitReply: ApprovalDecision = { type: "reply", value: "no number" };
 
 /** An edit that does not fit is refused. Every other answer is taken. */
-async function saidTo(decision: ApprovalDecision, answer: () => Promise<string>): Promise<string> {
+async function answerOrRefusal(decision: ApprovalDecision, answer: () => Promise<string>): Promise<string> {
   try {
     return await answer();
   } catch (error) {
-    if ((decision === misfit || decision === misfitReply) && error instanceof PawlError && error.code === "bad_input")
+    if (
+      (decision === misfitEdit || decision === misfitReply) &&
+      error instanceof PawlError &&
+      error.code === "bad_input"
+    )
       return "refused";
     throw error;
   }
 }
 
-async function streamThrough(stream: ReturnType<Process["agent"]["runStream"]>): Promise<RunResult> {
+async function drainStream(stream: ReturnType<Process["agent"]["runStream"]>): Promise<RunResult> {
   for await (const _ of stream);
   return await stream.result;
 }
 
-function readAlong(process: Process, sessionId: string): Reader {
+function startReader(process: Process, sessionId: string): Reader {
   const items = process.agent.session(sessionId).events();
   const reader: Reader = { process, seen: [], ended: false };
   const follow = async () => {
@@ -308,7 +324,7 @@ function readAlong(process: Process, sessionId: string): Reader {
   return reader;
 }
 
-function describe(answer: Answer): string {
+function formatReply(answer: Reply): string {
   switch (answer.type) {
     case "done":
       return answer.said;

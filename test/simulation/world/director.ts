@@ -2,31 +2,40 @@
  * Directs a simulation: gives out turns by chance, moves the clock, makes people speak and processes die; then lets
  * everything come to its end, and fails where it does not.
  */
-import { type Chance, createChance } from "../../../src/testing/world/chance.js";
+
 import { leaseMs } from "../../../src/testing/world/processes.js";
+import { createSeededRandom, type SeededRandom } from "../../../src/testing/world/seeded-random.js";
 import {
-  carryOn,
-  kill,
+  continueProcess,
+  killProcess,
   noFaults,
   type Process,
   type StoreFaults,
-  stop,
+  stopProcess,
   type World,
 } from "../../../src/testing/world/world.js";
 import { type Clients, createClients } from "./clients.js";
-import { advance, comeToEnd, expectDueOrHeld } from "./ending.js";
-import { createFilter, createGuard, createRepair, createSource, type Extras, extrasOf, noExtras } from "./extras.js";
-import { type FamilyHabits, familyHabitsOf, maxHandoffs, nameAt, namesAt, transferTo, twinAt } from "./family.js";
-import { createHooks, type HookHabits, hookHabitsOf } from "./hooks.js";
+import { advanceOnce, expectDueOrHeld, runToEnd } from "./ending.js";
+import { createFilter, createGuard, createRepair, createSource, drawExtras, type Extras, noExtras } from "./extras.js";
+import {
+  agentNameAt,
+  drawFamilyHabits,
+  type FamilyHabits,
+  listToolNames,
+  maxHandoffs,
+  toTransferName,
+  twinNameAt,
+} from "./family.js";
+import { createHooks, drawHookHabits, type HookHabits } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
 import { createModel, createSummariser } from "./model.js";
 import { createReader, type ProcessOptions, startProcess } from "./processes.js";
-import { createSteppedTools, steppedNamesOf } from "./stepped-tools.js";
+import { createSteppedTools, drawSteppedTools } from "./stepped-tools.js";
 import { createPermissions, createTools, type Ledger } from "./tools.js";
-import { type Telling, tellingsOf } from "./watches.js";
+import { collectTellings, type Telling } from "./watches.js";
 
 /** What a seed makes likely; each probability counts once for a turn. */
-export type Temper = {
+export type Profile = {
   /** Nothing but people, models and tools: no run is ever interrupted then. */
   readonly isCalm: boolean;
   readonly faults: StoreFaults;
@@ -55,40 +64,40 @@ export type OwnHabits = {
   readonly stepped: readonly string[];
   readonly extras: Extras;
   /** Whether somebody asks for compactions; a chance: at which turns. */
-  readonly asking: Chance | null;
+  readonly asking: SeededRandom | null;
   /** The agent's own model sums up, after the conversation itself: its provider caches prompts. */
   readonly hasCache: boolean;
   /** Somebody gives the session other titles. */
-  readonly renaming: Chance | null;
+  readonly renaming: SeededRandom | null;
   /** Somebody interrupts what runs with another request. */
-  readonly interrupting: Chance | null;
+  readonly interrupting: SeededRandom | null;
   /** Whether somebody watches a family; a chance: at which turns. */
-  readonly watching: Chance | null;
+  readonly watching: SeededRandom | null;
   /** Tools that ask have schemas that look elsewhere, which takes a turn. */
   readonly hasSlowSchemas: boolean;
   /** What is read of the store is given late now and then. */
   readonly late: StoreFaults["late"];
 };
 
-export function ownHabitsOf(seed: number): OwnHabits {
-  const family = createChance(seed ^ 0x2545f491);
-  const watching = createChance(seed ^ 0x27d4eb2f);
-  const asking = createChance(seed ^ 0x165667b1);
-  const renaming = createChance(seed ^ 0x2c1b3c6d);
-  const interrupting = createChance(seed ^ 0x3c6ef372);
-  const late = createChance(seed ^ 0x4cf5ad43);
+export function drawOwnHabits(seed: number): OwnHabits {
+  const family = createSeededRandom(seed ^ 0x2545f491);
+  const watching = createSeededRandom(seed ^ 0x27d4eb2f);
+  const asking = createSeededRandom(seed ^ 0x165667b1);
+  const renaming = createSeededRandom(seed ^ 0x2c1b3c6d);
+  const interrupting = createSeededRandom(seed ^ 0x3c6ef372);
+  const late = createSeededRandom(seed ^ 0x4cf5ad43);
   return {
-    hooks: hookHabitsOf(createChance(seed ^ 0x5bd1e995)),
-    family: familyHabitsOf(family),
+    hooks: drawHookHabits(createSeededRandom(seed ^ 0x5bd1e995)),
+    family: drawFamilyHabits(family),
     hasSlowSchemas: family.happens(0.3),
     watching: watching.happens(0.5) ? watching : null,
     asking: asking.happens(0.3) ? asking : null,
-    hasCache: createChance(seed ^ 0x9e3779b1).happens(0.5),
+    hasCache: createSeededRandom(seed ^ 0x9e3779b1).happens(0.5),
     renaming: renaming.happens(0.2) ? renaming : null,
     interrupting: interrupting.happens(0.2) ? interrupting : null,
     late: late.happens(0.4) ? { chance: late, probability: late.pick([0.1, 0.5]) } : null,
-    stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
-    extras: extrasOf(createChance(seed ^ 0x85ebca6b), createChance(seed ^ 0xc2b2ae35)),
+    stepped: drawSteppedTools(createSeededRandom(seed ^ 0x1b873593)),
+    extras: drawExtras(createSeededRandom(seed ^ 0x85ebca6b), createSeededRandom(seed ^ 0xc2b2ae35)),
   };
 }
 
@@ -103,18 +112,18 @@ export const noOwnHabits: OwnHabits = {
   hasSlowSchemas: false,
   late: null,
   stepped: [],
-  extras: { chance: createChance(0), ...noExtras },
+  extras: { chance: createSeededRandom(0), ...noExtras },
 };
 
 /** What is called where people are impatient: tools that take their time, and others beside them that somebody has to approve. */
-const lasting = ["slow", "deaf", "guarded", "questioned"];
+const slowTools = ["slow", "deaf", "guarded", "questioned"];
 
 /** Each seed has some kinds of trouble and lacks others: so each kind also meets the rest undisturbed. */
-export function temperOf({ chance }: World, own: OwnHabits): Temper {
+export function drawProfile({ chance }: World, own: OwnHabits): Profile {
   const isCrowded = chance.happens(0.25);
   const isCalm = chance.happens(isCrowded ? 0.4 : 0.1);
-  const some = (probability: number) => (!isCalm && chance.happens(0.4) ? probability : 0);
-  const often = (probability: number) => (chance.happens(0.4) ? probability : 0);
+  const unlessCalm = (probability: number) => (!isCalm && chance.happens(0.4) ? probability : 0);
+  const sometimes = (probability: number) => (chance.happens(0.4) ? probability : 0);
   const all = [
     "look",
     "keyed",
@@ -133,55 +142,61 @@ export function temperOf({ chance }: World, own: OwnHabits): Temper {
   const window = chance.happens(0.3) ? chance.pick([500, 800, 1_200]) : null;
   return {
     isCalm,
-    faults: { fails: some(0.02), lost: some(0.03), busy: some(0.1), twice: some(0.1), late: own.late },
-    kill: some(chance.pick([0.03, 0.03, 0.03, 0.2])),
+    faults: {
+      fails: unlessCalm(0.02),
+      lost: unlessCalm(0.03),
+      busy: unlessCalm(0.1),
+      twice: unlessCalm(0.1),
+      late: own.late,
+    },
+    kill: unlessCalm(chance.pick([0.03, 0.03, 0.03, 0.2])),
     isDeadly: !isCalm && chance.happens(0.05),
-    stop: some(0.03),
-    jump: some(0.01),
+    stop: unlessCalm(0.03),
+    jump: unlessCalm(0.01),
     say: 0.05,
     impatience: isCrowded ? 0.25 : 0,
     hurry: isCalm ? 0 : 0.06,
-    abort: often(0.02),
-    shutDown: some(0.005),
+    abort: sometimes(0.02),
+    shutDown: unlessCalm(0.005),
     sameHost: chance.happens(0.5),
     habits: {
-      tools: isCrowded ? lasting : tools.length > 0 ? tools : ["look"],
-      fails: often(0.25),
-      stutters: often(0.3),
+      tools: isCrowded ? slowTools : tools.length > 0 ? tools : ["look"],
+      fails: sometimes(0.25),
+      stutters: sometimes(0.3),
       window,
     },
     own,
   };
 }
 
-export type Directed = {
+export type DirectedResult = {
   readonly clients: Clients;
   readonly turns: number;
   /** What those who watch were told. */
   readonly tellings: readonly Telling[];
 };
 
-export async function direct(world: World, temper: Temper, turns: number): Promise<Directed> {
-  const clients = createClients(world, temper.sameHost, temper.own.extras);
-  const options = optionsOf(world, temper);
+export async function directSimulation(world: World, profile: Profile, turns: number): Promise<DirectedResult> {
+  const clients = createClients(world, profile.sameHost, profile.own.extras);
+  const options = createProcessOptions(world, profile);
   const start = () => startProcess(world, options);
   clients.run(start());
-  world.faults = temper.faults;
+  world.faults = profile.faults;
   for (let turn = 0; turn < turns; turn += 1) {
     await world.settle();
-    disturb(world, temper, clients, start);
-    advance(world, temper.hurry);
+    causeTrouble(world, profile, clients, start);
+    advanceOnce(world, profile.hurry);
   }
   await world.settle();
   await expectDueOrHeld(world);
   world.faults = noFaults;
-  for (const process of world.processes) if (process.status === "stopped") carryOn(world, process);
-  const all = turns + (await comeToEnd(world, clients, start));
-  const tellings = await tellingsOf(world, clients.watches, createReader(world, options), temper.own.watching);
+  for (const process of world.processes) if (process.status === "stopped") continueProcess(world, process);
+  const all = turns + (await runToEnd(world, clients, start));
+  const tellings = await collectTellings(world, clients.watches, createReader(world, options), profile.own.watching);
   return { clients, turns: all, tellings };
 }
 
-function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOptions {
+function createProcessOptions(world: World, { sameHost, habits, own }: Profile): ProcessOptions {
   const ledger: Ledger = new Map();
   const { hooks, family, hasCache, hasSlowSchemas, extras } = own;
   const names = [...habits.tools, ...own.stepped, ...extras.tools];
@@ -190,18 +205,18 @@ function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOpti
     depth: family?.depth ?? 0,
     hasTwins: extras.hasTwins,
     filterOf: (process) => createFilter(world, process, extras),
-    parts(process, level, agent) {
-      const bench = { world, ledger, process, hasSlowSchemas, agent };
-      const other = agent === nameAt(level) ? twinAt(level) : nameAt(level);
-      const tools = [...namesAt(level, names, family), ...(extras.hasTwins ? [transferTo(other)] : [])];
+    createAgentOptions(process, level, agent) {
+      const toolDeps = { world, ledger, process, hasSlowSchemas, agent };
+      const twinName = agent === agentNameAt(level) ? twinNameAt(level) : agentNameAt(level);
+      const tools = [...listToolNames(level, names, family), ...(extras.hasTwins ? [toTransferName(twinName)] : [])];
       const own = { ...habits, tools, hasCache, slips: extras.slips };
       const ownHooks = hooks === null ? [] : createHooks(world, process, hooks);
       return {
         model: createModel(world, process, own, { agent }),
         models: { fast: createModel(world, process, own, { agent, id: "fast" }) },
         settings: { temperature: 0 },
-        tools: [...createTools(bench), ...createSteppedTools(bench)],
-        canExecuteTool: createPermissions(bench),
+        tools: [...createTools(toolDeps), ...createSteppedTools(toolDeps)],
+        canExecuteTool: createPermissions(toolDeps),
         ...(habits.window === null
           ? {}
           : {
@@ -219,41 +234,42 @@ function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOpti
   };
 }
 
-function disturb(world: World, temper: Temper, clients: Clients, start: () => Process): void {
+function causeTrouble(world: World, profile: Profile, clients: Clients, start: () => Process): void {
   const { chance, clock } = world;
   const running = world.processes.filter((process) => process.status === "running");
   if (running.length === 0) {
     running.push(start());
     // Somebody looks after it: a run that keeps killing its process is taken up again.
-    if (temper.isDeadly || chance.happens(0.7)) clients.resume(chance.pick(running));
+    if (profile.isDeadly || chance.happens(0.7)) clients.resume(chance.pick(running));
   } else if (running.length < 3 && chance.happens(0.01)) running.push(start());
   const one = chance.pick(running);
-  if (chance.happens(temper.say)) speak(world, clients, one);
-  if (chance.happens(temper.abort)) clients.abort(one);
-  if (temper.habits.window !== null && temper.own.asking?.happens(0.05) === true) clients.compact(one);
-  if (temper.own.renaming?.happens(0.02) === true) clients.rename(one, temper.own.renaming);
-  if (temper.own.interrupting?.happens(0.03) === true) clients.send(one, "interrupt");
-  if (temper.own.family !== null) attend(world, temper, clients, one);
-  if (isWaitedFor(world, clients, one) && chance.happens(temper.impatience)) interfere(world, clients, one);
-  if (chance.happens(temper.shutDown)) clients.shutDown(one);
-  const dies = temper.isDeadly && world.turns.some((turn) => turn.process === one && turn.what === "model");
-  if (dies || chance.happens(temper.kill)) kill(world, one);
-  else if (chance.happens(temper.stop)) stop(world, one);
+  if (chance.happens(profile.say)) askSomething(world, clients, one);
+  if (chance.happens(profile.abort)) clients.abort(one);
+  if (profile.habits.window !== null && profile.own.asking?.happens(0.05) === true) clients.compact(one);
+  if (profile.own.renaming?.happens(0.02) === true) clients.rename(one, profile.own.renaming);
+  if (profile.own.interrupting?.happens(0.03) === true) clients.send(one, "interrupt");
+  if (profile.own.family !== null) visitFamily(world, profile, clients, one);
+  if (hasUnansweredSlowTool(world, clients, one) && chance.happens(profile.impatience)) interfere(world, clients, one);
+  if (chance.happens(profile.shutDown)) clients.shutDown(one);
+  const diesOfModelCall =
+    profile.isDeadly && world.turns.some((turn) => turn.process === one && turn.operation === "model");
+  if (diesOfModelCall || chance.happens(profile.kill)) killProcess(world, one);
+  else if (chance.happens(profile.stop)) stopProcess(world, one);
   for (const process of world.processes)
-    if (process.status === "stopped" && chance.happens(0.03)) carryOn(world, process);
-  if (chance.happens(temper.jump)) {
-    const ms = chance.pick([-aYear, -5_000, 700, leaseMs * 3, aYear]);
+    if (process.status === "stopped" && chance.happens(0.03)) continueProcess(world, process);
+  if (chance.happens(profile.jump)) {
+    const ms = chance.pick([-yearMs, -5_000, 700, leaseMs * 3, yearMs]);
     clock.jump(ms);
-    world.note({ type: "jumped", ms });
+    world.record({ type: "jumped", ms });
   }
 }
 
 /** A tool takes its time, and nobody has asked this process to do something about it. */
-function isWaitedFor({ turns }: World, { questions }: Clients, process: Process): boolean {
+function hasUnansweredSlowTool({ turns }: World, { questions }: Clients, process: Process): boolean {
   const isAsked = questions.some(
     (one) => one.process === process && one.answer === null && interferences.has(one.what),
   );
-  return !isAsked && turns.some(({ what }) => what === "slow tool");
+  return !isAsked && turns.some(({ operation }) => operation === "slow tool");
 }
 
 const interferences: ReadonlySet<string> = new Set(["answer", "abort"]);
@@ -263,13 +279,13 @@ function interfere({ chance }: World, clients: Clients, process: Process): void 
 }
 
 /** People and workers who look at the sessions below the first one, too. */
-function attend({ chance }: World, { say, abort, own }: Temper, clients: Clients, process: Process): void {
+function visitFamily({ chance }: World, { say, abort, own }: Profile, clients: Clients, process: Process): void {
   if (own.watching?.happens(0.06) === true) clients.watch(process, own.watching);
   if (chance.happens(say)) chance.pick([clients.answerBelow, clients.answerBelow, clients.work])(process);
   if (chance.happens(abort)) clients.abortBelow(process);
 }
 
-function speak({ chance }: World, clients: Clients, process: Process): void {
+function askSomething({ chance }: World, clients: Clients, process: Process): void {
   const say = chance.pick([
     clients.run,
     (one: Process) => clients.send(one, "queue"),
@@ -283,4 +299,4 @@ function speak({ chance }: World, clients: Clients, process: Process): void {
   say(process);
 }
 
-const aYear = 31_536_000_000;
+const yearMs = 31_536_000_000;

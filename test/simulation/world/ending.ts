@@ -5,25 +5,25 @@
 import { dueAt, effects } from "../../../src/core/machine/effects.js";
 import { asksOutside, type Call, hasCalls, isResting, type State } from "../../../src/core/machine/state.js";
 import { InvariantBroken } from "../../../src/testing/world/invariants.js";
-import { type Process, ready, take, type World } from "../../../src/testing/world/world.js";
+import { listReadyTurns, type Process, take, type World } from "../../../src/testing/world/world.js";
 import type { Clients, Question } from "./clients.js";
 
 const everythingEnds = { number: 12, name: "no run and nobody who waits for one waits for ever" };
 
 /** Turns since the last session began: families may have more than a hundred. */
-const mostTurnsToEnd = 40_000;
+const maxTurnsToEnd = 40_000;
 /** How long those who follow a session may take to see its end, and the hooks of a call that was given up to give out. */
 const quietForMs = 1_300;
 /** How long somebody waits before asking for a driver again. */
-const againAfterMs = 300;
+const retryAfterMs = 300;
 
 /** One step: a turn for something that waits for one, or the next timer. False where there is neither. */
-export function advance(world: World, hurry: number): boolean {
+export function advanceOnce(world: World, hurry: number): boolean {
   const { chance, clock } = world;
-  const waiting = ready(world).filter((turn) => turn.what !== "slow tool");
+  const waiting = listReadyTurns(world).filter((turn) => turn.operation !== "slow tool");
   if (waiting.length === 0 || chance.happens(hurry)) {
     if (clock.fireNext()) return true;
-    const slow = ready(world);
+    const slow = listReadyTurns(world);
     if (slow.length > 0) take(world, chance.pick(slow));
     return slow.length > 0;
   }
@@ -32,72 +32,75 @@ export function advance(world: World, hurry: number): boolean {
 }
 
 /** @returns how many turns it took */
-export async function comeToEnd(world: World, clients: Clients, start: () => Process): Promise<number> {
+export async function runToEnd(world: World, clients: Clients, start: () => Process): Promise<number> {
   const last = start();
   let since: { readonly need: Need | null; readonly at: number } = { need: null, at: 0 };
   let asked: Question | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
-  let known = { sessions: 0, since: 0 };
-  for (let turn = 0; turn < known.since + mostTurnsToEnd; turn += 1) {
+  let seenSessions = { sessions: 0, since: 0 };
+  for (let turn = 0; turn < seenSessions.since + maxTurnsToEnd; turn += 1) {
     await world.settle();
-    if (ready(world).some((one) => one.what !== "slow tool")) {
-      advance(world, 0);
+    if (listReadyTurns(world).some((one) => one.operation !== "slow tool")) {
+      advanceOnce(world, 0);
       continue;
     }
     const open = clients.questions.filter((one) => one.answer === null && one.process.status === "running");
-    const sessions = await sessionsIn(world);
-    if (sessions.length > known.sessions) known = { sessions: sessions.length, since: turn };
-    const need = needOf(sessions);
+    const sessions = await listSessionNeeds(world);
+    if (sessions.length > seenSessions.sessions) seenSessions = { sessions: sessions.length, since: turn };
+    const need = findOverallNeed(sessions);
     const now = world.clock.elapsed();
     if (since.need !== need) since = { need, at: now };
     const isLong = now > since.at + quietForMs;
     if (need === "nothing" && open.length === 0) {
-      if (isLong || !advance(world, 0)) return turn;
+      if (isLong || !advanceOnce(world, 0)) return turn;
     } else if (need === "an answer" && !open.some(isAnswer)) {
-      if (!isLong && advance(world, 0)) continue;
-      expectAllToKnow(sessions, open, asked);
+      if (!isLong && advanceOnce(world, 0)) continue;
+      expectEveryoneNotified(sessions, open, asked);
       clients.answer(last);
       asked = clients.questions.at(-1);
       since = { need: null, at: now };
-    } else if (need === "a driver" && !open.some(asksForDriver)) {
-      if (now < askedAt + againAfterMs && advance(world, 0)) continue;
+    } else if (need === "a driver" && !open.some(requestsDriver)) {
+      if (now < askedAt + retryAfterMs && advanceOnce(world, 0)) continue;
       askedAt = now;
       // Time goes on, though nothing here waits for it: leases of the dead end.
-      world.clock.after(againAfterMs, () => {});
-      const wanting = sessions.filter((one) => one.need === "a driver");
+      world.clock.after(retryAfterMs, () => {});
+      const drivable = sessions.filter((one) => one.need === "a driver");
       // A session that waits for a time is due by the wall clock. If that was set back, it is due when somebody sets it right.
-      if (wanting.every((one) => isFarAhead(one, world.clock.now()))) {
-        world.clock.jump(aYear);
-        world.note({ type: "jumped", ms: aYear });
+      if (drivable.every((one) => isFarAhead(one, world.clock.now()))) {
+        world.clock.jump(yearMs);
+        world.record({ type: "jumped", ms: yearMs });
       }
-      const isTop = wanting.some((one) => one.sessionId === world.sessionId);
+      const isTop = drivable.some((one) => one.sessionId === world.sessionId);
       if (isTop) clients.resume(last);
       else clients.work(last);
-    } else if (!advance(world, 0)) throw new InvariantBroken(everythingEnds, stuckText(open));
+    } else if (!advanceOnce(world, 0)) throw new InvariantBroken(everythingEnds, formatStuck(open));
   }
-  throw new InvariantBroken(everythingEnds, `after ${mostTurnsToEnd} turns without trouble ${await leftIn(world)}`);
+  throw new InvariantBroken(
+    everythingEnds,
+    `after ${maxTurnsToEnd} turns without trouble ${await describeUnfinished(world)}`,
+  );
 }
 
-function isFarAhead({ state, posted }: Known, now: number): boolean {
+function isFarAhead({ state, posted }: SessionNeed, now: number): boolean {
   const due = state === null || posted ? null : dueAt(state);
-  return due !== null && due > now + aYear / 2;
+  return due !== null && due > now + yearMs / 2;
 }
 
 function isAnswer({ what }: Question): boolean {
   return what === "answer";
 }
 
-function asksForDriver({ what }: Question): boolean {
+function requestsDriver({ what }: Question): boolean {
   return what === "resume" || what === "work";
 }
 
-function stuckText(open: readonly Question[]): string {
+function formatStuck(open: readonly Question[]): string {
   const asked = open.map((one) => `${one.what} on ${one.process.name}`).join(", ");
   return `nothing goes on any more: ${asked} has no answer`;
 }
 
-async function leftIn(world: World): Promise<string> {
-  const left = (await sessionsIn(world)).filter(({ need }) => need !== "nothing");
+async function describeUnfinished(world: World): Promise<string> {
+  const left = (await listSessionNeeds(world)).filter(({ need }) => need !== "nothing");
   return left.map(({ sessionId, state, need }) => `${sessionId} is '${state?.status}' and needs ${need}`).join(", ");
 }
 
@@ -105,20 +108,24 @@ async function leftIn(world: World): Promise<string> {
  * Whoever waits for a run is told that it waits for a person, however far below the question is asked. Each session above it
  * waits for that person, too, and lists the question.
  */
-function expectAllToKnow(sessions: readonly Known[], open: readonly Question[], asked: Question | undefined): void {
+function expectEveryoneNotified(
+  sessions: readonly SessionNeed[],
+  open: readonly Question[],
+  asked: Question | undefined,
+): void {
   const asking = sessions.filter(({ state }) => state !== null && hasCalls(state) && state.calls.some(asksOutside));
   const [first] = asking;
   const left = sessions.find(({ need }) => need === "an answer");
   if (first === undefined)
     throw new InvariantBroken(everythingEnds, `${left?.sessionId} waits, and nothing below it goes on or asks`);
-  const untold = open.find(({ what }) => what !== "shutdown");
-  if (untold !== undefined)
+  const unnotified = open.find(({ what }) => what !== "shutdown");
+  if (unnotified !== undefined)
     throw new InvariantBroken(
       everythingEnds,
-      `${first.sessionId} waits for a person, and '${untold.what}' on ${untold.process.name} is not told`,
+      `${first.sessionId} waits for a person, and '${unnotified.what}' on ${unnotified.process.name} is not told`,
     );
   for (const { sessionId, state } of asking)
-    for (let above = parentOf(state, sessions); above !== undefined; above = parentOf(above.state, sessions))
+    for (let above = findParent(state, sessions); above !== undefined; above = findParent(above.state, sessions))
       if (above.state?.status !== "awaiting_human")
         throw new InvariantBroken(
           everythingEnds,
@@ -128,17 +135,17 @@ function expectAllToKnow(sessions: readonly Known[], open: readonly Question[], 
     throw new InvariantBroken(everythingEnds, `${first.sessionId} waits for a person, and its question is not listed`);
 }
 
-function parentOf(state: State | null, sessions: readonly Known[]): Known | undefined {
+function findParent(state: State | null, sessions: readonly SessionNeed[]): SessionNeed | undefined {
   const parent = state?.session?.parent;
   return parent === undefined ? undefined : sessions.find(({ sessionId }) => sessionId === parent.sessionId);
 }
 
-const aYear = 31_536_000_000;
+const yearMs = 31_536_000_000;
 
 /** Whatever was left of a run, somebody can find it: once every lease has run out, a session that wants a driver is due. */
 export async function expectDueOrHeld(world: World): Promise<void> {
-  const due = await world.include(world.store.due(world.clock.now() + 10 * aYear, 1_000));
-  for (const { sessionId, state, need, posted } of await sessionsIn(world)) {
+  const due = await world.include(world.store.due(world.clock.now() + 10 * yearMs, 1_000));
+  for (const { sessionId, state, need, posted } of await listSessionNeeds(world)) {
     const isHeldBack = state !== null && isResting(state) && effects(state).length === 0 && !posted;
     if (need === "a driver" && !isHeldBack && !due.includes(sessionId))
       throw new InvariantBroken(everythingEnds, `session ${sessionId} is active, and never due`);
@@ -148,7 +155,7 @@ export async function expectDueOrHeld(world: World): Promise<void> {
 /** What a session needs of those outside. */
 type Need = "nothing" | "an answer" | "a driver";
 
-type Known = {
+type SessionNeed = {
   readonly sessionId: string;
   readonly state: State | null;
   readonly posted: boolean;
@@ -156,33 +163,33 @@ type Known = {
 };
 
 /** The session that all is about, and those of the agents below it. */
-async function sessionsIn({ store, include, clock }: World): Promise<readonly Known[]> {
+async function listSessionNeeds({ store, include, clock }: World): Promise<readonly SessionNeed[]> {
   const all = await include(store.list());
   return include(
     Promise.all(
-      all.map(async ({ sessionId }): Promise<Known> => {
+      all.map(async ({ sessionId }): Promise<SessionNeed> => {
         const state = (await store.load(sessionId))?.state ?? null;
         const posted = (await store.inbox(sessionId)).length > 0;
-        return { sessionId, state, posted, need: posted ? "a driver" : needIn(state, clock.now()) };
+        return { sessionId, state, posted, need: posted ? "a driver" : findNeed(state, clock.now()) };
       }),
     ),
   );
 }
 
-function needOf(sessions: readonly Known[]): Need {
+function findOverallNeed(sessions: readonly SessionNeed[]): Need {
   const needs = new Set(sessions.map(({ need }) => need));
   return needs.has("a driver") ? "a driver" : needs.has("an answer") ? "an answer" : "nothing";
 }
 
-function needIn(state: State | null, now: number): Need {
+function findNeed(state: State | null, now: number): Need {
   if (state === null) return "nothing";
   if (effects(state).some(({ type }) => type !== "sleep")) return "a driver";
   if (state.status === "idle" || isResting(state))
     return state.queue.some((one) => one.kind === "run") ? "a driver" : "nothing";
-  return waitsForPeople(state, now) ? "an answer" : "a driver";
+  return awaitsPeople(state, now) ? "an answer" : "a driver";
 }
 
-function waitsForPeople(state: State, now: number): boolean {
+function awaitsPeople(state: State, now: number): boolean {
   return (
     hasCalls(state) &&
     state.stopping === null &&

@@ -8,17 +8,17 @@ import type { Hook } from "../../../src/ports/hook.js";
 import type { RepairToolCall } from "../../../src/ports/repair.js";
 import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import { guard } from "../../../src/runtime/hooks/guard.js";
-import type { Chance } from "../../../src/testing/world/chance.js";
-import { attemptOf } from "../../../src/testing/world/message-parts.js";
+import { formatAttempt } from "../../../src/testing/world/message-parts.js";
+import type { SeededRandom } from "../../../src/testing/world/seeded-random.js";
 import type { Process, World } from "../../../src/testing/world/world.js";
 
 /** Each is drawn by itself, and most worlds have none of them. */
 export type Extras = {
-  readonly chance: Chance;
+  readonly chance: SeededRandom;
   /** Agents hand their sessions over to each other. */
   readonly hasTwins: boolean;
   /** What the next agent is shown; a chance: what it says in each case. */
-  readonly filter: "all" | "text" | "last_turn" | Chance;
+  readonly filter: "all" | "text" | "last_turn" | SeededRandom;
   readonly hasSources: boolean;
   readonly guard: { readonly hold: boolean; readonly trips: number; readonly fails: number } | null;
   /** The probability that a model makes a slip that can be mended; 0: never, and nobody mends anything of his own. */
@@ -32,7 +32,7 @@ export type Extras = {
 };
 
 /** @param filters a chance of its own */
-export function extrasOf(chance: Chance, filters: Chance): Extras {
+export function drawExtras(chance: SeededRandom, filters: SeededRandom): Extras {
   return {
     chance,
     filter: filters.pick(["all", "text", "last_turn", filters, filters]),
@@ -66,7 +66,7 @@ export function createSource(world: World, process: () => Process, { chance }: E
     async load() {
       if (chance.happens(0.5)) await world.turn(process(), "source");
       if (chance.happens(0.02)) throw new Error("the notes are gone");
-      return [{ name: "notes", path: "notes.md", text: `notes ${world.number()}`, trust: "user" }];
+      return [{ name: "notes", path: "notes.md", text: `notes ${world.nextNumber()}`, trust: "user" }];
     },
   };
 }
@@ -85,8 +85,9 @@ export function createGuard(world: World, process: () => Process, { chance, guar
         if (chance.happens(0.6)) await world.turn(process(), "guard");
         if (chance.happens(fails)) throw new Error("the guard broke");
         const passes = !chance.happens(trips);
-        const place = attemptOf({ runId, modelCallIndex, attempt });
-        if (isComplete) world.note({ type: "guard_said", sessionId, process: process().name, attempt: place, passes });
+        const attemptKey = formatAttempt({ runId, modelCallIndex, attempt });
+        if (isComplete)
+          world.record({ type: "guard_said", sessionId, process: process().name, attempt: attemptKey, passes });
         return passes ? undefined : { trip: "not to be said" };
       },
     }),
@@ -99,7 +100,7 @@ export function createRepair(world: World, process: () => Process, { chance }: E
     if (chance.happens(0.5)) await world.turn(process(), "repair");
     if (chance.happens(0.1)) throw new Error("nobody can mend this");
     if (problem.kind === "unknown_tool") return chance.pick([{ name: "look" }, null, { name: "nothing" }]);
-    return chance.pick([{ input: { n: world.number() } }, null, { input: { n: "none" } }]);
+    return chance.pick([{ input: { n: world.nextNumber() } }, null, { input: { n: "none" } }]);
   };
 }
 
@@ -109,14 +110,14 @@ export function createFilter(world: World, process: () => Process, { filter }: E
   return async ({ messages }) => {
     if (filter.happens(0.5)) await world.turn(process(), "filter");
     if (filter.happens(0.03)) throw new Error("the filter broke");
-    const words = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
-    const list: Message[] = filter.happens(0.3) ? [words("in front")] : [];
+    const createUserMessage = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+    const list: Message[] = filter.happens(0.3) ? [createUserMessage("in front")] : [];
     const last = messages.findLastIndex(({ role }) => role === "assistant");
     for (const [index, message] of messages.entries()) {
       if (message.role === "tool") continue;
       const results = messages[index + 1];
       if (index < last && filter.happens(0.3)) continue;
-      list.push(message.role === "user" && filter.happens(0.3) ? words("in other words") : message);
+      list.push(message.role === "user" && filter.happens(0.3) ? createUserMessage("in other words") : message);
       if (message.role === "assistant" && results?.role === "tool") list.push(results);
     }
     return list;

@@ -4,7 +4,7 @@
 import type { AnyTool } from "../../../src/ports/tool.js";
 import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import type { Agent } from "../../../src/runtime/api/build-agent.js";
-import type { Chance } from "../../../src/testing/world/chance.js";
+import type { SeededRandom } from "../../../src/testing/world/seeded-random.js";
 
 const input = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
 
@@ -13,32 +13,32 @@ export type FamilyHabits = {
   /** How many levels of agents there are below the first one. */
   readonly depth: number;
   /** How many places `delegate` has among the tools that a model picks from. */
-  readonly places: number;
+  readonly delegateWeight: number;
 };
 
 /** A third of the worlds have families. */
-export function familyHabitsOf(chance: Chance): FamilyHabits | null {
+export function drawFamilyHabits(chance: SeededRandom): FamilyHabits | null {
   if (!chance.happens(1 / 3)) return null;
-  return { depth: 1 + chance.below(3), places: 1 + chance.below(3) };
+  return { depth: 1 + chance.below(3), delegateWeight: 1 + chance.below(3) };
 }
 
 /** The name of the agent of a level; the first one has level 0. */
-export function nameAt(level: number): string {
+export function agentNameAt(level: number): string {
   return level === 0 ? "agent" : `level${level}`;
 }
 
 /** The name of the agent that the agent of a level can hand its session over to. */
-export function twinAt(level: number): string {
-  return `${nameAt(level)}_twin`;
+export function twinNameAt(level: number): string {
+  return `${agentNameAt(level)}_twin`;
 }
 
 /** What the call of a model that hands over is named. */
-export const transferTo = (name: string) => `transfer_to_${name}`;
+export const toTransferName = (name: string) => `transfer_to_${name}`;
 
 /** How often a run may be handed over. */
 export const maxHandoffs = 2;
 
-export function handoffTo(name: string, agent: Handoff["agent"], filter: Handoff["filter"] = "all"): Handoff {
+export function createHandoff(name: string, agent: Handoff["agent"], filter: Handoff["filter"] = "all"): Handoff {
   return { name, description: "Another agent takes over.", agent, input, filter };
 }
 
@@ -46,12 +46,16 @@ export function handoffTo(name: string, agent: Handoff["agent"], filter: Handoff
 export const delegate = "delegate";
 
 /** The names that the models of a level pick from: those of its own tools, and the agent of the next level. */
-export function namesAt(level: number, own: readonly string[], habits: FamilyHabits | null): readonly string[] {
-  if (habits === null || level >= habits.depth) return own;
-  return [...own, ...Array.from({ length: habits.places }, () => delegate)];
+export function listToolNames(
+  level: number,
+  ownNames: readonly string[],
+  habits: FamilyHabits | null,
+): readonly string[] {
+  if (habits === null || level >= habits.depth) return ownNames;
+  return [...ownNames, ...Array.from({ length: habits.delegateWeight }, () => delegate)];
 }
 
-export function asDelegate(agent: Pick<Agent, "asTool">): AnyTool {
+export function createDelegateTool(agent: Pick<Agent, "asTool">): AnyTool {
   return agent.asTool({
     name: delegate,
     description: "Another agent does it.",

@@ -6,9 +6,9 @@ import type { PublicEvent } from "../../../src/core/view/public-event.js";
 import type { ModelRequest } from "../../../src/ports/model.js";
 import { modelRequests } from "../../../src/runtime/api/model-requests.js";
 import { readEvents } from "../../../src/runtime/log/read-log.js";
-import { beginning } from "../../../src/stream/cursor.js";
+import { startCursor } from "../../../src/stream/cursor.js";
 import type { FactOf } from "../../../src/testing/world/facts.js";
-import { type History, historyOf } from "../../../src/testing/world/history.js";
+import { type History, readHistory } from "../../../src/testing/world/history.js";
 import type { World } from "../../../src/testing/world/world.js";
 import type { Clients } from "./clients.js";
 import type { Telling } from "./watches.js";
@@ -21,7 +21,7 @@ export type SimulationHistory = History & {
   /** What those who watch were told. */
   readonly tellings: readonly Telling[];
   /** What a reader of its log sees of each session. */
-  readonly eventsOf: ReadonlyMap<string, readonly PublicEvent[]>;
+  readonly eventsBySession: ReadonlyMap<string, readonly PublicEvent[]>;
   /** The commits of all sessions, this one's and those of the agents below it. */
   readonly family: readonly FactOf<"written">[];
   /** The requests of the session's model calls, made again from its log. */
@@ -35,27 +35,37 @@ export type SimulationHistory = History & {
 /** People, what those of them who watch were told, and what is known of the world. */
 export type Witnesses = Pick<SimulationHistory, "clients" | "tellings" | "isCalm" | "hasGuard">;
 
-const nobody: Pick<Witnesses, "clients" | "tellings"> = {
+const noWitnesses: Pick<Witnesses, "clients" | "tellings"> = {
   clients: { questions: [], readers: [], watches: [] },
   tellings: [],
 };
 
 /** One for each session; that of the session that all is about comes first. */
-export async function simulationHistoriesOf(world: World, witnesses: Witnesses): Promise<readonly SimulationHistory[]> {
+export async function loadSimulationHistories(
+  world: World,
+  witnesses: Witnesses,
+): Promise<readonly SimulationHistory[]> {
   const family = world.facts.filter((fact) => fact.type === "written");
   const sessions = [...new Set([world.sessionId, ...family.map(({ sessionId }) => sessionId)])];
-  const all = await Promise.all(sessions.map((sessionId) => readAll(world, sessionId)));
-  const eventsOf = new Map(sessions.map((sessionId, index) => [sessionId, all[index] ?? []]));
+  const eventLists = await Promise.all(sessions.map((sessionId) => readAllEvents(world, sessionId)));
+  const eventsBySession = new Map(sessions.map((sessionId, index) => [sessionId, eventLists[index] ?? []]));
   return await Promise.all(
     sessions.map(async (sessionId) => {
-      const own = sessionId === world.sessionId ? witnesses : { ...witnesses, ...nobody };
-      const [history, requests] = [await historyOf(world, sessionId), await requestsOf(world, sessionId)];
-      return { ...history, ...own, events: eventsOf.get(sessionId) ?? [], requests, eventsOf, family };
+      const ownWitnesses = sessionId === world.sessionId ? witnesses : { ...witnesses, ...noWitnesses };
+      const [history, requests] = [await readHistory(world, sessionId), await loadRequests(world, sessionId)];
+      return {
+        ...history,
+        ...ownWitnesses,
+        events: eventsBySession.get(sessionId) ?? [],
+        requests,
+        eventsBySession,
+        family,
+      };
     }),
   );
 }
 
-async function requestsOf({ store }: World, sessionId: string): Promise<readonly ModelRequest[]> {
+async function loadRequests({ store }: World, sessionId: string): Promise<readonly ModelRequest[]> {
   const requests: ModelRequest[] = [];
   if ((await store.load(sessionId)) === null) return requests;
   for await (const request of modelRequests(store, sessionId)) requests.push(request);
@@ -63,8 +73,8 @@ async function requestsOf({ store }: World, sessionId: string): Promise<readonly
 }
 
 /** The questions of children are in their logs: so the events are those of a reader who begins with the first entry. */
-async function readAll({ store }: World, sessionId: string): Promise<readonly PublicEvent[]> {
+async function readAllEvents({ store }: World, sessionId: string): Promise<readonly PublicEvent[]> {
   const events: PublicEvent[] = [];
-  for await (const event of readEvents(store, sessionId, beginning)) events.push(event);
+  for await (const event of readEvents(store, sessionId, startCursor)) events.push(event);
   return events;
 }

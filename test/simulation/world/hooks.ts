@@ -7,12 +7,12 @@ import type { Message } from "../../../src/core/data/message.js";
 import type { HookPoint } from "../../../src/core/machine/event.js";
 import type { Hook, HookContext, ModelCallSubject } from "../../../src/ports/hook.js";
 import { hookPoints } from "../../../src/runtime/agent/compile-hooks.js";
-import type { Chance } from "../../../src/testing/world/chance.js";
+import type { SeededRandom } from "../../../src/testing/world/seeded-random.js";
 import type { Process, World } from "../../../src/testing/world/world.js";
 
 /** What the hooks of a world tend to do. */
 export type HookHabits = {
-  readonly chance: Chance;
+  readonly chance: SeededRandom;
   /** Where they are called. */
   readonly points: readonly HookPoint[];
   /** The probability that one fails, in one of many ways. */
@@ -22,7 +22,7 @@ export type HookHabits = {
 };
 
 /** A third of the worlds have hooks. */
-export function hookHabitsOf(chance: Chance): HookHabits | null {
+export function drawHookHabits(chance: SeededRandom): HookHabits | null {
   if (!chance.happens(1 / 3)) return null;
   return {
     chance,
@@ -34,14 +34,14 @@ export function hookHabitsOf(chance: Chance): HookHabits | null {
 
 /** Two hooks of a process, at the same points; the failures of the second block nothing. */
 export function createHooks(world: World, process: () => Process, habits: HookHabits): readonly Hook[] {
-  const make = (name: string, more: Pick<Hook, "onFailure">): Hook => {
-    const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = { name, timeoutMs: 500, ...more };
+  const createHook = (name: string, overrides: Pick<Hook, "onFailure">): Hook => {
+    const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = { name, timeoutMs: 500, ...overrides };
     for (const point of habits.points)
       hook[point] = ((subject: object, { sessionId }: HookContext) =>
-        act({ point, subject, sessionId, world, process }, habits)) as never;
+        runHook({ point, subject, sessionId, world, process }, habits)) as never;
     return hook;
   };
-  return [make("first", {}), make("second", { onFailure: "open" })];
+  return [createHook("first", {}), createHook("second", { onFailure: "open" })];
 }
 
 /** A call of a hook: where, about what, in which session. */
@@ -53,9 +53,9 @@ type HookCall = {
   readonly process: () => Process;
 };
 
-type Act = (call: HookCall) => unknown;
+type Misdeed = (call: HookCall) => unknown;
 
-const misdeeds: readonly Act[] = [
+const misdeeds: readonly Misdeed[] = [
   () => {
     throw new Error("a hook broke");
   },
@@ -70,15 +70,19 @@ const misdeeds: readonly Act[] = [
   ({ world, process }) => world.turn(process(), "slow tool"),
 ];
 
-function act(call: HookCall, { chance, fails, changes }: HookHabits): unknown {
+function runHook(call: HookCall, { chance, fails, changes }: HookHabits): unknown {
   const { world, process } = call;
   if (chance.happens(fails)) return chance.pick(misdeeds)(call);
-  const answer = chance.happens(changes) ? changeAt(call, chance) : undefined;
+  const answer = chance.happens(changes) ? drawChange(call, chance) : undefined;
   return chance.happens(0.7) ? answer : world.turn(process(), "hook").then(() => answer);
 }
 
 /** A note, which may be too long for its entry, in front of the newest messages; nothing if a provider paused. */
-function otherMessages(messages: readonly Message[], n: number, chance: Chance): readonly Message[] | undefined {
+function replaceMessages(
+  messages: readonly Message[],
+  n: number,
+  chance: SeededRandom,
+): readonly Message[] | undefined {
   if (messages.at(-1)?.role === "assistant") return undefined;
   const starts = messages.flatMap(({ role }, index) => (role === "tool" ? [] : [index]));
   const from = chance.pick(starts.length === 0 ? [0] : starts);
@@ -87,8 +91,8 @@ function otherMessages(messages: readonly Message[], n: number, chance: Chance):
 }
 
 /** What a hook may change there, by chance. */
-function changeAt({ point, subject, sessionId, world, process }: HookCall, chance: Chance): unknown {
-  const n = world.number();
+function drawChange({ point, subject, sessionId, world, process }: HookCall, chance: SeededRandom): unknown {
+  const n = world.nextNumber();
   switch (point) {
     case "beforeRun":
       return chance.happens(0.3) ? { refuse: `refused ${n}` } : { input: `changed ${n}` };
@@ -100,7 +104,7 @@ function changeAt({ point, subject, sessionId, world, process }: HookCall, chanc
         { providerOptions: { p: { n } } },
         { model: "fast" },
         { settings: { seed: n % 3 } },
-        { messages: otherMessages((subject as ModelCallSubject).messages, n, chance) },
+        { messages: replaceMessages((subject as ModelCallSubject).messages, n, chance) },
       ]);
     case "beforeToolCall":
       return chance.pick<unknown>([
@@ -113,7 +117,7 @@ function changeAt({ point, subject, sessionId, world, process }: HookCall, chanc
       const { callKey } = subject as { readonly callKey: string };
       const output = `masked ${n}`;
       const shown = { type: "text", text: output } as const;
-      world.note({ type: "tool_settled", sessionId, process: process().name, callKey, output: shown });
+      world.record({ type: "tool_settled", sessionId, process: process().name, callKey, output: shown });
       return { output };
     }
     case "beforeStop":

@@ -15,8 +15,8 @@ import type { Event } from "../../../src/core/machine/event.js";
 import { callKeyOf } from "../../../src/core/machine/state.js";
 import type { ModelRequest } from "../../../src/ports/model.js";
 import type { Breach, History, Invariant } from "../../../src/testing/world/history.js";
-import { nameOf, watchHolders } from "../../../src/testing/world/invariants-effects.js";
-import { attemptOf } from "../../../src/testing/world/message-parts.js";
+import { describeStart, trackHolders } from "../../../src/testing/world/invariants-effects.js";
+import { formatAttempt } from "../../../src/testing/world/message-parts.js";
 import { maxHandoffs } from "./family.js";
 import type { SimulationHistory } from "./history.js";
 
@@ -33,13 +33,13 @@ export const agentInvariants: readonly Invariant<SimulationHistory>[] = [
 
 function agentsAreThoseOfTheState({ facts }: History): Breach | undefined {
   let agent: string | undefined;
-  const holders = watchHolders();
+  const holders = trackHolders();
   for (const fact of facts) {
-    holders.see(fact);
+    holders.observe(fact);
     if (fact.type === "written") for (const event of fact.commit.events) agent = agentAfter(event, agent);
     if (fact.type !== "model_called" && fact.type !== "tool_started") continue;
     if (fact.agent === undefined || holders.isUnaware(fact) || agent === fact.agent) continue;
-    return { what: `${nameOf(fact)} as '${fact.agent}', and '${agent}' has the session`, fact };
+    return { what: `${describeStart(fact)} as '${fact.agent}', and '${agent}' has the session`, fact };
   }
   return undefined;
 }
@@ -112,7 +112,7 @@ function sourcesStay({ facts }: History): Breach | undefined {
     const { runId } = fact.request;
     const before = texts.get(runId);
     if (before !== undefined && before !== text)
-      return { what: `${nameOf(fact)} by '${text}' after '${before}'`, fact };
+      return { what: `${describeStart(fact)} by '${text}' after '${before}'`, fact };
     texts.set(runId, text);
   }
   return undefined;
@@ -143,7 +143,7 @@ function refusedIsGone({ log, facts, clients }: SimulationHistory): Breach | und
     if (fact.type !== "model_called") continue;
     for (const message of fact.request.messages)
       if (written >= (refused.get(textOf(message)) ?? Number.POSITIVE_INFINITY))
-        return { what: `${nameOf(fact)} with '${textOf(message)}', which was refused`, fact };
+        return { what: `${describeStart(fact)} with '${textOf(message)}', which was refused`, fact };
   }
   for (const { what, answer } of clients.questions)
     if (answer?.type === "result" && "reason" in answer.result && answer.result.reason === "output_refused")
@@ -158,8 +158,8 @@ function guardsAreHeard({ facts, hasGuard }: SimulationHistory): Breach | undefi
     if (fact.type === "guard_said" && fact.passes) passed.add(`${fact.process} ${fact.attempt}`);
     if (fact.type !== "written") continue;
     for (const event of fact.commit.events)
-      if (event.type === "model_finished" && !passed.has(`${fact.process} ${attemptOf(event)}`))
-        return { what: `the message of ${attemptOf(event)} counts, and no guard let it pass`, fact };
+      if (event.type === "model_finished" && !passed.has(`${fact.process} ${formatAttempt(event)}`))
+        return { what: `the message of ${formatAttempt(event)} counts, and no guard let it pass`, fact };
   }
   return undefined;
 }
@@ -186,6 +186,6 @@ function unstartedNeverStarted({ facts, log }: History): Breach | undefined {
     if (event.type === "tool_finished" && neverStarted.has(event.outcome)) ended.set(event.callKey, event.outcome);
   for (const fact of facts)
     if (fact.type === "tool_started" && ended.has(fact.callKey))
-      return { what: `${nameOf(fact)}, whose result is '${ended.get(fact.callKey)}'`, fact };
+      return { what: `${describeStart(fact)}, whose result is '${ended.get(fact.callKey)}'`, fact };
   return undefined;
 }

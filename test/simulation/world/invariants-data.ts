@@ -3,7 +3,7 @@
  */
 import type { DataPatch } from "../../../src/core/data/session-data.js";
 import type { Event } from "../../../src/core/machine/event.js";
-import { atEntry, type Breach, type History, type Invariant } from "../../../src/testing/world/history.js";
+import { type Breach, createBreach, type History, type Invariant } from "../../../src/testing/world/history.js";
 
 export const dataInvariants: readonly Invariant[] = [
   { number: 5, name: "a call changes the session's data once, and builds on what is committed", check: countedOnce },
@@ -20,15 +20,16 @@ function countedOnce({ log, rows, facts }: History): Breach | undefined {
     const patch = patchIn(event);
     const value = patch?.set?.counted;
     if (value !== undefined) {
-      if (counted.has(callKey)) return atEntry(seq, `entry ${seq} counts ${callKey} again`, rows);
+      if (counted.has(callKey)) return createBreach(seq, `entry ${seq} counts ${callKey} again`, rows);
       counted.add(callKey);
-      if (value !== counted.size) return atEntry(seq, `entry ${seq} counts up to ${value}, not ${counted.size}`, rows);
+      if (value !== counted.size)
+        return createBreach(seq, `entry ${seq} counts up to ${value}, not ${counted.size}`, rows);
     }
     if (event.type !== "tool_finished") continue;
     if (event.outcome !== "ok" && patch !== undefined)
-      return atEntry(seq, `entry ${seq} is no success, and has data`, rows);
+      return createBreach(seq, `entry ${seq} is no success, and has data`, rows);
     if (event.outcome === "ok" && event.attempt !== undefined && counts.has(callKey) && !counted.has(callKey))
-      return atEntry(seq, `entry ${seq} ends ${callKey}, which was not counted`, rows);
+      return createBreach(seq, `entry ${seq} ends ${callKey}, which was not counted`, rows);
   }
   return undefined;
 }

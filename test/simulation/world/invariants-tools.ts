@@ -7,10 +7,10 @@ import type { Event } from "../../../src/core/machine/event.js";
 import { callKeyOf } from "../../../src/core/machine/state.js";
 import type { Fact, FactOf } from "../../../src/testing/world/facts.js";
 import { type Breach, type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
-import { nameOf } from "../../../src/testing/world/invariants-effects.js";
-import { delegate, transferTo } from "./family.js";
+import { describeStart } from "../../../src/testing/world/invariants-effects.js";
+import { delegate, toTransferName } from "./family.js";
 import { retriesOfPersistent } from "./stepped-tools.js";
-import { approvalNeeded, forbidden, isClosedLater, onceOnly, retriesOf } from "./tools.js";
+import { approvalNeeded, forbidden, isDeniedAfterAsking, onceOnly, retryCounts } from "./tools.js";
 
 export const toolInvariants: readonly Invariant[] = [
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
@@ -47,7 +47,7 @@ function atMostOnce({ facts, log }: History): Breach | undefined {
 }
 
 function nothingOverruledRuns({ facts }: History): Breach | undefined {
-  const fact = facts.find((one) => one.type === "tool_started" && isClosedLater(one.tool, one.input));
+  const fact = facts.find((one) => one.type === "tool_started" && isDeniedAfterAsking(one.tool, one.input));
   return fact === undefined ? undefined : { what: "a call runs that the rules deny since it was asked about", fact };
 }
 
@@ -57,7 +57,7 @@ function retriesAreBounded({ log }: History): string | undefined {
     if (event.type !== "tool_failed") continue;
     const count = (failures.get(event.callKey) ?? 0) + 1;
     failures.set(event.callKey, count);
-    if (count > Math.max(retriesOfPersistent, ...Object.values(retriesOf)))
+    if (count > Math.max(retriesOfPersistent, ...Object.values(retryCounts)))
       return `${event.callKey} was tried again ${count} times`;
   }
   for (const [callKey, name] of namesIn(log)) {
@@ -80,7 +80,7 @@ function namesIn(log: History["log"]): ReadonlyMap<string, string> {
   return names;
 }
 
-const retries = new Map<string, number>([...Object.entries(retriesOf), ["persistent", retriesOfPersistent]]);
+const retries = new Map<string, number>([...Object.entries(retryCounts), ["persistent", retriesOfPersistent]]);
 
 function noInventedResults({ facts, log }: History): Breach | undefined {
   const settled = new Map<string, unknown[]>();
@@ -103,7 +103,7 @@ function noInventedResults({ facts, log }: History): Breach | undefined {
 
 /** The calls of agents: their results are those of other sessions, or the machine makes them. */
 function delegatedIn(log: History["log"]): ReadonlySet<string> {
-  const isOfAgent = (name: string) => name === delegate || name.startsWith(transferTo(""));
+  const isOfAgent = (name: string) => name === delegate || name.startsWith(toTransferName(""));
   return new Set([...namesIn(log)].flatMap(([callKey, name]) => (isOfAgent(name) ? callKey : [])));
 }
 
@@ -225,12 +225,12 @@ function nothingUnapproved({ facts }: History): Breach | undefined {
           if (event.type === "answered") approved.set(event.callKey, editedInput(event.answer));
       }
     if (fact.type !== "tool_started") continue;
-    if (forbidden.has(fact.tool)) return { what: `${nameOf(fact)}, which is forbidden`, fact };
+    if (forbidden.has(fact.tool)) return { what: `${describeStart(fact)}, which is forbidden`, fact };
     if (!approvalNeeded.has(fact.tool)) continue;
     const input = approved.get(fact.callKey);
-    if (input === undefined) return { what: `${nameOf(fact)}, which nobody approved`, fact };
+    if (input === undefined) return { what: `${describeStart(fact)}, which nobody approved`, fact };
     if (input !== null && input !== fact.input)
-      return { what: `${nameOf(fact)} with ${fact.input}; approved was ${input}`, fact };
+      return { what: `${describeStart(fact)} with ${fact.input}; approved was ${input}`, fact };
   }
   return undefined;
 }

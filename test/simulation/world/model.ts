@@ -3,8 +3,8 @@
  */
 import type { FinishReason, ModelFailure } from "../../../src/core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../../../src/ports/model.js";
-import type { Chance } from "../../../src/testing/world/chance.js";
-import { attemptOf, putTogether } from "../../../src/testing/world/message-parts.js";
+import { assembleParts, formatAttempt } from "../../../src/testing/world/message-parts.js";
+import type { SeededRandom } from "../../../src/testing/world/seeded-random.js";
 import type { Process, World } from "../../../src/testing/world/world.js";
 
 export type ModelHabits = {
@@ -23,13 +23,13 @@ export type ModelHabits = {
 };
 
 /** The model's id, and the agent whose model it is. */
-type Named = { readonly id?: string; readonly agent?: string };
+type ModelIdentity = { readonly id?: string; readonly agent?: string };
 
 export function createModel(
   world: World,
   process: () => Process,
   habits: ModelHabits,
-  { id = "simulated", agent }: Named = {},
+  { id = "simulated", agent }: ModelIdentity = {},
 ): Model {
   const summariser = createSummariser(world, process);
   return {
@@ -40,7 +40,7 @@ export function createModel(
         yield* summariser.stream(request, signal);
         return;
       }
-      world.note({
+      world.record({
         type: "model_called",
         sessionId: request.sessionId,
         process: process().name,
@@ -48,12 +48,12 @@ export function createModel(
         request: { ...request, messages: [...request.messages] },
       });
       const { chance } = world;
-      const obeys = chance.happens(0.8);
-      for (const piece of piecesOf(answer(world, habits, request), chance)) {
-        await world.turn(process(), "model", obeys ? signal : undefined);
-        if (obeys && signal.aborted) return;
+      const heedsSignal = chance.happens(0.8);
+      for (const piece of piecesOf(createReply(world, habits, request), chance)) {
+        await world.turn(process(), "model", heedsSignal ? signal : undefined);
+        if (heedsSignal && signal.aborted) return;
         for (const delta of piece) {
-          if (delta === broken) throw new Error("socket hang up");
+          if (delta === throwMarker) throw new Error("socket hang up");
           yield delta;
         }
       }
@@ -67,45 +67,53 @@ export function createSummariser(world: World, process: () => Process): Model {
   return {
     id: "summariser",
     async *stream({ sessionId, runId }, signal) {
-      world.note({ type: "summary_asked", sessionId, process: process().name, runId });
-      const said = chance.below(12);
+      world.record({ type: "summary_asked", sessionId, process: process().name, runId });
+      const outcome = chance.below(12);
       await world.turn(process(), "model", signal);
       if (signal.aborted) return;
-      if (said === 0) yield { kind: "error", failure: { kind: "overloaded", message: "529", statusCode: 529 } };
-      if (said === 1) throw new Error("socket hang up");
-      if (said > 3) yield* textOf("text", `## Keep\n- item ${world.number() % 5}\n## Summary\nshort ${world.number()}`);
-      if (said === 3) yield* textOf("text", "at length ".repeat(2_000));
-      if (said === 4) yield callOf(world, ["look"], 1);
+      if (outcome === 0) yield { kind: "error", failure: { kind: "overloaded", message: "529", statusCode: 529 } };
+      if (outcome === 1) throw new Error("socket hang up");
+      if (outcome > 3)
+        yield* toTextDeltas(
+          "text",
+          `## Keep\n- item ${world.nextNumber() % 5}\n## Summary\nshort ${world.nextNumber()}`,
+        );
+      if (outcome === 3) yield* toTextDeltas("text", "at length ".repeat(2_000));
+      if (outcome === 4) yield createCall(world, ["look"], 1);
       yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 10, outputTokens: 5 } };
     },
   };
 }
 
 /** In the place of a delta: the stream throws. */
-const broken: ModelDelta = { kind: "start", model: "broken" };
+const throwMarker: ModelDelta = { kind: "start", model: "broken" };
 
-function answer(world: World, habits: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
+function createReply(world: World, habits: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
   const { chance } = world;
-  const whole = content(world, habits, request);
-  world.note({
+  const whole = createContent(world, habits, request);
+  world.record({
     type: "model_meant",
     sessionId: request.sessionId,
-    attempt: attemptOf(request),
-    parts: putTogether(whole),
+    attempt: formatAttempt(request),
+    parts: assembleParts(whole),
   });
-  if (chance.happens(habits.fails)) return spoilt(whole, request, chance, habits.window);
+  if (chance.happens(habits.fails)) return spoil(whole, request, chance, habits.window);
   if (chance.happens(habits.stutters)) return stuttered(numbered(whole, request), chance);
   return whole;
 }
 
-function content(world: World, { tools, window, slips }: ModelHabits, request: ModelRequest): readonly ModelDelta[] {
+function createContent(
+  world: World,
+  { tools, window, slips }: ModelHabits,
+  request: ModelRequest,
+): readonly ModelDelta[] {
   const { chance } = world;
   const deltas: ModelDelta[] = [{ kind: "start" }];
-  if (chance.happens(0.2)) deltas.push(...textOf("reasoning", `think ${world.number()}`));
-  const mayCall = request.tools.length > 0 && request.toolChoice !== "none";
-  const calls = mayCall && chance.happens(request.modelCallIndex < 4 ? 0.7 : 0.2) ? 1 + chance.below(4) : 0;
-  if (calls === 0 || chance.happens(0.3)) deltas.push(...textOf("text", `say ${world.number()}`));
-  for (let position = 1; position <= calls; position += 1) deltas.push(callOf(world, tools, position, slips));
+  if (chance.happens(0.2)) deltas.push(...toTextDeltas("reasoning", `think ${world.nextNumber()}`));
+  const canCall = request.tools.length > 0 && request.toolChoice !== "none";
+  const calls = canCall && chance.happens(request.modelCallIndex < 4 ? 0.7 : 0.2) ? 1 + chance.below(4) : 0;
+  if (calls === 0 || chance.happens(0.3)) deltas.push(...toTextDeltas("text", `say ${world.nextNumber()}`));
+  for (let position = 1; position <= calls; position += 1) deltas.push(createCall(world, tools, position, slips));
   const unified: FinishReason["unified"] = chance.happens(0.04)
     ? chance.pick(["length", "content-filter", "other"] as const)
     : calls > 0
@@ -116,7 +124,7 @@ function content(world: World, { tools, window, slips }: ModelHabits, request: M
   return deltas;
 }
 
-function textOf(kind: "text" | "reasoning", text: string): readonly ModelDelta[] {
+function toTextDeltas(kind: "text" | "reasoning", text: string): readonly ModelDelta[] {
   const id = kind;
   const [first = "", second = ""] = text.split(/(?<= )/);
   return [
@@ -128,58 +136,63 @@ function textOf(kind: "text" | "reasoning", text: string): readonly ModelDelta[]
 }
 
 /** Ids that repeat, unknown tools and arguments that are no JSON come up too. */
-function callOf({ chance, number }: World, tools: readonly string[], position: number, slips = 0): ModelDelta {
+function createCall(
+  { chance, nextNumber: number }: World,
+  tools: readonly string[],
+  position: number,
+  slips = 0,
+): ModelDelta {
   const id = chance.happens(0.1) ? chance.pick(["", "same"]) : `call_${position}`;
   const name = chance.happens(0.03) ? "unknown" : chance.pick(tools);
   const n = number();
-  if (slips > 0 && chance.happens(slips)) return { kind: "tool-call", id, ...slip(name, n, chance) };
+  if (slips > 0 && chance.happens(slips)) return { kind: "tool-call", id, ...createSlip(name, n, chance) };
   return { kind: "tool-call", id, name, input: chance.happens(0.03) ? `{"n": ${n}` : JSON.stringify({ n }) };
 }
 
 /** What can be mended: a name with another case or without its end, and what is nearly JSON. */
-function slip(name: string, n: number, chance: Chance): { readonly name: string; readonly input: string } {
+function createSlip(name: string, n: number, chance: SeededRandom): { readonly name: string; readonly input: string } {
   const [nearly, whole] = [chance.pick([name.toUpperCase(), name.slice(0, -1), `${name}s`]), JSON.stringify({ n })];
   const inputs = [whole, `{"n": ${n},}`, `\`\`\`json\n${whole}\n\`\`\``, `{"n": ${n} /* the number */}`, `{"m": ${n}}`];
   return { name: chance.happens(0.5) ? name : nearly, input: chance.pick(inputs) };
 }
 
 /** A stream that ends as streams should not. */
-function spoilt(
+function spoil(
   whole: readonly ModelDelta[],
   request: ModelRequest,
-  chance: Chance,
+  chance: SeededRandom,
   window: number | null,
 ): readonly ModelDelta[] {
-  const begun = whole.slice(0, chance.below(whole.length));
+  const prefix = whole.slice(0, chance.below(whole.length));
   switch (chance.below(window === null ? 9 : 10)) {
     case 0:
-      return [...begun, failing({ kind: "rate_limit", message: "429", statusCode: 429, retryAfterMs: 700 })];
+      return [...prefix, createFailure({ kind: "rate_limit", message: "429", statusCode: 429, retryAfterMs: 700 })];
     case 1:
-      return [...begun, failing({ kind: "network", message: "connection reset" })];
+      return [...prefix, createFailure({ kind: "network", message: "connection reset" })];
     case 2:
-      return [failing({ kind: "overloaded", message: "529", statusCode: 529 })];
+      return [createFailure({ kind: "overloaded", message: "529", statusCode: 529 })];
     case 3:
-      return begun;
+      return prefix;
     case 4:
-      return [...begun, broken];
+      return [...prefix, throwMarker];
     case 5:
       return [{ kind: "start" }, { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 10 } }];
     case 6:
-      return without(numbered(whole, request), chance.below(whole.length - 1));
+      return removeAt(numbered(whole, request), chance.below(whole.length - 1));
     case 7:
       return whole.map((delta) => ({ ...delta, attempt: request.attempt + 1 }));
     case 9:
-      return [failing({ kind: "context_overflow", message: "too long", statusCode: 400 })];
+      return [createFailure({ kind: "context_overflow", message: "too long", statusCode: 400 })];
     default:
-      return [...whole.slice(0, -1), failing({ kind: "auth", message: "401", statusCode: 401 })];
+      return [...whole.slice(0, -1), createFailure({ kind: "auth", message: "401", statusCode: 401 })];
   }
 }
 
-function without<Item>(items: readonly Item[], place: number): readonly Item[] {
+function removeAt<Item>(items: readonly Item[], place: number): readonly Item[] {
   return items.filter((_, index) => index !== place);
 }
 
-function failing(failure: ModelFailure): ModelDelta {
+function createFailure(failure: ModelFailure): ModelDelta {
   return { kind: "error", failure, usage: { inputTokens: 10 } };
 }
 
@@ -189,16 +202,16 @@ function numbered(deltas: readonly ModelDelta[], request: ModelRequest): readonl
 }
 
 /** Each delta may come again, at once and later, after the end too. */
-function stuttered(deltas: readonly ModelDelta[], chance: Chance): readonly ModelDelta[] {
-  const said: ModelDelta[] = [];
+function stuttered(deltas: readonly ModelDelta[], chance: SeededRandom): readonly ModelDelta[] {
+  const outcome: ModelDelta[] = [];
   for (const delta of deltas) {
-    said.push(delta);
-    while (chance.happens(0.3)) said.push(chance.pick(said));
+    outcome.push(delta);
+    while (chance.happens(0.3)) outcome.push(chance.pick(outcome));
   }
-  return said;
+  return outcome;
 }
 
-function piecesOf(deltas: readonly ModelDelta[], chance: Chance): readonly (readonly ModelDelta[])[] {
+function piecesOf(deltas: readonly ModelDelta[], chance: SeededRandom): readonly (readonly ModelDelta[])[] {
   if (deltas.length < 2 || chance.happens(0.6)) return [deltas];
   const cut = chance.below(deltas.length);
   return [deltas.slice(0, cut), deltas.slice(cut)];

@@ -7,16 +7,16 @@ import type { AnyTool } from "../../../src/ports/tool.js";
 import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import type { AgentOptions } from "../../../src/runtime/api/agent-options.js";
 import { type Agent, buildAgent } from "../../../src/runtime/api/build-agent.js";
-import type { AgentDefaults } from "../../../src/runtime/api/compile-parts.js";
+import type { AgentDefaults } from "../../../src/runtime/api/compile-agent.js";
 import { createRetryPolicy } from "../../../src/runtime/model/retry.js";
-import { enterWorld, isKilled, leaseMs } from "../../../src/testing/world/processes.js";
-import { storeOf } from "../../../src/testing/world/store.js";
-import { clockOf, type Process, type World } from "../../../src/testing/world/world.js";
-import { asDelegate, handoffTo, nameAt, twinAt } from "./family.js";
+import { addProcess, isKilled, leaseMs } from "../../../src/testing/world/processes.js";
+import { createProcessStore } from "../../../src/testing/world/store.js";
+import { createProcessClock, type Process, type World } from "../../../src/testing/world/world.js";
+import { agentNameAt, createDelegateTool, createHandoff, twinNameAt } from "./family.js";
 
 export type ProcessOptions = {
   /** The parts of the agent of a level: its model, its tools. The rest is the world's. */
-  readonly parts: (
+  readonly createAgentOptions: (
     process: () => Process,
     level: number,
     name: string,
@@ -45,24 +45,26 @@ export type ProcessOptions = {
 };
 
 export function startProcess(world: World, options: ProcessOptions): Process {
-  return enterWorld(world, (self, named) => agentOf(world, options, self, { ...named, store: storeOf(world, self) }));
+  return addProcess(world, (self, named) =>
+    createAgentFamily(world, options, self, { ...named, store: createProcessStore(world, self) }),
+  );
 }
 
 /** Nobody's process: an agent that reads the store without waiting for turns. It must not be asked for more. */
 export function createReader(world: World, options: ProcessOptions): Pick<Agent, "session"> {
   const holder: Holder = { id: "reader", host: "nowhere", pid: 0, startedAt: 0 };
   const self: Process = { name: "reader", holder, agent: undefined as never, status: "gone" };
-  return agentOf(world, options, () => self, { name: self.name, holder, store: world.store });
+  return createAgentFamily(world, options, () => self, { name: self.name, holder, store: world.store });
 }
 
-function agentOf(
+function createAgentFamily(
   world: World,
   options: ProcessOptions,
   self: () => Process,
   { name, holder, store }: Pick<Process, "name" | "holder"> & { readonly store: Store },
 ): Agent {
-  const { parts, sameHost, depth = 0, hasTwins = false, filterOf = () => undefined } = options;
-  const surroundings: AgentDefaults<AgentOptions["model"]> = {
+  const { createAgentOptions, sameHost, depth = 0, hasTwins = false, filterOf = () => undefined } = options;
+  const agentDefaults: AgentDefaults<AgentOptions["model"]> = {
     asModel: (model) => model,
     createStore: () => world.store,
     createHolder: () => holder,
@@ -71,48 +73,49 @@ function agentOf(
     contextWindows: {},
     createOutputTools: () => [],
   };
-  const agentAt = (level: number): Agent => {
-    const below = level < depth ? [asDelegate(agentAt(level + 1))] : [];
-    const build = (own: string, handoffs: readonly Handoff[]): Agent => {
-      const { tools, ...others } = parts(self, level, own);
+  const createLevel = (level: number): Agent => {
+    const delegates = level < depth ? [createDelegateTool(createLevel(level + 1))] : [];
+    const build = (agentName: string, handoffs: readonly Handoff[]): Agent => {
+      const { tools, ...others } = createAgentOptions(self, level, agentName);
       const options: AgentOptions = {
         ...others,
-        name: own,
-        tools: [...tools, ...below],
+        name: agentName,
+        tools: [...tools, ...delegates],
         handoffs,
         store,
-        clock: clockOf(world, self),
-        makeId: () => `id${world.number()}`,
+        clock: createProcessClock(world, self),
+        makeId: () => `id${world.nextNumber()}`,
         leaseMs,
         retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),
-        observers: [{ onEvent: never, onDelta: never }, watching(world, name)],
+        observers: [{ onEvent: neverSettles, onDelta: neverSettles }, createFactObserver(world, name)],
       };
-      return buildAgent(options, surroundings);
+      return buildAgent(options, agentDefaults);
     };
-    const [first, second] = [nameAt(level), twinAt(level)];
+    const [first, second] = [agentNameAt(level), twinNameAt(level)];
     if (!hasTwins) return build(first, []);
     const filter = filterOf(self);
-    const agent: Agent = build(first, [handoffTo(second, () => twin, filter)]);
-    const twin = build(second, [handoffTo(first, () => agent, filter)]);
+    const agent: Agent = build(first, [createHandoff(second, () => twin, filter)]);
+    const twin = build(second, [createHandoff(first, () => agent, filter)]);
     return agent;
   };
-  return agentAt(0);
+  return createLevel(0);
 }
 
 /** An observer that nobody may wait for. */
-const never = () => new Promise<never>(() => {});
+const neverSettles = () => new Promise<never>(() => {});
 
-function watching(world: World, process: string): Observer {
+function createFactObserver(world: World, process: string): Observer {
   return {
     onEvent({ sessionId, seq, type }) {
-      world.note({ type: "told", sessionId, process, event: `${seq} ${type}`, seq });
+      world.record({ type: "told", sessionId, process, event: `${seq} ${type}`, seq });
     },
-    onDelta: (delta) => world.note({ type: "delta", sessionId: sessionOf(delta.runId, world), process, delta }),
+    onDelta: (delta) =>
+      world.record({ type: "delta", sessionId: findSessionOfRun(delta.runId, world), process, delta }),
   };
 }
 
 /** A delta does not name its session; the call of the model that streams it does. */
-function sessionOf(runId: string, { facts, sessionId }: World): string {
-  const called = facts.findLast((fact) => fact.type === "model_called" && fact.request.runId === runId);
-  return called?.type === "model_called" ? called.sessionId : sessionId;
+function findSessionOfRun(runId: string, { facts, sessionId }: World): string {
+  const modelCall = facts.findLast((fact) => fact.type === "model_called" && fact.request.runId === runId);
+  return modelCall?.type === "model_called" ? modelCall.sessionId : sessionId;
 }

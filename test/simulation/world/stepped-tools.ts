@@ -4,13 +4,13 @@
  * A step gives another value each time it runs. So a step that ran twice, or a value in the wrong place, is seen.
  */
 import type { Json } from "../../../src/core/data/message.js";
-import { asHeld } from "../../../src/ports/held-question.js";
+import { markHeld } from "../../../src/ports/held-question.js";
 import type { Answered, Question, StepContext, StepOptions, Tool, ToolContext } from "../../../src/ports/tool.js";
 import { StepError } from "../../../src/runtime/tools/step-error.js";
 import { settled } from "../../../src/testing/test-clock.js";
-import type { Chance } from "../../../src/testing/world/chance.js";
-import { stepStarted } from "../../../src/testing/world/facts.js";
-import { type Bench, begin, type Input, settle, timeoutMs } from "./tools.js";
+import { createStepStarted } from "../../../src/testing/world/facts.js";
+import type { SeededRandom } from "../../../src/testing/world/seeded-random.js";
+import { type Input, recordOutput, recordStart, type ToolDeps, timeoutMs } from "./tools.js";
 
 export const steppedTools = ["stepped", "tidying", "asking", "piecewise", "persistent"] as const;
 
@@ -18,13 +18,13 @@ export const steppedTools = ["stepped", "tidying", "asking", "piecewise", "persi
 export const retriesOfPersistent = 2;
 
 /** A fifth of the worlds have tools with steps. Those that are named here come up among the other tools. */
-export function steppedNamesOf(chance: Chance): readonly string[] {
+export function drawSteppedTools(chance: SeededRandom): readonly string[] {
   if (!chance.happens(0.2)) return [];
   const some = steppedTools.filter(() => chance.happens(0.6));
   return [...some, ...some, ...some];
 }
 
-type OwnStepOptions = StepOptions & {
+type SimulatedStepOptions = StepOptions & {
   readonly fails?: true;
   readonly bytes?: number;
   readonly keyed?: true;
@@ -33,82 +33,84 @@ type OwnStepOptions = StepOptions & {
 };
 
 /** The steps of one attempt of a call, as the world sees them. */
-type Steps = {
-  readonly step: (name: string, options?: OwnStepOptions) => Promise<Json>;
+type StepRunner = {
+  readonly step: (name: string, options?: SimulatedStepOptions) => Promise<Json>;
   readonly ask: (question: Question<Json>) => Promise<Answered<Json>>;
   /** The code of the error that this throws; what it gives otherwise. */
-  readonly caught: (act: Promise<Json>) => Promise<Json>;
+  readonly catchStepError: (act: Promise<Json>) => Promise<Json>;
 };
 
-export function createSteppedTools(bench: Bench): readonly Tool<Input>[] {
-  const tool = (name: string, act: (steps: Steps, n: number) => Promise<Json>, more: Partial<Tool<Input>>) => ({
+export function createSteppedTools(deps: ToolDeps): readonly Tool<Input>[] {
+  const tool = (name: string, act: (steps: StepRunner, n: number) => Promise<Json>, more: Partial<Tool<Input>>) => ({
     name,
     description: name,
     input: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
     execute: async (input: Input, context: ToolContext) => {
-      begin(bench, name, input, context, context.signal);
+      recordStart(deps, name, input, context, context.signal);
       try {
-        const given = await act(stepsOf(bench, context), input.n);
-        return settle(bench, context, `${name} ${input.n}: ${JSON.stringify(given).slice(0, 2_000)}`);
+        const given = await act(createStepRunner(deps, context), input.n);
+        return recordOutput(deps, context, `${name} ${input.n}: ${JSON.stringify(given).slice(0, 2_000)}`);
       } catch (error) {
-        settle(bench, context, null);
+        recordOutput(deps, context, null);
         throw error;
       }
     },
     ...more,
   });
   return [
-    tool("stepped", stepping, { durable: true }),
-    tool("tidying", tidying, { durable: true, timeoutMs, graceMs: 300 }),
-    tool("asking", asking, { durable: true }),
-    tool("holding", ({ ask }, n) => holding(ask, n), { recover: "rerun" }),
-    tool("piecewise", ({ step }, n) => inSequence(step, ["one", "two", `three ${n}`]), { recover: "ask" }),
-    tool("persistent", persisting, {
+    tool("stepped", runStepped, { durable: true }),
+    tool("tidying", runTidying, { durable: true, timeoutMs, graceMs: 300 }),
+    tool("asking", runAsking, { durable: true }),
+    tool("holding", ({ ask }, n) => runHolding(ask, n), { recover: "rerun" }),
+    tool("piecewise", ({ step }, n) => runInSequence(step, ["one", "two", `three ${n}`]), { recover: "ask" }),
+    tool("persistent", runPersisting, {
       durable: true,
       retry: { attempts: retriesOfPersistent + 1, backoff: { baseMs: 200 } },
     }),
   ];
 }
 
-async function inSequence(step: Steps["step"], names: readonly string[]): Promise<Json> {
+async function runInSequence(step: StepRunner["step"], names: readonly string[]): Promise<Json> {
   const given: Json[] = [];
   for (const name of names) given.push(await step(name));
   return given;
 }
 
-async function stepping({ step, caught }: Steps, n: number): Promise<Json> {
+async function runStepped({ step, catchStepError }: StepRunner, n: number): Promise<Json> {
   switch (n % 6) {
     case 0:
       // A service that honours keys gives the same again.
       return [await step("one", { keyed: true }), await step("two", { keyed: true }), await step("three")];
     case 1:
-      return inSequence(step, ["page", "page", "page"]);
+      return runInSequence(step, ["page", "page", "page"]);
     case 2: {
-      const branches = ["a", "b", "c"].map((name) => inSequence(step, [`${name} 1`, `${name} 2`]));
+      const branches = ["a", "b", "c"].map((name) => runInSequence(step, [`${name} 1`, `${name} 2`]));
       return [...(await Promise.all(branches)), await step("last")];
     }
     case 3:
-      return [await caught(step("charge", { once: true })), await step("note")];
+      return [await catchStepError(step("charge", { once: true })), await step("note")];
     case 4: {
       // A lease may be over in the longer wait.
       const retryMs = n % 12 === 10 ? 20_000 : 50;
-      const failure = await caught(step("try", { fails: true, retry: { attempts: 2, backoff: { baseMs: retryMs } } }));
-      return [failure, await caught(step("wait", { timeoutMs: 300 })), await step("other")];
+      const failure = await catchStepError(
+        step("try", { fails: true, retry: { attempts: 2, backoff: { baseMs: retryMs } } }),
+      );
+      return [failure, await catchStepError(step("wait", { timeoutMs: 300 })), await step("other")];
     }
     default: {
       const large = await step("large", { bytes: 70_000 });
-      return [JSON.stringify(large).length, await step("small"), await caught(step("tidy", { cleanup: true }))];
+      return [JSON.stringify(large).length, await step("small"), await catchStepError(step("tidy", { cleanup: true }))];
     }
   }
 }
 
 /** Tidies up after a step that may go on long after the grace of an abort. */
-async function tidying({ step, caught }: Steps, n: number): Promise<Json> {
-  const lasting = await step("lasting", n % 2 === 0 ? { deaf: true } : {});
-  return [lasting, await caught(step("tidy", { cleanup: true })), await step("last")];
+async function runTidying({ step, catchStepError }: StepRunner, n: number): Promise<Json> {
+  const lastingValue = await step("lasting", n % 2 === 0 ? { deaf: true } : {});
+  return [lastingValue, await catchStepError(step("tidy", { cleanup: true })), await step("last")];
 }
 
-async function asking({ step, ask }: Steps, n: number): Promise<Json> {
+async function runAsking({ step, ask }: StepRunner, n: number): Promise<Json> {
   const question = (name: string, more: Partial<Question<Json>> = {}): Question<Json> => ({
     message: `${name}?`,
     name,
@@ -128,54 +130,62 @@ async function asking({ step, ask }: Steps, n: number): Promise<Json> {
 }
 
 /** Goes on while its questions are open. Whoever runs it again is asked anew. */
-async function holding(ask: Steps["ask"], n: number): Promise<Json> {
-  const held = (name: string) => ask(asHeld({ message: `${name}?`, name, schema: { type: "number" } }));
-  const both = await Promise.all([held(`who ${n}`), held("when")]);
-  return [...both, await held("where")];
+async function runHolding(ask: StepRunner["ask"], n: number): Promise<Json> {
+  const askHeld = (name: string) => ask(markHeld({ message: `${name}?`, name, schema: { type: "number" } }));
+  const both = await Promise.all([askHeld(`who ${n}`), askHeld("when")]);
+  return [...both, await askHeld("where")];
 }
 
 /** Throws an error of its own, so that the call is tried again. */
-async function persisting({ step, caught }: Steps, n: number): Promise<Json> {
+async function runPersisting({ step, catchStepError }: StepRunner, n: number): Promise<Json> {
   const first = await step("kept");
-  const charged = await caught(step("charge", { once: true }));
-  const tried = await caught(step("fails", { fails: true }));
+  const charged = await catchStepError(step("charge", { once: true }));
+  const tried = await catchStepError(step("fails", { fails: true }));
   if (n % 2 === 0) throw new Error(`it is of no use: ${JSON.stringify([first, charged, tried])}`);
   return [first, charged, tried];
 }
 
-function stepsOf(bench: Bench, context: ToolContext): Steps {
-  const { world, process } = bench;
+function createStepRunner(deps: ToolDeps, context: ToolContext): StepRunner {
+  const { world, process } = deps;
   const { idempotencyKey: callKey, sessionId, attempt } = context;
   const counts = new Map<string, number>();
-  const keyOf = (name: string) => {
+  const nextKey = (name: string) => {
     const count = (counts.get(name) ?? 0) + 1;
     counts.set(name, count);
     return count === 1 ? name : `${name}#${count}`;
   };
-  const of = (step: string) => ({ sessionId, process: process().name, callKey, attempt, step });
+  const identifyStep = (step: string) => ({ sessionId, process: process().name, callKey, attempt, step });
 
-  async function giving<Value extends Json | Answered<Json>>(step: string, act: () => Promise<Value>): Promise<Value> {
-    void world.include(fewTurns());
+  async function recordGiven<Value extends Json | Answered<Json>>(
+    step: string,
+    act: () => Promise<Value>,
+  ): Promise<Value> {
+    void world.include(waitFewTurns());
     try {
       const value = await act();
-      world.note({ type: "step_given", ...of(step), given: { value } });
+      world.record({ type: "step_given", ...identifyStep(step), given: { value } });
       return value;
     } catch (error) {
-      if (error instanceof StepError) world.note({ type: "step_given", ...of(step), given: { error: error.code } });
+      if (error instanceof StepError)
+        world.record({ type: "step_given", ...identifyStep(step), given: { error: error.code } });
       throw error;
     } finally {
-      void world.include(fewTurns());
+      void world.include(waitFewTurns());
     }
   }
 
-  async function work(key: string, { idempotencyKey, signal, tries }: StepContext, options: OwnStepOptions = {}) {
+  async function runStepBody(
+    key: string,
+    { idempotencyKey, signal, tries }: StepContext,
+    options: SimulatedStepOptions = {},
+  ) {
     const { fails, bytes, keyed = false, deaf = false } = options;
-    world.note(stepStarted(of(key), options, tries));
+    world.record(createStepStarted(identifyStep(key), options, tries));
     if (deaf) await world.turn(process(), "slow tool");
     else await world.turn(process(), `step ${key} works`, signal);
     if (signal.aborted && !deaf) throw signal.reason;
-    const value = bench.ledger.get(idempotencyKey) ?? `${key} ${world.number()}`;
-    if (keyed) bench.ledger.set(idempotencyKey, value);
+    const value = deps.ledger.get(idempotencyKey) ?? `${key} ${world.nextNumber()}`;
+    if (keyed) deps.ledger.set(idempotencyKey, value);
     await world.turn(process(), `step ${key} answers`);
     if (fails === true && world.chance.happens(0.5)) throw Object.assign(new Error("it failed"), { code: "busy" });
     return bytes === undefined ? value : { value, rest: "x".repeat(bytes) };
@@ -183,12 +193,12 @@ function stepsOf(bench: Bench, context: ToolContext): Steps {
 
   return {
     step(name, options = {}) {
-      const key = keyOf(name);
-      const { fails: _, bytes: __, keyed: ___, deaf: ____, ...own } = options;
-      return giving(key, () => context.step(name, (given) => work(key, given, options), own));
+      const key = nextKey(name);
+      const { fails: _, bytes: __, keyed: ___, deaf: ____, ...stepOptions } = options;
+      return recordGiven(key, () => context.step(name, (given) => runStepBody(key, given, options), stepOptions));
     },
-    ask: (question) => giving(keyOf(question.name ?? "ask"), () => context.ask(question)),
-    async caught(act) {
+    ask: (question) => recordGiven(nextKey(question.name ?? "ask"), () => context.ask(question)),
+    async catchStepError(act) {
       try {
         return await act;
       } catch (error) {
@@ -200,6 +210,6 @@ function stepsOf(bench: Bench, context: ToolContext): Steps {
 }
 
 /** Turns of the event loop that a tool which runs again may need until it gets its next recorded result. */
-async function fewTurns(): Promise<void> {
+async function waitFewTurns(): Promise<void> {
   for (let turn = 0; turn < 6; turn += 1) await settled();
 }

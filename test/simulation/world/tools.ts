@@ -11,7 +11,7 @@ import { isCounted } from "./invariants-data.js";
 /** What changed in the world, by idempotency key: what a service that honours such keys would answer again. */
 export type Ledger = Map<string, string>;
 
-export type Bench = {
+export type ToolDeps = {
   readonly world: World;
   readonly ledger: Ledger;
   readonly process: () => Process;
@@ -24,16 +24,16 @@ export type Bench = {
 export type Input = { readonly n: number };
 
 /** Looks at its input elsewhere, which takes its time. */
-function slowSchema({ world, process }: Bench): InputSchema<Input> {
+function createSlowSchema({ world, process }: ToolDeps): InputSchema<Input> {
   const check = async (value: unknown) => {
     await world.turn(process(), "validation");
-    const fits = typeof value === "object" && value !== null && "n" in value && typeof value.n === "number";
-    return fits ? { success: true, value } : { success: false, error: new Error("n must be a number") };
+    const isValid = typeof value === "object" && value !== null && "n" in value && typeof value.n === "number";
+    return isValid ? { success: true, value } : { success: false, error: new Error("n must be a number") };
   };
-  return { jsonSchema: schema, validate: check };
+  return { jsonSchema: inputSchema, validate: check };
 }
 
-const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+const inputSchema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
 export const timeoutMs = 4_000;
 
 /** Those that may take effect only once, whatever crashes. */
@@ -44,33 +44,33 @@ export const approvalNeeded: ReadonlySet<string> = new Set(["guarded", "question
 export const forbidden: ReadonlySet<string> = new Set(["forbidden"]);
 
 /** How often calls of these are tried again after they failed. */
-export const retriesOf = { flaky: 3, hopeless: 2 } as const;
+export const retryCounts = { flaky: 3, hopeless: 2 } as const;
 
 /** The tools of a process, by name. */
-export function createTools(bench: Bench): readonly Tool<Input>[] {
-  const { world } = bench;
-  const asking = bench.hasSlowSchemas === true ? { input: slowSchema(bench) } : {};
-  const tool = (name: string, more: Partial<Tool<Input>> = {}): Tool<Input> => ({
+export function createTools(deps: ToolDeps): readonly Tool<Input>[] {
+  const { world } = deps;
+  const slowInput = deps.hasSlowSchemas === true ? { input: createSlowSchema(deps) } : {};
+  const tool = (name: string, overrides: Partial<Tool<Input>> = {}): Tool<Input> => ({
     name,
     description: name,
-    input: schema,
-    execute: (input, context) => work(bench, name, input, context, context.signal),
-    ...more,
+    input: inputSchema,
+    execute: (input, context) => runInTurns(deps, name, input, context, context.signal),
+    ...overrides,
   });
   return [
     tool("look", { readOnly: true }),
     tool("keyed", { recover: "rerun" }),
     tool("once"),
     tool("unsure", { recover: "ask" }),
-    tool("traceable", { recover: { reconcile: (call) => reconcile(bench, call) } }),
-    tool("guarded", { needsApproval: true, ...asking }),
-    tool("questioned", asking),
+    tool("traceable", { recover: { reconcile: (call) => reconcile(deps, call) } }),
+    tool("guarded", { needsApproval: true, ...slowInput }),
+    tool("questioned", slowInput),
     tool("forbidden"),
-    tool("checked", { input: slowSchema(bench) }),
+    tool("checked", { input: createSlowSchema(deps) }),
     tool("alone", { sequential: true, recover: "rerun" }),
     tool("broken", {
       execute: async (input, context) => {
-        await work(bench, "broken", input, context, context.signal);
+        await runInTurns(deps, "broken", input, context, context.signal);
         throw new Error("it broke");
       },
     }),
@@ -78,9 +78,9 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       recover: "rerun",
       timeoutMs,
       execute: async (input, context) => {
-        begin(bench, "slow", input, context, context.signal);
-        await world.turn(bench.process(), "slow tool", context.signal);
-        return context.signal.aborted ? failed(bench, context) : finish(bench, "slow", input, context);
+        recordStart(deps, "slow", input, context, context.signal);
+        await world.turn(deps.process(), "slow tool", context.signal);
+        return context.signal.aborted ? stopBySignal(deps, context) : takeEffect(deps, "slow", input, context);
       },
     }),
     tool("deaf", {
@@ -88,37 +88,37 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       graceMs: 300,
       // Some go on long after the grace of an abort.
       execute: async (input, context) => {
-        if (world.chance.happens(0.5)) return await work(bench, "deaf", input, context);
-        begin(bench, "deaf", input, context);
-        await world.turn(bench.process(), "slow tool");
-        return finish(bench, "deaf", input, context);
+        if (world.chance.happens(0.5)) return await runInTurns(deps, "deaf", input, context);
+        recordStart(deps, "deaf", input, context);
+        await world.turn(deps.process(), "slow tool");
+        return takeEffect(deps, "deaf", input, context);
       },
     }),
     tool("sudden", {
       recover: "rerun",
       execute: (input, context) => {
-        begin(bench, "sudden", input, context);
-        return finish(bench, "sudden", input, context);
+        recordStart(deps, "sudden", input, context);
+        return takeEffect(deps, "sudden", input, context);
       },
     }),
     tool("flaky", {
       recover: "rerun",
-      retry: { attempts: retriesOf.flaky + 1, backoff: { baseMs: 200 } },
+      retry: { attempts: retryCounts.flaky + 1, backoff: { baseMs: 200 } },
       execute: async (input, context) => {
-        if (context.attempt >= 3) return await work(bench, "flaky", input, context, context.signal);
-        begin(bench, "flaky", input, context, context.signal);
-        await world.turn(bench.process(), "flaky tool", context.signal);
-        settle(bench, context, null);
+        if (context.attempt >= 3) return await runInTurns(deps, "flaky", input, context, context.signal);
+        recordStart(deps, "flaky", input, context, context.signal);
+        await world.turn(deps.process(), "flaky tool", context.signal);
+        recordOutput(deps, context, null);
         throw new Error(`attempt ${context.attempt} failed`);
       },
     }),
     tool("hopeless", {
       recover: "rerun",
-      retry: { attempts: retriesOf.hopeless + 1, backoff: { baseMs: 200 } },
+      retry: { attempts: retryCounts.hopeless + 1, backoff: { baseMs: 200 } },
       execute: async (input, context) => {
-        begin(bench, "hopeless", input, context, context.signal);
-        await world.turn(bench.process(), "hopeless tool", context.signal);
-        settle(bench, context, null);
+        recordStart(deps, "hopeless", input, context, context.signal);
+        await world.turn(deps.process(), "hopeless tool", context.signal);
+        recordOutput(deps, context, null);
         throw new Error("it is of no use");
       },
     }),
@@ -126,17 +126,17 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
       recover: "rerun",
       // Some return what they gave, others leave it at the last thing that they showed.
       execute: async function* (input, context) {
-        begin(bench, "flowing", input, context, context.signal);
+        recordStart(deps, "flowing", input, context, context.signal);
         yield `flowing begins ${input.n}`;
-        await world.turn(bench.process(), "flowing works", context.signal);
-        if (context.signal.aborted) failed(bench, context);
-        const output = finish(bench, "flowing", input, context);
+        await world.turn(deps.process(), "flowing works", context.signal);
+        if (context.signal.aborted) stopBySignal(deps, context);
+        const output = takeEffect(deps, "flowing", input, context);
         yield output;
         return input.n % 2 === 0 ? output : undefined;
       },
     }),
     tool("finish", { recover: "rerun", execute: () => done("all done") }),
-    { name: "outside", description: "outside", input: schema },
+    { name: "outside", description: "outside", input: inputSchema },
   ];
 }
 
@@ -144,12 +144,12 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
  * The rules for `questioned` and `forbidden`; all else is allowed. Some answers take their time. The rules for some inputs of
  * `questioned` become stricter after the first question.
  */
-export function createPermissions({ world, process, ledger }: Bench): CanExecuteTool {
+export function createPermissions({ world, process, ledger }: ToolDeps): CanExecuteTool {
   const { chance } = world;
-  const asked = askedOf(ledger);
+  const askedCalls = getAskedCalls(ledger);
   return ({ tool, callKey, input }) => {
-    const isStricter = asked.has(callKey) && isClosedLater(tool.name, input);
-    if (tool.name === "questioned") asked.add(callKey);
+    const isStricter = askedCalls.has(callKey) && isDeniedAfterAsking(tool.name, input);
+    if (tool.name === "questioned") askedCalls.add(callKey);
     const permission =
       tool.name === "forbidden" || isStricter
         ? ({ verdict: "deny", reason: "nobody may" } as const)
@@ -161,22 +161,22 @@ export function createPermissions({ world, process, ledger }: Bench): CanExecute
 }
 
 /** Calls of `questioned` that were asked about, by whichever process. */
-const askedIn = new WeakMap<Ledger, Set<string>>();
+const askedCallsByLedger = new WeakMap<Ledger, Set<string>>();
 
-function askedOf(ledger: Ledger): Set<string> {
-  const asked = askedIn.get(ledger) ?? new Set();
-  askedIn.set(ledger, asked);
-  return asked;
+function getAskedCalls(ledger: Ledger): Set<string> {
+  const askedCalls = askedCallsByLedger.get(ledger) ?? new Set();
+  askedCallsByLedger.set(ledger, askedCalls);
+  return askedCalls;
 }
 
 /** The rules deny this input once its call was asked about, so it never runs, whoever approves it. */
-export function isClosedLater(tool: string, input: unknown): boolean {
+export function isDeniedAfterAsking(tool: string, input: unknown): boolean {
   const n = typeof input === "object" && input !== null && "n" in input ? input.n : input;
   return tool === "questioned" && typeof n === "number" && n % 5 === 0;
 }
 
-export function begin(
-  { world, process, agent }: Bench,
+export function recordStart(
+  { world, process, agent }: ToolDeps,
   tool: string,
   input: Input,
   context: ToolContext,
@@ -189,64 +189,64 @@ export function begin(
     ...(agent === undefined ? {} : { agent }),
   };
   if (isCounted({ input: input.n })) context.data.update("counted", (count) => Number(count ?? 0) + 1);
-  world.note({ type: "tool_started", sessionId, process: name, callKey, tool, attempt, input: input.n, ...marks });
-  signal?.addEventListener("abort", () => world.note({ type: "tool_signalled", sessionId, process: name, callKey }));
+  world.record({ type: "tool_started", sessionId, process: name, callKey, tool, attempt, input: input.n, ...marks });
+  signal?.addEventListener("abort", () => world.record({ type: "tool_signalled", sessionId, process: name, callKey }));
 }
 
 /** A turn until it takes effect, and one until it says so. */
-async function work(
-  bench: Bench,
+async function runInTurns(
+  deps: ToolDeps,
   tool: string,
   input: Input,
   context: ToolContext,
   signal?: AbortSignal,
 ): Promise<Json> {
-  const { world, process } = bench;
-  begin(bench, tool, input, context, signal);
+  const { world, process } = deps;
+  recordStart(deps, tool, input, context, signal);
   await world.turn(process(), `${tool} works`, signal);
-  if (signal?.aborted === true) return failed(bench, context);
-  const output = finish(bench, tool, input, context, false);
+  if (signal?.aborted === true) return stopBySignal(deps, context);
+  const output = takeEffect(deps, tool, input, context, false);
   await world.turn(process(), `${tool} answers`, signal);
-  settle(bench, context, output);
+  recordOutput(deps, context, output);
   return output;
 }
 
-type CallOf = Pick<ToolContext, "idempotencyKey" | "sessionId">;
+type CallIdentity = Pick<ToolContext, "idempotencyKey" | "sessionId">;
 
 /** @returns the text */
-export function settle<Text extends string | null>(
-  { world, process }: Bench,
-  { idempotencyKey: callKey, sessionId }: CallOf,
+export function recordOutput<Text extends string | null>(
+  { world, process }: ToolDeps,
+  { idempotencyKey: callKey, sessionId }: CallIdentity,
   text: Text,
 ): Text {
   const output = text === null ? null : ({ type: "text", text } as const);
-  world.note({ type: "tool_settled", sessionId, process: process().name, callKey, output });
+  world.record({ type: "tool_settled", sessionId, process: process().name, callKey, output });
   return text;
 }
 
-function finish(bench: Bench, tool: string, input: Input, context: ToolContext, settles = true): string {
-  const { world, ledger } = bench;
+function takeEffect(deps: ToolDeps, tool: string, input: Input, context: ToolContext, shouldRecord = true): string {
+  const { world, ledger } = deps;
   const { idempotencyKey: callKey, sessionId } = context;
-  const known = tool === "keyed" || tool === "traceable" ? ledger.get(callKey) : undefined;
-  if (known === undefined) world.note({ type: "tool_acted", sessionId, callKey, tool, input: input.n });
-  const output = known ?? `${tool} did ${input.n}`;
+  const recordedOutput = tool === "keyed" || tool === "traceable" ? ledger.get(callKey) : undefined;
+  if (recordedOutput === undefined) world.record({ type: "tool_acted", sessionId, callKey, tool, input: input.n });
+  const output = recordedOutput ?? `${tool} did ${input.n}`;
   ledger.set(callKey, output);
-  if (settles) settle(bench, context, output);
+  if (shouldRecord) recordOutput(deps, context, output);
   return output;
 }
 
-function failed(bench: Bench, context: ToolContext): never {
-  settle(bench, context, null);
+function stopBySignal(deps: ToolDeps, context: ToolContext): never {
+  recordOutput(deps, context, null);
   throw new Error("stopped by its signal");
 }
 
-async function reconcile(bench: Bench, call: CallOf): Promise<Reconciled> {
-  const { world, ledger, process } = bench;
+async function reconcile(deps: ToolDeps, call: CallIdentity): Promise<Reconciled> {
+  const { world, ledger, process } = deps;
   const { idempotencyKey: callKey } = call;
   await world.turn(process(), "reconcile");
   const output = ledger.get(callKey);
   if (output !== undefined) {
-    settle(bench, call, output);
+    recordOutput(deps, call, output);
     return { status: "finished", output };
   }
   return { status: world.chance.pick(["not_started", "unknown"] as const) };

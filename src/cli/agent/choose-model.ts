@@ -1,0 +1,55 @@
+/**
+ * The model of a session: chosen by name or from the environment, and how long to wait for it.
+ */
+import type { Model, ModelTimeouts } from "../../index.js";
+import { chooseModel } from "../../models/index.js";
+import { findAlias, toProviderEnvironment } from "../configuration/model-aliases.js";
+import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
+import { importClient } from "./provider-clients.js";
+
+export type ModelOptions = {
+  /** How long to wait for the beginning of an answer; milliseconds. */
+  readonly timeout?: number;
+};
+
+export type ChosenModel = {
+  readonly model: Model;
+  readonly why: string;
+  readonly timeouts: ModelTimeouts;
+};
+
+/** Milliseconds for the rest of an answer, once it has begun. */
+const restMs = 600_000;
+
+/**
+ * @param name `provider/model`, `demo`, or a name of the configuration
+ * @throws PawlError `unknown_model`, `missing_package`, `bad_configuration`
+ */
+export async function chooseConfiguredModel(
+  name: string | undefined,
+  { timeout }: ModelOptions,
+  { models }: Pick<ResolvedConfiguration, "models">,
+): Promise<ChosenModel> {
+  const alias = name === undefined ? undefined : findAlias(name, models);
+  const { model, why, isLocal } = await chooseModel({
+    importPackage: importClient,
+    ...(alias === undefined ? toNameOption(name) : { name: alias.use, env: toProviderEnvironment(alias, process.env) }),
+  });
+  const { contextWindow } = alias ?? {};
+  return {
+    model: contextWindow === undefined ? model : { ...model, contextWindow },
+    why: alias === undefined || name === alias.use ? why : `Using ${alias.use}, which is called ${name} here.`,
+    timeouts: toTimeouts(timeout, isLocal),
+  };
+}
+
+/** The library reads PAWL_MODEL itself, and then says so. */
+function toNameOption(name: string | undefined): { readonly name?: string } {
+  return name === undefined || name === process.env.PAWL_MODEL?.trim() ? {} : { name };
+}
+
+/** A model on this machine may have to be loaded, and reads a long prompt slowly. So only the person limits that wait. */
+function toTimeouts(timeout: number | undefined, isLocal: boolean): ModelTimeouts {
+  if (timeout !== undefined) return { firstChunkMs: timeout, totalMs: timeout + restMs };
+  return isLocal ? { firstChunkMs: Number.POSITIVE_INFINITY, totalMs: Number.POSITIVE_INFINITY } : {};
+}

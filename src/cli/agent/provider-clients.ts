@@ -1,0 +1,36 @@
+/**
+ * The clients of model providers. The command line brings some of them, so that a first command needs no other package. The others are
+ * packages that the person installs.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { PawlError } from "../../index.js";
+import { type ImportedModule, importInstalledPackage } from "../../models/index.js";
+import { installCommand } from "../installation.js";
+
+/** The build bundles these packages into dist/clients. Each is loaded when a model needs it. */
+const bundledClients = new Map<string, () => Promise<ImportedModule>>([
+  ["@ai-sdk/anthropic", () => import("@ai-sdk/anthropic")],
+  ["@ai-sdk/google", () => import("@ai-sdk/google")],
+  ["@ai-sdk/openai", () => import("@ai-sdk/openai")],
+  ["@ai-sdk/openai-compatible", () => import("@ai-sdk/openai-compatible")],
+]);
+
+/**
+ * Imports the package of a provider's client.
+ * @throws PawlError `missing_package`, with the command that adds it to this installation
+ */
+export async function importClient(packageName: string): Promise<ImportedModule> {
+  const imported = (await bundledClients.get(packageName)?.()) ?? (await importInstalledPackage(packageName));
+  if (imported !== undefined) return imported;
+  throw new PawlError(
+    "missing_package",
+    `The model needs the package ${packageName}, which is not installed with Pawl.${formatUnusedCopy(packageName)} Install it: ${installCommand(packageName)}`,
+  );
+}
+
+/** A package of the folder is code that nobody has trusted. */
+function formatUnusedCopy(packageName: string): string {
+  const isInFolder = existsSync(join("node_modules", packageName, "package.json"));
+  return isInFolder ? " The copy in this folder is not used, because a folder's packages are not trusted." : "";
+}

@@ -1,0 +1,337 @@
+/**
+ * `pawl approve` and `pawl deny`: answer a waiting call of any process and any agent.
+ *
+ * 1. The whole call is shown, and the answer counts only for the input that was shown (SEC-6).
+ * 2. The answer is posted. Nothing runs here unless `--resume` is set.
+ */
+import { canonicalJson, parseJson } from "../../core/index.js";
+import {
+  type ApprovalDecision,
+  type ClientSession,
+  createClient,
+  type GivenAnswer,
+  isHolderDead,
+  type Json,
+  PawlError,
+  type Store,
+} from "../../index.js";
+import { agentName } from "../agent/folder-agent.js";
+import { parseToolReply } from "../decisions/parse-reply.js";
+import {
+  findMatchingCalls,
+  formatAgo,
+  formatCall,
+  formatCallId,
+  listPendingCalls,
+  type PendingCall,
+  parseCallId,
+  requireOneMatch,
+} from "../decisions/pending-calls.js";
+import { confirmationTexts, sendDecision } from "../decisions/send-decision.js";
+import { resolveUserName } from "../decisions/user-name.js";
+import { exitCodes } from "../exit.js";
+import { findSession, getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import type { DriveOptions } from "../run/drive-session.js";
+import { editText, findEditor } from "../terminal/editor.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount, sanitize, sanitizeStrictly } from "../terminal/text.js";
+import { resume } from "./resume.js";
+
+export type AnswerCommandOptions = DriveOptions & {
+  readonly edit?: true;
+  readonly input?: string;
+  readonly rerun?: true;
+  readonly result?: string;
+  readonly reply?: string;
+  readonly question?: string;
+  readonly failed?: true;
+  readonly note?: string;
+  readonly hash?: string;
+  readonly by?: string;
+  readonly resume?: true;
+};
+
+type Verb = "approve" | "deny";
+
+export async function answer(verb: Verb, id: string, options: AnswerCommandOptions, terminal: Terminal) {
+  const store = await openStore(resolveHome(process.env));
+  const outcome = await decideIn(store, verb, id, options, terminal).finally(() => store.close());
+  if (!outcome.isFirst) return outcome.isSame ? exitCodes.done : exitCodes.usage;
+  return options.resume === true ? resume(outcome.sessionId, options, terminal) : exitCodes.done;
+}
+
+type DecisionOutcome = { readonly sessionId: string; readonly isFirst: boolean; readonly isSame: boolean };
+
+async function decideIn(
+  store: Store,
+  verb: Verb,
+  id: string,
+  options: AnswerCommandOptions,
+  terminal: Terminal,
+): Promise<DecisionOutcome> {
+  const all = await listPendingCalls(store, terminal.redaction);
+  const pending = requireOneMatch(findMatchingCalls(all, id), id, terminal.style, options.question);
+  if (pending === undefined) return reportEarlierDecision(await findAnsweredCall(store, id), verb, options, terminal);
+  terminal.err(formatCall(pending, Date.now(), terminal.style));
+  assertHash(pending, options.hash);
+  const session = createClient({ store }).session(pending.sessionId);
+  const decision = await toDecision(verb, pending, options);
+  const status = await sendDecision(session, pending, decision, resolveUserName(options.by));
+  const call = { session, callKey: pending.callKey, id: pending.id };
+  if (status === "second") return reportEarlierDecision(call, verb, options, terminal);
+  const { sessionId, callKey, name, session: info } = pending;
+  const others = all.filter((call) => call.sessionId === sessionId).length - 1;
+  if (options.json === true) terminal.json({ sessionId, callKey, answer: decision.type, status });
+  else {
+    terminal.out(`${confirmationTexts[decision.type]} ${sanitize(pending.id)} (${sanitizeStrictly(name)}).\n`);
+    if (options.resume !== true) terminal.err(`${await formatNextStep(store, pending, info.agent, others)}\n`);
+  }
+  return { sessionId, isFirst: true, isSame: true };
+}
+
+/** @throws PawlError `bad_input` if the input has changed since the person listed the call */
+function assertHash({ inputHash = "", id }: PendingCall, hash: string | undefined): void {
+  if (hash === undefined) return;
+  if (!/^[0-9a-f]{8,64}$/.test(hash))
+    throw new PawlError(
+      "bad_input",
+      "--hash takes the first 8 characters or more of the inputHash that pawl approvals --json prints.",
+    );
+  if (!inputHash.startsWith(hash))
+    throw new PawlError(
+      "bad_input",
+      `The input of ${id} has another hash: it has changed. Look at it again with pawl approvals.`,
+    );
+}
+
+/** @throws PawlError `bad_input` if the options do not fit the call */
+function toDecision(
+  verb: Verb,
+  pending: PendingCall,
+  options: AnswerCommandOptions,
+): ApprovalDecision | Promise<ApprovalDecision> {
+  const { note } = options;
+  const givenOptions = ["edit", "input", "rerun", "result", "reply", "failed"].filter((name) => name in options);
+  if (givenOptions.length > 1)
+    throw new PawlError("bad_input", `Give only one of ${givenOptions.map((name) => `--${name}`).join(", ")}.`);
+  const [option] = givenOptions;
+  const withNote = note === undefined ? {} : { note };
+  const isDenied = verb === "deny" || option === "failed";
+  switch (pending.why) {
+    case "policy":
+      if (verb === "deny") return { type: "deny", ...withNote };
+      if (option === undefined) return { type: "approve" };
+      if (option === "edit" || option === "input") return createApprovalWithInput(pending, options);
+      throw createWrongAnswerError(
+        pending,
+        verb,
+        option,
+        "Approve it, change its input (--edit, --input), or deny it.",
+      );
+    case "provider":
+      if (verb === "deny") return { type: "deny", ...withNote };
+      if (option === undefined) return { type: "approve" };
+      throw createWrongAnswerError(
+        pending,
+        verb,
+        option,
+        "The model's provider holds its input. Approve the call as it is, or deny it.",
+      );
+    case "recovery":
+      if (option === "failed") return { type: "fail", ...withNote };
+      if (option === "rerun") return { type: "rerun" };
+      if (option === "result") return { type: "result", output: options.result };
+      throw createWrongAnswerError(
+        pending,
+        verb,
+        option,
+        'The call had started, and its outcome is unknown. Say how it ended: pawl approve with --rerun, --result "…" or --failed.',
+      );
+    case "external":
+      if (isDenied) return { type: "result", output: note ?? "It was declined.", isError: true };
+      if (option === "result") return { type: "result", output: options.result };
+      throw createWrongAnswerError(
+        pending,
+        verb,
+        option,
+        'The call runs elsewhere. Give its result with --result "…", or use --failed --note "why".',
+      );
+    case "tool":
+      if (isDenied) return { type: "decline", ...withNote };
+      if (options.reply !== undefined) return { type: "reply", value: parseToolReply(options.reply, pending.schema) };
+      throw createWrongAnswerError(
+        pending,
+        verb,
+        option,
+        'Its tool asks. Answer with --reply "…", as JSON or as text, or deny it.',
+      );
+  }
+}
+
+function createWrongAnswerError(
+  { id }: PendingCall,
+  verb: Verb,
+  option: string | undefined,
+  advice: string,
+): PawlError {
+  const answer = option === undefined ? `A plain ${verb === "deny" ? "no" : "approval"}` : `--${option}`;
+  return new PawlError("bad_input", `${answer} cannot settle call ${id}. ${advice}`);
+}
+
+/** Approves the call with the changed input, or unchanged if the person changed nothing. */
+async function createApprovalWithInput(
+  { input, id }: PendingCall,
+  options: AnswerCommandOptions,
+): Promise<ApprovalDecision> {
+  const text = options.input ?? (await editInput(input));
+  try {
+    const changed = JSON.parse(text) as Json;
+    const isSame = JSON.stringify(changed) === JSON.stringify(input);
+    return isSame ? { type: "approve" } : { type: "modify", input: changed };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new PawlError("bad_input", `The changed input of ${id} is not valid JSON (${why}). No answer was sent.`, {
+      cause,
+    });
+  }
+}
+
+async function editInput(input: Json): Promise<string> {
+  const editor = findEditor(process.env);
+  if (editor === undefined)
+    throw new PawlError("bad_configuration", "No editor is set. Set EDITOR, or give the input with --input '{…}'.");
+  const text = await editText(editor, JSON.stringify(input, null, 2));
+  if (text === null) throw new PawlError("bad_input", "The editor ended with an error. No answer was sent.");
+  return text;
+}
+
+type AnsweredCall = { readonly session: ClientSession; readonly callKey: string; readonly id: string };
+
+/** Finds a call that waited before. @throws PawlError `no_such_call`, `no_session` */
+async function findAnsweredCall(store: Store, id: string): Promise<AnsweredCall> {
+  const { head, step, position } = parseCallId(id);
+  const { sessionId } = (await findSession(store, id)) ?? (await getSession(store, head));
+  const session = createClient({ store }).session(sessionId);
+  const found: string[] = [];
+  for await (const callKey of listAnsweredCallKeys(store, sessionId)) {
+    const call = parseCallId(callKey);
+    if (step === undefined || (call.step === step && call.position === position)) found.push(callKey);
+  }
+  const callKey = found.at(-1);
+  if (callKey === undefined)
+    throw new PawlError(
+      "no_such_call",
+      `No call ${JSON.stringify(id)} waits. "pawl approvals" lists the calls that do.`,
+    );
+  return { session, callKey, id: formatCallId(shortId(sessionId), callKey) };
+}
+
+/** The calls that were answered or expired, in that order. */
+async function* listAnsweredCallKeys(store: Store, sessionId: string): AsyncGenerator<string> {
+  for (let after = 0; ; ) {
+    const entries = await store.read(sessionId, after, 1_000);
+    for (const { seq, event } of entries) {
+      after = seq;
+      const isAnswer = event.type === "answered" || (event.type === "timer_fired" && event.timer === "approval");
+      if (isAnswer && event.callKey !== undefined) yield event.callKey;
+    }
+    if (entries.length === 0) break;
+  }
+  for (const { body } of await store.inbox(sessionId)) if (body.type === "answer") yield body.callKey;
+}
+
+/** Reports that another answer came first, and which. */
+async function reportEarlierDecision(
+  call: AnsweredCall,
+  verb: Verb,
+  options: AnswerCommandOptions,
+  terminal: Terminal,
+) {
+  const { session, callKey, id } = call;
+  const first = terminal.redaction.value(await session.answerTo(callKey, options.question));
+  const isSame = first !== null && isSameDecision(await session.answerTo(callKey, options.question), verb, options);
+  if (options.json === true) terminal.json({ sessionId: session.id, callKey, status: "second", first });
+  else
+    terminal.out(
+      `Another answer came first, so this one changes nothing: ${sanitize(id)} ${formatFirstDecision(first)}\n`,
+    );
+  return { sessionId: session.id, isFirst: false, isSame };
+}
+
+/** Whether the first answer says what this one would say. A note does not count: it changes no outcome. */
+function isSameDecision(first: GivenAnswer | null, verb: Verb, options: AnswerCommandOptions): boolean {
+  if (first === null) return false;
+  const { input, result, rerun, failed, edit } = options;
+  const isDenied = verb === "deny" || failed === true;
+  switch (first.type) {
+    case "deny":
+    case "fail":
+    case "decline":
+    case "expired":
+      return isDenied;
+    case "reply":
+      return !isDenied && options.reply !== undefined && isSameReply(options.reply, first.value);
+    case "result":
+      return isDenied ? false : result !== undefined && textOf(first.output) === result;
+    case "rerun":
+      return !isDenied && rerun === true;
+    case "modify":
+      return !isDenied && input !== undefined && isSameInput(input, first.input);
+    case "approve":
+      return !isDenied && [input, result, rerun, edit].every((option) => option === undefined);
+  }
+}
+
+/** The text counts as JSON if it is some, or as it stands: for a question, the schema has decided which. */
+function isSameReply(text: string, value: Json | undefined): boolean {
+  return value === text || isSameInput(text, value);
+}
+
+function textOf(output: GivenAnswer["output"]): string | undefined {
+  return output?.type === "text" ? output.text : undefined;
+}
+
+function isSameInput(text: string, input: Json | undefined): boolean {
+  const parsed = parseJson(text);
+  return parsed.ok && input !== undefined && canonicalJson(parsed.value) === canonicalJson(input);
+}
+
+const firstDecisionTexts: { readonly [type in GivenAnswer["type"]]: string } = {
+  approve: "was approved",
+  modify: "was approved with changes",
+  deny: "was denied",
+  rerun: "was to run again",
+  result: "got its result",
+  fail: "was counted as failed",
+  expired: "expired before anybody answered",
+  reply: "was answered",
+  decline: "was declined",
+};
+
+function formatFirstDecision(first: GivenAnswer | null): string {
+  if (first === null) return "no longer waits.";
+  const { overruled } = first;
+  const person = overruled === undefined ? first.by : overruled.by;
+  const by = person === undefined ? "" : ` by ${sanitize(person)}`;
+  const note = first.note === undefined ? "" : `: ${sanitize(first.note)}`;
+  const denied = overruled === undefined ? "" : `, but ${firstDecisionTexts[first.type]} by the permissions`;
+  return `${firstDecisionTexts[overruled?.answer ?? first.type]}${by} ${formatAgo(first.at, Date.now())}${denied}${note}.`;
+}
+
+/** Tells what continues the session. */
+async function formatNextStep(
+  store: Store,
+  { sessionId }: PendingCall,
+  agent: string,
+  others: number,
+): Promise<string> {
+  const holder = (await findSession(store, sessionId))?.holder ?? null;
+  const more =
+    others === 0
+      ? ""
+      : `\n${formatCount(others, "more call")} of this session ${others === 1 ? "waits" : "wait"}: pawl approvals ${shortId(sessionId)}`;
+  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} continues the session.${more}`;
+  if (agent !== agentName)
+    return `The program of the agent "${sanitize(agent)}", or a worker of it, continues the session.${more}`;
+  return `To continue: pawl resume ${sanitize(shortId(sessionId))}, or a running pawl worker does it.${more}`;
+}

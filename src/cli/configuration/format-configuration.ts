@@ -1,0 +1,38 @@
+/**
+ * What is in force, with where it comes from: for `pawl config` and `/config`.
+ */
+import type { Json } from "../../index.js";
+import { formatServer } from "../mcp/format-server.js";
+import type { ResolvedServer } from "../mcp/resolve-servers.js";
+import type { Rule } from "../permissions/rule.js";
+import { sanitize } from "../terminal/text.js";
+import { formatCommand, type ResolvedCommand } from "./resolve-commands.js";
+import type { ResolvedConfiguration, ResolvedSetting } from "./resolve-configuration.js";
+
+/** What is set by somebody. The defaults are in the guide. */
+export function listChangedSettings({ settings }: ResolvedConfiguration): readonly ResolvedSetting[] {
+  return settings.filter(({ from }) => from !== "default");
+}
+
+/** A value as a person writes it. */
+export function formatSettingValue(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** A line for each setting, rule, server and command. No character in it does anything to a terminal. */
+export function formatConfiguration(
+  configured: ResolvedConfiguration,
+  rules: readonly Rule[],
+  servers: readonly ResolvedServer[],
+  commands: readonly ResolvedCommand[],
+): readonly string[] {
+  const lines = [
+    ...listChangedSettings(configured).map(({ key, value, from }) => `${key}  ${formatSettingValue(value)}  (${from})`),
+    ...rules.map(({ verdict, rule, scope }) => `${verdict}  ${rule}  (${scope})`),
+    ...servers.map(formatServer),
+    ...commands.map(formatCommand),
+  ];
+  return lines.length === 0
+    ? ["Nothing is configured: the defaults are in force."]
+    : lines.map((line) => sanitize(line.replace(/[\n\t]/g, " ")));
+}

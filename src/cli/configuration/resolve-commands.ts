@@ -1,0 +1,89 @@
+/**
+ * Which commands in files there are in a folder: the person's own, and those of the folder, as far as each file is trusted.
+ */
+import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
+import type { Environment } from "../files/session-store.js";
+import { toOneLine, truncate } from "../terminal/text.js";
+import type { FolderTrust } from "../trust/trust.js";
+import { type CommandFile, readUserCommands } from "./command-files.js";
+
+export type CustomCommand = {
+  readonly name: string;
+  /** The first line of the text. */
+  readonly about: string;
+  readonly text: string;
+  /** Whose file it is. */
+  readonly scope: "user" | "folder";
+  readonly path: string;
+};
+
+/** A command, and why it is off; null: it counts. */
+export type ResolvedCommand = CustomCommand & { readonly off: string | null };
+
+export type ResolvedCommands = {
+  readonly all: readonly ResolvedCommand[];
+  /** Those that count. */
+  readonly list: readonly CustomCommand[];
+  /** The files that do not count, and why. What only waits for trust is not among them. */
+  readonly problems: readonly string[];
+};
+
+const maxAbout = 100;
+
+export function resolveCommands(
+  { files, commands }: Pick<FolderTrust, "files" | "commands">,
+  environment: Environment = process.env,
+): ResolvedCommands {
+  const user = readUserCommands(resolveUserConfigurationFolder(environment));
+  const userNames = new Set(user.list.map(({ name }) => name));
+  const trusted = new Set(files.filter(({ isTrusted }) => isTrusted).map(({ path }) => path));
+  const all = [
+    ...user.list.map((file) => resolveCommand(file, "user", null)),
+    ...commands.list.map((file) => {
+      const shadowed = userNames.has(file.name) ? "you have a command of this name yourself" : null;
+      return resolveCommand(file, "folder", trusted.has(file.path) ? shadowed : "its file is not trusted: pawl trust");
+    }),
+  ];
+  const shadowed = all.filter(({ scope, off, path }) => scope === "folder" && off !== null && trusted.has(path));
+  return {
+    all,
+    list: all.filter(({ off }) => off === null),
+    problems: [
+      ...user.problems,
+      ...commands.problems,
+      ...shadowed.map(({ path, off }) => toOneLine(`${path} is off: ${off}.`)),
+    ],
+  };
+}
+
+function resolveCommand(
+  { name, path, text }: CommandFile,
+  scope: "user" | "folder",
+  off: string | null,
+): ResolvedCommand {
+  const [first = ""] = text.trim().split("\n", 1);
+  return {
+    name,
+    about: truncate(toOneLine(first).replace(/^#+\s+/, ""), maxAbout),
+    text: text.trim(),
+    scope,
+    path,
+    off,
+  };
+}
+
+/** What is sent: the text with the person's words in the place of `$ARGUMENTS`, or behind it. */
+export function expandCommand({ text }: Pick<CustomCommand, "text">, words: string): string {
+  if (text.includes("$ARGUMENTS")) return text.replaceAll("$ARGUMENTS", () => words);
+  return words === "" ? text : `${text}\n\n${words}`;
+}
+
+/** For `pawl config`. It may have control characters. */
+export function formatCommand({ name, path, about, off }: ResolvedCommand): string {
+  return `command  /${name}  ${about}  (${path})${off === null ? "" : `  off: ${off}`}`;
+}
+
+/** For programs. */
+export function toCommandRecord({ name, scope, path, about, off }: ResolvedCommand) {
+  return { name, scope, path, about, ...(off === null ? { on: true } : { on: false, why: off }) };
+}

@@ -1,0 +1,139 @@
+/**
+ * What is in force in a folder. The weakest stands first: defaults, the person's file, the folder's as far as it is trusted, the person's
+ * file for this folder, the environment. Options of a command are above them.
+ */
+import { basename, dirname } from "node:path";
+import type { Json } from "../../index.js";
+import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
+import type { Environment } from "../files/session-store.js";
+import { resolveProjectFolder } from "../permissions/project-folder.js";
+import type { RuleLists } from "../permissions/rule-types.js";
+import {
+  type FolderTrust,
+  isTrusted,
+  listUntrustedFiles,
+  readFolderSettings,
+  readFolderTrust,
+  type SuppliedFile,
+} from "../trust/trust.js";
+import {
+  type ConfigurationFile,
+  type ConfiguredLimits,
+  configurationName,
+  readConfiguration,
+  type Settings,
+} from "./configuration.js";
+import type { ModelAliases } from "./model-aliases.js";
+import { settingDefaults, settingTable } from "./setting-table.js";
+
+/** A setting with what it is from. */
+export type ResolvedSetting = { readonly key: string; readonly value: Json; readonly from: string };
+
+export type ResolvedConfiguration = {
+  readonly user: ConfigurationFile | null;
+  /** The folder's, if it is trusted. */
+  readonly folder: ConfigurationFile | null;
+  /** The person's file for this folder. */
+  readonly project: ConfigurationFile | null;
+  readonly trust: FolderTrust;
+  /** All that is set, with where it is from. */
+  readonly settings: readonly ResolvedSetting[];
+  readonly model: string | undefined;
+  readonly models: ModelAliases;
+  readonly limits: ConfiguredLimits;
+  /** Why a part of what the folder brings is off; null if all of it counts. */
+  readonly notice: string | null;
+};
+
+export type ConfigurationFolders = { readonly root: string; readonly home: string; readonly environment?: Environment };
+
+/** @throws PawlError `bad_configuration` */
+export function resolveConfiguration({
+  root,
+  home,
+  environment = process.env,
+}: ConfigurationFolders): ResolvedConfiguration {
+  const user = readConfiguration(resolveUserConfigurationFolder(environment));
+  const trust = readFolderTrust(root, home);
+  const folder = isTrusted(trust, configurationName) ? trust.configuration : null;
+  const project = readConfiguration(resolveProjectFolder(home, root));
+  const settings = mergeLayers([
+    ["default", settingDefaults],
+    ...[user, folder, project].flatMap((file) => (file === null ? [] : [[file.path, file.value.settings] as const])),
+    ["PAWL_MODEL", readEnvironmentSettings(environment)],
+  ]);
+  const limits = settings.filter(({ key }) => key.startsWith("limits."));
+  return {
+    user,
+    folder,
+    project,
+    trust,
+    settings,
+    model: findSettingValue(settings, "model") as string | undefined,
+    models: (findSettingValue(settings, "models") ?? {}) as ModelAliases,
+    limits: Object.fromEntries(limits.map(({ key, value }) => [key.slice("limits.".length), value])),
+    notice: formatTrustNotice(trust),
+  };
+}
+
+/** What the environment sets. An empty variable sets nothing. */
+function readEnvironmentSettings({ PAWL_MODEL: model = "" }: Environment): Settings {
+  return model.trim() === "" ? {} : { model: model.trim() };
+}
+
+function mergeLayers(layers: readonly (readonly [from: string, settings: Settings])[]): readonly ResolvedSetting[] {
+  const all = new Map<string, ResolvedSetting>();
+  for (const [from, settings] of layers)
+    for (const [key, value] of Object.entries(settings)) all.set(key, mergeSetting(all.get(key), { key, value, from }));
+  // In the order of the table, whatever the layers are.
+  return Object.keys(settingTable).flatMap((key) => all.get(key) ?? []);
+}
+
+/** Names of models add up; another value takes the place of the weaker one. */
+function mergeSetting(base: ResolvedSetting | undefined, override: ResolvedSetting): ResolvedSetting {
+  const { key, value, from } = override;
+  if (base === undefined || settingTable[key]?.kind.type !== "models") return override;
+  const names = { ...(base.value as ModelAliases), ...(value as ModelAliases) };
+  return { key, value: names as Json, from: `${base.from}, ${from}` };
+}
+
+export function findSettingValue(settings: readonly ResolvedSetting[], key: string): Json | undefined {
+  return settings.find((setting) => setting.key === key)?.value;
+}
+
+function formatTrustNotice(trust: FolderTrust): string | null {
+  const untrusted = listUntrustedFiles(trust);
+  const commands = untrusted.filter(({ kind }) => kind === "command");
+  const others = untrusted.filter(({ kind }) => kind !== "command");
+  const files = others.map(({ path, before, effects }) => {
+    const why = before === null ? "is not trusted" : "has changed since it was trusted";
+    return `${path} ${why}, so it does not count that it ${effects.join("; ")}.`;
+  });
+  const all = [...files, ...(commands.length === 0 ? [] : [formatCommandsNotice(commands)])];
+  return all.length === 0 ? null : `${all.join(" ")} To look at it and decide: pawl trust`;
+}
+
+const maxNamed = 5;
+
+/** A folder may bring many. */
+function formatCommandsNotice(commands: readonly SuppliedFile[]): string {
+  const names = commands.slice(0, maxNamed).map(({ path }) => `/${basename(path, ".md")}`);
+  const more = commands.length - names.length;
+  const listed = [...names, ...(more === 0 ? [] : [`${more} more`])].join(", ");
+  return `Commands of ${dirname(commands[0]?.path ?? "")} are not trusted, or have changed since, so they are off: ${listed}.`;
+}
+
+/** The rules of the files. What the folder allows counts only if it is trusted, and its other rules always. */
+export function resolveRules({ root, home, environment = process.env }: ConfigurationFolders): {
+  readonly user: RuleLists;
+  readonly folder: RuleLists;
+  readonly project: RuleLists;
+} {
+  const { configuration, isTrusted } = readFolderSettings(root, home);
+  const { allow, ...others } = configuration?.value.permissions ?? {};
+  return {
+    user: readConfiguration(resolveUserConfigurationFolder(environment))?.value.permissions ?? {},
+    folder: isTrusted && allow !== undefined ? { ...others, allow } : others,
+    project: readConfiguration(resolveProjectFolder(home, root))?.value.permissions ?? {},
+  };
+}

@@ -1,0 +1,137 @@
+/**
+ * `/approve`: the calls that wait for a person in all sessions, answered here.
+ *
+ * 1. The whole call is shown before it is answered, and the answer counts only for what was shown (SEC-6).
+ * 2. The first choice answers nothing, because a key that was meant for something else must not answer.
+ */
+import { type ApprovalDecision, createClient, isHolderDead, PawlError } from "../../../index.js";
+import { agentName } from "../../agent/folder-agent.js";
+import { parseToolReply } from "../../decisions/parse-reply.js";
+import {
+  findMatchingCalls,
+  formatCall,
+  formatListed,
+  listPendingCalls,
+  type PendingCall,
+  requireOneMatch,
+} from "../../decisions/pending-calls.js";
+import { recoveryChoices } from "../../decisions/recovery-choices.js";
+import { confirmationTexts, sendDecision } from "../../decisions/send-decision.js";
+import { resolveUserName } from "../../decisions/user-name.js";
+import { shortId } from "../../files/session-store.js";
+import { lineOf } from "../../screen/line.js";
+import type { Choice } from "../../screen/picker.js";
+import { sanitize, toOneLine } from "../../terminal/text.js";
+import { plainText } from "../../terminal/text-style.js";
+import { wrapNote } from "../lines/view-lines.js";
+import type { CommandContext } from "./sessions.js";
+
+type AnswerChoice = Choice & { readonly decision: ApprovalDecision };
+
+/** @param words the id of a call, and perhaps a text: a reason, an answer or a result */
+export async function runApproveCommand(context: CommandContext, words: string): Promise<void> {
+  const { store, redaction, choose, say, columns } = context;
+  const waiting = await listPendingCalls(store, redaction);
+  if (waiting.length === 0) return say([lineOf("No call waits for an answer, in any session.", "dim")]);
+  const [, named = "", text = ""] = /^(\S*)\s*([\s\S]*)$/.exec(words) ?? [];
+  const call =
+    named === ""
+      ? await chooseCall(waiting, context)
+      : requireOneMatch(findMatchingCalls(waiting, named), named, plainText);
+  if (call === null) return say([lineOf("Nothing was answered.", "dim")]);
+  if (call === undefined)
+    throw new PawlError("no_such_call", `No call ${JSON.stringify(named)} waits. /approve lists the calls that do.`);
+  say(
+    formatCall(call, Date.now(), plainText)
+      .trimEnd()
+      .split("\n")
+      .map((line) => lineOf(line)),
+  );
+  const answerChoices = listAnswerChoices(call, text.trim());
+  if (text === "" && needsText(call))
+    say(wrapNote(`To answer it with a text: /approve ${sanitize(call.id)} TEXT`, columns(), "dim"));
+  const chosenId = await choose("answer", [{ id: "none", text: "leave it waiting" }, ...answerChoices]);
+  const decision = answerChoices.find(({ id }) => id === chosenId)?.decision;
+  if (decision === undefined) return say([lineOf("Nothing was answered.", "dim")]);
+  const session = createClient({ store }).session(call.sessionId);
+  const status = await sendDecision(session, call, decision, resolveUserName());
+  if (status === "second")
+    return say([lineOf(`Another answer to ${sanitize(call.id)} came first, so this one changes nothing.`, "yellow")]);
+  say([
+    lineOf(`${confirmationTexts[decision.type]} ${sanitize(call.id)} (${toOneLine(call.name)}).`),
+    ...wrapNote(await formatNextStep(context, call), columns(), "dim"),
+  ]);
+}
+
+async function chooseCall(waiting: readonly PendingCall[], { choose }: CommandContext): Promise<PendingCall | null> {
+  const now = Date.now();
+  const listed = waiting.map((call, at) => ({
+    id: String(at),
+    text: `${formatListed(call, now, plainText)}  ${toOneLine(call.session.title ?? "")}`,
+  }));
+  const chosen = await choose("approve", listed);
+  return chosen === null ? null : (waiting[Number(chosen)] ?? null);
+}
+
+function needsText({ why }: PendingCall): boolean {
+  return why === "tool" || why === "external";
+}
+
+/** The answers that settle such a call. */
+function listAnswerChoices({ why, schema }: PendingCall, text: string): readonly AnswerChoice[] {
+  const note = text === "" ? {} : { note: text };
+  const because = text === "" ? "" : `, because: ${toOneLine(text)}`;
+  switch (why) {
+    case "policy":
+    case "provider":
+      return [
+        ...(text === "" ? [{ id: "yes", text: "yes, run it", decision: { type: "approve" } } as const] : []),
+        { id: "no", text: `no${because}`, decision: { type: "deny", ...note } },
+      ];
+    case "recovery":
+      return recoveryChoices.map(({ word, label, toDecision }) => ({
+        id: word,
+        text: `${label}${word === "failed" ? because : ""}`,
+        decision: toDecision(text),
+      }));
+    case "external":
+      return [
+        ...(text === ""
+          ? []
+          : [{ id: "result", text: `its result is: ${toOneLine(text)}`, decision: toResultDecision(text) }]),
+        {
+          id: "declined",
+          text: "it was declined",
+          decision: { ...toResultDecision("It was declined."), isError: true },
+        },
+      ];
+    case "tool":
+      return [
+        ...(text === ""
+          ? []
+          : [
+              {
+                id: "reply",
+                text: `answer: ${toOneLine(text)}`,
+                decision: { type: "reply", value: parseToolReply(text, schema) },
+              } as const,
+            ]),
+        { id: "decline", text: "no answer", decision: { type: "decline" } },
+      ];
+  }
+}
+
+function toResultDecision(output: string): Extract<ApprovalDecision, { readonly type: "result" }> {
+  return { type: "result", output };
+}
+
+/** Who goes on with the session. This conversation carries on its own. */
+async function formatNextStep({ store, sessionId: present }: CommandContext, call: PendingCall): Promise<string> {
+  const { sessionId, session } = call;
+  if (sessionId === present || session.top === present) return "This session goes on.";
+  const holder = (await store.describe(sessionId))?.holder ?? null;
+  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} goes on with that session.`;
+  if (session.agent !== agentName)
+    return `The program of the agent "${sanitize(session.agent)}", or a worker of it, goes on with that session.`;
+  return `It goes on where it is shown, in a running pawl worker, or here: /resume ${sanitize(shortId(session.top ?? sessionId))}`;
+}

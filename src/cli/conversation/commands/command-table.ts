@@ -1,0 +1,296 @@
+/**
+ * The commands of a conversation: their names, what they do, and which one is meant.
+ */
+
+import type { CommandName } from "../../command-names.js";
+import { type CustomCommand, expandCommand } from "../../configuration/resolve-commands.js";
+import type { Line } from "../../screen/line.js";
+import { renderList } from "../lines/list-lines.js";
+import { wrapNote } from "../lines/view-lines.js";
+import { runApproveCommand } from "./approve.js";
+import { runBudgetCommand, runEffortCommand } from "./budget-effort.js";
+import { runCompactCommand } from "./compact.js";
+import { runConfigCommand } from "./config.js";
+import { runContextCommand } from "./context.js";
+import { runCostCommand } from "./cost.js";
+import { runDiffCommand } from "./diff.js";
+import { exportSession } from "./export.js";
+import { runForkCommand } from "./fork.js";
+import { renderKeyHelp } from "./key-help.js";
+import { runMcpCommand } from "./mcp.js";
+import { runModeCommand } from "./mode.js";
+import { runModelCommand } from "./model.js";
+import * as looks from "./output-copy-plan-trace.js";
+import { runPermissionsCommand } from "./permissions.js";
+import { runPsCommand } from "./ps.js";
+import { runRenameCommand } from "./rename.js";
+import type { CommandContext } from "./sessions.js";
+import * as acts from "./sessions.js";
+import { runSkillsCommand } from "./skills.js";
+import { runTrustCommand } from "./trust.js";
+import { runRedoCommand, runUndoCommand } from "./undo.js";
+
+export type Command = {
+  readonly name: string;
+  /** What may follow the name. */
+  readonly takes: string;
+  readonly about: string;
+  /** Refused while a run is at work. */
+  readonly atRest: boolean;
+  readonly run: (context: CommandContext, words: string) => Promise<void>;
+};
+
+export const commands: readonly (Command & { readonly name: CommandName })[] = [
+  {
+    name: "help",
+    takes: "",
+    about: "these commands",
+    atRest: false,
+    run: async ({ say, columns, custom }) => say(renderHelp(columns(), listCommands(custom.list))),
+  },
+  {
+    name: "keys",
+    takes: "",
+    about: "the keys",
+    atRest: false,
+    run: async ({ say, columns }) => say(renderKeyHelp(columns())),
+  },
+  { name: "status", takes: "", about: "version, session, folder, model, sandbox", atRest: false, run: acts.status },
+  { name: "new", takes: "", about: "begins a new session", atRest: true, run: acts.startNew },
+  {
+    name: "resume",
+    takes: "[id]",
+    about: "goes on with another session; the list has those of other folders, too",
+    atRest: true,
+    run: acts.resume,
+  },
+  {
+    name: "fork",
+    takes: "[n]",
+    about: "a new session from before your message n, which is in the editor then",
+    atRest: true,
+    run: runForkCommand,
+  },
+  {
+    name: "diff",
+    takes: "[n]",
+    about: "what file tools changed, or only in the last n runs",
+    atRest: false,
+    run: runDiffCommand,
+  },
+  {
+    name: "undo",
+    takes: "[n]",
+    about: "takes back what file tools wrote in the last n runs; shows it, and asks",
+    atRest: true,
+    run: runUndoCommand,
+  },
+  { name: "redo", takes: "", about: "brings forward what /undo has taken back", atRest: true, run: runRedoCommand },
+  {
+    name: "model",
+    takes: "[name]",
+    about: "which model answers, or another one from the next message on",
+    atRest: true,
+    run: runModelCommand,
+  },
+  {
+    name: "effort",
+    takes: "[level]",
+    about: "how much the model thinks, from the next message on",
+    atRest: true,
+    run: runEffortCommand,
+  },
+  {
+    name: "compact",
+    takes: "[what to keep]",
+    about: "sums the conversation up now, to make room; in a run, before its next model call",
+    atRest: false,
+    run: runCompactCommand,
+  },
+  {
+    name: "cost",
+    takes: "",
+    about: "tokens and cost of the last run and of the session, by model",
+    atRest: false,
+    run: runCostCommand,
+  },
+  {
+    name: "budget",
+    takes: "[$2]",
+    about: "what a run may cost: this one and the next ones; off takes the limit away",
+    atRest: false,
+    run: runBudgetCommand,
+  },
+  {
+    name: "context",
+    takes: "",
+    about: "what the model was sent last, in tokens, and what was left out",
+    atRest: false,
+    run: runContextCommand,
+  },
+  { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
+  {
+    name: "mcp",
+    takes: "[log x]",
+    about: "the MCP servers, and why some are off; what x has written, and /mcp restart x",
+    atRest: false,
+    run: runMcpCommand,
+  },
+  { name: "skills", takes: "", about: "the skills that the model is told of", atRest: false, run: runSkillsCommand },
+  {
+    name: "trust",
+    takes: "[revoke]",
+    about: "what the folder brings, and whether it counts; asks, or takes the trust away",
+    atRest: true,
+    run: runTrustCommand,
+  },
+  {
+    name: "ps",
+    takes: "[n]",
+    about: "processes in the background: their output, and /ps stop n",
+    atRest: false,
+    run: runPsCommand,
+  },
+  { name: "todo", takes: "", about: "the plan that the model keeps", atRest: false, run: looks.showPlan },
+  {
+    name: "output",
+    takes: "[n]",
+    about: "the whole output of a call in your pager; 1 is the last call",
+    atRest: false,
+    run: looks.output,
+  },
+  {
+    name: "copy",
+    takes: "[n]",
+    about: "copies the last answer, or its n-th code block",
+    atRest: false,
+    run: looks.copyAnswer,
+  },
+  { name: "trace", takes: "", about: "where the time of the last run went", atRest: false, run: looks.showTrace },
+  {
+    name: "approve",
+    takes: "[id]",
+    about: "what waits for an answer, in all sessions; shows it whole, and asks",
+    atRest: false,
+    run: runApproveCommand,
+  },
+  {
+    name: "mode",
+    takes: "[edits]",
+    about: "edits: files of the folder are changed without a question, in this session; ask: with one",
+    atRest: false,
+    run: runModeCommand,
+  },
+  {
+    name: "permissions",
+    takes: "[…]",
+    about: "what is allowed, asked and denied by rules; adds, removes and tests",
+    atRest: false,
+    run: runPermissionsCommand,
+  },
+  {
+    name: "config",
+    takes: "",
+    about: "what is in force, and where each part is from",
+    atRest: false,
+    run: runConfigCommand,
+  },
+  {
+    name: "export",
+    takes: "[file]",
+    about: "writes the session to a file: .md, .html, or .jsonl for the whole log",
+    atRest: false,
+    run: exportSession,
+  },
+  {
+    name: "rename",
+    takes: "[title]",
+    about: "the title of this session in lists, or another one",
+    atRest: false,
+    run: runRenameCommand,
+  },
+  { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
+];
+
+function listCommands(custom: readonly CustomCommand[]): readonly Command[] {
+  return [...commands, ...custom.map(toCommand)];
+}
+
+function toCommand(custom: CustomCommand): Command {
+  return {
+    name: custom.name,
+    takes: "[words]",
+    about: `${custom.scope === "user" ? "sends your text" : "sends this folder's text"}: ${custom.about}`,
+    atRest: false,
+    run: async ({ send }, words) => send(expandCommand(custom, words), words),
+  };
+}
+
+function renderHelp(columns: number, commands: readonly Command[]): readonly Line[] {
+  const entries = commands.map(({ name, takes, about }) => ({ head: `/${name} ${takes}`, about }));
+  return [...renderList(entries, columns), ...helpNotes.flatMap((note) => wrapNote(note, columns, "dim"))];
+}
+
+const helpNotes: readonly string[] = [
+  "!command runs a command of yours in the folder; its output joins your next message.",
+  "@path adds a file of the folder to the message.",
+  "// begins a message that starts with a slash.",
+  "pawl --screen-reader starts without a live screen; the setting ui.screenReader does so each time.",
+];
+
+export type CommandMatch =
+  | { readonly type: "command"; readonly command: Command; readonly words: string }
+  | { readonly type: "unknown"; readonly message: string };
+
+/** The command that a line names; a beginning that fits only one command is enough. */
+export function findCommand(line: string, custom: readonly CustomCommand[]): CommandMatch {
+  const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line) ?? [];
+  const all = listCommands(custom);
+  const exact = all.find((command) => command.name === name);
+  const candidates = matchingCommands(name, custom);
+  const [only] = candidates;
+  const command = exact ?? (candidates.length === 1 ? only : undefined);
+  if (command !== undefined) return { type: "command", command, words: words.trim() };
+  const suggestions = candidates.length > 0 ? candidates : all.filter((one) => editDistance(one.name, name) <= 2);
+  const suggestionNote =
+    suggestions.length === 0
+      ? "/help lists the commands"
+      : `Did you mean ${suggestions.map((one) => `/${one.name}`).join(" or ")}?`;
+  return {
+    type: "unknown",
+    message: `There is no command /${name}. ${suggestionNote.replace(/([a-z])$/, "$1.")} Nothing was sent.`,
+  };
+}
+
+/** The commands whose names begin like this. */
+export function matchingCommands(beginning: string, custom: readonly CustomCommand[]): readonly Command[] {
+  return listCommands(custom).filter(({ name }) => name.startsWith(beginning.toLowerCase()));
+}
+
+/** The draft after Tab: what all commands that fit have in common; null if there is nothing to complete. */
+export function completeCommand(text: string, custom: readonly CustomCommand[]): string | null {
+  const beginning = /^\/(\S*)$/.exec(text)?.[1];
+  if (beginning === undefined) return null;
+  const names = matchingCommands(beginning, custom).map(({ name }) => name);
+  const [first] = names;
+  if (first === undefined) return null;
+  if (names.length === 1) return `/${first} `;
+  let commonPrefix = first;
+  while (!names.every((name) => name.startsWith(commonPrefix))) commonPrefix = commonPrefix.slice(0, -1);
+  return commonPrefix.length > beginning.length ? `/${commonPrefix}` : null;
+}
+
+/** How many letters differ between two short names. A longer name is as far away as can be. */
+function editDistance(left: string, right: string): number {
+  if (right.length > 12) return Number.POSITIVE_INFINITY;
+  let row = Array.from({ length: right.length + 1 }, (_, at) => at);
+  for (const [down, letter] of [...left].entries()) {
+    const next = [down + 1];
+    for (const [across, other] of [...right].entries())
+      next.push(
+        Math.min((row[across] ?? 0) + (letter === other ? 0 : 1), (row[across + 1] ?? 0) + 1, (next[across] ?? 0) + 1),
+      );
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

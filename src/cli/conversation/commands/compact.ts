@@ -1,0 +1,25 @@
+/**
+ * `/compact`: has the conversation summed up. What became of it is an event of the session, which the view shows.
+ */
+
+import { resolveUserName } from "../../decisions/user-name.js";
+import { lineOf } from "../../screen/line.js";
+import type { CommandContext } from "./sessions.js";
+
+/** @param keep what the summary must not lose; may be empty */
+export async function runCompactCommand(context: CommandContext, keep: string): Promise<void> {
+  const { agent, store, sessionId, state, say, atWork } = context;
+  if ((await store.describe(sessionId)) === null) return say([lineOf("There is nothing to sum up yet.", "dim")]);
+  const session = agent.session(sessionId);
+  const isAtRest = state().runId === null;
+  if (!isAtRest) say([lineOf("The conversation is summed up before the next model call.", "dim")]);
+  const stop = () => void session.abort({ note: "stopped on the terminal", by: resolveUserName() }).catch(() => {});
+  const endActivity = isAtRest ? atWork("summing up", stop) : () => {};
+  try {
+    const outcome = await session.compact({ by: resolveUserName(), ...(keep === "" ? {} : { keep }) });
+    if (outcome.type === "pending" && isAtRest)
+      say([lineOf("The conversation is summed up when the session goes on.", "dim")]);
+  } finally {
+    endActivity();
+  }
+}

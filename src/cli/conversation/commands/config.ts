@@ -1,0 +1,20 @@
+/**
+ * `/config`: what is in force in this conversation, and where each part of it is from, as `pawl config` has it.
+ */
+import { formatConfiguration } from "../../configuration/format-configuration.js";
+import { formatModel } from "../../render/format-model.js";
+import { lineOf } from "../../screen/line.js";
+import { toOneLine } from "../../terminal/text.js";
+import { loadSessionRules } from "./permissions.js";
+import type { CommandContext } from "./sessions.js";
+
+export async function runConfigCommand(context: CommandContext): Promise<void> {
+  const { configured, permissions, servers, custom, model, redaction, say } = context;
+  const rules = permissions.rules(await loadSessionRules(context));
+  say([
+    ...formatConfiguration(configured, rules, servers.all, custom.all).map((line) => lineOf(redaction.text(line))),
+    // An option, the session or /model may name another one than the files do.
+    ...(configured.model === model ? [] : [lineOf(`The model of this session is ${formatModel(model)}.`, "dim")]),
+    ...(configured.notice === null ? [] : [lineOf(toOneLine(redaction.text(configured.notice)), "yellow")]),
+  ]);
+}

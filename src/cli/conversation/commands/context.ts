@@ -1,0 +1,132 @@
+/**
+ * `/context`: what the model was sent last, in tokens by part, and what was left out of it.
+ */
+import {
+  type Agent,
+  estimateTokens,
+  type Message,
+  type ModelRequest,
+  modelRequests,
+  type PublicEvent,
+  type Store,
+  type TraceRecordOf,
+} from "../../../index.js";
+import { cacheLoss } from "../../../models/index.js";
+import { formatCompaction } from "../../render/format-compaction.js";
+import { type Line, lineOf, spanOf } from "../../screen/line.js";
+import { formatCount, toOneLine } from "../../terminal/text.js";
+import { wrapNote } from "../lines/view-lines.js";
+import { formatLastBreak } from "./format-cache-breaks.js";
+import type { CommandContext } from "./sessions.js";
+import { readTraceRecords } from "./trace-records.js";
+
+type TokenShare = readonly [name: string, tokens: number];
+
+export async function runContextCommand({ agent, store, sessionId, columns, say }: CommandContext): Promise<void> {
+  const request = await findLastRequest(store, sessionId);
+  if (request === null) return say([lineOf("No model was called in this session yet.", "dim")]);
+  const { sources, fromProvider, broke } = await findLastStep(store, sessionId);
+  // A provider that loads deferred tools counts each of them where `find_tools` found it.
+  const offered = request.tools.filter(({ defer }) => defer !== true);
+  const parts: readonly TokenShare[] = [
+    ...measurePrompt(request.systemPrompt ?? "", sources),
+    [formatCount(offered.length, "tool"), estimateTokens(JSON.stringify(offered))],
+    ...measureMessages(request.messages),
+  ];
+  const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
+  say([
+    ...wrapNote("What the model was sent last, by our estimate:", columns(), "dim"),
+    ...[...parts, ["all", total] as const].map((part) => renderShare(part, total)),
+    ...(fromProvider === null
+      ? []
+      : [lineOf(`  Its provider counted ${fromProvider.toLocaleString("en-US")} tokens.`, "dim")]),
+    ...wrapNote(await describeOmitted(agent, sessionId), columns(), "dim"),
+    ...(broke === null ? [] : wrapNote(broke, columns(), "dim")),
+  ]);
+}
+
+/** A row fits into 40 columns. */
+function renderShare([name, tokens]: TokenShare, total: number): Line {
+  return [
+    spanOf(`  ${name.padEnd(18)}`, "dim"),
+    spanOf(`${tokens.toLocaleString("en-US").padStart(7)} tokens`),
+    spanOf(total === 0 || name === "all" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
+  ];
+}
+
+/** Entries of the log in which the last request is looked for first. */
+const recentEntries = 300;
+
+async function findLastRequest(store: Store, sessionId: string): Promise<ModelRequest | null> {
+  const summary = await store.describe(sessionId);
+  if (summary === null) return null;
+  for (const after of new Set([Math.max(0, summary.seq - recentEntries), 0])) {
+    let last: ModelRequest | null = null;
+    for await (const request of modelRequests(store, sessionId, { after }))
+      if (request.purpose !== "compaction") last = { ...request, messages: [...request.messages] };
+    if (last !== null) return last;
+  }
+  return null;
+}
+
+type Sources = NonNullable<TraceRecordOf<"step">["sources"]>;
+
+type LastStep = {
+  /** The texts of files that its run goes by. */
+  readonly sources: Sources;
+  /** The tokens that its provider counted; null if nobody has said. */
+  readonly fromProvider: number | null;
+  /** What the last break of the provider's cache was; null if there was none. */
+  readonly broke: string | null;
+};
+
+async function findLastStep(store: Store, sessionId: string): Promise<LastStep> {
+  let runId: string | null = null;
+  let sources: Sources = [];
+  let fromProvider: number | null = null;
+  let broke: string | null = null;
+  for await (const step of readTraceRecords(store, sessionId, "step")) {
+    // The first step of a run names the texts for all of them.
+    if (step.runId !== runId) sources = [];
+    runId = step.runId;
+    sources = step.sources ?? sources;
+    fromProvider = step.attempts.at(-1)?.usage?.inputTokens ?? fromProvider;
+    const loss = cacheLoss(step);
+    if (loss !== null) broke = formatLastBreak(step.modelCallIndex, loss);
+  }
+  return { sources, fromProvider, broke };
+}
+
+/** The prompt of the agent, and the texts of files below it, each by its share of the bytes. */
+function measurePrompt(prompt: string, sources: Sources): readonly TokenShare[] {
+  const tokens = estimateTokens(prompt);
+  const bytes = Math.max(1, Buffer.byteLength(prompt));
+  const named = new Map<string, number>();
+  for (const source of sources) named.set(source.name, (named.get(source.name) ?? 0) + source.bytes);
+  const sourceShares = [...named].map(
+    ([name, size]): TokenShare => [toOneLine(name), Math.round((tokens * size) / bytes)],
+  );
+  const own = tokens - sourceShares.reduce((sum, [, part]) => sum + part, 0);
+  return [["system prompt", Math.max(0, own)], ...sourceShares];
+}
+
+function measureMessages(messages: readonly Message[]): readonly TokenShare[] {
+  const tokens = { user: 0, assistant: 0, tool: 0 };
+  for (const message of messages) tokens[message.role] += estimateTokens(JSON.stringify(message.parts));
+  return [
+    ["your messages", tokens.user],
+    ["answers and calls", tokens.assistant],
+    ["results of tools", tokens.tool],
+  ];
+}
+
+async function describeOmitted(agent: Agent, sessionId: string): Promise<string> {
+  let compactions = 0;
+  let last: Extract<PublicEvent, { readonly type: "compacted" }> | null = null;
+  for await (const event of agent.session(sessionId).events({ follow: false, live: false }))
+    if (event.type === "compacted" && event.summary !== undefined) [last, compactions] = [event, compactions + 1];
+  if (last === null) return "Nothing of the conversation was left out.";
+  const { retained = [] } = last;
+  const kept = retained.length === 0 ? "" : ` ${formatCount(retained.length, "text")} stayed word for word.`;
+  return `${formatCompaction(last)}${kept}${compactions === 1 ? "" : ` It was the summary number ${compactions}.`}`;
+}

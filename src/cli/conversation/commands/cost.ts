@@ -1,0 +1,70 @@
+/**
+ * `/cost`: what the last run and the session used, and which model used how much. What nobody reported stays unknown.
+ */
+import { addUsage, type Usage } from "../../../index.js";
+import { type CacheLoss, cacheLoss } from "../../../models/index.js";
+import { addSavings, type CacheSavings, formatCacheShare, noSavings } from "../../render/cache-savings.js";
+import { formatDollars } from "../../render/format-closing-line.js";
+import { formatModel } from "../../render/format-model.js";
+import { formatCount, toOneLine } from "../../terminal/text.js";
+import { formatCost, formatTokens } from "../fronts/status-line.js";
+import { renderList } from "../lines/list-lines.js";
+import { wrapNote } from "../lines/view-lines.js";
+import { formatBreaks } from "./format-cache-breaks.js";
+import type { CommandContext } from "./sessions.js";
+import { readTraceRecords } from "./trace-records.js";
+
+type ModelUsage = { readonly usage: Usage; readonly calls: number };
+
+export async function runCostCommand({ store, sessionId, state, columns, say }: CommandContext): Promise<void> {
+  const models = new Map<string, ModelUsage>();
+  let savings = noSavings;
+  const losses: CacheLoss[] = [];
+  for await (const step of readTraceRecords(store, sessionId, "step")) {
+    for (const { model, usage } of step.attempts) {
+      models.set(model, addCall(models.get(model), usage));
+      savings = addSavings(savings, model, usage ?? {});
+    }
+    const loss = cacheLoss(step);
+    if (loss !== null) losses.push(loss);
+  }
+  let compactions: ModelUsage | undefined;
+  for await (const { usage } of readTraceRecords(store, sessionId, "compaction"))
+    compactions = addCall(compactions, usage);
+  const parts: readonly (readonly [string, ModelUsage])[] = [
+    ...[...models].map(([id, part]) => [toOneLine(formatModel(id)), part] as const),
+    ...(compactions === undefined ? [] : [["compactions", compactions] as const]),
+  ];
+  const total = parts.reduce<Usage>((sum, [, { usage }]) => addUsage(sum, usage), {});
+  const rows: readonly (readonly [name: string, usage: Usage, calls: string])[] = [
+    ["last run", state().usage, ""],
+    ["session", total, ""],
+    ...parts.map(([name, { usage, calls }]) => [`  ${name}`, usage, `, ${formatCount(calls, "call")}`] as const),
+  ];
+  const entries = rows.map(
+    ([head, usage, calls]) => ({ head, about: formatUsage(usage) + calls, style: "dim" }) as const,
+  );
+  const notes = [formatCacheSavings(savings, total), formatBreaks(losses)].filter((note) => note !== null);
+  say([...renderList(entries, columns()), ...notes.flatMap((note) => wrapNote(note, columns(), "dim"))]);
+}
+
+/** What the cache saved of the session's model calls; null if it read nothing. */
+function formatCacheSavings(savings: CacheSavings, { costUsd, partial }: Usage): string | null {
+  const share = formatCacheShare(savings);
+  if (share === null) return null;
+  const read = `Read from the cache: ${share} of the input`;
+  const { usd } = savings;
+  if (usd === null || costUsd === undefined || partial === true) return `${read}.`;
+  const without = `with the cache ${formatDollars(costUsd)}, without it ${formatDollars(costUsd + usd)}`;
+  return usd < 0 ? `${read}; ${without}.` : `${read}, saved ${formatDollars(usd)} (${without}).`;
+}
+
+/** An attempt without a usage is one that its provider turned away. */
+function addCall(part: ModelUsage = { usage: {}, calls: 0 }, usage: Usage = {}): ModelUsage {
+  return { usage: addUsage(part.usage, usage), calls: part.calls + 1 };
+}
+
+function formatUsage(usage: Usage): string {
+  const tokens = formatTokens(usage);
+  return tokens === "" ? "no tokens are known" : `${tokens}, ${formatCost(usage) || "cost unknown"}`;
+}

@@ -1,0 +1,79 @@
+/**
+ * `/export`: the session as a file that needs no Pawl.
+ */
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { textOfOutput } from "../../../core/index.js";
+import { type Agent, PawlError, type Store, textOf } from "../../../index.js";
+import { shortId } from "../../files/session-store.js";
+import { lineOf } from "../../screen/line.js";
+import type { Redaction } from "../../terminal/redaction.js";
+import { formatJsonLine } from "../../terminal/text.js";
+import { renderSessionPage } from "./session-page.js";
+import type { CommandContext } from "./sessions.js";
+
+/** Entries that are read at once. */
+const pageSize = 1_000;
+
+/** Writes a file that is not there yet: as Markdown, as a page, or the whole log with a line for each entry. */
+export async function exportSession(context: CommandContext, name: string): Promise<void> {
+  const { store, agent, sessionId, root, redaction, say } = context;
+  if ((await store.describe(sessionId)) === null)
+    return say([lineOf("The session is empty: there is nothing to write.")]);
+  const file = resolve(root, name === "" ? `pawl-${shortId(sessionId)}.md` : name);
+  const text = file.endsWith(".jsonl")
+    ? await exportLog(store, sessionId, redaction)
+    : /\.html?$/.test(file)
+      ? await exportHtml(context)
+      : await exportMarkdown(agent, sessionId, redaction);
+  try {
+    writeFileSync(file, text, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new PawlError("bad_input", `${file} is there already. Give another name: /export FILE`, { cause: error });
+  }
+  say([lineOf(`Wrote ${file}`)]);
+}
+
+async function exportLog(store: Store, sessionId: string, redaction: Redaction): Promise<string> {
+  const lines: string[] = [];
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const entries: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, after, pageSize);
+    for (const entry of entries) lines.push(formatJsonLine(redaction.value(entry)));
+    after = entries.at(-1)?.seq;
+  }
+  return lines.join("");
+}
+
+async function exportHtml({ store, agent, sessionId, redaction }: CommandContext): Promise<string> {
+  const summary = await store.describe(sessionId);
+  const { title, root, model } = summary?.info ?? {};
+  const facts = { title: title ?? `Session ${sessionId}`, sessionId, folder: root, model };
+  return renderSessionPage(facts, agent.session(sessionId).events({ follow: false, live: false }), redaction.text);
+}
+
+async function exportMarkdown(agent: Agent, sessionId: string, redaction: Redaction): Promise<string> {
+  const parts: string[] = [`# Session ${sessionId}`];
+  for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
+    if (event.type === "run_started" || event.type === "steered")
+      parts.push(`## You\n\n${event.input.map(textOf).join("\n")}`);
+    else if (event.type === "message") parts.push(textOf(event.message));
+    else if (event.type === "tool_call")
+      parts.push(`### ${event.name}\n\n${fenceCode(JSON.stringify(event.input, null, 2), "json")}`);
+    else if (event.type === "tool_result") {
+      parts.push(fenceCode(textOfOutput(event.returned ?? event.output), ""));
+      if (event.returned !== undefined) parts.push("The model read:", fenceCode(textOfOutput(event.output), ""));
+    }
+  }
+  return `${parts
+    .filter((part) => part.trim() !== "")
+    .map(redaction.text)
+    .join("\n\n")}\n`;
+}
+
+/** A code block whose fence is longer than any in the text. */
+function fenceCode(text: string, language: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}

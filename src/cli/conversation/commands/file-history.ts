@@ -1,0 +1,134 @@
+/**
+ * Takes back what file tools have written, and brings it forward again.
+ *
+ * 1. Only a file that is still as the tools left it goes back by itself. Any other one is a conflict: it stays, unless the
+ *    person chooses it.
+ * 2. Files are written as the file tools write them, so the same paths are open and a file changes as a whole. What was compared is what
+ *    is replaced, whatever is put in its place meanwhile.
+ * 3. A kill in the middle leaves files that are back already. The same command goes on from there.
+ */
+import { createHash } from "node:crypto";
+import type { Agent, Store } from "../../../index.js";
+import { restoreFile } from "../../../tools/files/restore-file.js";
+import { type FileRecord, readRecords, recordKeys } from "../../agent/file-records.js";
+import { decodeText, readFolderFile } from "../../files/folder-file.js";
+
+export type Direction = "undo" | "redo";
+
+/** What is to become of a file: the hash that it should have now, and the one that it gets. */
+export type FilePlan = {
+  readonly path: string;
+  readonly from: string | null;
+  readonly to: string | null;
+  /** `ready`: it is as the tools left it. `done`: it is back already. `conflict`: something else has changed it. */
+  readonly state: "ready" | "done" | "conflict";
+};
+
+export type Plan = {
+  readonly direction: Direction;
+  /** The runs whose files these are, the newest first. */
+  readonly runIds: readonly string[];
+  readonly files: readonly FilePlan[];
+};
+
+const runIdOf = ({ callKey }: FileRecord) => callKey.split("/")[0] ?? "";
+
+/** @param count how many runs that have written something. Null if there is nothing to do */
+export async function createPlan(
+  agent: Agent,
+  sessionId: string,
+  root: string,
+  direction: Direction,
+  count: number,
+): Promise<Plan | null> {
+  const data = await agent.session(sessionId).data();
+  const records = readRecords(data[direction === "undo" ? recordKeys.done : recordKeys.undone]);
+  const runIds = [...new Set(records.toReversed().map(runIdOf))].slice(0, count);
+  const selected = records.filter((record) => runIds.includes(runIdOf(record)));
+  if (selected.length === 0) return null;
+  const byPath = new Map<string, { before: string | null; after: string | null }>();
+  for (const { path, before, after } of selected)
+    byPath.set(path, { before: byPath.has(path) ? (byPath.get(path)?.before ?? null) : before, after });
+  const files = [...byPath].map(([path, { before, after }]): FilePlan => {
+    const [from, to] = direction === "undo" ? [after, before] : [before, after];
+    const currentHash = hashFile(root, path);
+    return { path, from, to, state: currentHash === to ? "done" : currentHash === from ? "ready" : "conflict" };
+  });
+  return { direction, runIds, files };
+}
+
+/** The hash of a file as it is; null if there is none, undefined if it cannot be read. */
+function hashFile(root: string, path: string): string | null | undefined {
+  const file = readFolderFile(root, path);
+  if (file.type === "missing") return null;
+  return file.type === "file" ? createHash("sha256").update(file.bytes).digest("hex") : undefined;
+}
+
+/** The texts of a file now and afterwards; null where it is none, or there is no file. */
+export async function loadTexts(
+  { path, to }: FilePlan,
+  root: string,
+  sessionId: string,
+  store: Store,
+): Promise<{ readonly now: string | null; readonly later: string | null }> {
+  const file = readFolderFile(root, path);
+  return {
+    now: file.type === "file" ? decodeText(file.bytes) : null,
+    later: to === null ? null : await loadBlobText(store, sessionId, to),
+  };
+}
+
+/** The text that a hash names; null if it is none, or was not kept. */
+export async function loadBlobText(store: Store, sessionId: string, hash: string): Promise<string | null> {
+  const bytes = await store.getBlob(sessionId, hash);
+  return bytes === null ? null : decodeText(Buffer.from(bytes));
+}
+
+export type RestoreResult = { readonly restored: readonly string[]; readonly failed: readonly string[] };
+
+/** Writes the chosen files, and records that the runs are taken back or brought forward. */
+export async function applyPlan(
+  plan: Plan,
+  chosen: readonly FilePlan[],
+  { agent, sessionId, root, home, store }: UndoDeps,
+): Promise<RestoreResult> {
+  const [restored, failed]: [string[], string[]] = [[], []];
+  for (const file of chosen) {
+    try {
+      await restore(file, { root, home, sessionId, store });
+      restored.push(file.path);
+    } catch (error) {
+      failed.push(`${file.path}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  await moveRecords(plan, agent, sessionId);
+  return { restored, failed };
+}
+
+type UndoDeps = {
+  readonly agent: Agent;
+  readonly sessionId: string;
+  readonly root: string;
+  readonly home: string;
+  readonly store: Store;
+};
+
+async function restore(
+  { path, from, to, state }: FilePlan,
+  { root, home, sessionId, store }: Pick<UndoDeps, "root" | "home" | "sessionId" | "store">,
+): Promise<void> {
+  const content = to === null ? null : await store.getBlob(sessionId, to);
+  if (to !== null && content === null) throw new Error("its earlier content was not kept");
+  // It may have changed since it was shown.
+  await restoreFile({ root, protect: [home], path, ...(state === "ready" ? { from } : {}), to: content });
+}
+
+async function moveRecords({ direction, runIds }: Plan, agent: Agent, sessionId: string): Promise<void> {
+  const session = agent.session(sessionId);
+  const data = await session.data();
+  const [source, target] =
+    direction === "undo" ? [recordKeys.done, recordKeys.undone] : [recordKeys.undone, recordKeys.done];
+  const moved = readRecords(data[source]).filter((record) => runIds.includes(runIdOf(record)));
+  const rest = readRecords(data[source]).filter((record) => !runIds.includes(runIdOf(record)));
+  await session.setData({ set: { [source]: rest, [target]: [...readRecords(data[target]), ...moved] } });
+}

@@ -1,0 +1,43 @@
+/**
+ * What `/keys` says.
+ */
+import { type Line, lineOf, spanOf } from "../../screen/line.js";
+import { wrapNote } from "../lines/view-lines.js";
+
+const keyDescriptions: readonly (readonly [string, string])[] = [
+  ["Enter", "sends; while pawl works: the model gets it before its next call"],
+  ["Tab", "completes a command or an @path; while pawl works: the draft becomes the next run"],
+  ["Shift+Enter, Alt+Enter, Ctrl-J, \\ and Enter", "a new line"],
+  [
+    "Esc",
+    "stops what is at work, and Enter then makes the draft the next run; at a question, twice: stops the run; at rest, twice: an earlier message to fork from",
+  ],
+  ["Ctrl-C", "clears the draft; else stops what is at work; twice: leaves"],
+  ["Ctrl-D", "leaves, if the draft is empty"],
+  ["y n r e a ?", "answer a question, if the draft is empty; Tab goes to the question and back"],
+  ["↑ ↓, Ctrl-P Ctrl-N", "rows of the draft, then earlier messages; always earlier messages"],
+  ["Ctrl-A E, Alt-B F", "start and end of the line; a word back and on"],
+  ["Ctrl-K U W, Alt-D, Ctrl-Y, Ctrl-_", "cut to the end, to the start, a word; put back; undo"],
+  ["Ctrl-R", "an earlier message, by words that it has; Ctrl-R again: the one before"],
+  ["Ctrl-G", "the draft in $VISUAL or $EDITOR; at a question: the call, which is shown and asked about again"],
+  ["Ctrl-O", "the whole output of the last call, in $PAGER"],
+  ["Ctrl-T", "the plan that the model keeps"],
+  ["Shift+Tab", "edits of files in the folder run without a question, in this session; once more: they ask again"],
+  ["Alt-↑", "takes the last queued message back"],
+  ["Ctrl-L", "draws the screen anew"],
+  ["Ctrl-Z", "suspends, if nothing is at work"],
+];
+
+export function renderKeyHelp(columns: number): readonly Line[] {
+  return keyDescriptions.flatMap(([keys, about]): readonly Line[] => [
+    lineOf(keys, "bold"),
+    ...wrapNote(about, columns - 4).map((line): Line => [spanOf("    "), ...line]),
+  ]);
+}
+
+/** Keys that are commands. */
+export const commandKeys: { readonly [key: string]: string | undefined } = {
+  "ctrl-o": "/output",
+  "ctrl-t": "/todo",
+  "shift-tab": "/mode next",
+};

@@ -1,0 +1,93 @@
+/**
+ * `/mcp`: the MCP servers, what they give, and why some are off; what one has written, and a new start of it. Its tools count from the
+ * beginning of a talk, so the talk begins anew with the same session.
+ */
+import { PawlError } from "../../../index.js";
+import { formatServer } from "../../mcp/format-server.js";
+import { findServer } from "../../mcp/resolve-servers.js";
+import { formatServerNotes, type StartedServer } from "../../mcp/start-servers.js";
+import { type Line, lineOf, wrapLine } from "../../screen/line.js";
+import { formatCount, toOneLine } from "../../terminal/text.js";
+import { renderList } from "../lines/list-lines.js";
+import { wrapNote } from "../lines/view-lines.js";
+import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
+import { showFullText } from "./show-full-text.js";
+
+/** @param words nothing, `log NAME` or `restart NAME` */
+export async function runMcpCommand(context: CommandContext, words: string): Promise<void> {
+  const [, verb, name = ""] = /^(\S+)(?:\s+(\S+))?$/.exec(words) ?? [];
+  switch (verb ?? words) {
+    case "":
+      return list(context);
+    case "log":
+      return await showLog(context, requireServer(context, name));
+    case "restart":
+      return await restart(context, requireServer(context, name));
+    default:
+      throw new PawlError("bad_input", `/mcp takes nothing, log NAME or restart NAME, not ${JSON.stringify(words)}.`);
+  }
+}
+
+/** What starts a server again. */
+export const restartCommand = "/mcp restart";
+
+/** The server that is meant: the only one, if none is named. */
+function requireServer({ servers }: CommandContext, name: string): StartedServer {
+  const { all } = servers;
+  const found = name === "" && all.length === 1 ? all[0] : findServer(name, all);
+  if (found !== undefined) return found;
+  const names = all.length === 0 ? "There is none." : `There are: ${all.map((one) => one.name).join(", ")}.`;
+  const what = name === "" ? "Say which MCP server." : `There is no MCP server ${JSON.stringify(name)} here.`;
+  throw new PawlError("bad_input", `${what} ${names}`);
+}
+
+function list({ servers, say, redaction, columns }: CommandContext): void {
+  if (servers.all.length === 0) {
+    say([lineOf("There is no MCP server. To add one: pawl mcp add NAME -- COMMAND", "dim")]);
+    return;
+  }
+  const lines = servers.all.flatMap((one): readonly Line[] => {
+    const { server, off, tools } = one;
+    const state = server === null ? (off === null ? "✗ not started" : "off") : `✓ ${formatCount(tools.length, "tool")}`;
+    const names = tools.map(({ name }) => name).join(", ");
+    const style = server === null ? "yellow" : "bold";
+    const about = toOneLine(formatServer(one).slice(5));
+    return [
+      ...renderList([{ head: state, about, style }], columns()),
+      ...(names === "" ? [] : wrapLine(lineOf(`    ${toOneLine(names)}`, "dim"), columns())),
+    ];
+  });
+  say([
+    ...lines,
+    ...formatServerNotes(servers, restartCommand).flatMap((note) =>
+      wrapLine(lineOf(toOneLine(redaction.text(note)), "yellow"), columns()),
+    ),
+    ...wrapNote("/mcp log NAME shows what a server has written; /mcp restart NAME starts it again.", columns(), "dim"),
+  ]);
+}
+
+/** Lines of a log that are shown if there is no pager. */
+const maxLines = 200;
+
+async function showLog(context: CommandContext, { name, transport, log }: StartedServer): Promise<void> {
+  const text = log();
+  if (text === "") {
+    const why = transport?.type === "http" ? "is reached over HTTP: its log is where it runs" : "has written nothing";
+    return context.say([lineOf(`The MCP server ${name} ${why}.`, "dim")]);
+  }
+  await showFullText(context, { title: name, text, maxLines });
+}
+
+async function restart(context: CommandContext, { name, off }: StartedServer): Promise<void> {
+  const { say, restartServer, atWork } = context;
+  if (off !== null) throw new PawlError("bad_input", `The MCP server ${name} is off: ${off}.`);
+  if (await isAtWork(context)) return say([createMustWaitLine("/mcp restart")]);
+  say([lineOf(`Starting ${name} again…`, "dim")]);
+  const stopped = new AbortController();
+  const endActivity = atWork(`start of ${name}`, () => stopped.abort(new Error("you have stopped its start")));
+  const { all } = await restartServer(name, stopped.signal).finally(endActivity);
+  const running = all.find((one) => one.name === name && one.server !== null);
+  // If it does not run, the talk that begins says why.
+  if (running !== undefined) say([lineOf(`${name} runs: ${formatCount(running.tools.length, "tool")}.`)]);
+  await restartTalk(context);
+}

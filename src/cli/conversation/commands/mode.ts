@@ -1,0 +1,28 @@
+/**
+ * `/mode`, and Shift+Tab: whether files of the folder are changed without a question.
+ */
+import { PawlError } from "../../../index.js";
+import { type Mode, modes } from "../../permissions/mode.js";
+import { wrapNote } from "../lines/view-lines.js";
+import type { CommandContext } from "./sessions.js";
+
+/** `next` is the other mode. */
+export async function runModeCommand(
+  { mode: sessionMode, columns, say }: CommandContext,
+  words: string,
+): Promise<void> {
+  const requestedMode = modes.find((one) => one === words);
+  if (requestedMode === undefined && words !== "" && words !== "next")
+    throw new PawlError("bad_input", `/mode takes ${modes.join(" or ")}.`);
+  const newMode =
+    words === ""
+      ? sessionMode.current()
+      : await sessionMode.change((present) => requestedMode ?? (present === "ask" ? "edits" : "ask"));
+  say(wrapNote(modeTexts[newMode], columns(), "dim"));
+}
+
+const modeTexts: { readonly [Name in Mode]: string } = {
+  ask: "Mode ask: changes of files ask, unless a rule allows them.",
+  edits:
+    "Mode edits: edit_file and write_file run in this folder without a question, in this session. What a rule denies or asks about stays so. Shift+Tab takes it back.",
+};

@@ -1,0 +1,100 @@
+/**
+ * `/permissions`: what the rules say, in a conversation.
+ */
+import { PawlError } from "../../../index.js";
+import { resolveUserName } from "../../decisions/user-name.js";
+import { formatRule, formatTestedLine } from "../../permissions/format-rule.js";
+import { modeOf } from "../../permissions/mode.js";
+import type { Rule } from "../../permissions/rule.js";
+import { findRuleNote } from "../../permissions/rule-note.js";
+import { verdicts } from "../../permissions/rule-types.js";
+import { loadSessionData, removeRule, type StorageScope, saveRule } from "../../permissions/save-rule.js";
+import type { SessionRules } from "../../permissions/session-rules.js";
+import { type Line, lineOf, spanOf } from "../../screen/line.js";
+import { sanitize, toOneLine } from "../../terminal/text.js";
+import type { CommandContext } from "./sessions.js";
+
+const usageLines: readonly string[] = [
+  "/permissions add allow shell(npm test *) session",
+  "    or ask, deny; session, project (this folder), user (everywhere)",
+  "/permissions remove 2    the number in this list",
+  "/permissions test git status && ls    what the rules say of a line",
+];
+
+export async function runPermissionsCommand(context: CommandContext, words: string): Promise<void> {
+  const [, verb = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(words) ?? [];
+  const session = await loadSessionRules(context);
+  switch (verb) {
+    case "":
+      return list(context, session);
+    case "add":
+      return await add(context, rest);
+    case "remove":
+      return await remove(context, context.permissions.rules(session)[Number(rest) - 1]);
+    case "test":
+      return context.say([lineOf(toOneLine(await formatTestedLine(context.permissions, rest, session)))]);
+    default:
+      throw new PawlError("bad_input", `/permissions takes add, remove or test, not ${JSON.stringify(verb)}.`);
+  }
+}
+
+/** What the session itself keeps of rules. */
+export async function loadSessionRules({ agent, sessionId }: CommandContext): Promise<SessionRules> {
+  return { sessionId, data: (await loadSessionData(agent.session(sessionId))) ?? {} };
+}
+
+function list({ permissions: { rules }, say }: CommandContext, session: SessionRules): void {
+  const ruleLines = rules(session).map(
+    (rule, at): Line => [spanOf(`${at + 1}`.padStart(3), "bold"), spanOf(`  ${sanitize(formatRule(rule))}`)],
+  );
+  const emptyLine = lineOf("No rule has been kept. Tools and commands that only read run; everything else asks.");
+  const modeLine: Line = lineOf(
+    "Mode edits: edit_file and write_file run in the folder. /mode ask takes it back.",
+    "yellow",
+  );
+  say([
+    ...(modeOf(session) === "edits" ? [modeLine] : []),
+    ...(ruleLines.length === 0 ? [emptyLine] : ruleLines),
+    ...usageLines.map((line) => lineOf(line, "dim")),
+  ]);
+}
+
+const scopes: readonly StorageScope[] = ["session", "project", "user"];
+
+async function add(
+  { permissions: sessionPermissions, agent, sessionId, say }: CommandContext,
+  text: string,
+): Promise<void> {
+  const [, word = "", rule = "", place = "session"] =
+    /^(\S+)\s+(.+?)(?:\s+(session|project|user))?$/s.exec(text.trim()) ?? [];
+  const verdict = verdicts.find((one) => one === word);
+  const scope = scopes.find((one) => one === place);
+  if (verdict === undefined || scope === undefined)
+    throw new PawlError("bad_input", `Say what the rule does, and the rule: ${usageLines[0] ?? ""}`);
+  const session = agent.session(sessionId);
+  const storedRule = await saveRule(
+    { permissions: sessionPermissions, session, by: resolveUserName() },
+    scope,
+    verdict,
+    { rule },
+  );
+  const note = findRuleNote(storedRule);
+  say([lineOf(sanitize(formatRule(storedRule))), ...(note === null ? [] : [lineOf(sanitize(note), "yellow")])]);
+}
+
+async function remove(
+  { permissions: sessionPermissions, agent, sessionId, say }: CommandContext,
+  rule: Rule | undefined,
+): Promise<void> {
+  if (rule === undefined) throw new PawlError("bad_input", "There is no rule of this number. /permissions lists them.");
+  const isRemoved = await removeRule(
+    { permissions: sessionPermissions, session: agent.session(sessionId), by: resolveUserName() },
+    rule,
+  );
+  if (!isRemoved)
+    throw new PawlError(
+      "bad_input",
+      `${rule.rule} is a rule ${rule.scope === "folder" ? "of the folder: change its pawl.config.json" : "of this command: start pawl without it"}.`,
+    );
+  say([lineOf(`Removed: ${sanitize(formatRule(rule))}`)]);
+}

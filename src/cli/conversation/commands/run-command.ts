@@ -1,0 +1,35 @@
+/**
+ * Runs the command that a person has typed.
+ */
+import { lineOf } from "../../screen/line.js";
+import type { SessionControl } from "../session-control.js";
+import { type Command, findCommand } from "./command-table.js";
+import { type CommandContext, createMustWaitLine, isAtWork } from "./sessions.js";
+
+/**
+ * What goes wrong is told on the screen.
+ * @returns null, or when a command is over that other lines wait for
+ */
+export function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> | null {
+  const match = findCommand(line, context.custom.list);
+  if (match.type === "unknown") {
+    control.say([lineOf(match.message, "yellow")]);
+    return null;
+  }
+  const done = execute(match.command, match.words, context, control);
+  return match.command.atRest ? done : null;
+}
+
+async function execute(
+  command: Command,
+  words: string,
+  context: CommandContext,
+  control: SessionControl,
+): Promise<void> {
+  try {
+    if (command.atRest && (await isAtWork(context))) return control.say([createMustWaitLine(`/${command.name}`)]);
+    await command.run(context, words);
+  } catch (error) {
+    control.fail(error);
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Commands that the person runs with `!`: they run in the folder with the person's own environment, and nobody is asked.
+ * What one gives is shown, and joins the next message.
+ */
+import type { ToolContext } from "../../../index.js";
+import { createShellTool } from "../../../tools/index.js";
+import { createDataPart } from "../../agent/attachments.js";
+import { type Line, lineOf, spanOf } from "../../screen/line.js";
+import type { Redaction } from "../../terminal/redaction.js";
+import { toOneLine, truncate } from "../../terminal/text.js";
+import { renderOutput } from "../lines/call-lines.js";
+import type { SessionControl } from "../session-control.js";
+
+/** Milliseconds. Esc stops a command before. */
+const timeoutMs = 10 * 60_000;
+/** Characters of the output that join the next message: half from the beginning, half from the end. */
+const maxJoined = 20_000;
+const keptLines = { first: 20, last: 80 } as const;
+
+export type OwnCommands = {
+  readonly run: (command: string) => Promise<void>;
+  /** @returns whether a command was running */
+  readonly stop: () => boolean;
+};
+
+export function createOwnCommands(control: SessionControl, root: string, redaction: Redaction): OwnCommands {
+  let running: AbortController | null = null;
+
+  async function run(command: string): Promise<void> {
+    if (command === "") return control.say([lineOf("! takes a command, for example !git status", "dim")]);
+    if (running !== null)
+      return control.say([lineOf("Another command of yours is still running. Esc stops it.", "yellow")]);
+    const controller = new AbortController();
+    running = controller;
+    const title: Line = [spanOf("! ", "cyan"), spanOf(command, "bold")];
+    control.say([title]);
+    control.setOwn({ name: truncate(toOneLine(command), 30), since: Date.now() });
+    const output = await runInFolder(command, root, controller.signal);
+    running = null;
+    control.setOwn(null);
+    control.say(renderOutput(redaction.text(output), keptLines.first, keptLines.last));
+    control.join(createDataPart(`The user ran in the folder: ${command}`, abridgeOutput(output)));
+  }
+
+  return {
+    run,
+    stop() {
+      const wasRunning = running !== null;
+      running?.abort();
+      return wasRunning;
+    },
+  };
+}
+
+/** @returns the output, with how the command ended at its end; or why it was stopped, with the output until then */
+async function runInFolder(command: string, root: string, signal: AbortSignal): Promise<string> {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  const shell = createShellTool({ root, sandbox: "off", env, timeoutMs });
+  try {
+    // The shell reads nothing else of its context.
+    const output = await awaitResult(shell.execute?.({ command }, { signal } as ToolContext));
+    return output.replace(/; not sandboxed\)$/, ")");
+  } catch (error) {
+    return error instanceof Error ? error.message.replace("; not sandboxed", "") : String(error);
+  }
+}
+
+function abridgeOutput(output: string): string {
+  if (output.length <= maxJoined) return output;
+  const half = maxJoined / 2;
+  const left = (output.length - maxJoined).toLocaleString("en-US");
+  return `${output.slice(0, half)}\n(… ${left} characters left out …)\n${output.slice(-half)}`;
+}
+
+/** The result of a tool that shows its output while it runs. */
+async function awaitResult(output: string | Promise<string> | AsyncIterable<string> | undefined): Promise<string> {
+  if (output === undefined || typeof output === "string" || output instanceof Promise) return (await output) ?? "";
+  const iterator = output[Symbol.asyncIterator]();
+  for (;;) {
+    const { done, value }: IteratorResult<string, string> = await iterator.next();
+    if (done === true) return value;
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * All records of one kind in the trace of a session, read page by page.
+ */
+import { type Store, sessionTracePage, type TraceRecordOf } from "../../../index.js";
+
+/** Records of a page. */
+const pageSize = 500;
+
+export async function* readTraceRecords<Type extends "step" | "compaction">(
+  store: Store,
+  sessionId: string,
+  type: Type,
+): AsyncGenerator<TraceRecordOf<Type>, void, undefined> {
+  for (let after: number | null = 0; after !== null; ) {
+    const { records, next }: Awaited<ReturnType<typeof sessionTracePage>> = await sessionTracePage(store, sessionId, {
+      type,
+      after,
+      limit: pageSize,
+    });
+    for (const record of records) if (record.type === type) yield record as TraceRecordOf<Type>;
+    after = next;
+  }
+}

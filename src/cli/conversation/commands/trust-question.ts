@@ -1,0 +1,46 @@
+/**
+ * The question whether to trust what the folder brings, at the start of a conversation. Nothing is chosen beforehand: the first choice
+ * goes on without, because a key that was meant for the first message must not trust anything.
+ */
+
+import { resolveUserName } from "../../decisions/user-name.js";
+import { type Line, lineOf } from "../../screen/line.js";
+import type { Terminal } from "../../terminal/terminal.js";
+import { sanitizeStrictly } from "../../terminal/text.js";
+import { describeFile } from "../../trust/describe-file.js";
+import { type SuppliedFile, trustFiles } from "../../trust/trust.js";
+import type { Front } from "../fronts/front.js";
+import { wrapNote } from "../lines/view-lines.js";
+import type { SessionControl } from "../session-control.js";
+
+export type TrustQuestion = {
+  readonly open: readonly SuppliedFile[];
+  readonly root: string;
+  readonly home: string;
+  readonly control: Pick<SessionControl, "say">;
+  readonly front: Pick<Front, "choose" | "columns">;
+  readonly terminal: Pick<Terminal, "redaction">;
+};
+
+/** Shows each file whole, with what it would do, and asks. @returns whether a file was trusted */
+export async function askForTrust(question: TrustQuestion): Promise<boolean> {
+  const { open, root, home, control, front, terminal } = question;
+  control.say([
+    ...wrapNote("This folder brings what needs your trust before it counts:", front.columns(), "yellow"),
+    ...open.flatMap((file) => describeFile(file).map((line): Line => lineOf(`  ${terminal.redaction.text(line)}`))),
+  ]);
+  const chosen = await front.choose("trust", [
+    { id: "none", text: "not now: go on without it" },
+    { id: "all", text: `trust ${open.length === 1 ? "it" : "all of it"}, exactly as it is now` },
+    ...(open.length === 1
+      ? []
+      : open.map(({ name }) => ({ id: `file ${name}`, text: `trust only ${sanitizeStrictly(name)}` }))),
+  ]);
+  const files = open.filter(({ name }) => chosen === "all" || chosen === `file ${name}`);
+  if (files.length === 0) {
+    control.say(wrapNote("Not trusted: it is off. To look at it and decide later: /trust", front.columns(), "dim"));
+    return false;
+  }
+  trustFiles(root, home, files, resolveUserName());
+  return true;
+}

@@ -1,0 +1,41 @@
+/**
+ * `/trust`: what the folder brings, and whether it counts; trusts it, or takes the trust away. What is trusted counts from
+ * the beginning of a talk, so the talk begins anew with the same session.
+ */
+import { PawlError } from "../../../index.js";
+import { lineOf } from "../../screen/line.js";
+import { sanitizeStrictly } from "../../terminal/text.js";
+import { describeFile, formatTrust } from "../../trust/describe-file.js";
+import { nothingToTrustText, readFolderTrust, revokeTrust } from "../../trust/trust.js";
+import { type CommandContext, restartTalk } from "./sessions.js";
+import { askForTrust } from "./trust-question.js";
+
+export async function runTrustCommand(context: CommandContext, words: string): Promise<void> {
+  const { root, home, say, redaction } = context;
+  if (words !== "" && words !== "revoke")
+    throw new PawlError(
+      "bad_input",
+      "/trust takes nothing, or revoke: then nothing of the folder is trusted any more.",
+    );
+  const { files } = readFolderTrust(root, home);
+  if (files.length === 0)
+    return say([lineOf(`${sanitizeStrictly(root)} brings ${nothingToTrustText}: there is nothing to trust.`, "dim")]);
+  if (words === "revoke") {
+    revokeTrust(root, home);
+    say([lineOf("Nothing that this folder brings is trusted any more.")]);
+    return await restartTalk(context);
+  }
+  const trusted = files.filter(({ isTrusted }) => isTrusted);
+  for (const file of trusted)
+    say([...describeFile(file).map((line) => lineOf(redaction.text(line))), lineOf(formatTrust(file), "green")]);
+  const untrusted = files.filter(({ isTrusted }) => !isTrusted);
+  if (untrusted.length === 0) return say([lineOf("To take the trust away: /trust revoke", "dim")]);
+  const isTrusted = await askForTrust({
+    ...context,
+    open: untrusted,
+    control: context,
+    front: context,
+    terminal: context,
+  });
+  if (isTrusted) await restartTalk(context);
+}

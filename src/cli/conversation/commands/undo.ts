@@ -1,0 +1,125 @@
+/**
+ * `/undo` and `/redo`: shows what would change in files, and asks.
+ */
+
+import { createDataPart } from "../../agent/attachments.js";
+import { isFileWriter } from "../../agent/file-records.js";
+import { type Line, lineOf, spanOf } from "../../screen/line.js";
+import type { Choice } from "../../screen/picker.js";
+import { formatCount, toOneLine } from "../../terminal/text.js";
+import { readingTools } from "../lines/call-lines.js";
+import { diffTexts, readMark } from "../lines/change-lines.js";
+import { applyPlan, createPlan, type Direction, type FilePlan, loadTexts, type Plan } from "./file-history.js";
+import type { CommandContext } from "./sessions.js";
+
+/** What these do, no file can show. */
+const toolsWithoutFileChanges: ReadonlySet<string> = new Set([...readingTools, "todo", "fetch_url"]);
+/** Lines of one file that are shown. */
+const maxLines = 60;
+
+/** @param words how many runs that have written files; 1 if empty */
+export async function runUndoCommand(context: CommandContext, words: string): Promise<void> {
+  const count = /^\d{1,3}$/.test(words) ? Math.max(1, Number(words)) : 1;
+  await revertOrRedo(context, "undo", count);
+}
+
+export async function runRedoCommand(context: CommandContext): Promise<void> {
+  await revertOrRedo(context, "redo", 1);
+}
+
+async function revertOrRedo(context: CommandContext, direction: Direction, count: number): Promise<void> {
+  const { agent, store, sessionId, root, home, say, choose, join } = context;
+  const plan =
+    (await store.describe(sessionId)) === null ? null : await createPlan(agent, sessionId, root, direction, count);
+  if (plan === null) return say([lineOf(`There is nothing to ${direction}: no file tool has written a file.`, "dim")]);
+  say(await renderPlan(plan, context));
+  if (direction === "undo") say(await renderOtherCalls(plan, context));
+  const chosen = await choose(direction, toChoices(plan));
+  if (chosen === null || chosen === "none") return say([lineOf("No file was changed.", "dim")]);
+  const files = plan.files.filter(({ path, state }) =>
+    chosen === "ready" ? state === "ready" : chosen === "all" ? state !== "done" : `file ${path}` === chosen,
+  );
+  const { restored, failed } = await applyPlan(plan, files, { agent, sessionId, root, home, store });
+  const verb = direction === "undo" ? "Took back" : "Brought forward";
+  say([
+    lineOf(
+      `${verb} ${formatCount(restored.length, "file")}${restored.length === 0 ? "" : `: ${restored.join(", ")}`}`,
+      "dim",
+    ),
+    ...failed.map((why) => lineOf(`✗ ${why}`, "red")),
+  ]);
+  if (restored.length > 0)
+    join(
+      createDataPart(
+        `The user has ${direction === "undo" ? "taken back" : "restored"} your changes of these files:`,
+        restored.join("\n"),
+      ),
+    );
+}
+
+const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
+  ready: "",
+  done: " · it is so already",
+  conflict: " · changed since by somebody else: it stays unless you choose it",
+};
+
+async function renderPlan({ files }: Plan, { root, sessionId, store }: CommandContext): Promise<readonly Line[]> {
+  const lines: Line[] = [];
+  for (const file of files) {
+    const { now, later } = await loadTexts(file, root, sessionId, store);
+    const what = file.to === null ? "goes away" : now === null ? "comes back" : "changes";
+    lines.push([spanOf(`  ${file.path}`, "bold"), spanOf(` ${what}${stateTexts[file.state]}`, "yellow")]);
+    if (file.state === "done" || now === null || later === null) continue;
+    // A file may be long: only the lines that change are shown, with their numbers.
+    const changes = diffTexts(now, later, 1).lines.filter((line) => readMark(line) !== "");
+    lines.push(...changes.slice(0, maxLines));
+    if (changes.length > maxLines)
+      lines.push(lineOf(`    … ${formatCount(changes.length - maxLines, "more line")}`, "dim"));
+  }
+  return lines;
+}
+
+/** Calls of the same runs that may have changed files in ways that nobody has recorded. */
+async function renderOtherCalls(
+  { runIds, files }: Plan,
+  { agent, sessionId }: CommandContext,
+): Promise<readonly Line[]> {
+  const counts = new Map<string, number>();
+  for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
+    if (event.type !== "call_complete" || event.status !== "ok" || !runIds.includes(event.runId)) continue;
+    if (!toolsWithoutFileChanges.has(event.name) && !isFileWriter(event.name))
+      counts.set(event.name, (counts.get(event.name) ?? 0) + 1);
+  }
+  if (counts.size === 0 || files.length === 0) return [];
+  const names = [...counts].map(([name, count]) => `${count} × ${toOneLine(name)}`).join(", ");
+  return [lineOf(`  Also ran: ${names}. What these changed is not taken back.`, "yellow")];
+}
+
+/** Nothing is chosen beforehand: the first choice leaves everything as it is. */
+function toChoices({ files }: Plan): readonly Choice[] {
+  const ready = files.filter(({ state }) => state === "ready");
+  const conflicts = files.filter(({ state }) => state === "conflict");
+  return [
+    { id: "none", text: "leave everything as it is" },
+    ...(ready.length === 0
+      ? []
+      : [
+          {
+            id: "ready",
+            text: formatCount(ready.length, "file") + (conflicts.length === 0 ? "" : ", none with a conflict"),
+          },
+        ]),
+    ...(conflicts.length === 0
+      ? []
+      : [{ id: "all", text: `${formatCount(ready.length + conflicts.length, "file")}, those with a conflict, too` }]),
+    ...(files.length < 2
+      ? []
+      : [...ready, ...conflicts].map(({ path, state }) => ({
+          id: `file ${path}`,
+          text: `only ${toOneLine(path)}${stateTexts[state]}`,
+        }))),
+    ...(ready.length + conflicts.length === 0
+      ? [{ id: "ready", text: "count as done: all files are so already" }]
+      : []),
+  ];
+}

@@ -1,0 +1,33 @@
+/**
+ * What a conversation is started with, and where it takes place.
+ */
+import type { Store } from "../../index.js";
+import type { FolderAgentFlags } from "../agent/folder-agent.js";
+import type { Terminal } from "../terminal/terminal.js";
+import type { BackgroundNotifier } from "./background-notifier.js";
+import type { Front } from "./fronts/front.js";
+import type { ServerManager } from "./server-manager.js";
+
+export type ConversationOptions = FolderAgentFlags & {
+  readonly model?: string;
+  /** How long to wait for the beginning of an answer; milliseconds. */
+  readonly timeout?: number;
+  readonly root?: string;
+  readonly session?: string;
+  readonly continue?: true;
+  readonly screenReader?: boolean;
+};
+
+/** What all talks of a conversation have in common. */
+export type ConversationDeps = {
+  readonly front: Front;
+  readonly store: Store;
+  readonly loss: string | null;
+  readonly home: string;
+  readonly root: string;
+  readonly version: string;
+  readonly terminal: Terminal;
+  readonly options: ConversationOptions;
+  readonly background: BackgroundNotifier;
+  readonly servers: ServerManager;
+};

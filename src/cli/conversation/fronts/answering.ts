@@ -1,0 +1,177 @@
+/**
+ * How a person answers a question by keys: what each key means, and the text that some answers take.
+ *
+ * 1. No answer has the key Enter. Enter ends only a text that the person has begun with another key.
+ * 2. A call that was edited is shown whole, and asked about again.
+ */
+import { parseJson } from "../../../core/index.js";
+import type { ApprovalDecision, Json } from "../../../index.js";
+import { parseToolReply } from "../../decisions/parse-reply.js";
+import { recoveryChoices } from "../../decisions/recovery-choices.js";
+import type { RuleOffer } from "../../permissions/rule-offers.js";
+import type { StorageScope } from "../../permissions/save-rule.js";
+import type { OpenQuestion } from "../view/questions.js";
+
+export type AnswerState =
+  | { readonly mode: "choose"; readonly edited?: Json }
+  /** The person writes why not. */
+  | { readonly mode: "because"; readonly edited?: Json }
+  /** The person writes the answer to a tool. */
+  | { readonly mode: "reply" }
+  /** The person picks a rule, and where it holds. */
+  | { readonly mode: "always"; readonly offers: readonly RuleOffer[]; readonly picked: number }
+  /** The person changes the fields of the input, one after the other. */
+  | { readonly mode: "edit"; readonly at: number; readonly input: { readonly [key: string]: Json } };
+
+export const initialAnswerState: AnswerState = { mode: "choose" };
+
+/** What a key or a text leads to. */
+export type AnswerResult =
+  | { readonly type: "decision"; readonly decision: ApprovalDecision }
+  | { readonly type: "go"; readonly to: AnswerState; readonly text: string }
+  /** The call as it was edited, to be shown and asked about again. */
+  | { readonly type: "edited"; readonly input: Json }
+  | { readonly type: "why" }
+  /** The person wants to see the rules that would allow such calls. */
+  | { readonly type: "always" }
+  | { readonly type: "keep"; readonly offer: RuleOffer; readonly scope: StorageScope }
+  | { readonly type: "problem"; readonly message: string }
+  | null;
+
+export type AnswerKey = { readonly key: string; readonly label: string };
+
+/** The keys that answer a question. */
+export function listAnswerKeys(question: OpenQuestion): readonly AnswerKey[] {
+  const whyKey = { key: "?", label: "why it asks" };
+  const denyKeys = [
+    { key: "n", label: "no" },
+    { key: "r", label: "no, because…" },
+  ];
+  switch (question.why) {
+    case "policy":
+      return [
+        { key: "y", label: "yes" },
+        ...denyKeys,
+        ...(toFields(question.input) === null ? [] : [{ key: "e", label: "edit" }]),
+        ...(question.childId === undefined ? [{ key: "a", label: "always…" }] : []),
+        whyKey,
+      ];
+    case "provider":
+      return [{ key: "y", label: "yes" }, ...denyKeys, whyKey];
+    case "recovery":
+      return [...recoveryChoices, whyKey];
+    case "tool":
+      return [{ key: "t", label: "type an answer" }, { key: "n", label: "no answer" }, whyKey];
+    case "external":
+      return [whyKey];
+  }
+}
+
+/** The keys that say where a rule holds. */
+const scopeKeys: readonly (AnswerKey & { readonly scope: StorageScope })[] = [
+  { key: "t", label: "this session", scope: "session" },
+  { key: "p", label: "this folder", scope: "project" },
+  { key: "u", label: "everywhere", scope: "user" },
+];
+
+/** The places in which the rule may be kept. */
+export function listScopes({ canPersist }: RuleOffer): typeof scopeKeys {
+  return canPersist ? scopeKeys : scopeKeys.slice(0, 1);
+}
+
+function pressRuleKey(
+  key: string,
+  { offers, picked }: Extract<AnswerState, { readonly mode: "always" }>,
+): AnswerResult {
+  const offer = offers[picked];
+  const scope = offer === undefined ? undefined : listScopes(offer).find((one) => one.key === key)?.scope;
+  if (offer !== undefined && scope !== undefined) return { type: "keep", offer, scope };
+  const offset = pickerMoves[key];
+  const other = offset === undefined ? Number(key) - 1 : picked + offset;
+  return offers[other] === undefined ? null : { type: "go", to: { mode: "always", offers, picked: other }, text: "" };
+}
+
+/** Keys that pick the rule above or below. */
+const pickerMoves: { readonly [key: string]: number | undefined } = { up: -1, "ctrl-p": -1, down: 1, "ctrl-n": 1 };
+
+/** @param key the text of a key, or its name */
+export function pressAnswer(key: string, answering: AnswerState, question: OpenQuestion): AnswerResult {
+  if (answering.mode === "always") return pressRuleKey(key, answering);
+  if (answering.mode !== "choose" || !listAnswerKeys(question).some((one) => one.key === key)) return null;
+  const { edited } = answering;
+  if (key === "?") return { type: "why" };
+  if (question.why === "recovery") {
+    const answer = recoveryChoices.find((one) => one.key === key);
+    return answer === undefined ? null : { type: "decision", decision: answer.toDecision("") };
+  }
+  // What was edited runs once, as it was edited.
+  if (key === "a") return edited === undefined ? { type: "always" } : null;
+  if (key === "t") return { type: "go", to: { mode: "reply" }, text: "" };
+  if (question.why === "tool") return { type: "decision", decision: { type: "decline" } };
+  if (key === "n") return { type: "decision", decision: { type: "deny" } };
+  if (key === "r")
+    return { type: "go", to: { mode: "because", ...(edited === undefined ? {} : { edited }) }, text: "" };
+  if (key === "y")
+    return {
+      type: "decision",
+      decision: edited === undefined ? { type: "approve" } : { type: "modify", input: edited },
+    };
+  const input = toFields(edited ?? question.input);
+  return input === null ? null : { type: "go", to: { mode: "edit", at: 0, input }, text: formatField(input, 0) };
+}
+
+/** What the text of a draft means that Enter has ended. */
+export function submitAnswer(text: string, answering: AnswerState, question: OpenQuestion): AnswerResult {
+  switch (answering.mode) {
+    case "choose":
+    case "always":
+      return null;
+    case "because":
+      return {
+        type: "decision",
+        decision: text.trim() === "" ? { type: "deny" } : { type: "deny", note: text.trim() },
+      };
+    case "reply":
+      return { type: "decision", decision: { type: "reply", value: parseToolReply(text, question.schema) } };
+    case "edit":
+      return submitField(text, answering);
+  }
+}
+
+function submitField(text: string, { at, input }: Extract<AnswerState, { readonly mode: "edit" }>): AnswerResult {
+  const [key = "", value] = Object.entries(input)[at] ?? [];
+  let changed: Json = text;
+  if (typeof value !== "string") {
+    const parsed = parseJson(text);
+    if (!parsed.ok) return { type: "problem", message: `${key} is no text: write it as JSON.` };
+    changed = parsed.value;
+  }
+  const next = { ...input, [key]: changed };
+  if (at + 1 >= Object.keys(input).length) return { type: "edited", input: next };
+  return { type: "go", to: { mode: "edit", at: at + 1, input: next }, text: formatField(next, at + 1) };
+}
+
+/** What the person is writing, for the prompt. */
+export function formatAnswerPrompt(answering: AnswerState): string {
+  switch (answering.mode) {
+    case "choose":
+    case "always":
+      return "> ";
+    case "because":
+      return "because > ";
+    case "reply":
+      return "answer > ";
+    case "edit":
+      return `${Object.keys(answering.input)[answering.at] ?? ""} > `;
+  }
+}
+
+function toFields(input: Json): { readonly [key: string]: Json } | null {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
+  return Object.keys(input).length === 0 ? null : (input as { readonly [key: string]: Json });
+}
+
+function formatField(input: { readonly [key: string]: Json }, at: number): string {
+  const value = Object.values(input)[at];
+  return typeof value === "string" ? value : JSON.stringify(value ?? null);
+}

@@ -1,0 +1,91 @@
+/**
+ * The person's editor in a conversation: for the draft, and for a call that is asked about.
+ *
+ * 1. The text that a call writes to a file is opened as itself, under the file's name. Any other input is opened as JSON.
+ * 2. The name of the file goes to a shell, with the editor's command line. So no letter of it means anything there.
+ */
+import { basename } from "node:path";
+import { fileEditIn, parseJson } from "../../../core/index.js";
+import type { Json } from "../../../index.js";
+import { type Line, lineOf } from "../../screen/line.js";
+import { editText, findEditor } from "../../terminal/editor.js";
+import { diffTexts } from "../lines/change-lines.js";
+import { renderInput } from "../lines/exact-lines.js";
+import type { OpenQuestion } from "../view/questions.js";
+import { type AnswerResult, type AnswerState, listAnswerKeys } from "./answering.js";
+
+/** Opens a text in the editor. What the person has written is given to `done`; nothing is if they gave up. */
+export type EditText = (text: string, name: string, done: (text: string) => void) => void;
+
+/** @param lendTerminal gives the terminal away while the editor runs */
+export function createEditorAction(
+  lendTerminal: (use: () => Promise<void>) => Promise<void>,
+  say: (text: string) => void,
+  environment = process.env,
+): EditText {
+  return (text, name, done) => {
+    const editor = findEditor(environment);
+    if (editor === undefined) return say("Set VISUAL or EDITOR to the command of your editor.");
+    lendTerminal(async () => {
+      const edited = await editText(editor, text, name);
+      if (edited !== null) done(edited.replace(/\n$/, ""));
+    }).catch((error) => say(`The editor could not be used: ${error instanceof Error ? error.message : error}`));
+  };
+}
+
+/** A call as a text for the editor, and what the edited text leads to. */
+export type EditableCall = {
+  readonly name: string;
+  readonly text: string;
+  readonly read: (text: string) => AnswerResult;
+};
+
+/** @returns null if the question is not about an input that the person may change */
+export function toEditableCall(answering: AnswerState, question: OpenQuestion): EditableCall | null {
+  if (answering.mode !== "choose" || !listAnswerKeys(question).some(({ key }) => key === "e")) return null;
+  const input = answering.edited ?? question.input;
+  const read = (changed: Json): AnswerResult =>
+    JSON.stringify(changed) === JSON.stringify(input)
+      ? { type: "problem", message: "The call is as it was." }
+      : { type: "edited", input: changed };
+  const field = findFileField(input);
+  if (field !== null)
+    return { ...field, read: (text) => read({ ...(input as { readonly [key: string]: Json }), [field.key]: text }) };
+  return {
+    name: "call.json",
+    text: JSON.stringify(input, null, 2),
+    read(text) {
+      const parsed = parseJson(text);
+      if (!parsed.ok) return { type: "problem", message: "That is no JSON, so the call is as it was." };
+      return read(parsed.value);
+    },
+  };
+}
+
+type FileField = { readonly key: string; readonly name: string; readonly text: string };
+
+/** The text that a call writes to a file: the new text of an edit, or the whole content. */
+function findFileField(input: Json): FileField | null {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
+  const fields = input as { readonly [key: string]: Json };
+  const key = fileEditIn(input)?.fields[1] ?? "content";
+  const text = fields[key];
+  if (typeof fields.path !== "string" || typeof text !== "string") return null;
+  return { key, text, name: toShellSafeName(basename(fields.path)) };
+}
+
+/** Letters of file names that mean nothing to any shell. */
+function toShellSafeName(name: string): string {
+  return name.replace(/[^A-Za-z0-9._-]/g, "_").slice(-80) || "file";
+}
+
+/** The call as the person has changed it: whole, and what differs in the text that it writes. */
+export function renderEditedCall(question: OpenQuestion, input: Json, file: string | null): readonly Line[] {
+  const [before, after] = [findFileField(question.input), findFileField(input)];
+  const isContent = before !== null && after !== null && fileEditIn(input) === null && before.text !== after.text;
+  return [
+    lineOf(`  ${question.name}, as you changed it:`, "yellow"),
+    ...renderInput(input, file),
+    ...(isContent ? [lineOf("  what you changed in it:", "yellow"), ...diffTexts(before.text, after.text).lines] : []),
+  ];
+}

@@ -1,0 +1,28 @@
+/**
+ * The terminal in the hands of another program, as an editor or a pager. Meanwhile the conversation goes on, and writes nothing.
+ */
+import type { Prompt } from "../../screen/early-prompt.js";
+
+/** Without a handler, a Ctrl-C that is the other program's would end this one. */
+const ignoreInterrupt = () => {};
+
+/**
+ * @param interrupt what a Ctrl-C does otherwise
+ * @param onReturned called when the terminal is back
+ */
+export async function lendTerminal<T>(
+  { screen, tty }: Pick<Prompt, "screen" | "tty">,
+  interrupt: () => void,
+  run: () => Promise<T>,
+  onReturned: () => void,
+): Promise<T> {
+  screen.close();
+  tty.leave();
+  process.off("SIGINT", interrupt).on("SIGINT", ignoreInterrupt);
+  try {
+    return await run();
+  } finally {
+    process.off("SIGINT", ignoreInterrupt).on("SIGINT", interrupt);
+    onReturned();
+  }
+}

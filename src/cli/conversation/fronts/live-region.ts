@@ -1,0 +1,146 @@
+/**
+ * The live region of a conversation: what is open, the question or a list, the draft, and the status.
+ */
+
+import type { Mode } from "../../permissions/mode.js";
+import { formatCallTitle } from "../../render/format-call.js";
+import type { Draft } from "../../screen/draft.js";
+import { renderDraft } from "../../screen/draft-rows.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
+import { type Picker, renderPicker } from "../../screen/picker.js";
+import type { Region } from "../../screen/screen.js";
+import { toOneLine } from "../../terminal/text.js";
+import type { OpenQuestion } from "../view/questions.js";
+import type { View } from "../view/view.js";
+import { type AnswerState, formatAnswerPrompt, listAnswerKeys, listScopes } from "./answering.js";
+import { renderStatusLine } from "./status-line.js";
+
+/** Rows. The region takes half of the screen at most. */
+const maxRows = 14;
+const maxDraftRows = 8;
+/** Below this many columns, hints are only keys. */
+const narrowColumns = 60;
+
+export type RegionContent = {
+  readonly view: View | null;
+  readonly draft: Draft;
+  /** What the draft may become. */
+  readonly hints: readonly Line[];
+  readonly answering: AnswerState;
+  /** Whether keys go to the question although the draft is not empty. */
+  readonly isOnQuestion: boolean;
+  readonly picker: Picker | null;
+  /** Whether the person is asked how to leave. */
+  readonly isLeaving: boolean;
+  readonly notice: string | undefined;
+  readonly mode?: Mode;
+};
+
+export function renderRegion(content: RegionContent, columns: number, rows: number, now: number): Region {
+  const maxRegionRows = Math.max(3, Math.min(maxRows, Math.floor(rows / 2)));
+  const { view, draft, answering, picker } = content;
+  const questions = view?.questions.all() ?? [];
+  const [question] = questions;
+  const status =
+    view === null
+      ? lineOf(content.notice ?? "", "dim")
+      : renderStatusLine(view.state(), {
+          columns,
+          now,
+          questions: questions.length,
+          ...(content.mode === undefined ? {} : { mode: content.mode }),
+          ...(content.notice === undefined ? {} : { notice: content.notice }),
+        });
+  if (picker !== null) {
+    const list = renderPicker(picker, columns, maxRegionRows - 1);
+    return { rows: [...list.rows, status], cursor: list.cursor };
+  }
+  const promptRows = content.isLeaving
+    ? renderLeaving(columns)
+    : question === undefined
+      ? content.hints
+      : renderQuestion(question, content, columns);
+  const prompt = question === undefined ? "> " : formatAnswerPrompt(answering);
+  const input = renderDraft(
+    draft,
+    prompt,
+    columns,
+    Math.max(1, Math.min(maxDraftRows, maxRegionRows - 1 - promptRows.length)),
+  );
+  const room = Math.max(0, maxRegionRows - 1 - promptRows.length - input.rows.length);
+  const open = view?.open(columns, room, now) ?? [];
+  const above = [...open, ...promptRows];
+  return {
+    rows: [...above, ...input.rows, status],
+    cursor: { row: above.length + input.cursor.row, before: input.cursor.before },
+  };
+}
+
+function renderLeaving(columns: number): readonly Line[] {
+  const isNarrow = columns < narrowColumns + 10;
+  return [
+    lineOf(isNarrow ? "? A run is at work. Leave how?" : "? A run is at work. How do you want to leave?", "yellow"),
+    lineOf(
+      isNarrow
+        ? "  s stop it   l leave it   esc stay"
+        : "  s stop it   l leave it: pawl --continue carries it on   esc stay",
+    ),
+  ];
+}
+
+function renderQuestion(
+  question: OpenQuestion,
+  { answering, isOnQuestion, draft }: RegionContent,
+  columns: number,
+): readonly Line[] {
+  if (answering.mode === "always") return renderRuleOffers(answering);
+  const title = renderQuestionTitle(question, answering, columns);
+  if (answering.mode !== "choose") return [...title, lineOf("  enter goes on · esc back", "dim")];
+  const keys = listAnswerKeys(question);
+  const isNarrow = columns < narrowColumns;
+  const hint = keys.map(({ key, label }) => (isNarrow ? key : `${key} ${label}`)).join(isNarrow ? " " : "   ");
+  const isReady = isOnQuestion || draft.text === "";
+  return [
+    ...title,
+    isReady ? lineOf(`  ${hint}`) : lineOf(isNarrow ? "  tab goes to the question" : `  tab, then ${hint}`, "dim"),
+  ];
+}
+
+const maxTitleRows = 2;
+
+/** Names the call that the keys answer: what other calls have given since may stand between it and the keys. */
+function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, columns: number): readonly Line[] {
+  const input = answering.mode === "choose" ? (answering.edited ?? question.input) : question.input;
+  const titleEnd = ", whole above";
+  const name = toOneLine(question.name);
+  const call = formatCallTitle(name, input, maxTitleRows * (columns - 4) - titleEnd.length);
+  const title: Line = [
+    spanOf("? ", "yellow"),
+    spanOf(name, "bold"),
+    spanOf(call.slice(name.length)),
+    spanOf(titleEnd, "dim"),
+  ];
+  return wrapLine(title, Math.max(8, columns - 1)).slice(0, maxTitleRows);
+}
+
+/** What the rules would say, before one counts. */
+function renderRuleOffers({ offers, picked }: Extract<AnswerState, { readonly mode: "always" }>): readonly Line[] {
+  const offer = offers[picked];
+  const scopes = offer === undefined ? [] : listScopes(offer);
+  const hint = scopes.map(({ key, label }) => `${key} ${label}`).join(" · ");
+  return [
+    lineOf("  always allow, without asking:", "yellow"),
+    ...offers.map(
+      ({ label }, at): Line => [
+        spanOf(at === picked ? "› " : "  ", "cyan"),
+        spanOf(`${at + 1} `, "bold"),
+        spanOf(toOneLine(label)),
+      ],
+    ),
+    ...(offer?.note === undefined ? [] : [lineOf(`  ${toOneLine(offer.note)}`, "yellow")]),
+    ...(offer?.canPersist === false
+      ? [lineOf("  Commands are not sandboxed here, so it holds for this session only.", "dim")]
+      : []),
+    lineOf(`  ${hint} · esc back`),
+  ];
+}

@@ -1,0 +1,71 @@
+/**
+ * The last row of the screen: what is under way, and what it has used.
+ */
+import type { Usage } from "../../../index.js";
+import type { Mode } from "../../permissions/mode.js";
+import { formatDollars } from "../../render/format-closing-line.js";
+import { type Line, lineOf, measureLine, spanOf } from "../../screen/line.js";
+import { formatDuration, toOneLine } from "../../terminal/text.js";
+import type { ViewState } from "../view/view.js";
+
+const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/** Milliseconds that the spinner stays as it is. */
+export const spinnerMs = 120;
+
+export type StatusOptions = {
+  readonly columns: number;
+  readonly now: number;
+  /** Questions that wait for the person. */
+  readonly questions: number;
+  /** Which calls run without a question. */
+  readonly mode?: Mode;
+  /** Said instead of everything else, for example while the session is being opened. */
+  readonly notice?: string;
+};
+
+/** The facts that do not fit are left out, those at the end first. */
+export function renderStatusLine(state: ViewState, { columns, now, questions, mode, notice }: StatusOptions): Line {
+  const facts = [mode === "edits" ? "edits allowed" : "", formatTokens(state.usage), formatCost(state.usage)];
+  if (notice !== undefined) return lineOf(notice, "dim");
+  const { activity } = state;
+  if (questions > 0)
+    return appendFitting([spanOf("waiting for you", "yellow")], [formatQuestionCount(questions), ...facts], columns);
+  if (state.isStopping)
+    return appendFitting([spanOf("stopping…", "yellow")], ["enter: your draft is next", ...facts], columns);
+  if (state.isWaiting) return appendFitting([spanOf("waiting for a result from outside", "yellow")], facts, columns);
+  if (activity === null && state.runId === null) {
+    const queuedNote =
+      state.queued.length === 0 ? [] : [`${state.queued.length} queued: enter starts, alt-↑ takes back`];
+    return appendFitting([spanOf("ready", "dim")], [...queuedNote, ...facts], columns);
+  }
+  const since = activity?.since ?? now;
+  const time = since > now ? `again in ${formatDuration(since - now)}` : formatDuration(now - since);
+  const spinnerFrame = spinner[Math.floor(now / spinnerMs) % spinner.length] ?? "";
+  const queued = state.queued.length === 0 ? [] : [`${state.queued.length} queued`];
+  const head = [spanOf(`${spinnerFrame} `, "cyan"), spanOf(`${toOneLine(activity?.name ?? "pawl")} ${time}`, "dim")];
+  return appendFitting(head, ["esc stops", ...queued, ...facts], columns);
+}
+
+function formatQuestionCount(questions: number): string {
+  return questions === 1 ? "1 question" : `1 of ${questions} questions`;
+}
+
+function appendFitting(head: Line, facts: readonly string[], columns: number): Line {
+  let line = head;
+  for (const fact of facts.filter((one) => one !== "")) {
+    const longer = [...line, spanOf(` · ${fact}`, "dim")];
+    if (measureLine(longer) >= columns) break;
+    line = longer;
+  }
+  return line;
+}
+
+export function formatTokens({ inputTokens, outputTokens }: Usage): string {
+  if (inputTokens === undefined && outputTokens === undefined) return "";
+  return `${((inputTokens ?? 0) + (outputTokens ?? 0)).toLocaleString("en-US")} tokens`;
+}
+
+export function formatCost({ costUsd, partial }: Usage): string {
+  if (costUsd === undefined) return "";
+  return partial === true ? `at least ${formatDollars(costUsd)}` : formatDollars(costUsd);
+}

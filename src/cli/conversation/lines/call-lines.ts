@@ -1,0 +1,152 @@
+/**
+ * A tool call as lines: one while it runs, with the end of its output; one when it is done, with a part of its output.
+ */
+import { fileEditIn } from "../../../core/index.js";
+import type { Json } from "../../../index.js";
+import { formatCallTitle } from "../../render/format-call.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
+import { formatDuration, hasFailedCommand, summarizeResult, toOneLine, truncate } from "../../terminal/text.js";
+import { type Changes, diffTexts } from "./change-lines.js";
+
+export type OpenCall = {
+  readonly name: string;
+  readonly input: Json;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** The output so far, or what the tool says of its progress. */
+  readonly output: string;
+  readonly note: string;
+  readonly wasAsked: boolean;
+};
+
+export type EndedCall = {
+  readonly name: string;
+  readonly input: Json;
+  readonly result: string;
+  readonly isOk: boolean;
+  readonly durationMs: number;
+  /** Whether a person has seen the call before it ran. */
+  readonly wasAsked: boolean;
+};
+
+/** Lines of an output that stay in the history. */
+const keptLines = { first: 3, last: 7 } as const;
+const maxChanges = 20;
+/** A line of output may be longer: the terminal wraps it. */
+const maxCharacters = 2_000;
+const maxPlanLines = 20;
+
+/** What these give is for the model: one line says what it was. */
+export const readingTools: ReadonlySet<string> = new Set([
+  "read_file",
+  "list_files",
+  "search_files",
+  "read_process",
+  "read_output",
+  "search_output",
+  "read_skill",
+]);
+
+/** The lines of a running call, at most `most`. */
+export function renderRunningCall(call: OpenCall, columns: number, limit: number, now: number): readonly Line[] {
+  const durationText = ` · ${formatDuration(Math.max(0, now - call.since))}`;
+  const title = formatCallTitle(call.name, call.input, columns - durationText.length - 4);
+  const note = call.note === "" ? "" : ` · ${toOneLine(call.note)}`;
+  const head: Line = [spanOf("▸ ", "cyan"), spanOf(title), spanOf(`${durationText}${note}`, "dim")];
+  const lines = splitOutput(call.output);
+  const room = Math.max(0, limit - 1);
+  if (lines.length <= room) return [head, ...lines.map(renderOutputLine)];
+  if (room < 2) return [head];
+  const kept = lines.slice(1 - room);
+  const hidden = lines.length - kept.length;
+  return [
+    head,
+    lineOf(`  … ${hidden.toLocaleString("en-US")} ${hidden === 1 ? "line" : "lines"} above`, "dim"),
+    ...kept.map(renderOutputLine),
+  ];
+}
+
+/** The lines of a call that has ended. */
+export function renderEndedCall(call: EndedCall, columns: number): readonly Line[] {
+  const { name, input, result, isOk, durationMs, wasAsked } = call;
+  // The tool did its work, but what it ran did not end well.
+  const isSuccessful = isOk && !(name === "shell" && hasFailedCommand(result));
+  const durationText = ` · ${formatDuration(durationMs)}`;
+  const title = formatCallTitle(name, input, Math.max(20, columns - durationText.length - 4));
+  const output = splitOutput(result);
+  // Why a call failed is shown whole: a reason that is cut off does not say what to change.
+  const isShort = output.length <= 1 || (isOk && (readingTools.has(name) || name === planTool));
+  const edit = isOk ? fileEditIn(input) : null;
+  const changes = edit === null ? null : diffTexts(edit.before, edit.after, findFirstLine(result));
+  const limit = isOk ? 160 : maxCharacters;
+  const text = isShort && !(isOk && name === planTool) ? truncate(summarizeResult(result, isOk), limit) : "";
+  const summary = changes === null ? text : `+${changes.added} −${changes.removed}`;
+  const head = wrapHead(
+    [
+      isSuccessful ? spanOf("✓ ", "green") : spanOf("✗ ", isOk ? "yellow" : "red"),
+      spanOf(title),
+      spanOf(`${summary === "" ? "" : ` · ${summary}`}${durationText}`, "dim"),
+    ],
+    columns,
+  );
+  if (name === planTool && isOk) return [...head, ...abridge(output, maxPlanLines, 0).map(renderOutputLine)];
+  if (changes !== null) return wasAsked ? head : [...head, ...limitChanges(changes)];
+  return isShort ? head : [...head, ...abridge(output, keptLines.first, keptLines.last).map(renderOutputLine)];
+}
+
+/** The first line of a call. If it is too long, the next ones are indented. */
+function wrapHead(line: Line, columns: number): readonly Line[] {
+  const [first = [], ...others] = wrapLine(line, Math.max(12, Math.min(100, columns - 3)));
+  return [first, ...others.map((row): Line => [spanOf("  "), ...row])];
+}
+
+/** The tool `todo()` gives its plan, a line for each item. */
+const planTool = "todo";
+
+/** The line of the file in which an edit began, as its tool says. */
+function findFirstLine(result: string): number | undefined {
+  const number = /\(lines? (\d{1,9})[,)]/.exec(result)?.[1];
+  return number === undefined ? undefined : Number(number);
+}
+
+function limitChanges({ lines }: Changes): readonly Line[] {
+  if (lines.length <= maxChanges) return lines;
+  return [...lines.slice(0, maxChanges), lineOf(`    … ${lines.length - maxChanges} more lines`, "dim")];
+}
+
+function splitOutput(text: string): readonly string[] {
+  return text === "" ? [] : text.replace(/\n$/, "").split("\n");
+}
+
+function abridge(lines: readonly string[], first: number, last: number): readonly string[] {
+  const end = lines.length - last;
+  if (end - first <= 1) return lines;
+  const left = end - first + countOmittedLines(lines.slice(first, end)) + countDiscardedLines(lines);
+  return [...lines.slice(0, first), `… ${left.toLocaleString("en-US")} lines left out`, ...lines.slice(end)];
+}
+
+/** Lines that the marks of a cut output stand for (`omittedOutput` in src/context/prompts.ts). */
+function countOmittedLines(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => {
+    const [, from, to] = /^\[… left out here: lines (\d{1,15}) to (\d{1,15}) of /.exec(line) ?? [];
+    return from === undefined ? sum : sum + Number(to) - Number(from);
+  }, 0);
+}
+
+/** Lines that a command wrote and that were not kept (src/tools/shell/shell.ts). Its first or its last line says so. */
+function countDiscardedLines(lines: readonly string[]): number {
+  const found = [lines[0], lines.at(-1)].map((line = "") =>
+    /(\d{1,15}) lines? \(\d+ bytes\) of the output were not kept/.exec(line),
+  );
+  return Number(found.find((match) => match !== null)?.[1] ?? 0);
+}
+
+/** The first and the last lines of an output. */
+export function renderOutput(text: string, first: number, last: number): readonly Line[] {
+  return abridge(splitOutput(text), first, last).map(renderOutputLine);
+}
+
+function renderOutputLine(text: string): Line {
+  const short = text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text;
+  return [spanOf("  │ ", "dim"), spanOf(short, "dim")];
+}

@@ -1,0 +1,40 @@
+/**
+ * What a person approves, as lines: whole, and with every hidden character visible. Exactly this runs.
+ */
+import { fileEditIn } from "../../../core/index.js";
+import type { Json } from "../../../index.js";
+import { type Line, spanOf } from "../../screen/line.js";
+import type { TextStyle } from "../../terminal/text-style.js";
+import { diffInFile, diffTexts, renderExact } from "./change-lines.js";
+
+function renderExactLine(lead: string, text: string, style?: TextStyle): Line {
+  return [spanOf(lead, style), ...renderExact(text, style)];
+}
+
+/**
+ * The whole input of a call. A replacement is shown as the lines that it changes, in its place if the file is known.
+ * @param file the present text of the file that the call changes
+ */
+export function renderInput(input: Json, file: string | null = null): readonly Line[] {
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return JSON.stringify(input, null, 2)
+      .split("\n")
+      .map((line) => renderExactLine("    ", line));
+  const edit = fileEditIn(input);
+  const fields = Object.entries(input).filter(([key]) => edit === null || !edit.fields.includes(key));
+  const lines = fields.flatMap(([key, value]) => renderField(key, value));
+  if (edit !== null) {
+    const inFile = file === null ? null : diffInFile(file, edit);
+    lines.push(...(inFile ?? diffTexts(edit.before, edit.after)).lines);
+  }
+  return lines.length === 0 ? [renderExactLine("    ", "(no input)")] : lines;
+}
+
+function renderField(key: string, value: Json): Line[] {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  if (!text.includes("\n")) return [[spanOf("    "), ...renderExact(`${key}: `, "dim"), ...renderExact(text)]];
+  return [
+    renderExactLine("    ", `${key}:`, "dim"),
+    ...text.split("\n").map((line) => renderExactLine("      | ", line)),
+  ];
+}

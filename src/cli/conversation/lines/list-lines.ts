@@ -1,0 +1,28 @@
+/**
+ * A list with a name in front of each text: beside it, or above it if the screen is narrow. Words are not cut.
+ */
+import { type Line, lineOf, spanOf } from "../../screen/line.js";
+import type { TextStyle } from "../../terminal/text-style.js";
+import { wrapNote } from "./view-lines.js";
+
+export type ListEntry = { readonly head: string; readonly about: string; readonly style?: TextStyle };
+
+/** Columns of the longest name that has a text beside it. */
+const maxHeadColumns = 40;
+/** Columns that a text needs beside the names. */
+const minTextColumns = 24;
+
+export function renderList(entries: readonly ListEntry[], columns: number): readonly Line[] {
+  const width = Math.min(maxHeadColumns, Math.max(0, ...entries.map(({ head }) => head.length))) + 2;
+  const isNarrow = columns - width < minTextColumns;
+  return entries.flatMap(({ head, about, style = "bold" }): readonly Line[] => {
+    const isSideBySide = !isNarrow && head.length <= maxHeadColumns;
+    const indent = " ".repeat(isSideBySide ? width : 4);
+    // One word is a path or an id: the terminal wraps it, so that it can be copied.
+    const isWord = !/\s/.test(about.trim());
+    const [first = [], ...rest] = isWord ? [lineOf(about)] : wrapNote(about, columns - indent.length);
+    const others = rest.map((line): Line => [spanOf(indent), ...line]);
+    if (isSideBySide) return [[spanOf(head.padEnd(width), style), ...first], ...others];
+    return [lineOf(head.trimEnd(), style), [spanOf(indent), ...first], ...others];
+  });
+}

@@ -1,0 +1,158 @@
+/**
+ * Cuts streamed Markdown into blocks: what cannot change any more, and the block that is still open.
+ *
+ * 1. Each piece of text is looked at once. Only the open block is kept.
+ * 2. A block is bounded: code ends with each line, a list with each item, and a paragraph when it is long.
+ */
+
+export type Block =
+  /** `indent`: how far a block is within a list whose item came before it. */
+  | { readonly type: "markdown"; readonly text: string; readonly indent: number }
+  /** The line with which a code block begins; `language` may be empty. */
+  | { readonly type: "code-start"; readonly language: string }
+  | { readonly type: "code"; readonly line: string }
+  | { readonly type: "code-end" }
+  | { readonly type: "blank" };
+
+/** Marks in front of a line, such as those of a quote in a list. A block with more is shown as text. */
+const maxMarks = 40;
+
+/** Whether a line nests so deeply that a hostile text would take more time than a plain one. */
+export function isDeeplyNested(text: string): boolean {
+  return text.split("\n").some((line) => (/^[\s>*+-]*/.exec(line)?.[0].length ?? 0) > maxMarks);
+}
+
+export type BlockCutter = {
+  /** @returns the blocks that are complete now */
+  readonly add: (text: string) => readonly Block[];
+  /** The open block and the line that has not ended, as Markdown; or the line of the code block. */
+  readonly open: () => Block | null;
+  /** @returns all that is left */
+  readonly end: () => readonly Block[];
+};
+
+/** Characters of a block. A longer one is given out in parts. */
+export const maxInBlock = 4_096;
+/** A table is shown when it is whole. One that is longer is shown as text. */
+export const maxInTable = 32_768;
+
+type Fence = { readonly mark: string; readonly indent: number };
+
+export function createBlockCutter(): BlockCutter {
+  /** The complete lines of the open block, and the text behind the last line break. */
+  let lines: string[] = [];
+  let size = 0;
+  let rest = "";
+  let fence: Fence | null = null;
+  let isInList = false;
+  let indent = 0;
+  const completed: Block[] = [];
+
+  function flush(): void {
+    if (lines.length > 0) completed.push({ type: "markdown", text: lines.join("\n"), indent });
+    [lines, size] = [[], 0];
+  }
+
+  /** A block that is indented behind an item of a list belongs to the item. */
+  function beginBlock(line: string): void {
+    const lineIndent = countIndent(line);
+    isInList = listItemPattern.test(line) || (isInList && lineIndent >= 2);
+    indent = isInList ? Math.min(lineIndent, maxIndent) : 0;
+  }
+
+  function processLine(line: string): void {
+    if (fence !== null) {
+      if (closesFence(line, fence)) {
+        fence = null;
+        completed.push({ type: "code-end" });
+      } else completed.push({ type: "code", line: removeIndent(line, fence.indent) });
+      return;
+    }
+    const openingFence = parseOpeningFence(line);
+    if (openingFence !== null) {
+      flush();
+      fence = openingFence.fence;
+      completed.push({ type: "code-start", language: openingFence.language });
+    } else if (line.trim() === "") {
+      flush();
+      completed.push({ type: "blank" });
+    } else {
+      if (startsListItem(removeIndent(line, indent), lines)) flush();
+      if (lines.length === 0) beginBlock(line);
+      lines.push(removeIndent(line, indent));
+      size += line.length + 1;
+      if (/^ {0,3}#{1,6}(?:\s|$)/.test(line) || size > (isTable(lines) ? maxInTable : maxInBlock)) flush();
+    }
+  }
+
+  function add(text: string): readonly Block[] {
+    const parts = (rest + text).split("\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) processLine(part.replace(/\r$/, ""));
+    // A line that does not end is given out in parts.
+    while (rest.length > maxInBlock) {
+      const at = rest.lastIndexOf(" ", maxInBlock);
+      const cut = at > 0 ? at : maxInBlock;
+      processLine(rest.slice(0, cut));
+      rest = rest.slice(at > 0 ? cut + 1 : cut);
+    }
+    return completed.splice(0);
+  }
+
+  return {
+    add,
+    open() {
+      if (fence !== null) return rest === "" ? null : { type: "code", line: removeIndent(rest, fence.indent) };
+      if (lines.length === 0 && rest !== "") beginBlock(rest);
+      const text = [...lines, ...(rest === "" ? [] : [removeIndent(rest, indent)])].join("\n");
+      return text === "" ? null : { type: "markdown", text, indent };
+    },
+    end() {
+      if (rest !== "") processLine(rest);
+      rest = "";
+      if (fence !== null) completed.push({ type: "code-end" });
+      fence = null;
+      flush();
+      return completed.splice(0);
+    },
+  };
+}
+
+function parseOpeningFence(line: string): { readonly fence: Fence; readonly language: string } | null {
+  if (!/^ {0,12}[`~]/.test(line)) return null;
+  const [, indent = "", mark = "", language = ""] = /^( {0,12})(`{3,}|~{3,})\s*([^`]*)$/.exec(line) ?? [];
+  return mark === ""
+    ? null
+    : { fence: { mark, indent: indent.length }, language: language.trim().split(/\s/)[0] ?? "" };
+}
+
+function closesFence(line: string, { mark }: Fence): boolean {
+  const found = /^ {0,12}(`{3,}|~{3,})\s*$/.exec(line)?.[1] ?? "";
+  return found.startsWith(mark);
+}
+
+function countIndent(line: string): number {
+  let at = 0;
+  while (line[at] === " ") at += 1;
+  return at;
+}
+
+function removeIndent(line: string, indent: number): string {
+  return indent === 0 ? line : line.slice(Math.min(countIndent(line), indent));
+}
+
+/** Blocks that are further in are shown as far as this. */
+const maxIndent = 12;
+
+const listItemPattern = /^ {0,12}(?:[-*+]|\d{1,9}[.)])\s/;
+
+/** Whether a line begins the next item of a list. An item that is further in belongs to the one before it. */
+function startsListItem(line: string, lines: readonly string[]): boolean {
+  const [first = ""] = lines;
+  const mark = /^(?:[-*+]|\d{1,9}[.)])\s+/.exec(first)?.[0].length ?? 0;
+  return mark > 0 && listItemPattern.test(line) && countIndent(line) < mark;
+}
+
+function isTable(lines: readonly string[]): boolean {
+  return (lines[0] ?? "").includes("|") && /^[\s|:-]*-[\s|:-]*$/.test(lines[1] ?? "");
+}

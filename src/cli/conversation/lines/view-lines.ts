@@ -1,0 +1,100 @@
+/**
+ * What happens in a session besides text and calls, as lines: questions, failures, notes and ends.
+ */
+import type { Json, PublicEvent, RunResult } from "../../../index.js";
+import { formatDecision } from "../../decisions/format-decision.js";
+import { shortId } from "../../files/session-store.js";
+import { formatCallTitle } from "../../render/format-call.js";
+import { formatClosingLine } from "../../render/format-closing-line.js";
+import { formatCompaction } from "../../render/format-compaction.js";
+import { formatFailedAttempt } from "../../render/format-failed-attempt.js";
+import { formatRedaction } from "../../render/format-redaction.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
+import { sanitizeStrictly } from "../../terminal/text.js";
+import { plainText, type TextStyle } from "../../terminal/text-style.js";
+import { formatQuestionTitle, type OpenQuestion } from "../view/questions.js";
+import { renderInput } from "./exact-lines.js";
+
+type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
+
+/** A sentence as lines. */
+export function wrapNote(text: string, columns: number, style?: TextStyle): readonly Line[] {
+  return wrapLine(lineOf(text.trim(), style), Math.max(8, Math.min(100, columns - 1)));
+}
+
+/** The whole call that a person is asked about. @param file the present text of the file that it changes */
+export function renderQuestion(question: OpenQuestion, file: string | null, columns: number): readonly Line[] {
+  const child = question.childId === undefined ? "" : ` (child session ${shortId(question.childId)})`;
+  const title: Line = [
+    spanOf("? ", "yellow"),
+    spanOf(sanitizeStrictly(question.name), "bold"),
+    spanOf(`${child} ${formatQuestionTitle(question)}:`),
+  ];
+  const questionTexts = [question.question, question.url].filter((text) => text !== undefined);
+  const textLines = questionTexts.flatMap((text) =>
+    text.split("\n").map((line) => lineOf(`    ${sanitizeStrictly(line)}`, "bold")),
+  );
+  return [
+    ...wrapLine(title, Math.max(8, Math.min(100, columns - 1))),
+    ...renderInput(question.input, file),
+    ...textLines,
+  ];
+}
+
+/** How a question was answered, and by whom. @param input the input of the call, which tells it from others of its tool */
+export function renderDecision(event: EventOfType<"approval_answered">, input: Json, columns: number): Line {
+  const title = formatCallTitle(event.name, input, columns / 2);
+  return lineOf(`  ${title}: ${formatDecision(event)}`, event.overruled === undefined ? "dim" : "yellow");
+}
+
+/** A model call that failed, what follows, and what a person can do. */
+export function renderFailure(event: EventOfType<"attempt_failed">, columns: number): readonly Line[] {
+  // The person, or a limit, has stopped it: the end of the run says so.
+  if (event.failure.kind === "cancelled") return [];
+  const advice =
+    event.failure.kind === "auth"
+      ? " Set another key and start pawl again."
+      : event.next === "retry"
+        ? " Esc stops."
+        : "";
+  return wrapNote(`✗ ${formatFailedAttempt(event)}${advice}`, columns, "yellow");
+}
+
+/** Other events that a person should know of; no lines for all others. */
+export function renderNote(event: PublicEvent, columns: number): readonly Line[] {
+  switch (event.type) {
+    case "tool_failed":
+      return wrapNote(formatFailedAttempt(event), columns, "yellow");
+    case "compacted":
+      return wrapNote(formatCompaction(event), columns, "dim");
+    case "content_redacted":
+      return wrapNote(formatRedaction(event), columns, "dim");
+    case "handed_off":
+      return wrapNote(`Handed over to ${event.to}.`, columns, "yellow");
+    case "restarted":
+      return wrapNote("Carried on after an interruption.", columns, "yellow");
+    case "late_result":
+      return wrapNote("A call that was given up has finished after all. The model gets its result.", columns, "yellow");
+    case "attempt_withdrawn":
+      return wrapNote("The answer above was refused.", columns, "yellow");
+    case "hook_failed":
+      return wrapNote(`The hook ${event.name} failed: ${event.message}`, columns, "yellow");
+    default:
+      return [];
+  }
+}
+
+const continueHint = "To continue: send a message, for example “go on”. /model chooses another model. Nothing is lost.";
+
+/** How a run ended; no lines if it ended with its answer. */
+export function renderEnd(result: RunResult, columns: number): readonly Line[] {
+  if (result.status === "completed" && (result.reason === "stop" || result.reason === "done")) return [];
+  if (result.status === "aborted" && result.reason === "aborted")
+    return [lineOf("Stopped. What had run is recorded.", "yellow")];
+  const isFailed = result.status === "failed";
+  const closing = `${isFailed ? "✗ " : ""}${formatClosingLine(result, null, plainText)}`;
+  return [
+    ...wrapNote(closing, columns, isFailed ? "red" : "yellow"),
+    ...(isFailed && result.reason === "model_error" ? wrapNote(continueHint, columns, "dim") : []),
+  ];
+}

@@ -1,0 +1,82 @@
+/**
+ * "Always" as an answer to a question: which rules are offered, and what follows when one is kept.
+ *
+ * 1. The rule is durable before the call is approved.
+ * 2. Other questions that the rule answers are answered with it.
+ */
+import type { Agent } from "../../index.js";
+import type { Permissions } from "../permissions/permissions.js";
+import type { RuleOffer } from "../permissions/rule-offers.js";
+import { loadSessionData, type StorageScope, saveRule } from "../permissions/save-rule.js";
+import type { SessionRules } from "../permissions/session-rules.js";
+import { shortenRule } from "../permissions/tool-version.js";
+import { sanitize } from "../terminal/text.js";
+import { wrapNote } from "./lines/view-lines.js";
+import type { SessionControl } from "./session-control.js";
+import type { OpenQuestion } from "./view/questions.js";
+import { explainQuestion } from "./view/questions.js";
+
+/** What fails, and what cannot be offered, is said in the conversation. */
+export type RuleActions = {
+  /** Shows the rules that are offered for a call that asks. */
+  readonly offer: (question: OpenQuestion, show: (offers: readonly RuleOffer[]) => void) => void;
+  /** Keeps the rules, and lets the call run. */
+  readonly keep: (question: OpenQuestion, offer: RuleOffer, scope: StorageScope) => void;
+  /** Says why a call asks. */
+  readonly explain: (question: OpenQuestion) => void;
+};
+
+export type RuleActionsDeps = {
+  readonly agent: Agent;
+  readonly permissions: Permissions;
+  readonly control: Pick<SessionControl, "sessionId" | "answer" | "say" | "fail" | "view">;
+  readonly columns: () => number;
+  readonly by: string;
+};
+
+export function createRuleActions({ agent, permissions, control, columns, by }: RuleActionsDeps): RuleActions {
+  const session = agent.session(control.sessionId);
+  const say = (text: string) => control.say(wrapNote(sanitize(text), columns(), "dim"));
+  const runInBackground = (work: Promise<void>) => void work.catch(control.fail);
+  const loadSessionRules = async (): Promise<SessionRules> => ({
+    sessionId: session.id,
+    data: (await loadSessionData(session)) ?? {},
+  });
+
+  async function offer(question: OpenQuestion, show: (offers: readonly RuleOffer[]) => void): Promise<void> {
+    const offered = await permissions.offersFor(question, await loadSessionRules());
+    if ("why" in offered) say(offered.why);
+    else show(offered.offers);
+  }
+
+  async function keep(question: OpenQuestion, { rules }: RuleOffer, scope: StorageScope): Promise<void> {
+    for (const rule of rules)
+      await saveRule({ permissions, session, by }, scope, "allow", { rule, call: question.callKey });
+    say(`From now on ${scopeTexts[scope]}: ${rules.map(shortenRule).join(", ")}. /permissions takes it back.`);
+    control.answer(question, { type: "approve" });
+    const sessionRules = await loadSessionRules();
+    for (const other of control.view.questions.all()) {
+      const canBeAllowed = other.why === "policy" && other.callKey !== question.callKey && other.childId === undefined;
+      if (canBeAllowed && (await permissions.isAllowed(other, sessionRules)))
+        control.answer(other, { type: "approve" });
+    }
+  }
+
+  async function explain(question: OpenQuestion): Promise<void> {
+    const call = { tool: question.name, readOnly: false, input: question.input };
+    const decision = question.why === "policy" ? await permissions.decide(call, await loadSessionRules()) : undefined;
+    say([explainQuestion(question), decision?.why].filter((one) => one !== undefined).join(" "));
+  }
+
+  return {
+    offer: (question, show) => runInBackground(offer(question, show)),
+    keep: (question, offered, scope) => runInBackground(keep(question, offered, scope)),
+    explain: (question) => runInBackground(explain(question)),
+  };
+}
+
+const scopeTexts: { readonly [Scope in StorageScope]: string } = {
+  session: "in this session",
+  project: "in this folder",
+  user: "everywhere",
+};

@@ -1,0 +1,213 @@
+/**
+ * The talk with one session: what the person types goes to its commands or to the model, until they leave or go on to another session.
+ */
+import type { Agent, SessionSummary } from "../../index.js";
+import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { type ResolvedCommands, resolveCommands } from "../configuration/resolve-commands.js";
+import { findSettingValue, type ResolvedConfiguration } from "../configuration/resolve-configuration.js";
+import { resolveUserName } from "../decisions/user-name.js";
+import type { Permissions } from "../permissions/permissions.js";
+import { sanitize } from "../terminal/text.js";
+import type { SuppliedFile } from "../trust/trust.js";
+import { reportEarlierProcesses } from "./commands/ps.js";
+import { runCommand } from "./commands/run-command.js";
+import type { CommandContext, NextTalk } from "./commands/sessions.js";
+import { createOwnCommands } from "./commands/shell-commands.js";
+import { askForTrust } from "./commands/trust-question.js";
+import type { ConversationDeps } from "./conversation-deps.js";
+import { listFileNames } from "./fronts/file-names.js";
+import type { LeaveMode, Talk } from "./fronts/front.js";
+import { wrapNote } from "./lines/view-lines.js";
+import { createRuleActions } from "./rule-actions.js";
+import type { SessionControl } from "./session-control.js";
+import { renderWelcome } from "./welcome.js";
+
+export type TalkSetup = {
+  readonly agent: Agent;
+  readonly permissions: Permissions;
+  readonly control: SessionControl;
+  readonly chosen: ChosenModel;
+  readonly configured: ResolvedConfiguration;
+  /** Null: the session is new. */
+  readonly summary: SessionSummary | null;
+  /** The folder in which the session works. */
+  readonly root: string;
+  readonly hasShell: boolean;
+  readonly text: string;
+  readonly draft: string | undefined;
+  readonly isFirst: boolean;
+  /** What the folder brings, is not trusted, and is to be asked about. */
+  readonly open: readonly SuppliedFile[];
+};
+
+/** What ends a talk: the next session, or leaving with an exit code. */
+export type TalkEnd =
+  | { readonly type: "next"; readonly next: Extract<NextTalk, { type: "session" }> }
+  | { readonly type: "left"; readonly how: LeaveMode };
+
+/** They ask the process to exit. */
+const signals = ["SIGTERM", "SIGHUP"] as const;
+
+export async function runTalk(conversation: ConversationDeps, setup: TalkSetup): Promise<TalkEnd> {
+  const { agent, permissions, control, configured, root, draft } = setup;
+  const { front, terminal } = conversation;
+  const custom = resolveCommands(configured.trust);
+  await showWelcome(conversation, setup, custom);
+  const ownCommands = createOwnCommands(control, root, terminal.redaction);
+  const talkEnded = new AbortController();
+  let end: (how: TalkEnd) => void = () => {};
+  const ended = new Promise<TalkEnd>((settle) => {
+    end = settle;
+  });
+  const quit = (how: LeaveMode) => end({ type: "left", how });
+  const onSignal = () => quit("leave");
+  for (const signal of signals) process.once(signal, onSignal);
+  try {
+    const commands = createCommands(conversation, setup, custom, end);
+    front.talk({
+      control,
+      rules: createRuleActions({ agent, permissions, control, columns: front.columns, by: resolveUserName() }),
+      ...(draft === undefined ? {} : { draft }),
+      custom: custom.list,
+      command: commands.run,
+      runOwn: (commandLine) => void ownCommands.run(commandLine),
+      // Both are stopped, if there are two.
+      stopOwn: () => [commands.stop(), ownCommands.stop()].includes(true),
+      fileNames: () => listFileNames(root, talkEnded.signal),
+      rings: findSettingValue(configured.settings, "ui.bell") === "when-waiting",
+      quit,
+    });
+    conversation.background.notify(control, agent);
+    beginTalk(conversation, setup, commands.context, end).catch(control.fail);
+    return await ended;
+  } finally {
+    for (const signal of signals) process.off(signal, onSignal);
+    ownCommands.stop();
+    talkEnded.abort();
+  }
+}
+
+async function showWelcome(
+  conversation: ConversationDeps,
+  setup: TalkSetup,
+  { problems }: ResolvedCommands,
+): Promise<void> {
+  const { control, chosen, summary, isFirst } = setup;
+  const { front, terminal } = conversation;
+  control.say(await renderWelcome(conversation, chosen, summary, isFirst));
+  if (isFirst)
+    for (const problem of problems)
+      control.say(wrapNote(sanitize(terminal.redaction.text(problem)), front.columns(), "yellow"));
+}
+
+/** Opens the session, asks about the folder, and sends the first message, if there is one. */
+async function beginTalk(
+  conversation: ConversationDeps,
+  setup: TalkSetup,
+  context: CommandContext,
+  end: (how: TalkEnd) => void,
+): Promise<void> {
+  const { front, home, terminal } = conversation;
+  const { control, summary, text, open, root } = setup;
+  await control.open();
+  await reportEarlierProcesses(control, context, terminal.redaction.text);
+  if (open.length > 0 && (await askForTrust({ open, root, home, control, front, terminal })))
+    end({ type: "next", next: { type: "session", sessionId: summary?.sessionId ?? null, isTrusted: true } });
+  else if (text !== "") control.send(text);
+}
+
+type TalkCommands = {
+  readonly context: CommandContext;
+  readonly run: Talk["command"];
+  /** Stops what a command has under way. @returns whether there was anything */
+  readonly stop: () => boolean;
+};
+
+/** The commands of the conversation: the lines that begin with a slash. */
+function createCommands(
+  conversation: ConversationDeps,
+  setup: TalkSetup,
+  custom: ResolvedCommands,
+  end: (how: TalkEnd) => void,
+): TalkCommands {
+  const { control, configured } = setup;
+  let stopActivity: (() => void) | null = null;
+  let pendingSwitch: ReturnType<Talk["command"]> = null;
+
+  function atWork(name: string, stop: () => void): () => void {
+    stopActivity = stop;
+    control.setOwn({ name, since: Date.now() });
+    return () => {
+      stopActivity = null;
+      control.setOwn(null);
+    };
+  }
+
+  function go(next: NextTalk): void {
+    if (next.type === "quit") end({ type: "left", how: "rest" });
+    else pendingSwitch = switchSession(next);
+  }
+
+  /** A model that cannot be used is told here, and the session stays as it is. */
+  async function switchSession(next: Extract<NextTalk, { type: "session" }>): Promise<"stays" | "leads_on"> {
+    try {
+      if (next.model !== undefined) await chooseConfiguredModel(next.model, conversation.options, configured);
+      end({ type: "next", next });
+      return "leads_on";
+    } catch (error) {
+      control.fail(error);
+      return "stays";
+    }
+  }
+
+  const quit = () => end({ type: "left", how: control.view.state().runId === null ? "rest" : "leave" });
+  const context: CommandContext = { ...createContext(conversation, setup), custom, atWork, go, quit };
+  return {
+    context,
+    run(line) {
+      pendingSwitch = null;
+      return runCommand(line, context, control)?.then(() => pendingSwitch ?? "stays") ?? null;
+    },
+    stop() {
+      stopActivity?.();
+      return stopActivity !== null;
+    },
+  };
+}
+
+/** What commands are given of the place and of the session. */
+function createContext(
+  { front, store, home, version, options, background, servers, terminal }: ConversationDeps,
+  { agent, permissions, control, chosen, configured, root, hasShell }: TalkSetup,
+): Omit<CommandContext, "custom" | "atWork" | "go" | "quit"> {
+  return {
+    store,
+    agent,
+    sessionId: control.sessionId,
+    root,
+    home,
+    model: chosen.model.id,
+    configured,
+    version,
+    hasShell,
+    hasContextFiles: options.contextFiles !== false,
+    choices: control.choices,
+    mode: control.mode,
+    permissions,
+    background: background.processes,
+    servers: servers.current(),
+    async restartServer(name, signal) {
+      await servers.restart(name, root, signal);
+      return servers.current();
+    },
+    redaction: terminal.redaction,
+    state: control.view.state,
+    say: control.say,
+    choose: front.choose,
+    page: front.page,
+    copy: front.copy,
+    columns: front.columns,
+    send: control.send,
+    join: control.join,
+  };
+}

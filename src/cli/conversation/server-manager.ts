@@ -1,0 +1,52 @@
+/**
+ * The MCP servers of a conversation. They outlive a session, because all sessions work on the same folder.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { formatServersToStart, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
+import { noServers, restartServer, type StartedServers, startServers } from "../mcp/start-servers.js";
+import type { FolderTrust } from "../trust/trust.js";
+
+export type ServerManager = {
+  /** Starts those that are in force. Servers that run stay, unless others are in force by now. */
+  readonly start: (root: string, trust: FolderTrust) => Promise<void>;
+  /** Ends a server and starts it again, unless `signal` ends the attempt. Other servers stay. */
+  readonly restart: (name: string, root: string, signal: AbortSignal) => Promise<void>;
+  readonly current: () => StartedServers;
+  readonly close: () => Promise<void>;
+};
+
+/**
+ * @param onStart told the names of the servers that are started, because that may take a while, and what ends the wait for those that
+ * have not answered yet
+ */
+export function createServerManager(home: string, onStart: (names: string, skip: () => void) => void): ServerManager {
+  const closed = new AbortController();
+  let restarting: Promise<void> = Promise.resolve();
+  let startedSet: readonly ResolvedServer[] = [];
+  let current = noServers;
+  return {
+    async start(root, trust) {
+      const serversToStart = resolveServers({ root, home }, trust);
+      if (isDeepStrictEqual(serversToStart, startedSet)) return;
+      const names = formatServersToStart(serversToStart);
+      const skipController = new AbortController();
+      const skip = () => skipController.abort(new Error("it had not answered when you went on without it"));
+      if (names !== "") onStart(names, skip);
+      await current.close();
+      startedSet = serversToStart;
+      current = await startServers(serversToStart, root, skipController.signal);
+    },
+    async restart(name, root, signal) {
+      restarting = restarting.then(async () => {
+        current = await restartServer(current, name, root, AbortSignal.any([signal, closed.signal]));
+      });
+      await restarting;
+    },
+    current: () => current,
+    async close() {
+      closed.abort(new Error("the conversation is over"));
+      await restarting;
+      await current.close();
+    },
+  };
+}

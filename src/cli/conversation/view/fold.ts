@@ -1,0 +1,81 @@
+/**
+ * What the view of a session remembers between items, and what of it is open now.
+ */
+import type { Usage } from "../../../index.js";
+import { type Line, spanOf } from "../../screen/line.js";
+import { type OpenCall, renderRunningCall } from "../lines/call-lines.js";
+import type { MarkdownLines } from "../lines/markdown-lines.js";
+import type { OpenQuestion, OpenQuestions } from "./questions.js";
+import type { TextDeduplicator } from "./text-deduplicator.js";
+
+export type Activity = { readonly name: string; readonly since: number };
+
+export type QueuedRun = { readonly runId: string; readonly text: string };
+
+export type FoldState = {
+  readonly history: Line[];
+  readonly markdown: MarkdownLines;
+  readonly streamed: TextDeduplicator;
+  readonly calls: Map<string, StartedCall>;
+  readonly questions: OpenQuestions;
+  /** The question that was shown last. */
+  shownQuestion: OpenQuestion | null;
+  runId: string | null;
+  isWaiting: boolean;
+  isStopping: boolean;
+  model: Activity | null;
+  /** A command of the person. */
+  ownCommand: Activity | null;
+  usage: Usage;
+  queued: readonly QueuedRun[];
+  readonly fileOf: (question: OpenQuestion) => string | null;
+  /** The kind of lines that was written last. */
+  last: "text" | "call" | "message" | "message-part" | "note" | "none";
+};
+
+/** `result` is empty until the call has one. */
+export type StartedCall = OpenCall & { readonly result: string };
+
+/** Adds lines to the history, with a blank line where another kind of lines begins. */
+export function appendLines(fold: FoldState, kind: FoldState["last"], lines: readonly Line[]): void {
+  if (lines.length === 0) return;
+  const needsBlankLine = fold.last !== "none" && kind !== "message-part" && (fold.last !== kind || kind === "message");
+  if (needsBlankLine) fold.history.push([]);
+  for (const line of lines) fold.history.push(line);
+  fold.last = kind;
+}
+
+export function updateCall(fold: FoldState, callKey: string, change: Partial<StartedCall>): void {
+  const call = fold.calls.get(callKey);
+  if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
+}
+
+/** The calls that run, as far as this process knows: not those that wait for an answer, or have a result already. */
+function listRunningCalls({ calls, questions }: FoldState): readonly OpenCall[] {
+  const questionedCalls = new Set(questions.all().map(({ callKey }) => callKey));
+  return [...calls].filter(([key, { result }]) => result === "" && !questionedCalls.has(key)).map(([, call]) => call);
+}
+
+export function findActivity(fold: FoldState): Activity | null {
+  if (fold.isWaiting) return fold.ownCommand;
+  const calls = listRunningCalls(fold);
+  const [first] = calls;
+  if (first === undefined) return fold.model ?? fold.ownCommand;
+  const more = calls.length > 1 ? ` and ${calls.length - 1} more` : "";
+  return { name: `${first.name}${more}`, since: first.since };
+}
+
+export function renderOpen(fold: FoldState, columns: number, most: number, now: number): readonly Line[] {
+  const queued = fold.queued
+    .slice(0, 3)
+    .map(({ text }, at): Line => [spanOf(`next: ${at + 1} `, "dim"), spanOf(text.replace(/\s+/g, " "))]);
+  const room = Math.max(0, most - queued.length);
+  const calls = listRunningCalls(fold).slice(0, 4);
+  const others = Math.max(0, calls.length - 1);
+  const running = calls.flatMap((call, at) =>
+    renderRunningCall(call, columns, at === calls.length - 1 ? Math.min(6, room - others) : 1, now),
+  );
+  const text = fold.markdown.open(columns).slice(-Math.max(0, room - running.length));
+  const lines = running.length >= room ? running.slice(0, room) : [...text, ...running];
+  return [...lines, ...queued];
+}

@@ -1,0 +1,82 @@
+/**
+ * The questions of a session that are open, in the order in which they were asked.
+ */
+import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
+
+export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
+  /** The child session that asks; absent if this session asks. */
+  readonly childId?: string;
+};
+
+type ApprovalRequested = Extract<PublicEvent, { readonly type: "approval_requested" }>;
+type QuestionKey = { readonly callKey: string; readonly questionId?: string };
+
+function formatQuestionKey({ callKey, questionId }: QuestionKey): string {
+  return `${callKey} ${questionId ?? ""}`;
+}
+
+export type OpenQuestions = {
+  readonly all: () => readonly OpenQuestion[];
+  readonly ask: (event: ApprovalRequested) => void;
+  readonly answered: (answered: QuestionKey) => void;
+  /** Says which questions are open. */
+  readonly replace: (approvals: readonly PendingApproval[], sessionId: string) => void;
+  readonly clear: () => void;
+};
+
+export function createOpenQuestions(): OpenQuestions {
+  const open = new Map<string, OpenQuestion>();
+  const add = (question: OpenQuestion): void => {
+    if (!open.has(formatQuestionKey(question))) open.set(formatQuestionKey(question), question);
+  };
+  return {
+    all: () => [...open.values()],
+    ask: ({ at, ...event }) => add({ ...event, askedAt: at }),
+    answered: (answered) => {
+      open.delete(formatQuestionKey(answered));
+    },
+    replace(approvals, sessionId) {
+      const stillOpen = new Set(approvals.map(formatQuestionKey));
+      for (const key of open.keys()) if (!stillOpen.has(key)) open.delete(key);
+      for (const approval of approvals)
+        add({ ...approval, ...(approval.sessionId === sessionId ? {} : { childId: approval.sessionId }) });
+    },
+    clear: () => open.clear(),
+  };
+}
+
+/** The beginning of the title of a question: what is asked about a call. */
+export function formatQuestionTitle({ why }: Pick<OpenQuestion, "why">): string {
+  return titleByReason[why];
+}
+
+const titleByReason: { readonly [Why in OpenQuestion["why"]]: string } = {
+  policy: "wants to run",
+  provider: "wants to run at the model's provider",
+  recovery: "was interrupted, and how it ended is not known",
+  external: "waits for a result from outside",
+  tool: "asks",
+};
+
+/** Why a question is asked, for a person who wonders. */
+export function explainQuestion({ why, name, input, question }: OpenQuestion): string {
+  switch (why) {
+    case "policy":
+      return (
+        question ??
+        `${name} can change something, and nobody has allowed it in advance. Tools that only read run without a question.`
+      );
+    case "provider":
+      return `The model's provider runs ${name} itself, and asks before it does.`;
+    case "recovery":
+      return `The process ended while ${name} ran. It does not run again by itself, because it may have done its work already.`;
+    case "external":
+      return `${name} runs outside of Pawl. Its result comes from there.`;
+    case "tool":
+      return `${name} needs an answer from a person before it can go on.${isEmptyObject(input) ? "" : " Its input is shown above."}`;
+  }
+}
+
+function isEmptyObject(input: Json): boolean {
+  return typeof input === "object" && input !== null && Object.keys(input).length === 0;
+}

@@ -1,0 +1,350 @@
+/**
+ * The view of a session: a fold over the items of its stream. Items go in; lines of the history, and what is open now,
+ * come out. There is no terminal in it.
+ *
+ * 1. A line of the history never changes. What can still change is in `open`.
+ * 2. Text is shown once: as deltas, or from its event if no deltas came.
+ * 3. Of several open questions only the first is shown, which is the one that the keys answer. The next one follows when
+ *    the first is answered, so no other question comes between a question and its keys.
+ */
+import { type Json, textOfOutput } from "../../../core/index.js";
+import {
+  addUsage,
+  type MessageDelta,
+  type PublicEvent,
+  type StreamItem,
+  type Usage,
+  type UserMessage,
+} from "../../../index.js";
+import { summarizeMessage } from "../../agent/attachments.js";
+import { formatRepair } from "../../render/format-repair.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
+import { renderEndedCall } from "../lines/call-lines.js";
+import { createMarkdownLines } from "../lines/markdown-lines.js";
+import { renderDecision, renderEnd, renderFailure, renderNote, renderQuestion, wrapNote } from "../lines/view-lines.js";
+import {
+  type Activity,
+  appendLines,
+  type FoldState,
+  findActivity,
+  type QueuedRun,
+  renderOpen,
+  updateCall,
+} from "./fold.js";
+import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
+import { createTextDeduplicator, joinText, splitIntoPieces } from "./text-deduplicator.js";
+
+export type View = {
+  /** Takes an item in. */
+  readonly show: (item: StreamItem, columns: number, now: number) => void;
+  /** The same in short steps. Between two of them, the view can be shown and told other things. */
+  readonly showInSteps: (item: StreamItem, columns: number, now: number) => Iterable<void>;
+  /** Adds lines that are no part of the session, for example what a command says. */
+  readonly say: (lines: readonly Line[], columns: number) => void;
+  /** The lines of the history since the last call. */
+  readonly takeHistory: () => readonly Line[];
+  /** What is open now, in at most `most` lines. */
+  readonly open: (columns: number, most: number, now: number) => readonly Line[];
+  readonly questions: OpenQuestions;
+  /** Says what the person has under way beside the session; null: nothing. */
+  readonly setOwn: (activity: Activity | null) => void;
+  readonly state: () => ViewState;
+};
+
+export type ViewState = {
+  /** The run that is under way or waits; null if the session rests. */
+  readonly runId: string | null;
+  readonly isWaiting: boolean;
+  readonly isStopping: boolean;
+  /** What is under way; null if nothing is. */
+  readonly activity: Activity | null;
+  /** The usage of the present or last run. */
+  readonly usage: Usage;
+  readonly queued: readonly QueuedRun[];
+};
+
+type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
+
+export type ViewOptions = {
+  /** The present text of the file that a call of an open question changes; null if there is none, or it is not known. */
+  readonly fileOf?: (question: OpenQuestion) => string | null;
+};
+
+export function createView({ fileOf = () => null }: ViewOptions = {}): View {
+  const fold: FoldState = {
+    history: [],
+    markdown: createMarkdownLines(),
+    streamed: createTextDeduplicator(),
+    calls: new Map(),
+    questions: createOpenQuestions(),
+    shownQuestion: null,
+    runId: null,
+    isWaiting: false,
+    isStopping: false,
+    model: null,
+    ownCommand: null,
+    usage: {},
+    queued: [],
+    last: "none",
+    fileOf,
+  };
+  return {
+    show(item, columns, now) {
+      for (const _ of showItem(fold, item, columns, now));
+    },
+    showInSteps: (item, columns, now) => showItem(fold, item, columns, now),
+    say(lines, columns) {
+      endText(fold, columns);
+      appendLines(fold, "note", lines);
+    },
+    takeHistory: () => fold.history.splice(0),
+    open: (columns, most, now) => renderOpen(fold, columns, most, now),
+    questions: fold.questions,
+    setOwn(activity) {
+      fold.ownCommand = activity;
+    },
+    state: () => ({
+      runId: fold.runId,
+      isWaiting: fold.isWaiting,
+      isStopping: fold.isStopping,
+      activity: findActivity(fold),
+      usage: fold.usage,
+      queued: fold.queued,
+    }),
+  };
+}
+
+/** Adds text of the model. */
+function addText(fold: FoldState, text: string, columns: number): void {
+  if (text !== "") appendLines(fold, "text", fold.markdown.add(text, columns));
+}
+
+/** Adds a text of any length, in steps. */
+function* addLongText(fold: FoldState, text: string, columns: number): Generator<void> {
+  for (const piece of splitIntoPieces(text)) {
+    addText(fold, piece, columns);
+    yield;
+  }
+}
+
+/** Ends the open block: what follows is no part of the text. */
+function endText(fold: FoldState, columns: number): void {
+  appendLines(fold, "text", fold.markdown.end(columns));
+}
+
+function* showItem(fold: FoldState, item: StreamItem, columns: number, now: number): Generator<void> {
+  switch (item.type) {
+    case "delta":
+      yield* showDelta(fold, item.delta, columns, now);
+      break;
+    case "snapshot":
+      beginAttempt(fold, item, columns);
+      yield* addLongText(fold, fold.streamed.confirm(formatStepKey(item), joinText(item.message)), columns);
+      break;
+    // It has all text of the step. The events `text` before it have parts of the same.
+    case "message":
+      yield* addLongText(fold, fold.streamed.confirm(formatStepKey(item), joinText(item.message)), columns);
+      break;
+    case "progress":
+      updateCall(fold, item.callKey, { note: item.note });
+      break;
+    case "preliminary":
+      updateCall(fold, item.callKey, { output: textOfOutput(item.output) });
+      break;
+    case "lagged":
+    case "partial_output":
+      break;
+    default:
+      showEvent(fold, item, columns, now);
+  }
+}
+
+type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+
+function formatStepKey({ runId, modelCallIndex }: Omit<Attempt, "attempt">): string {
+  return `${runId}/${modelCallIndex}`;
+}
+
+function beginAttempt(fold: FoldState, attempt: Attempt, columns: number): void {
+  if (!fold.streamed.begin(formatStepKey(attempt), attempt.attempt)) return;
+  endText(fold, columns);
+  appendLines(fold, "note", [lineOf("The answer above was cut off. The model begins it again.", "yellow")]);
+}
+
+function* showDelta(fold: FoldState, delta: MessageDelta, columns: number, now: number): Generator<void> {
+  beginAttempt(fold, delta, columns);
+  const since = fold.model?.since ?? now;
+  switch (delta.kind) {
+    case "text-delta":
+      fold.model = { name: "model", since };
+      // Several deltas that waited are one.
+      yield* addLongText(fold, fold.streamed.add(delta.text), columns);
+      break;
+    case "reasoning-start":
+    case "reasoning-delta":
+      fold.model = { name: "model thinks", since };
+      break;
+    case "tool-input-start":
+      fold.model = { name: `model writes a call of ${delta.name}`, since };
+      break;
+    default:
+      break;
+  }
+}
+
+function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
+  // The beginning of the run may be too far back to be shown.
+  if (event.type === "step_finished" || event.type === "suspended") fold.runId ??= event.runId;
+  switch (event.type) {
+    case "run_queued":
+      fold.queued = [...fold.queued, { runId: event.runId, text: joinInput(event.input) }];
+      break;
+    case "run_started":
+      fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
+      [fold.runId, fold.isWaiting, fold.isStopping] = [event.runId, false, false];
+      [fold.usage, fold.model] = [{}, { name: "model", since: now }];
+      showMessage(fold, "> ", event.input, columns);
+      break;
+    case "steered":
+      showMessage(fold, event.source === "user" ? "↳ you, before the next model call: " : "↳ ", event.input, columns);
+      break;
+    case "tool_call":
+      endText(fold, columns);
+      fold.calls.set(event.callKey, {
+        name: event.name,
+        input: event.input,
+        since: now,
+        output: "",
+        note: "",
+        wasAsked: false,
+        result: "",
+      });
+      if (event.repair !== undefined && event.repair.by !== "call_tool")
+        appendLines(fold, "note", wrapNote(formatRepair(event.name, event.repair), columns, "dim"));
+      break;
+    case "tool_result":
+      updateCall(fold, event.callKey, { result: formatResult(event) });
+      break;
+    case "call_complete":
+      showEnded(fold, event, columns, now);
+      break;
+    case "step_finished":
+      endText(fold, columns);
+      fold.usage = addUsage(fold.usage, event.usage);
+      fold.model = null;
+      break;
+    case "attempt_failed":
+      endText(fold, columns);
+      fold.model = { name: "model", since: now + (event.retryInMs ?? 0) };
+      appendLines(fold, "note", renderFailure(event, columns));
+      break;
+    case "final":
+      endText(fold, columns);
+      showEnd(fold, event, columns);
+      break;
+    default:
+      showAsking(fold, event, columns, now);
+  }
+}
+
+/** What happens around questions. */
+function showAsking(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
+  switch (event.type) {
+    case "approval_requested":
+      fold.questions.ask(event);
+      showFirstQuestion(fold, columns);
+      break;
+    case "approval_answered":
+      fold.questions.answered(event);
+      if (fold.questions.all().length === 0) fold.isWaiting = false;
+      updateCall(fold, event.callKey, { since: now, ...(event.input === undefined ? {} : { input: event.input }) });
+      appendLines(fold, "note", [renderDecision(event, fold.calls.get(event.callKey)?.input ?? {}, columns)]);
+      showFirstQuestion(fold, columns);
+      break;
+    case "suspended":
+      endText(fold, columns);
+      [fold.isWaiting, fold.model] = [true, null];
+      fold.questions.replace(event.approvals, event.sessionId);
+      showFirstQuestion(fold, columns);
+      break;
+    default:
+      showNote(fold, event, columns, now);
+  }
+}
+
+function showNote(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
+  if (event.type === "compacted" && event.usage !== undefined) fold.usage = addUsage(fold.usage, event.usage);
+  if (event.type === "abort_requested") fold.isStopping = event.runId === fold.runId;
+  // A queued run that was taken back never starts.
+  if (event.type === "abort_requested") fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
+  if (event.type === "restarted") {
+    // Calls that were under way get their results, or run again: each of them ends once.
+    for (const callKey of fold.calls.keys()) updateCall(fold, callKey, { since: now, output: "", note: "" });
+    [fold.runId, fold.isWaiting, fold.model] = [event.runId, false, { name: "model", since: now }];
+  }
+  const lines = renderNote(event, columns);
+  if (lines.length === 0) return;
+  endText(fold, columns);
+  appendLines(fold, "note", lines);
+}
+
+function joinInput(input: readonly UserMessage[]): string {
+  return input.map((message) => summarizeMessage(message).text).join("\n");
+}
+
+function showMessage(fold: FoldState, prefix: string, input: readonly UserMessage[], columns: number): void {
+  endText(fold, columns);
+  const lines = joinInput(input).split("\n");
+  const width = Math.max(8, Math.min(100, columns - 1));
+  appendLines(
+    fold,
+    "message",
+    lines.flatMap((line, at) => wrapLine([spanOf(at === 0 ? prefix : "  ", "cyan"), spanOf(line, "bold")], width)),
+  );
+  const attachments = input.flatMap((message) => summarizeMessage(message).joined);
+  appendLines(
+    fold,
+    "message-part",
+    attachments.map((part) => [spanOf("  + ", "cyan"), spanOf(part, "dim")]),
+  );
+}
+
+function formatResult({ output, returned = output, cut: reason }: EventOfType<"tool_result">): string {
+  const text = textOfOutput(returned);
+  return (reason === undefined ? text : `(cut short: ${reason}) ${text}`) || "(no output)";
+}
+
+/** Shows the question that the keys answer now, unless it was shown already. */
+function showFirstQuestion(fold: FoldState, columns: number): void {
+  const [question] = fold.questions.all();
+  if (question === undefined || question === fold.shownQuestion) return;
+  fold.shownQuestion = question;
+  endText(fold, columns);
+  updateCall(fold, question.callKey, { wasAsked: true });
+  appendLines(
+    fold,
+    "note",
+    [[], ...renderQuestion(question, fold.fileOf(question), columns)].slice(fold.last === "note" ? 0 : 1),
+  );
+}
+
+function showEnded(fold: FoldState, event: EventOfType<"call_complete">, columns: number, now: number): void {
+  const call = fold.calls.get(event.callKey);
+  fold.calls.delete(event.callKey);
+  endText(fold, columns);
+  const input: Json = call?.input ?? {};
+  const endedCall = { name: event.name, input, result: call?.result ?? "", isOk: event.status === "ok" };
+  const { durationMs } = event;
+  appendLines(fold, "call", renderEndedCall({ ...endedCall, durationMs, wasAsked: call?.wasAsked === true }, columns));
+  if (fold.calls.size === 0) fold.model = { name: "model", since: now };
+}
+
+function showEnd(fold: FoldState, { runId, result }: EventOfType<"final">, columns: number): void {
+  fold.queued = fold.queued.filter((one) => one.runId !== runId);
+  // A queued run that was taken back has an end, too.
+  if (fold.runId !== null && fold.runId !== runId) return;
+  fold.calls.clear();
+  fold.questions.clear();
+  [fold.runId, fold.isWaiting, fold.isStopping, fold.model] = [null, false, false, null];
+  appendLines(fold, "note", renderEnd(result, columns));
+}

@@ -1,0 +1,156 @@
+/**
+ * Lists, finds and shows the calls that wait for a person.
+ *
+ * The id of a call is `session/step/position`, as `3f8c2a1b/1/2`: the beginning of its session's id, and the end of
+ * its key.
+ */
+import { PawlError, pendingApprovals, type Store, type StoredApproval } from "../../index.js";
+import { shortId } from "../files/session-store.js";
+import { formatCallTitle } from "../render/format-call.js";
+import type { Redaction } from "../terminal/redaction.js";
+import {
+  formatAge,
+  formatDuration,
+  formatInput,
+  sanitize,
+  sanitizeStrictly,
+  toOneLine,
+  truncate,
+} from "../terminal/text.js";
+import type { StyleText } from "../terminal/text-style.js";
+
+export type PendingCall = StoredApproval & {
+  /** `session/step/position`, which the commands print and take. */
+  readonly id: string;
+};
+
+/**
+ * All calls that wait, the longest first. The description of a session is redacted. The call itself is not: a person
+ * must see what would run.
+ */
+export async function listPendingCalls(store: Store, redaction?: Redaction): Promise<readonly PendingCall[]> {
+  const found: StoredApproval[] = [];
+  for await (const call of pendingApprovals(store))
+    found.push({ ...call, session: redaction?.value(call.session) ?? call.session });
+  const sessions = [...new Set(found.map(({ sessionId }) => sessionId))];
+  const calls = found.map((call) => ({ ...call, id: formatCallId(shortId(call.sessionId, sessions), call.callKey) }));
+  return calls.sort((a, b) => a.askedAt - b.askedAt);
+}
+
+/** The id of a call: its key, with the session instead of the run. */
+export function formatCallId(session: string, callKey: string): string {
+  const { step, position } = parseCallId(callKey);
+  return `${session}/${step}/${position}`;
+}
+
+type CallIdParts = { readonly head: string; readonly step?: string; readonly position?: string };
+
+/** Splits `head/step/position`. The head is a session or a run; it may stand alone. */
+export function parseCallId(id: string): CallIdParts {
+  const [, head, step, position] = /^(.*)\/(\d+)\/(\d+)$/s.exec(id) ?? [];
+  return head === undefined || step === undefined || position === undefined ? { head: id } : { head, step, position };
+}
+
+/** The calls that an id names: a call, a session or the sessions that it started. The beginning of an id is enough. */
+export function findMatchingCalls(pending: readonly PendingCall[], id: string): readonly PendingCall[] {
+  const exact = pending.filter((call) => matchesId(call, id, (text, head) => text === head));
+  return exact.length > 0
+    ? exact
+    : pending.filter((call) => matchesId(call, id, (text, head) => text.startsWith(head)));
+}
+
+function matchesId(pending: PendingCall, id: string, matches: (text: string, head: string) => boolean): boolean {
+  const call = parseCallId(pending.callKey);
+  const { head, step, position } = parseCallId(id);
+  if (head === "" || (step !== undefined && (step !== call.step || position !== call.position))) return false;
+  const { sessionId, session } = pending;
+  return [sessionId, session.top, call.head].some((text) => text !== undefined && matches(text, head));
+}
+
+/**
+ * @param question the question of a tool, if its call asks several
+ * @throws PawlError `bad_input` if the id names more than one call, or a call that asks several questions
+ */
+export function requireOneMatch(
+  matches: readonly PendingCall[],
+  id: string,
+  style: StyleText,
+  question?: string,
+): PendingCall | undefined {
+  const found = question === undefined ? matches : matches.filter(({ questionId }) => questionId === question);
+  const [first, ...others] = found;
+  const isOneCall = others.every(
+    ({ callKey, sessionId }) => callKey === first?.callKey && sessionId === first.sessionId,
+  );
+  if (first?.questionId !== undefined && others.length > 0 && isOneCall) {
+    const names = found.map(({ questionId }) => `--question ${JSON.stringify(questionId)}`).join(", ");
+    throw new PawlError("bad_input", `Call ${first.id} asks ${found.length} questions. Name one: ${names}.`);
+  }
+  if (others.length === 0) return first;
+  const lines = found.map((call) => `  ${formatListed(call, Date.now(), style)}`);
+  throw new PawlError(
+    "bad_input",
+    `${JSON.stringify(id)} names ${found.length} calls. Give the id of one:\n${lines.join("\n")}`,
+  );
+}
+
+/** `3f8c2a1b/1/2  write_file  needs approval, asked 5 min ago, expires in 2 h` */
+function formatTitle(call: PendingCall, now: number, style: StyleText): string {
+  return formatWithTitle(call, sanitizeStrictly(call.name), now, style);
+}
+
+/** In a list, the path or the command tells the calls of one tool apart: `3f8c2a1b/1/2  write_file a.txt  needs …` */
+export function formatListed(call: PendingCall, now: number, style: StyleText): string {
+  return formatWithTitle(call, formatCallTitle(call.name, call.input, maxTitleColumns), now, style);
+}
+
+function formatWithTitle(call: PendingCall, title: string, now: number, style: StyleText): string {
+  const { id, askedAt, expiresAt, why } = call;
+  const facts = [`asked ${formatAgo(askedAt, now)}`];
+  if (expiresAt !== undefined)
+    facts.push(expiresAt > now ? `expires in ${formatDuration(expiresAt - now)}` : "expired");
+  return `${style("bold", sanitize(id))}  ${style("yellow", title)}  ${reasonTexts[why]}, ${facts.join(", ")}`;
+}
+
+export function formatAgo(at: number, now: number): string {
+  const passed = formatAge(now - at);
+  return passed === "now" ? "just now" : `${passed} ago`;
+}
+
+const reasonTexts: { readonly [why in PendingCall["why"]]: string } = {
+  policy: "needs approval",
+  provider: "is run by the provider, needs approval",
+  recovery: "was interrupted, outcome unknown",
+  external: "runs elsewhere, needs a result",
+  tool: "asks you",
+};
+
+/** The call with its whole input: nothing is left out or hidden. */
+export function formatCall(call: PendingCall, now: number, style: StyleText): string {
+  const lines = [formatTitle(call, now, style), style("dim", `  ${formatSessionLine(call)}`)];
+  if (call.question !== undefined) lines.push(`  ${sanitizeStrictly(call.question)}`);
+  if (call.url !== undefined) lines.push(`  ${sanitizeStrictly(call.url)}`);
+  if (call.questionId !== undefined)
+    lines.push(style("dim", `  question ${sanitizeStrictly(call.questionId)}${formatExpectedReply(call)}`));
+  lines.push(formatInput(call.input).replace(/^/gm, "    "));
+  return `${lines.join("\n")}\n`;
+}
+
+/** What the answer to a tool must be. */
+function formatExpectedReply({ schema }: Pick<PendingCall, "schema">): string {
+  return schema === undefined
+    ? ""
+    : `, answered with ${sanitizeStrictly(JSON.stringify(schema).slice(0, maxSchemaCharacters))}`;
+}
+
+const maxSchemaCharacters = 2_000;
+const maxTitleColumns = 60;
+
+function formatSessionLine({ sessionId, session }: PendingCall): string {
+  const { agent, title, root, top, parent } = session;
+  const parts = [`session ${sanitize(sessionId)} of ${sanitize(agent)}`];
+  if (title !== undefined) parts.push(`"${truncate(toOneLine(title), maxTitleColumns)}"`);
+  if (root !== undefined) parts.push(`in ${sanitize(root)}`);
+  if (parent !== undefined) parts.push(`for session ${sanitize(top ?? parent.sessionId)}`);
+  return parts.join(" · ");
+}

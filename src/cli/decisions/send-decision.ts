@@ -1,0 +1,33 @@
+/**
+ * Sends the answer of a person to a call that waits, in whatever session. The answer counts only for the input that was
+ * shown.
+ */
+import type { ApprovalDecision, ClientSession } from "../../index.js";
+import type { PendingCall } from "./pending-calls.js";
+
+/** @returns whether this answer is the first one */
+export function sendDecision(
+  session: ClientSession,
+  { callKey, why, inputHash, questionId }: PendingCall,
+  decision: ApprovalDecision,
+  by: string,
+) {
+  // A call that runs elsewhere needs a result, not an approval.
+  if (why === "external" && decision.type === "result")
+    return session.provideResult(callKey, decision.output, { isError: decision.isError === true });
+  const question = questionId === undefined ? {} : { questionId };
+  return session.answer(callKey, decision, { by, ...question, ...(inputHash === undefined ? {} : { inputHash }) });
+}
+
+/** What is said of an answer that was sent. */
+export const confirmationTexts: { readonly [type in ApprovalDecision["type"]]: string } = {
+  approve: "Approved",
+  modify: "Approved with changes:",
+  deny: "Denied",
+  rerun: "Will run again:",
+  result: "Recorded the result of",
+  fail: "Counted as failed:",
+  abort: "Aborted",
+  reply: "Answered",
+  decline: "Declined",
+};

@@ -1,0 +1,70 @@
+/**
+ * Reads files that are small if they are what they should be: settings, rules, texts that join a message.
+ *
+ * 1. A file is opened once and looked at before it is read. No more than its bound is ever in memory, also if it grows meanwhile.
+ * 2. What is no regular file is refused. A pipe would never end.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+
+export type SmallFile =
+  | { readonly type: "file"; readonly bytes: Buffer }
+  | { readonly type: "refused"; readonly why: string };
+
+/**
+ * @param flags of `open`, beside reading
+ * @param isExpectedFile whether the open file is the one that was meant
+ * @throws what `open` and `read` throw
+ */
+export function readSmallFile(
+  path: string,
+  maxBytes: number,
+  flags = 0,
+  isExpectedFile: (opened: Stats, file: number) => boolean = () => true,
+): SmallFile {
+  // A pipe is opened without waiting for its writer.
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | flags);
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile()) return { type: "refused", why: "it is no file" };
+    if (!isExpectedFile(stats, file)) return { type: "refused", why: "something else was put in its place meanwhile" };
+    const bytes = stats.size > maxBytes ? null : readBounded(file, maxBytes, stats.size);
+    if (bytes !== null) return { type: "file", bytes };
+    return { type: "refused", why: `it is larger than ${maxBytes.toLocaleString("en-US")} bytes` };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** @param expected bytes; the file may have changed since. @returns null if there are more than `mostBytes` */
+function readBounded(file: number, maxBytes: number, expected: number): Buffer | null {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  // One byte more than expected, so that the end is seen in the same read.
+  for (let nextBytes = expected + 1; ; nextBytes = pieceBytes) {
+    const piece = Buffer.alloc(Math.min(nextBytes, maxBytes + 1 - length));
+    const read = readSync(file, piece);
+    if (read === 0) return Buffer.concat(pieces, length);
+    pieces.push(piece.subarray(0, read));
+    length += read;
+    if (length > maxBytes) return null;
+  }
+}
+
+const pieceBytes = 64 * 1024;
+
+/** The text of a file, as its bytes are in UTF-8; null if there is no file. @throws what `refuse` makes of the reason */
+export function readSmallText(path: string, maxBytes: number, createError: (why: string) => Error): string | null {
+  let result: SmallFile;
+  try {
+    result = readSmallFile(path, maxBytes);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw createError(error instanceof Error ? error.message : String(error));
+  }
+  if (result.type === "refused") throw createError(result.why);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(result.bytes);
+  } catch {
+    throw createError("it is no text in UTF-8");
+  }
+}

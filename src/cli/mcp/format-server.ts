@@ -1,0 +1,22 @@
+/**
+ * An MCP server in one line, and for programs.
+ */
+
+import type { ResolvedServer } from "./resolve-servers.js";
+import { formatServerTarget } from "./servers-file.js";
+
+/** It may have control characters. */
+export function formatServer({ name, transport, path, off }: ResolvedServer): string {
+  const targetText = transport === null ? "" : `  ${formatServerTarget(transport)}`;
+  return `mcp  ${name}${targetText}  (${path})${off === null ? "" : `  off: ${off}`}`;
+}
+
+export function toServerRecord({ name, scope, path, transport, off }: ResolvedServer) {
+  return {
+    name,
+    scope,
+    path,
+    ...(transport === null ? {} : { server: formatServerTarget(transport) }),
+    ...(off === null ? { on: true } : { on: false, why: off }),
+  };
+}

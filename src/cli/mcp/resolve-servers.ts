@@ -1,0 +1,70 @@
+/**
+ * Which MCP servers there are in a folder: the person's own, and those of the folder, as far as its file is trusted.
+ */
+import { join } from "node:path";
+import type { McpTransport } from "../../tools/mcp/index.js";
+import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
+import type { Environment } from "../files/session-store.js";
+import { sanitize } from "../terminal/text.js";
+import { type FolderTrust, isTrusted, readFolderTrust } from "../trust/trust.js";
+import { folderServersName, readServersFile, userServersName } from "./servers-file.js";
+
+export type ResolvedServer = {
+  readonly name: string;
+  /** Whose file names it. */
+  readonly scope: "user" | "folder";
+  readonly path: string;
+  readonly transport: McpTransport | null;
+  /** Why it is off; null: it is started. */
+  readonly off: string | null;
+};
+
+/** @throws PawlError `bad_configuration` if a file cannot be read */
+export function resolveServers(
+  {
+    root,
+    home,
+    environment = process.env,
+  }: { readonly root: string; readonly home: string; readonly environment?: Environment },
+  trust: FolderTrust = readFolderTrust(root, home),
+): readonly ResolvedServer[] {
+  const user = readServersFile(join(resolveUserConfigurationFolder(environment), userServersName));
+  const userNames = new Set(user?.servers.map(({ name }) => name));
+  const isFolderTrusted = isTrusted(trust, folderServersName);
+  return [
+    ...(user?.servers ?? []).map(
+      ({ name, transport, problem }): ResolvedServer => ({
+        name,
+        scope: "user",
+        path: user?.path ?? "",
+        transport,
+        off: problem ?? null,
+      }),
+    ),
+    ...(trust.servers?.servers ?? []).map(({ name, transport, problem }): ResolvedServer => {
+      const untrusted = isFolderTrusted ? undefined : "its file is not trusted: pawl trust";
+      const shadowed = userNames.has(name) ? "you have a server of this name yourself" : undefined;
+      const off = problem ?? shadowed ?? untrusted ?? null;
+      return { name, scope: "folder", path: trust.servers?.path ?? "", transport, off };
+    }),
+  ];
+}
+
+/** The server of a name. Of two of one name, the one that is started. */
+export function findServer<Server extends ResolvedServer>(
+  name: string,
+  servers: readonly Server[],
+): Server | undefined {
+  const all = servers.filter((server) => server.name === name);
+  return all.find(({ off }) => off === null) ?? all[0];
+}
+
+/** The names of those that are started, safe to show; empty if there are none. */
+export function formatServersToStart(servers: readonly ResolvedServer[]): string {
+  return sanitize(
+    servers
+      .filter(({ off }) => off === null)
+      .map(({ name }) => name)
+      .join(", "),
+  );
+}

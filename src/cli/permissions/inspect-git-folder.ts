@@ -1,0 +1,220 @@
+/**
+ * What a repository makes Git run when it only reads. Its `.git/config` is a file like any other: whoever wrote the folder may
+ * have written it, and it can name programs.
+ *
+ * 1. Lines whose Git commands only read run with the settings below, which turn off what can be turned off by its name.
+ * 2. Programs of other names (filters, text conversions, external diffs) stay. A repository that names one asks.
+ */
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { readdir, realpath } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { findProgram, isWithinFolder } from "./find-program.js";
+import { findMainWorktree } from "./project-folder.js";
+
+const quietSettings: readonly (readonly [name: string, value: string])[] = [
+  ["core.fsmonitor", "false"],
+  ["core.hooksPath", "/dev/null"],
+  ["core.pager", "cat"],
+  ["gpg.program", "false"],
+  ["gpg.openpgp.program", "false"],
+  ["gpg.ssh.program", "false"],
+  ["gpg.x509.program", "false"],
+  ["log.showSignature", "false"],
+  // `remerge` repeats a merge, with the merge drivers of the repository.
+  ["log.diffMerges", "separate"],
+  // Git looks into a submodule by running itself there, with the settings of the submodule.
+  ["diff.ignoreSubmodules", "dirty"],
+  ["diff.submodule", "short"],
+  ["status.submoduleSummary", "false"],
+  ["submodule.recurse", "false"],
+  // A folder can look like a repository without a .git that a person would see.
+  ["safe.bareRepository", "explicit"],
+];
+
+/** Variables for a line whose Git commands only read. */
+export const quietGit: { readonly [name: string]: string } = {
+  GIT_CONFIG_COUNT: String(quietSettings.length),
+  ...Object.fromEntries(
+    quietSettings.flatMap(([name, value], at) => [
+      [`GIT_CONFIG_KEY_${at}`, name],
+      [`GIT_CONFIG_VALUE_${at}`, value],
+    ]),
+  ),
+  // No helper for a remote is started, also not to fetch what a partial clone lacks.
+  GIT_ALLOW_PROTOCOL: "none",
+  GIT_NO_LAZY_FETCH: "1",
+  // Git does not write the index, after which it would run a hook.
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_PAGER: "cat",
+};
+
+/** Settings of a repository that name programs, by the ends of their names. */
+const programSetting =
+  /^(filter\..*\.(clean|smudge|process)|diff\.(.*\.)?(command|textconv|external)|core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\.(.*\.)?program|submodule\..*\.ignore|merge\..*\.driver|(man|browser)\..*\.(cmd|path)|help\.browser)$/i;
+/** What the settings above, and the variables, turn off. */
+const disabledSetting =
+  /^(core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\..*)$/i;
+/** Settings of a repository that name a file whose content Git may show. */
+const fileSetting = /^(blame\.ignorerevsfile|mailmap\.file|core\.(excludesfile|attributesfile)|diff\.orderfile)$/i;
+/** Git LFS as it installs itself. */
+const trustedSettings: ReadonlySet<string> = new Set([
+  "filter.lfs.clean\ngit-lfs clean -- %f",
+  "filter.lfs.smudge\ngit-lfs smudge -- %f",
+  "filter.lfs.process\ngit-lfs filter-process",
+]);
+
+export type GitFolder = {
+  /** Why Git may run programs here although it only reads; null if it runs none. */
+  readonly risk: string | null;
+  /** Whether everything that Git reads is below the root. */
+  readonly isBelow: boolean;
+};
+
+const timeoutMs = 5_000;
+const execGit = promisify(execFile);
+
+/** Asks Git itself, which runs nothing for these questions. Both are real paths. */
+export async function inspectGitFolder(folder: string, root: string): Promise<GitFolder> {
+  const git = findProgram("git", root);
+  if (git === null || git.isBelow) return { risk: "Git is not installed outside of the folder", isBelow: false };
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, LANG: "C", ...quietGit };
+  const runGit = async (...args: readonly string[]) =>
+    (await execGit(git.path, args, { cwd: folder, env, timeout: timeoutMs, maxBuffer: 4 * 1024 * 1024 })).stdout;
+  let repositorySettings: readonly Setting[];
+  try {
+    repositorySettings = parseSettings(
+      await runGit("config", "--list", "--show-scope", "--show-origin", "--includes", "-z"),
+    );
+  } catch {
+    return { risk: "Git does not say what its configuration is here", isBelow: false };
+  }
+  const risk = findRisk(repositorySettings);
+  try {
+    const paths = await runGit("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir");
+    const [own = "", common = ""] = paths.trimEnd().split("\n");
+    // Fails in a repository without a worktree, and in the folder .git.
+    const top = (await runGit("rev-parse", "--path-format=absolute", "--show-toplevel")).trimEnd();
+    return {
+      risk: risk ?? findSubmoduleRisk(top),
+      isBelow: await isBelow(root, { top, own, common }, repositorySettings),
+    };
+  } catch (error) {
+    // Without a repository, there is nothing of one to run or to read. After any other failure, Git may read anything.
+    return { risk, isBelow: isWithoutRepository(error) };
+  }
+}
+
+/** The messages of Git are in English: `lookAtGit` sets LANG. */
+function isWithoutRepository(error: unknown): boolean {
+  const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: unknown };
+  return code === 128 && typeof stderr === "string" && stderr.startsWith("fatal: not a git repository");
+}
+
+type Setting = {
+  /** `local` and `worktree` are the repository's own. */
+  readonly scope: string;
+  /** The file that has the setting, relative to the top of the worktree. */
+  readonly origin: string;
+  readonly name: string;
+  readonly value: string;
+};
+
+/** @param listed scope, origin and setting in turn, each ended by NUL: `local`, `file:.git/config`, `core.pager\nless` */
+function parseSettings(listed: string): readonly Setting[] {
+  const parts = listed.split("\0");
+  const found: Setting[] = [];
+  for (let at = 0; at + 2 < parts.length; at += 3) {
+    const [scope = "", origin = "", setting = ""] = parts.slice(at, at + 3);
+    const end = setting.indexOf("\n");
+    const [name, value] = end === -1 ? [setting, ""] : [setting.slice(0, end), setting.slice(end + 1)];
+    found.push({ scope, origin: origin.replace(/^file:/, ""), name, value });
+  }
+  return found;
+}
+
+function isRepositorySetting({ scope }: Setting): boolean {
+  return scope === "local" || scope === "worktree";
+}
+
+function findRisk(all: readonly Setting[]): string | null {
+  const startingSetting = all.find(
+    (setting) =>
+      isRepositorySetting(setting) &&
+      programSetting.test(setting.name) &&
+      !trustedSettings.has(`${setting.name}\n${setting.value}`) &&
+      !disabledSetting.test(setting.name),
+  );
+  if (startingSetting !== undefined) return `this repository's configuration sets ${startingSetting.name}`;
+  const isQuiet = all.some(({ scope, name }) => scope === "command" && name === "core.hookspath");
+  return isQuiet ? null : "this version of Git cannot be told to run no programs";
+}
+
+/** Only a submodule that says so itself is looked into. */
+function findSubmoduleRisk(top: string): string | null {
+  try {
+    return /^\s*ignore\s*=/im.test(readFileSync(join(top, ".gitmodules"), "utf8"))
+      ? "this repository's .gitmodules says how submodules are looked into"
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+type GitPaths = { readonly top: string; readonly own: string; readonly common: string };
+
+async function isBelow(root: string, { top, own, common }: GitPaths, all: readonly Setting[]): Promise<boolean> {
+  try {
+    const [real, ownReal] = [await realpath(common), await realpath(own)];
+    // A worktree's repository is elsewhere, and it has to know the worktree.
+    const home = findMainWorktree(top) === top ? root : dirname(real);
+    const isPermitted = (path: string) => isWithinFolder(root, path) || isWithinFolder(home, path);
+    const namedPaths = all.filter(isRepositorySetting).flatMap(({ origin, name, value }) => [
+      resolve(top, origin),
+      // `~` and `%(prefix)` lead elsewhere.
+      ...(fileSetting.test(name) ? [/^[~%:]/.test(value) ? "/" : resolve(top, value)] : []),
+    ]);
+    return (
+      isWithinFolder(root, await realpath(top)) &&
+      [real, ownReal].every((path) => isWithinFolder(home, path)) &&
+      [...new Set(namedPaths)].every((path) => isPermitted(resolveOrMissing(path))) &&
+      !existsSync(join(real, "objects/info/alternates")) &&
+      (await areLinksAllowed(isPermitted, real)) &&
+      (isWithinFolder(real, ownReal) || (await areLinksAllowed(isPermitted, ownReal)))
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** A file that is missing has nothing to show, and may be named anywhere. */
+function resolveOrMissing(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return path;
+    throw error;
+  }
+}
+
+/** Git reads nothing in these folders to show it. */
+const unreadFolders: ReadonlySet<string> = new Set(["hooks", "lfs", "modules", "annex"]);
+const maxEntries = 100_000;
+
+/** Whether all links in a repository lead to where Git may read: its objects and references may be links, also one by one. */
+async function areLinksAllowed(isPermitted: (path: string) => boolean, repository: string): Promise<boolean> {
+  let remaining = maxEntries;
+  const folders = [repository];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const entries = await readdir(folder, { withFileTypes: true });
+    remaining -= entries.length;
+    if (remaining < 0) return false;
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (entry.isSymbolicLink() && !isPermitted(resolveOrMissing(path))) return false;
+      if (entry.isDirectory() && (folder !== repository || !unreadFolders.has(entry.name))) folders.push(path);
+    }
+  }
+  return true;
+}

@@ -1,0 +1,29 @@
+/**
+ * The command `pawl completion`.
+ */
+import { Argument, type Command } from "commander";
+import { completion, type Shell, shells } from "../commands/completion.js";
+import { type AddCommand, formatExamples } from "./options.js";
+
+export const addCompletion: AddCommand = (program, terminal, finish) => {
+  program
+    .command("completion")
+    .description("print a script that completes commands and options in your shell")
+    .addArgument(new Argument("<shell>", "which shell reads it").choices(shells))
+    .addHelpText(
+      "after",
+      `${formatExamples(
+        "pawl completion bash > ~/.local/share/bash-completion/completions/pawl",
+        "pawl completion zsh > ~/.zfunc/_pawl",
+        "pawl completion fish > ~/.config/fish/completions/pawl.fish",
+      )}
+The shell reads the script when it is started again; zsh, if the folder is in
+its fpath. Write it again after an update of Pawl.
+`,
+    )
+    .action((shell: Shell, _: unknown, self: Command) => finish(completion(shell, findRootCommand(self), terminal)));
+};
+
+function findRootCommand(command: Command): Command {
+  return command.parent === null ? command : findRootCommand(command.parent);
+}

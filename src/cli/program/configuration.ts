@@ -1,0 +1,77 @@
+/**
+ * The commands `pawl config` and `pawl trust`.
+ */
+import type { Command } from "commander";
+import * as config from "../commands/config.js";
+import * as change from "../commands/config-change.js";
+import { type TrustOptions, trust } from "../commands/trust.js";
+import { settingNames } from "../configuration/configuration.js";
+import { type AddCommand, formatExamples } from "./options.js";
+
+export const addConfigurationCommands: AddCommand = (program, terminal, finish) => {
+  for (const add of [addConfig, addTrust]) add(program, terminal, finish);
+};
+
+const addConfig: AddCommand = (program, terminal, finish) => {
+  const command = program
+    .command("config")
+    .description("show what pawl.config.json sets, for you and in this folder, and where it is from")
+    .option("--root <folder>", "the folder (default: this one)")
+    .option("--json", "print it as JSON")
+    .addHelpText(
+      "after",
+      formatExamples("pawl config", "pawl config get model", "pawl config set model demo", "pawl config check"),
+    )
+    .action(async (options: config.ConfigOptions) => finish(config.config(options, terminal)));
+  // Commander gives options behind a command's name to that command alone.
+  const addSubcommand = (name: string, description: string) =>
+    command
+      .command(name)
+      .description(description)
+      .option("--root <folder>", "the folder (default: this one)")
+      .option("--json", "print it as JSON");
+  addSubcommand("get", "print one setting")
+    .argument("<key>", settingNames.join(", "))
+    .addHelpText("after", formatExamples("pawl config get limits.maxCostUsd"))
+    .action(async (key: string, _: unknown, self: Command) =>
+      finish(config.get(key, self.optsWithGlobals(), terminal)),
+    );
+  const folderOption = ["--folder", "the folder's file, for all who work on it, instead of yours"] as const;
+  const projectOption = ["--project", "your own file for this folder alone, which nobody else has"] as const;
+  addSubcommand("set", "set a value in your file; what cannot be used is not written")
+    .argument("<key>", settingNames.join(", "))
+    .argument("<value>", "the value")
+    .option(...folderOption)
+    .option(...projectOption)
+    .addHelpText("after", formatExamples("pawl config set model demo", "pawl config set limits.maxCostUsd 5 --folder"))
+    .action(async (key: string, value: string, _: unknown, self: Command) =>
+      finish(change.set(key, value, self.optsWithGlobals(), terminal)),
+    );
+  addSubcommand("edit", "open your file in VISUAL or EDITOR; what cannot be used is not written")
+    .option(...folderOption)
+    .option(...projectOption)
+    .addHelpText("after", formatExamples("pawl config edit", "pawl config edit --folder"))
+    .action(async (_: unknown, self: Command) => finish(await change.edit(self.optsWithGlobals(), terminal)));
+  addSubcommand("path", "print where the files are: yours, the folder's, yours for this folder")
+    .addHelpText("after", formatExamples("pawl config path"))
+    .action(async (_: unknown, self: Command) => finish(config.path(self.optsWithGlobals(), terminal)));
+  addSubcommand("check", "read all files, and say what cannot be used")
+    .addHelpText("after", formatExamples("pawl config check"))
+    .action(async (_: unknown, self: Command) => finish(config.check(self.optsWithGlobals(), terminal)));
+};
+
+const addTrust: AddCommand = (program, terminal, finish) => {
+  program
+    .command("trust")
+    .description("look at the files that the folder brings, and trust them exactly as they are now")
+    .option("--root <folder>", "the folder (default: this one)")
+    .option("--show", "show the files, whether they are trusted, and the hash")
+    .option("--revoke", "stop trusting them")
+    .option("--hash <hash>", "trust them without being asked, if they have exactly this hash")
+    .option("--json", "print the outcome as JSON")
+    .addHelpText(
+      "after",
+      formatExamples("pawl trust", "pawl trust --show", "pawl trust --hash 5f2c…", "pawl trust --revoke"),
+    )
+    .action(async (options: TrustOptions) => finish(await trust(options, terminal)));
+};

@@ -1,0 +1,82 @@
+/**
+ * The commands `pawl mcp`: serve the agent to MCP clients, and the MCP servers whose tools the agent has.
+ */
+import type { Command } from "commander";
+import type { McpCommandOptions } from "../commands/mcp.js";
+import * as servers from "../commands/mcp-servers.js";
+import { type AddCommand, addModelOptions, addPermissionOptions, formatExamples } from "./options.js";
+
+const collectOption = (value: string, all: readonly string[] = []): readonly string[] => [...all, value];
+
+/** As a file of servers names it. */
+const formatVariable = (name: string) => `$\{${name}}`;
+
+/** @param version the version of the program */
+export const addMcp =
+  (version: string): AddCommand =>
+  (program, terminal, finish) => {
+    const command = program
+      .command("mcp")
+      .description("serve the agent as a tool to MCP clients, over standard input and output; or manage MCP servers");
+    addPermissionOptions(addModelOptions(command))
+      .option("--root <folder>", "the folder to work on (default: this one)")
+      .addHelpText(
+        "after",
+        formatExamples(
+          "pawl mcp --root ../site",
+          "pawl mcp add docs -- npx -y @acme/docs-mcp@1.4.2",
+          "pawl mcp list",
+          "pawl mcp test docs",
+        ),
+      )
+      .action(async (options: McpCommandOptions) => {
+        const { mcp } = await import("../commands/mcp.js");
+        finish(await mcp(options, version, terminal));
+      });
+    const addSubcommand = (name: string, description: string) =>
+      command
+        .command(name)
+        .description(description)
+        .option("--root <folder>", "the folder (default: this one)")
+        .option("--json", "print the outcome as JSON");
+    addSubcommand("add", "add an MCP server for yourself, in all folders: a program with its arguments, or an address")
+      .argument("<name>", "its name; its tools are then mcp__NAME__TOOL")
+      .argument("<command...>", "the program and its arguments, behind --; or an address")
+      .option("--folder", "add it to the folder's .mcp.json instead, for all who work on it")
+      .option(
+        "--env <name=value>",
+        `a variable of the program; ${formatVariable("NAME")} stands for one of yours`,
+        collectOption,
+      )
+      .option(
+        "--header <name=value>",
+        `a header for the address; ${formatVariable("NAME")} stands for a variable of yours`,
+        collectOption,
+      )
+      .addHelpText(
+        "after",
+        formatExamples(
+          "pawl mcp add docs -- npx -y @acme/docs-mcp@1.4.2",
+          `pawl mcp add web https://mcp.acme.dev/mcp --header 'X-Key=${formatVariable("ACME_KEY")}'`,
+        ),
+      )
+      .action(async (name: string, words: readonly string[], _: unknown, self: Command) =>
+        finish(servers.add(name, words, self.optsWithGlobals(), terminal)),
+      );
+    addSubcommand("list", "list the MCP servers, where they are from, and which are off")
+      .addHelpText("after", formatExamples("pawl mcp list", "pawl mcp list --json"))
+      .action(async (_: unknown, self: Command) => finish(servers.list(self.optsWithGlobals(), terminal)));
+    addSubcommand("test", "start an MCP server, list its tools, and stop it")
+      .argument("<name>", "its name")
+      .addHelpText("after", formatExamples("pawl mcp test docs"))
+      .action(async (name: string, _: unknown, self: Command) =>
+        finish(await servers.test(name, self.optsWithGlobals(), terminal)),
+      );
+    addSubcommand("remove", "remove an MCP server")
+      .argument("<name>", "its name")
+      .option("--folder", "from the folder's .mcp.json")
+      .addHelpText("after", formatExamples("pawl mcp remove docs"))
+      .action(async (name: string, _: unknown, self: Command) =>
+        finish(servers.remove(name, self.optsWithGlobals(), terminal)),
+      );
+  };

@@ -1,0 +1,91 @@
+/**
+ * Options, arguments and help texts that several commands share.
+ */
+import { type Command, InvalidArgumentError } from "commander";
+import type { Terminal } from "../terminal/terminal.js";
+import { parseDollars } from "../terminal/text.js";
+
+/** Adds a command to the program. When the command has run, it passes its exit code to `finish`. */
+export type AddCommand = (program: Command, terminal: Terminal, finish: (exitCode: number) => void) => void;
+
+export const sessionArgument = ["<id>", "the session's id, or the beginning of it"] as const;
+
+/** Options of every command that runs tools. They hold for the command alone. Rules that were kept hold beside them. */
+export function addPermissionOptions(command: Command): Command {
+  return command
+    .option("-y, --yes", "allow every tool without asking, except what a rule denies")
+    .option(
+      "--allow <rule>",
+      'allow calls by a rule, e.g. "shell(npm test *)"; may be given several times',
+      collectOption,
+    )
+    .option("--deny <rule>", 'deny calls by a rule, e.g. "edit_file(src/**)", also with --yes', collectOption)
+    .option("--allow-shell", "let the agent run commands")
+    .option("--no-context-files", "leave out the folder's and your own AGENTS.md and skills")
+    .option(
+      "--expire-after <time>",
+      "deny a call that nobody answers within this time, e.g. 30m, 12h or 7d",
+      parseDurationOption,
+    );
+}
+
+export function addModelOptions(command: Command): Command {
+  return command
+    .option("--model <name>", "provider/model, or demo (default: chosen from the environment)")
+    .option("--context-window <tokens>", "the model's context window, if Pawl does not know it", parsePositive)
+    .option(
+      "--timeout <time>",
+      "how long the model may take to begin its answer, e.g. 90s or 20m",
+      parseDurationOption,
+    );
+}
+
+/** Limits and behaviour of a new run. */
+export function addRunOptions(command: Command): Command {
+  return command
+    .option("--max-steps <count>", "end the run after this many model calls", parsePositive)
+    .option("--max-tokens <count>", "end the run at this many tokens, input and output together", parsePositive)
+    .option("--max-cost <dollars>", "end the run at this cost in US dollars, by list prices", parseDollarsOption)
+    .option("--max-wall-clock <time>", "end the run after this time, e.g. 90s, 30m or 2h", parseDurationOption)
+    .option("--park", "if nobody can be asked, leave calls waiting instead of denying them (exit code 3)");
+}
+
+export function formatExamples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join("\n")}\n`;
+}
+
+export const exitCodeHelp = `
+Exit codes:
+  0 done, 2 wrong usage, 3 waiting for a person, 4 limit reached, 5 failed,
+  75 interrupted (continue with pawl resume), 130 aborted
+`;
+
+function collectOption(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}
+
+export function parsePositive(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number, 1 or more.");
+}
+
+function parseDollarsOption(text: string): number {
+  const amount = parseDollars(text);
+  if (amount !== null) return amount;
+  throw new InvalidArgumentError("It must be an amount of US dollars above 0, e.g. 2 or 0.25.");
+}
+
+const unitsInMs: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** @returns milliseconds */
+function parseDurationOption(text: string): number {
+  const [, count = "", unit = ""] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
+  const ms = unitsInMs[unit];
+  if (ms !== undefined) return Number(count) * ms;
+  throw new InvalidArgumentError("It must be a length of time, e.g. 90s, 30m, 12h or 7d.");
+}
+
+export function parsePort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError("It must be a number from 0 to 65535.");
+}

@@ -1,0 +1,44 @@
+/**
+ * The commands that give sessions out and take them in: `pawl sessions export` and `pawl sessions import`.
+ */
+import * as transfer from "../commands/transfer.js";
+import { type AddCommand, formatExamples } from "./options.js";
+
+export const addTransfer: AddCommand = (sessions, terminal, finish) => {
+  sessions
+    .command("export")
+    .description("print the log of a session as JSON, one entry per line, with secrets redacted")
+    .argument("[id...]", "the session's id, or the beginning of it")
+    .option("--raw", "print a complete copy for pawl sessions import, with keys and passwords in it")
+    .option("--all", "export every session (only with --raw)")
+    .option("--json", "no effect: the log is always JSON")
+    .addHelpText(
+      "after",
+      formatExamples(
+        "pawl sessions export 3f8c > log.jsonl",
+        "pawl sessions export --raw 3f8c > copy.jsonl",
+        "pawl sessions export --raw --all | pawl sessions import --store ADDRESS",
+      ),
+    )
+    .action(async (ids: readonly string[], options: transfer.ExportOptions) =>
+      finish(await transfer.exportLogs(ids, options, terminal)),
+    );
+  sessions
+    .command("import")
+    .description("put exported sessions into this store; after an interruption, the same command goes on")
+    .argument("[file]", "what pawl sessions export --raw printed (default: read from standard input)")
+    .option("--json", "print how much was imported as JSON")
+    .addHelpText(
+      "after",
+      `${formatExamples(
+        "pawl sessions import copy.jsonl",
+        "pawl sessions export --raw --all | pawl sessions import --store ADDRESS",
+      )}
+Exit codes: 0 imported; 2 usage, a file that is not an export, or a session that
+exists; 5 the store failed.
+`,
+    )
+    .action(async (file: string | undefined, _: unknown, self) =>
+      finish(await transfer.importFile(file, self.optsWithGlobals(), terminal)),
+    );
+};

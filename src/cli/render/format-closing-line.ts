@@ -1,0 +1,82 @@
+/**
+ * The last line of a run: how it ended, its steps, tokens, cost and time.
+ */
+import { textOfEnd } from "../../core/index.js";
+import type { Reason, RunResult, Usage } from "../../index.js";
+import { shortId } from "../files/session-store.js";
+import { formatCount, formatDuration, sanitize, toOneLine } from "../terminal/text.js";
+import type { StyleText } from "../terminal/text-style.js";
+import { type CacheSavings, formatCacheShare, noSavings } from "./cache-savings.js";
+
+/** The sentence that stands for the reason if the model gave no text. */
+function formatReason(reason: Reason): string {
+  return textOfEnd(reason);
+}
+
+/** For example `done · 3 steps · 1,204 tokens in, 88 out · $0.0126 · 4.1 s`. */
+export function formatClosingLine(
+  result: RunResult,
+  elapsedMs: number | null,
+  style: StyleText,
+  savings: CacheSavings = noSavings,
+): string {
+  const facts = [
+    formatCount(result.steps, "step"),
+    ...formatTokens(result.usage),
+    ...formatCost(result.usage),
+    ...formatSavings(savings),
+  ];
+  if (elapsedMs !== null) facts.push(formatDuration(Math.max(0, elapsedMs)));
+  facts.push(`session ${sanitize(shortId(result.sessionId))}`);
+  const { colour, text } = describeEnding(result);
+  return `${style(colour, text)} ${style("dim", `· ${facts.join(" · ")}`)}`;
+}
+
+function describeEnding(result: RunResult): { readonly colour: "green" | "yellow" | "red"; readonly text: string } {
+  switch (result.status) {
+    case "completed":
+      return { colour: "green", text: describeCompletion(result) };
+    case "failed":
+      return { colour: "red", text: `failed (${result.reason}): ${toOneLine(textOfEnd(result.reason, result.error))}` };
+    case "aborted":
+      return {
+        colour: "yellow",
+        text: result.reason === "aborted" ? "aborted" : `stopped (${result.reason}): ${formatReason(result.reason)}`,
+      };
+    case "awaiting_human":
+      return { colour: "yellow", text: `waiting for ${formatCount(result.approvals.length, "answer")}` };
+    case "interrupted": {
+      const why = result.error === undefined ? "" : `: ${toOneLine(result.error.message)}`;
+      const lossNote = result.resumable ? "" : ". Nothing of the request was kept: run it again";
+      return { colour: "yellow", text: `interrupted (${result.reason})${why}${lossNote}` };
+    }
+  }
+}
+
+function describeCompletion({ reason, condition }: Extract<RunResult, { readonly status: "completed" }>): string {
+  if (reason === "stop_condition") return `stopped by ${sanitize(toOneLine(condition ?? "a condition"))}`;
+  return reason === "other" ? `done: ${formatReason("other")}` : "done";
+}
+
+function formatTokens({ inputTokens, outputTokens, cacheReadTokens = 0 }: Usage): readonly string[] {
+  if (inputTokens === undefined && outputTokens === undefined) return [];
+  const formatTokenCount = (count: number | undefined) => (count === undefined ? "?" : count.toLocaleString("en-US"));
+  const share = formatCacheShare({ input: inputTokens ?? 0, read: cacheReadTokens });
+  const cached = share === null ? "" : ` (${share} cached)`;
+  return [`${formatTokenCount(inputTokens)} tokens in${cached}, ${formatTokenCount(outputTokens)} out`];
+}
+
+function formatCost({ inputTokens, outputTokens, costUsd, partial }: Usage): readonly string[] {
+  if (costUsd === undefined) return inputTokens === undefined && outputTokens === undefined ? [] : ["cost unknown"];
+  return [partial === true ? `at least ${formatDollars(costUsd)}` : formatDollars(costUsd)];
+}
+
+/** Nothing where the cache saved nothing that a person would see. */
+function formatSavings({ usd }: CacheSavings): readonly string[] {
+  return usd === null || usd < 0.0001 ? [] : [`the cache saved ${formatDollars(usd)}`];
+}
+
+export function formatDollars(amount: number): string {
+  if (amount === 0) return "$0";
+  return amount < 0.0001 ? "under $0.0001" : `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
+}

@@ -1,0 +1,38 @@
+/**
+ * The line about a failed attempt of a model call or a tool call: what went wrong, and what happens next.
+ */
+import type { PublicEvent } from "../../index.js";
+import { formatDuration, sanitize, toOneLine, truncate } from "../terminal/text.js";
+
+type FailedAttempt = Extract<PublicEvent, { readonly type: "attempt_failed" }>;
+type FailedToolAttempt = Extract<PublicEvent, { readonly type: "tool_failed" }>;
+
+export function formatFailedAttempt(event: FailedAttempt | FailedToolAttempt): string {
+  return event.type === "tool_failed" ? formatFailedToolAttempt(event) : formatFailedModelCall(event);
+}
+
+function formatFailedToolAttempt({ name, attempt, fault, retryInMs }: FailedToolAttempt): string {
+  const subject = `${sanitize(name)} failed (attempt ${attempt})`;
+  return `  ${subject}: ${endSentence(truncate(toOneLine(fault.message), 100))} Trying again in ${formatDuration(retryInMs)}.`;
+}
+
+function formatFailedModelCall({ failure, attempt, next, retryInMs = 0 }: FailedAttempt): string {
+  const nextSteps = {
+    retry: `Trying again in ${formatDuration(retryInMs)}.`,
+    fallback: "Continuing with the next model.",
+    compact: "Summarising the conversation to make room.",
+    give_up: formatRetryAfter(failure.retryAfterMs),
+  };
+  return `Model call failed (${failure.kind}, attempt ${attempt}): ${endSentence(toOneLine(failure.message))} ${nextSteps[next]}`;
+}
+
+/** A wait of an hour is not waited for, but the person is to know when to come back. */
+function formatRetryAfter(retryAfterMs: number | undefined): string {
+  const when = retryAfterMs === undefined ? "" : `The provider asks to wait ${formatDuration(retryAfterMs)}. `;
+  return `${when}No further attempt.`;
+}
+
+/** A text with the mark that ends a sentence: a provider's message often has none. */
+function endSentence(text: string): string {
+  return /[.!?…)]$/.test(text) ? text : `${text}.`;
+}

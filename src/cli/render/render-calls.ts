@@ -1,0 +1,91 @@
+/**
+ * The lines of calls in a renderer: one when a call begins, one when it has ended.
+ */
+import { type Json, textOfOutput } from "../../core/index.js";
+import type { PublicEvent } from "../../index.js";
+import {
+  formatDuration,
+  formatFailure,
+  hasFailedCommand,
+  sanitize,
+  summarizeInput,
+  summarizeResult,
+  truncate,
+} from "../terminal/text.js";
+import type { StyleText } from "../terminal/text-style.js";
+import { formatRepair } from "./format-repair.js";
+import { planTool, showPlan, type TextState, writeLine } from "./render-text.js";
+
+type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
+
+/** What a renderer remembers of calls. */
+export type CallState = {
+  /** Several calls are open, so each result needs the name of its call. */
+  isParallel: boolean;
+  /** Open calls. A call that began before the renderer was created has no input here. */
+  readonly calls: Map<string, { readonly input?: Json; readonly result?: string }>;
+  /** The line of a call that a question may follow. */
+  bufferedCall: { readonly callKey: string; readonly lines: readonly string[] } | null;
+};
+
+type RendererState = TextState & CallState;
+
+type CallOptions = { readonly style: StyleText; readonly columns: number; readonly canAsk?: boolean };
+
+export function createCallState(): CallState {
+  return { isParallel: false, calls: new Map(), bufferedCall: null };
+}
+
+/** With `canAsk`, the line is held back: the question about the call shows all of it. */
+export function showCall(state: RendererState, event: EventOfType<"tool_call">, options: CallOptions): void {
+  const { callKey, name, input, repair } = event;
+  const title = sanitize(name);
+  if (state.calls.size > 0) state.isParallel = true;
+  state.calls.set(callKey, { input });
+  const line = `${options.style("cyan", `▸ ${title}`)} ${summarizeInput(input, options.columns - title.length - 3)}`;
+  const isRepaired = repair !== undefined && repair.by !== "call_tool";
+  const lines = isRepaired ? [line, options.style("dim", `  ${formatRepair(name, repair)}`)] : [line];
+  state.bufferedCall = { callKey, lines };
+  if (options.canAsk !== true) flushCall(state);
+}
+
+/** Writes the line of a call that was held back. */
+export function flushCall(state: RendererState): void {
+  for (const line of state.bufferedCall?.lines ?? []) writeLine(state, line);
+  state.bufferedCall = null;
+}
+
+export function recordResult(state: RendererState, event: EventOfType<"tool_result">): void {
+  state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: formatResultText(event) });
+}
+
+function formatResultText({ output, returned = output, cut: reason }: EventOfType<"tool_result">): string {
+  const text = textOfOutput(returned);
+  return reason === undefined ? text : `(cut short: ${reason}) ${text}`;
+}
+
+export function showResult(
+  state: RendererState,
+  event: EventOfType<"call_complete">,
+  { style, columns }: CallOptions,
+): void {
+  const call = state.calls.get(event.callKey);
+  const isOk = event.status === "ok";
+  // The tool did its work, but what it ran did not end well.
+  const isSuccessful = isOk && !(event.name === "shell" && hasFailedCommand(call?.result ?? ""));
+  const mark = isSuccessful ? style("green", "✓") : style(isOk ? "yellow" : "red", "✗");
+  const needsName = state.isParallel || call?.input === undefined;
+  const title = needsName ? `${`${sanitize(event.name)} ${summarizeInput(call?.input ?? {}, 30)}`.trimEnd()}: ` : "";
+  const durationText = ` · ${formatDuration(event.durationMs)}`;
+  const width = Math.max(20, columns - 4);
+  const summary = truncate(`${title}${summarizeResult(call?.result ?? "", isOk)}`, width - durationText.length);
+  if (isOk) writeLine(state, `  ${mark} ${summary}${style("dim", durationText)}`);
+  else {
+    const [first = "", ...others] = formatFailure(`${title}${call?.result ?? ""}`, width);
+    writeLine(state, `  ${mark} ${first}${others.length === 0 ? style("dim", durationText) : ""}`);
+    for (const line of others) writeLine(state, `    ${line}`);
+  }
+  if (isOk && event.name === planTool) showPlan(state, call?.result ?? "", style);
+  state.calls.delete(event.callKey);
+  if (state.calls.size === 0) state.isParallel = false;
+}

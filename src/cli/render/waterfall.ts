@@ -1,0 +1,217 @@
+/**
+ * Renders a trace as a waterfall: a line for each activity, with a bar that shows when it ran.
+ *
+ * A wait for a person may take days. It gets a fixed width, so that the other bars stay readable.
+ */
+import type {
+  LoopTrace,
+  TracedAttempt,
+  TracedCall,
+  TracedHook,
+  TracedToolStep,
+  TraceRecord,
+  TraceSpan,
+} from "../../index.js";
+import { formatCount, formatDuration, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
+import type { StyleText, TextStyle } from "../terminal/text-style.js";
+
+type StepRecord = Extract<TraceRecord, { readonly type: "step" }>;
+type Kind = "model" | "tool" | "step" | "hook" | "wait";
+type Row = TraceSpan & {
+  readonly kind: Kind;
+  readonly label: string;
+  readonly note: string;
+  /** The activity failed. */
+  readonly failed?: boolean;
+  /** The call never ran, so the row has no bar. */
+  readonly notRun?: true;
+};
+type Section = { readonly title: string; readonly rows: readonly Row[] };
+type Layout = { readonly label: number; readonly bar: number; readonly figure: number; readonly note: number };
+
+const kindStyles: {
+  readonly [kind in Kind]: { readonly mark: string; readonly colour: TextStyle; readonly noun: string };
+} = {
+  model: { mark: "█", colour: "cyan", noun: "model" },
+  tool: { mark: "▓", colour: "green", noun: "tools" },
+  step: { mark: "▒", colour: "green", noun: "tool steps" },
+  hook: { mark: "░", colour: "yellow", noun: "hooks" },
+  wait: { mark: "·", colour: "dim", noun: "waiting" },
+};
+const waitWidth = 6;
+
+/** The lines of a run, on one time scale, and the total time of each kind of activity. */
+export function renderWaterfall(run: LoopTrace, columns: number, style: StyleText): readonly string[] {
+  const sections = run.flatMap(toSections);
+  const rows = sections.flatMap((part) => part.rows);
+  const layout = computeLayout(columns, rows);
+  const toCell = createScale(rows, layout.bar);
+  return [
+    ...sections.flatMap(({ title, rows: ownRows }) => [
+      truncate(title, columns),
+      ...ownRows.map((row) => renderRow(row, toCell, layout, style)),
+    ]),
+    ...(rows.length === 0 ? [] : [formatTotals(rows, style)]),
+  ];
+}
+
+function toSections(record: TraceRecord): readonly Section[] {
+  switch (record.type) {
+    case "run_started":
+      return [];
+    case "step": {
+      const purpose = record.purpose === "step" ? "" : ` (${record.purpose})`;
+      const open = record.underWay === true ? " · under way" : "";
+      const title = `step ${record.modelCallIndex}${purpose} · ${formatCount(record.messages, "message")}${open}`;
+      return [{ title, rows: toRows(record) }];
+    }
+    case "compaction": {
+      const { tokensBefore = "?", tokensAfter = "?", fault } = record;
+      const what = fault === undefined ? `${tokensBefore} to ${tokensAfter} tokens` : `failed: ${sanitize(fault)}`;
+      return [{ title: `compaction · ${what}`, rows: record.hooks.map(toHookRow) }];
+    }
+    case "handoff": {
+      const { from, to, messages } = record;
+      const shown = messages === undefined ? "" : ` · ${formatCount(messages, "message")} left`;
+      return [{ title: `handoff · ${sanitize(from)} to ${sanitize(to)}${shown}`, rows: [] }];
+    }
+    case "run_finished":
+      return record.hooks.length === 0 ? [] : [{ title: "end", rows: record.hooks.map(toHookRow) }];
+  }
+}
+
+function toRows({ attempts, calls, hooks, startedAt }: StepRecord): readonly Row[] {
+  const decidedAt = Math.max(startedAt, ...attempts.map(endOf));
+  const rows = [
+    ...hooks.map(toHookRow),
+    ...attempts.flatMap(toAttemptRows),
+    ...calls.flatMap((call) => toCallRows(call, decidedAt)),
+  ];
+  return rows.sort((a, b) => a.startedAt - b.startedAt);
+}
+
+function toHookRow({ name, hook, outcome, message, startedAt, durationMs }: TracedHook): Row {
+  const note = message === undefined ? outcome : `${outcome}: ${message}`;
+  const failed = outcome !== "ok" && outcome !== "changed";
+  return { kind: "hook", label: `${name} ${hook}`, note, failed, startedAt, durationMs };
+}
+
+function toAttemptRows(attempt: TracedAttempt): readonly Row[] {
+  const { firstDeltaMs, failure, finishReason, usage = {}, startedAt, durationMs, retryInMs, resends } = attempt;
+  const { inputTokens = "?", outputTokens } = usage;
+  const facts = [
+    ...(resends === undefined ? [] : [`sent again ${formatCount(resends, "time")}`]),
+    ...(failure === undefined ? [finishReason?.unified ?? ""] : [`${failure.kind}: ${failure.message}`]),
+    ...(firstDeltaMs === undefined ? [] : [`first ${formatDuration(firstDeltaMs)}`]),
+    ...(outputTokens === undefined ? [] : [`${inputTokens} in ${outputTokens} out`]),
+  ];
+  const label = attempt.attempt > 1 ? `${attempt.model} (${attempt.attempt})` : attempt.model;
+  const row: Row = {
+    kind: "model",
+    label,
+    note: facts.join(", "),
+    failed: failure !== undefined,
+    startedAt,
+    durationMs,
+  };
+  if (retryInMs === undefined) return [row];
+  return [row, { kind: "wait", label, note: "before the next attempt", startedAt: endOf(row), durationMs: retryInMs }];
+}
+
+const waitReasons = { person: "for a person", external: "for its result", child: "for another agent" } as const;
+
+function toCallRows({ name, outcome, ran, waits, steps = [], repair }: TracedCall, decidedAt: number): readonly Row[] {
+  const failed = outcome !== undefined && outcome !== "ok";
+  const repaired = repair === undefined ? "" : ", repaired";
+  const waited = waits.map((wait): Row => {
+    const by = wait.by === undefined ? "" : ` (${wait.by})`;
+    const after = ran === undefined && wait === waits.at(-1) && outcome !== undefined ? `, then ${outcome}` : "";
+    const { startedAt, durationMs } = wait;
+    return { kind: "wait", label: name, note: `${waitReasons[wait.for]}${by}${after}`, failed, startedAt, durationMs };
+  });
+  if (ran === undefined && waited.length === 0 && outcome !== undefined)
+    return [
+      { kind: "tool", label: name, note: `${outcome}${repaired}`, notRun: true, startedAt: decidedAt, durationMs: 0 },
+    ];
+  if (ran === undefined) return [...waited, ...steps.map(toStepRow)];
+  const again = ran.attempt > 1 ? ` (attempt ${ran.attempt})` : "";
+  const { startedAt, durationMs } = ran;
+  return [
+    ...waited,
+    { kind: "tool", label: name, note: `${outcome ?? "unknown"}${again}${repaired}`, failed, startedAt, durationMs },
+    ...steps.map(toStepRow),
+  ];
+}
+
+function toStepRow({ step, outcome, tries, message, startedAt, durationMs }: TracedToolStep): Row {
+  const times = tries === undefined ? "" : ` (tried ${formatCount(tries, "time")})`;
+  const note = `${message === undefined ? outcome : `${outcome}: ${message}`}${times}`;
+  return { kind: "step", label: ` ${step}`, note, failed: outcome === "error", startedAt, durationMs };
+}
+
+function endOf({ startedAt, durationMs }: TraceSpan): number {
+  return startedAt + durationMs;
+}
+
+function computeLayout(columns: number, rows: readonly Row[]): Layout {
+  const figure = Math.max(0, ...rows.map((row) => formatDuration(row.durationMs).length));
+  const room = Math.max(60, columns) - figure - 6;
+  const label = Math.min(26, Math.floor(room * 0.22));
+  const note = Math.min(44, Math.floor(room * 0.48));
+  return { label, bar: room - label - note, figure, note };
+}
+
+/** Maps a time to cells from the left. */
+function createScale(rows: readonly Row[], width: number): (time: number) => number {
+  const from = Math.min(...rows.map((row) => row.startedAt));
+  const to = Math.max(...rows.map(endOf), from + 1);
+  const waits = mergeIntervals(rows.filter((row) => row.kind === "wait"));
+  const waited = waits.reduce((sum, wait) => sum + wait.durationMs, 0);
+  const cellsPerWait = waits.length === 0 ? 0 : Math.min(waitWidth, width / 2 / waits.length);
+  const perCell = Math.max(1, to - from - waited) / (width - waits.length * cellsPerWait);
+  return (time) => {
+    let cells = (time - from) / perCell;
+    for (const wait of waits) {
+      const elapsedInWait = Math.min(Math.max(0, time - wait.startedAt), wait.durationMs);
+      cells += (elapsedInWait / Math.max(1, wait.durationMs)) * cellsPerWait - elapsedInWait / perCell;
+    }
+    return Math.min(width, Math.max(0, cells));
+  };
+}
+
+/** Joins intervals that overlap. */
+function mergeIntervals(intervals: readonly TraceSpan[]): readonly TraceSpan[] {
+  const all: TraceSpan[] = [];
+  for (const interval of [...intervals].sort((a, b) => a.startedAt - b.startedAt)) {
+    const last = all.at(-1);
+    if (last === undefined || interval.startedAt > endOf(last)) all.push(interval);
+    else all[all.length - 1] = { ...last, durationMs: Math.max(endOf(last), endOf(interval)) - last.startedAt };
+  }
+  return all;
+}
+
+function renderRow(row: Row, toCell: (time: number) => number, layout: Layout, style: StyleText): string {
+  const { mark, colour } = kindStyles[row.kind];
+  const start = Math.min(layout.bar - 1, Math.floor(toCell(row.startedAt)));
+  const length = Math.max(1, Math.round(toCell(endOf(row)) - toCell(row.startedAt)));
+  const bar = row.notRun === true ? "" : mark.repeat(Math.min(length, layout.bar - start));
+  const after = " ".repeat(layout.bar - start - bar.length);
+  const shown = `${" ".repeat(start)}${bar === "" ? "" : style(row.failed === true ? "red" : colour, bar)}${after}`;
+  const figure = row.notRun === true ? "" : formatDuration(row.durationMs);
+  const label = padText(truncate(sanitize(row.label), layout.label), layout.label);
+  return `  ${label} ${shown} ${figure.padStart(layout.figure)}  ${truncate(toOneLine(row.note), layout.note)}`.trimEnd();
+}
+
+function padText(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - widthOf(text)));
+}
+
+/** The total time of each kind of activity. Activities that ran in parallel count in full. */
+function formatTotals(rows: readonly Row[], style: StyleText): string {
+  const all = Object.entries(kindStyles).flatMap(([kind, { mark, colour, noun }]) => {
+    const ownRows = rows.filter((row) => row.kind === kind && row.notRun !== true);
+    const total = ownRows.reduce((sum, row) => sum + row.durationMs, 0);
+    return ownRows.length === 0 ? [] : [`${style(colour, mark)} ${noun} ${formatDuration(total)}`];
+  });
+  return all.join("   ");
+}

@@ -1,0 +1,85 @@
+/**
+ * Shows what a worker does: as lines of text that begin with the session's id, or as lines of JSON.
+ */
+import type { Observer, PublicEvent, WorkerReport } from "../../index.js";
+import { shortId } from "../files/session-store.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize, toOneLine } from "../terminal/text.js";
+import { createRenderer, type Piece, type Renderer } from "./renderer.js";
+
+export type WorkerView = {
+  /** Gets the events of the sessions that the worker drives. */
+  readonly observer: Observer;
+  /** @param text why a session was refused, or what the store said */
+  readonly report: (report: WorkerReport, text: string) => void;
+};
+
+/** Prints the events of the sessions as the library gives them, and reports of each type. */
+export function createJsonWorkerView(terminal: Terminal): WorkerView {
+  return {
+    observer: { onEvent: terminal.json },
+    report(report, text) {
+      if (report.type === "taken" || report.type === "left") return terminal.json(report);
+      const { error, ...rest } = report;
+      const code = error instanceof Error && "code" in error ? { code: error.code } : {};
+      terminal.json({ ...rest, ...code, message: text });
+    },
+  };
+}
+
+/** Beyond this many sessions at once, a session gets a new renderer for each event. */
+const maxRenderers = 10_000;
+
+export function createTextWorkerView(terminal: Terminal): WorkerView {
+  const { styleOut: style, redaction } = terminal;
+  const renderers = new Map<string, Renderer>();
+
+  function getRenderer(sessionId: string): Renderer {
+    let renderer = renderers.get(sessionId);
+    renderer ??= createRenderer({
+      style,
+      columns: Math.max(40, terminal.columns() - shortId(sessionId).length - 2),
+      showInput: true,
+    });
+    if (renderers.size < maxRenderers) renderers.set(sessionId, renderer);
+    return renderer;
+  }
+
+  function write(sessionId: string, pieces: readonly Piece[]): void {
+    const text = pieces.map((piece) => piece.text).join("");
+    if (text !== "")
+      terminal.out(`${text.replace(/\n$/, "").replace(/^/gm, `${style("dim", sanitize(shortId(sessionId)))}  `)}\n`);
+  }
+
+  const writeLine = (sessionId: string, text: string) => write(sessionId, [{ to: "out", text }]);
+  const onEvent = (event: PublicEvent) =>
+    write(event.sessionId, getRenderer(event.sessionId).show(redaction.value(event)));
+
+  function report(report: WorkerReport, text: string): void {
+    switch (report.type) {
+      case "taken":
+        writeLine(report.sessionId, style("dim", "taken up"));
+        break;
+      case "left": {
+        const { sessionId } = report;
+        const result = redaction.value(report.result);
+        const isOver = result.status !== "awaiting_human" && result.status !== "interrupted";
+        if (!isOver) write(sessionId, getRenderer(sessionId).end(result, Date.now()));
+        if (result.status === "awaiting_human")
+          writeLine(sessionId, style("yellow", `to answer: pawl approvals ${sanitize(shortId(sessionId))}`));
+        renderers.delete(sessionId);
+        break;
+      }
+      case "refused":
+        writeLine(report.sessionId, `${style("red", "refused")}: ${toOneLine(redaction.text(text))}`);
+        break;
+      case "store_failed": {
+        const again = `Asking again in ${report.retryInMs / 1_000} s.`;
+        terminal.err(`${style("red", "The store failed")}: ${toOneLine(redaction.text(text))} ${again}\n`);
+        break;
+      }
+    }
+  }
+
+  return { observer: { name: "worker", onEvent }, report };
+}

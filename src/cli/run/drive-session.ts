@@ -1,0 +1,218 @@
+/**
+ * Drives a session for `run`, `resume` and `fork --input`: opens the store, chooses the model, makes the agent and
+ * shows the run.
+ */
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
+import {
+  type Agent,
+  type Model,
+  PawlError,
+  type RunResult,
+  type Session,
+  type StartOptions,
+  type Store,
+} from "../../index.js";
+import { detectSandbox } from "../../tools/index.js";
+import type { ComposeOptions } from "../agent/attachments.js";
+import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { createFolderAgent, type FolderAgentFlags, toAgentChoices } from "../agent/folder-agent.js";
+import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { exitCodes } from "../exit.js";
+import { type OpenedStore, openStore, openStoreOrMemory, resolveHome, shortId } from "../files/session-store.js";
+import { formatServersToStart, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
+import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
+import type { Permissions } from "../permissions/permissions.js";
+import { formatModel } from "../render/format-model.js";
+import { listenForInterruptions } from "../terminal/interruptions.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize, wrapWords } from "../terminal/text.js";
+import { runOnTerminal } from "./run-on-terminal.js";
+import { createJsonRunView, createTextRunView, redactRunView } from "./run-view.js";
+
+export type DriveOptions = FolderAgentFlags & {
+  readonly model?: string;
+  /** How long to wait for the beginning of an answer; milliseconds. */
+  readonly timeout?: number;
+  readonly json?: true;
+};
+
+/** Limits and behaviour of a new run. */
+export type NewRunOptions = {
+  readonly maxSteps?: number;
+  readonly maxTokens?: number;
+  /** US dollars. */
+  readonly maxCost?: number;
+  /** Milliseconds. */
+  readonly maxWallClock?: number;
+  /** If nobody can be asked, calls wait for an answer instead of being denied. */
+  readonly park?: true;
+};
+
+export function toStartOptions(options: NewRunOptions, canAsk: boolean): StartOptions {
+  const { maxSteps, maxTokens, maxCost, maxWallClock, park } = options;
+  return {
+    limits: {
+      ...(maxSteps === undefined ? {} : { maxSteps }),
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...(maxCost === undefined ? {} : { maxCostUsd: maxCost }),
+      ...(maxWallClock === undefined ? {} : { maxWallClockMs: maxWallClock }),
+    },
+    ...(canAsk || park === true ? {} : { interactive: false }),
+  };
+}
+
+export type DriveTarget = {
+  readonly sessionId: string;
+  readonly root: string;
+  /** The last entry that is not to be shown. */
+  readonly after: number;
+  /** The session's model so far. `--model` overrides it; without either, the environment decides. */
+  readonly lastModel?: string;
+};
+
+export type SessionDriver = {
+  readonly store: Store;
+  /** Shows the run that `start` starts or resumes. @returns the exit code */
+  readonly drive: (target: DriveTarget, start: StartRun) => Promise<number>;
+};
+
+export type StartRun = (
+  agent: Agent,
+  canAsk: boolean,
+  session: Session,
+  /** What holds for files that join a message. */
+  files: Pick<ComposeOptions, "mayReach" | "whyRefused">,
+) => Promise<RunResult>;
+
+type StoreNeeds = {
+  /** False if the session may be lost when the process ends, should Node have no SQLite. Default true. */
+  readonly needsDurableStore?: boolean;
+  /** Whether a store file that was named is created if it does not exist. Default false. */
+  readonly creates?: boolean;
+};
+
+export async function withSessionDriver(
+  options: DriveOptions,
+  terminal: Terminal,
+  work: (driver: SessionDriver) => Promise<number>,
+  { needsDurableStore = true, creates = false }: StoreNeeds = {},
+): Promise<number> {
+  const interruptions = listenForInterruptions(terminal);
+  const home = resolveHome(process.env);
+  const cleanups: (() => Promise<void>)[] = [];
+  const { store, loss }: OpenedStore = needsDurableStore
+    ? { store: await openStore(home, { creates }), loss: null }
+    : await openStoreOrMemory(home);
+  try {
+    return await work({
+      store,
+      async drive({ sessionId, root, after, lastModel }, start) {
+        const folders = { root: resolveFolder(root), home };
+        const configured = resolveConfiguration(folders);
+        const { notice } = configured;
+        if (notice !== null) terminal.err(`${terminal.style("yellow", sanitize(notice))}\n`);
+        const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
+        cleanups.push(servers.close);
+        const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
+        const choices = toAgentChoices(options, folders, configured);
+        const { permissions, allowShell } = choices;
+        const agent = createFolderAgent({
+          store,
+          home,
+          model: chosen.model,
+          timeouts: chosen.timeouts,
+          root,
+          ...choices,
+          servers,
+          onContextFiles: (paths) =>
+            terminal.err(`${terminal.style("dim", `Goes by ${paths.map(sanitize).join(", ")}`)}\n`),
+        });
+        const canAsk = terminal.isInteractive && options.json !== true;
+        const view =
+          options.json === true
+            ? createJsonRunView(terminal)
+            : createTextRunView(terminal, { canAsk, isStored: loss === null });
+        if (loss !== null) terminal.err(`${terminal.style("yellow", sanitize(loss))}\n`);
+        terminal.err(`${terminal.style("dim", `Session ${sanitize(shortId(sessionId))} in ${sanitize(root)}`)}\n`);
+        if (canAsk) terminal.err(`${terminal.style("dim", "Type a message to steer the run. Ctrl-C ends it.")}\n`);
+        if (allowShell)
+          terminal.err(`${terminal.style("yellow", formatSandboxNote(choices.settings.shell.sandbox))}\n`);
+        if (interruptions.stop.aborted) return exitCodes.aborted;
+        if (interruptions.shutdown.aborted) return exitCodes.interrupted;
+        return runOnTerminal(
+          {
+            agent,
+            sessionId,
+            store,
+            view: redactRunView(view, terminal.redaction),
+            terminal,
+            permissions,
+            interruptions,
+            canAsk,
+          },
+          after,
+          (session) => start(agent, canAsk, session, toFileChecks(permissions, chosen.model)),
+        );
+      },
+    });
+  } finally {
+    for (const close of cleanups) await close();
+    await store.close();
+  }
+}
+
+function toFileChecks(
+  { mayReach }: Permissions,
+  { whyRefused }: Model,
+): Pick<ComposeOptions, "mayReach" | "whyRefused"> {
+  return { mayReach, ...(whyRefused === undefined ? {} : { whyRefused }) };
+}
+
+async function chooseAndReportModel(
+  options: DriveOptions,
+  { last, configured }: { readonly last: string | undefined; readonly configured: ResolvedConfiguration },
+  terminal: Terminal,
+): Promise<ChosenModel> {
+  const chosen = await chooseConfiguredModel(options.model ?? last ?? configured.model, options, configured);
+  const isAsBefore = options.model === undefined && last !== undefined;
+  const note = isAsBefore ? `Using ${formatModel(last)}, as before.` : chosen.why;
+  const shown = sanitize(terminal.redaction.text(note));
+  // A reader of standard error that is not a terminal gets each message on one line.
+  const lines = terminal.isInteractive ? wrapWords(shown, terminal.columns()) : [shown];
+  for (const line of lines) terminal.err(`${terminal.style("dim", line)}\n`);
+  return chosen;
+}
+
+function formatSandboxNote(sandbox: "auto" | "off"): string {
+  if (sandbox === "off") return "Commands are not sandboxed: shell.sandbox is off.";
+  return detectSandbox() === "bubblewrap"
+    ? "Commands are sandboxed: they can write to this folder only, and have no network."
+    : "Commands are not sandboxed: bubblewrap does not work here.";
+}
+
+/** @throws PawlError `bad_configuration` if the folder does not exist */
+export function resolveFolder(path: string): string {
+  try {
+    return realpathSync(resolve(path));
+  } catch (cause) {
+    throw new PawlError("bad_configuration", `There is no folder ${path}. Give an existing folder with --root.`, {
+      cause,
+    });
+  }
+}
+
+/** Starts MCP servers, names them meanwhile, and tells what is not as it should be. */
+async function startAndReportServers(
+  servers: readonly ResolvedServer[],
+  root: string,
+  terminal: Terminal,
+): Promise<StartedServers> {
+  const names = formatServersToStart(servers);
+  if (names !== "") terminal.status(`… starting ${names}`);
+  const started = await startServers(servers, root);
+  terminal.status(null);
+  for (const note of formatServerNotes(started))
+    terminal.err(`${terminal.style("yellow", sanitize(terminal.redaction.text(note)))}\n`);
+  return started;
+}

@@ -1,0 +1,277 @@
+/**
+ * Drives a run from a terminal: shows what happens, asks the person about calls, and stops on Ctrl-C and SIGTERM.
+ *
+ * Showing and asking alternate. All events are shown until the run ends or waits; only then is the person asked.
+ */
+import { setImmediate } from "node:timers/promises";
+import { isResting } from "../../core/index.js";
+import type { Store, StreamItem } from "../../index.js";
+import {
+  type Agent,
+  isHolderDead,
+  PawlError,
+  type PendingApproval,
+  type RunResult,
+  type Session,
+} from "../../index.js";
+import { askApproval } from "../decisions/ask-approval.js";
+import { resolveUserName } from "../decisions/user-name.js";
+import { exitCodeOf, exitCodes, formatError } from "../exit.js";
+import { findSession, shortId } from "../files/session-store.js";
+import type { Permissions } from "../permissions/permissions.js";
+import { loadSessionData } from "../permissions/save-rule.js";
+import type { SessionRules } from "../permissions/session-rules.js";
+import type { Interruptions } from "../terminal/interruptions.js";
+import type { Terminal } from "../terminal/terminal.js";
+import type { RunView } from "./run-view.js";
+import { listenForSteering, type SteeringInput } from "./steering-input.js";
+
+export type TerminalRun = {
+  readonly agent: Agent;
+  readonly sessionId: string;
+  readonly store: Store;
+  readonly view: RunView;
+  readonly terminal: Terminal;
+  readonly permissions: Permissions;
+  readonly interruptions: Interruptions;
+  /** Whether a person can be asked. */
+  readonly canAsk: boolean;
+};
+
+/** The process exits before the run has ended. */
+type EarlyExit = { readonly exitCode: number };
+
+/** How long tools that run may take to finish after SIGTERM; milliseconds. */
+const graceMs = 5_000;
+
+/**
+ * Shows a run until it ends, or until it waits and nobody can be asked.
+ *
+ * @param after the last entry that is not to be shown
+ * @param start starts or resumes the run
+ * @returns the exit code
+ */
+export async function runOnTerminal(
+  run: TerminalRun,
+  after: number,
+  start: (session: Session) => Promise<RunResult>,
+): Promise<number> {
+  const { agent, sessionId, view, terminal, canAsk } = run;
+  const session = agent.session(sessionId);
+  const state: ShownState = { seq: after, undecided: new Set(), denied: 0, hasEnd: false, hasSteered: false };
+  let result = await runUntilPause(run, session, state, () => start(session));
+  while (!("exitCode" in result)) {
+    if (result.status !== "awaiting_human") {
+      if (!(await hasFollowUpRun(session, state))) break;
+      result = await runUntilPause(run, session, state, () => awaitOutcome(session));
+      continue;
+    }
+    const answers = await collectAnswers(result.approvals, run);
+    if (run.interruptions.stop.aborted)
+      result = await runUntilPause(run, session, state, async () => {
+        await session.abort(ctrlCReason);
+        return awaitOutcome(session);
+      });
+    else if (answers.length === 0 || run.interruptions.shutdown.aborted) break;
+    else
+      result = await runUntilPause(run, session, state, async () => {
+        for (const answer of answers) await answer(session);
+        return awaitOutcome(session);
+      });
+  }
+  if ("exitCode" in result) return result.exitCode;
+  view.end(result);
+  if (state.denied > 0 && !canAsk) terminal.err(`${formatDeniedNotice(state.denied)}\n`);
+  return exitCodeOf(result);
+}
+
+/** Resumes the session and returns the result; returns the last result if the run has ended meanwhile. */
+export async function awaitOutcome(session: Session): Promise<RunResult> {
+  try {
+    return await session.resume();
+  } catch (error) {
+    const result = error instanceof PawlError && error.code === "run_finished" ? await session.result() : null;
+    if (result === null) throw error;
+    return result;
+  }
+}
+
+function formatDeniedNotice(denied: number): string {
+  const calls = `${denied} ${denied === 1 ? "call was" : "calls were"}`;
+  return `${calls} denied because nobody could be asked.\nRun pawl on a terminal, let calls wait with --park, or allow every tool with --yes.`;
+}
+
+/** What the stream has shown so far. */
+type ShownState = {
+  /** The last entry that was shown. */
+  seq: number;
+  /** Calls that nobody was asked about. */
+  readonly undecided: Set<string>;
+  /** How many of `unasked` were denied. */
+  denied: number;
+  /** Whether the last entry ends or suspends the run. */
+  hasEnd: boolean;
+  /** Whether the person has sent a message. */
+  hasSteered: boolean;
+};
+
+/** A message that arrives just after the run has ended starts the next run. */
+async function hasFollowUpRun(session: Session, { hasSteered }: ShownState): Promise<boolean> {
+  return hasSteered && !isResting(await session.state());
+}
+
+/** Sends each line that the person types to the run. */
+function listenForMessages(
+  { terminal, interruptions, canAsk }: TerminalRun,
+  session: Session,
+  state: ShownState,
+): SteeringInput | null {
+  if (!canAsk) return null;
+  const onLine = async (line: string) => {
+    try {
+      await session.steer(line);
+      state.hasSteered = true;
+      terminal.err(`${terminal.style("dim", "  The model gets this with its next call.")}\n`);
+    } catch (error) {
+      terminal.err(`  The message was not sent: ${terminal.redaction.text(formatError(error, false))}\n`);
+    }
+  };
+  return listenForSteering({ terminal, interruptions, onLine });
+}
+
+async function runUntilPause(
+  run: TerminalRun,
+  session: Session,
+  state: ShownState,
+  action: () => Promise<RunResult>,
+): Promise<RunResult | EarlyExit> {
+  const { view, interruptions } = run;
+  const streamEnd = new AbortController();
+  const show = async (items: AsyncIterable<StreamItem>) => {
+    for await (const item of items) {
+      view.show(item);
+      updateState(state, item);
+      // The person pressed Ctrl-C before the run had begun.
+      if (item.type === "run_started" && interruptions.stop.aborted) void abortOrDetach(run, session);
+    }
+  };
+  const shown = show(session.events({ after: state.seq, signal: streamEnd.signal }));
+  shown.catch(() => {});
+  const exitWatch = watchForExit(run, session);
+  const steeringInput = listenForMessages(run, session, state);
+  try {
+    const result = await Promise.race([action(), exitWatch.exited]);
+    await steeringInput?.end("exitCode" in result || result.status !== "awaiting_human" ? "discard" : "finish");
+    streamEnd.abort();
+    const [showing] = await Promise.allSettled([shown]);
+    // After a failure of the store, the stream fails too. The result tells the cause.
+    if ("exitCode" in result || result.status === "interrupted") return result;
+    if (showing.status === "rejected") throw showing.reason;
+    // If another process ended the run, the stream may have been aborted before it showed the end.
+    if (!state.hasEnd) await show(session.events({ after: state.seq, follow: false }));
+    return result;
+  } finally {
+    await steeringInput?.end("discard");
+    exitWatch.dispose();
+    streamEnd.abort();
+    view.pause();
+  }
+}
+
+function updateState(state: ShownState, item: StreamItem): void {
+  if ("seq" in item) {
+    state.seq = item.seq;
+    state.hasEnd = item.type === "final" || item.type === "suspended";
+  }
+  if (item.type === "tool_call") state.undecided.add(item.callKey);
+  if (item.type === "approval_requested") state.undecided.delete(item.callKey);
+  if (item.type === "tool_result" && item.outcome === "denied" && state.undecided.has(item.callKey)) state.denied += 1;
+}
+
+const ctrlCReason = { note: "Ctrl-C" };
+
+/** `exited` resolves if the process should exit before the run has ended. */
+function watchForExit(run: TerminalRun, session: Session) {
+  const { agent, interruptions, terminal } = run;
+  let resolve = (_: EarlyExit) => {};
+  const exited = new Promise<EarlyExit>((settle) => {
+    resolve = settle;
+  });
+  const onStop = async () => {
+    if ((await abortOrDetach(run, session)) === "detached") resolve({ exitCode: exitCodes.aborted });
+  };
+  const onLeave = async () => {
+    terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
+    await agent.shutdown({ graceMs });
+    // If this process drives the run, the run's result is there by now. It says more than the exit code.
+    await setImmediate();
+    resolve({ exitCode: exitCodes.interrupted });
+  };
+  interruptions.stop.addEventListener("abort", onStop, { once: true });
+  interruptions.shutdown.addEventListener("abort", onLeave, { once: true });
+  const dispose = () => {
+    interruptions.stop.removeEventListener("abort", onStop);
+    interruptions.shutdown.removeEventListener("abort", onLeave);
+  };
+  return { exited, dispose };
+}
+
+/** Aborts the run if this process drives it. A run of another process goes on: this process only follows it. */
+async function abortOrDetach({ store, terminal }: TerminalRun, session: Session): Promise<"aborted" | "detached"> {
+  try {
+    const holder = (await findSession(store, session.id))?.holder ?? null;
+    if (holder !== null && holder.pid !== process.pid && !isHolderDead(holder)) {
+      const id = shortId(session.id);
+      terminal.err(`The run continues in process ${holder.pid}. To end it: pawl abort ${id}\n`);
+      return "detached";
+    }
+    await session.abort(ctrlCReason);
+  } catch (error) {
+    // The store that refused the abort also fails the run. If not, a second Ctrl-C exits at once.
+    terminal.err(`${terminal.redaction.text(formatError(error, false))}\n`);
+  }
+  return "aborted";
+}
+
+type SendAnswer = (session: Session) => Promise<unknown>;
+
+/** An answer that does not fit the question of a tool is told, and the question stays open. */
+function keepQuestionOpen(send: SendAnswer, { terminal }: TerminalRun): SendAnswer {
+  return async (session) => {
+    try {
+      await send(session);
+    } catch (error) {
+      if (!(error instanceof PawlError && error.code === "bad_input")) throw error;
+      terminal.err(`${terminal.redaction.text(formatError(error, false))}\n`);
+    }
+  };
+}
+
+/** Answers from the permissions, else from the person. Empty if the person leaves before the last answer. */
+async function collectAnswers(approvals: readonly PendingApproval[], run: TerminalRun): Promise<readonly SendAnswer[]> {
+  const answers: SendAnswer[] = [];
+  for (const approval of approvals) {
+    const { callKey, name, input, why, inputHash, questionId } = approval;
+    const canBeAllowed = why === "policy" || why === "provider";
+    const decision =
+      canBeAllowed && (await run.permissions.isAllowed({ name, input }, await loadSessionRules(approval, run)))
+        ? ({ type: "approve" } as const)
+        : run.canAsk
+          ? await askApproval(approval, run)
+          : null;
+    const options = {
+      by: resolveUserName(),
+      ...(inputHash === undefined ? {} : { inputHash }),
+      ...(questionId === undefined ? {} : { questionId }),
+    };
+    const send: SendAnswer = (session) => session.answer(callKey, decision ?? { type: "decline" }, options);
+    if (decision !== null) answers.push(why === "tool" ? keepQuestionOpen(send, run) : send);
+    else if (run.canAsk) return [];
+  }
+  return answers;
+}
+
+/** A child session has rules of its own. */
+async function loadSessionRules({ sessionId }: PendingApproval, { agent }: TerminalRun): Promise<SessionRules> {
+  return { sessionId, data: (await loadSessionData(agent.session(sessionId))) ?? {} };
+}

@@ -1,0 +1,80 @@
+/**
+ * Where a server of the command line listens, and which token lets a request in.
+ */
+import { chmodSync } from "node:fs";
+import type { Server as HttpServer } from "node:http";
+import { PawlError } from "../../index.js";
+import { createToken, type LogLine, type ServerOptions } from "../../server/index.js";
+import { readSmallText } from "../files/small-file.js";
+
+export type ListenOptions = {
+  readonly port: number;
+  readonly host: string;
+  /** The path of a Unix socket, instead. */
+  readonly socket?: string;
+  readonly tokenFile?: string;
+};
+
+const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
+const maxSecretBytes = 64 * 1024;
+
+/** @throws PawlError `bad_configuration` */
+export function resolveToken({ tokenFile, host, socket }: ListenOptions): {
+  readonly token: string;
+  readonly isProvided: boolean;
+} {
+  const provided = tokenFile === undefined ? process.env.PAWL_TOKEN : readSecret("--token-file", tokenFile);
+  if (provided !== undefined && provided !== "") return { token: provided, isProvided: true };
+  if (socket === undefined && !loopback.has(host))
+    throw new PawlError(
+      "bad_configuration",
+      `${host} can be reached from other machines. Give a token of your own: --token-file, or the variable PAWL_TOKEN.`,
+    );
+  return { token: createToken(), isProvided: false };
+}
+
+/** @throws PawlError `bad_configuration` */
+export function readSecret(option: string, path: string): string {
+  const refuse = (why: string) => new PawlError("bad_configuration", `${option}: ${path} cannot be read: ${why}.`);
+  const text = readSmallText(path, maxSecretBytes, refuse);
+  if (text === null) throw refuse("there is no such file");
+  return text.trim();
+}
+
+export function listen(http: HttpServer, { port, host, socket }: ListenOptions): Promise<void> {
+  return new Promise((done, fail) => {
+    const refuse = (cause: NodeJS.ErrnoException) =>
+      fail(
+        new PawlError("bad_configuration", `Cannot listen on ${socket ?? `${host}:${port}`}: ${cause.message}`, {
+          cause,
+        }),
+      );
+    http.once("error", refuse);
+    const ready = () => {
+      http.off("error", refuse);
+      if (socket !== undefined) chmodSync(socket, 0o600);
+      done();
+    };
+    if (socket === undefined) http.listen(port, host, ready);
+    else http.listen(socket, ready);
+  });
+}
+
+export function formatUrl(http: HttpServer, { socket }: ListenOptions): string {
+  const address = http.address();
+  if (typeof address !== "object" || address === null) return `unix:${socket}`;
+  const host = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `http://${host}:${address.port}`;
+}
+
+/** On this machine, only its own names are answered. Elsewhere, the names that lead there: those of the option. */
+export function toHostOptions({ host, port, socket }: ListenOptions): Pick<ServerOptions, "hosts"> {
+  return socket !== undefined || loopback.has(host) ? {} : { hosts: [`${host}:${port}`, host] };
+}
+
+/** No bodies and no tokens. */
+export function formatLogLine({ at, requestId, principal, action, sessionId, status, error }: LogLine): string {
+  const fields = [new Date(at).toISOString(), action, sessionId ?? "-", principal ?? "-", String(status), requestId];
+  const failure = error === undefined ? [] : [error instanceof Error ? error.message : String(error)];
+  return [...fields, ...failure].join(" ");
+}

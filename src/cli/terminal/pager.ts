@@ -1,0 +1,49 @@
+/**
+ * Shows a text in the person's pager, and copies one to their clipboard. Both are programs of their own, and nothing waits for
+ * them: runs go on meanwhile.
+ */
+import { spawn } from "node:child_process";
+import type { Environment } from "../files/session-store.js";
+
+/** The exit code of a shell that has not found the program. */
+const notFoundExitCode = 127;
+
+/** Shows the text until the person leaves the pager. @returns false if there is no pager */
+export function showInPager(text: string, { PAGER }: Environment): Promise<boolean> {
+  return new Promise((resolve) => {
+    const pager = spawn(PAGER || "less", { shell: true, stdio: ["pipe", "inherit", "inherit"] });
+    pager.on("error", () => resolve(false));
+    pager.on("close", (code) => resolve(code !== notFoundExitCode));
+    // The person may leave before the pager has read everything.
+    pager.stdin.on("error", () => {});
+    pager.stdin.end(text);
+  });
+}
+
+/** Bytes. Terminals take no more. */
+const maxForTerminal = 74_000;
+
+/** What asks the terminal to put a text into its clipboard (OSC 52); empty if the text is too long. */
+export function createClipboardSequence(text: string): string {
+  const encoded = Buffer.from(text).toString("base64");
+  return encoded.length > maxForTerminal ? "" : `\x1b]52;c;${encoded}\x07`;
+}
+
+/** Gives a text to the clipboard's program of this system, for terminals that do not do it. */
+export function copyToClipboard(text: string, environment: Environment): void {
+  const command = findClipboardCommand(environment);
+  if (command === null) return;
+  const [program = "", ...args] = command;
+  const child = spawn(program, args, { stdio: ["pipe", "ignore", "ignore"], detached: true });
+  child.on("error", () => {});
+  child.stdin.on("error", () => {});
+  child.stdin.end(text);
+  child.unref();
+}
+
+function findClipboardCommand({ WAYLAND_DISPLAY, DISPLAY }: Environment): readonly string[] | null {
+  if (process.platform === "darwin") return ["pbcopy"];
+  if (process.platform === "win32") return ["clip.exe"];
+  if (WAYLAND_DISPLAY) return ["wl-copy"];
+  return DISPLAY ? ["xclip", "-selection", "clipboard"] : null;
+}

@@ -1,0 +1,47 @@
+/**
+ * Keeps secrets out of everything that the command line prints (TRC-2, SEC-14). Secrets are keys of known shapes, and
+ * the values of environment variables with a name such as `API_KEY` or `TOKEN`.
+ *
+ * A call that a person is asked to approve is not redacted: they must see exactly what would run (SEC-6).
+ */
+
+import {
+  createRedaction,
+  createStreamRedaction,
+  type Json,
+  type Redact,
+  redactJson,
+  type StreamItem,
+} from "../../index.js";
+import type { Environment } from "../files/session-store.js";
+
+const secretNamePattern = /(?:^|_)(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET(?:_?KEY)?|TOKEN|PASSWORD|PASSWD)$/i;
+const minSecretLength = 8;
+
+/** The values of environment variables that are named as secrets, and the password of `PAWL_STORE`. */
+export function listSecrets(environment: Environment): readonly string[] {
+  return [
+    ...Object.entries(environment),
+    ["PAWL_STORE_PASSWORD", readPassword(environment.PAWL_STORE)] as const,
+  ].flatMap(([name, value = ""]) => (secretNamePattern.test(name) && value.length >= minSecretLength ? [value] : []));
+}
+
+function readPassword(address = ""): string {
+  return URL.canParse(address) ? decodeURIComponent(new URL(address).password) : "";
+}
+
+export type Redaction = {
+  readonly text: Redact;
+  /** Returns a redacted copy of plain data. */
+  readonly value: <T>(value: T) => T;
+  /** Redacts the items of one stream, which must come in order. */
+  readonly stream: () => (item: StreamItem) => readonly StreamItem[];
+};
+
+export function createTerminalRedaction(environment: Environment): Redaction {
+  const values = listSecrets(environment);
+  const text = createRedaction({ values });
+  // The casts hold because redaction changes the text in plain data and keeps its shape.
+  const value = <T>(data: T): T => redactJson(data as Json, text) as T;
+  return { text, value, stream: () => createStreamRedaction(text, { values }) };
+}

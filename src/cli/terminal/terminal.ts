@@ -1,0 +1,116 @@
+/**
+ * The terminal: standard output for results, standard error for everything else.
+ *
+ * Standard error may end with a line of progress. It is erased before anything else is written.
+ */
+import { stderr, stdin, stdout } from "node:process";
+import type { Prompt } from "../screen/early-prompt.js";
+import { createTerminalRedaction, type Redaction } from "./redaction.js";
+import { formatJsonLine } from "./text.js";
+import { createStyleText, type StyleText, type Theme } from "./text-style.js";
+
+export type Terminal = {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  /** Shows a line of progress, on a terminal only; null erases it. */
+  readonly status: (line: string | null) => void;
+  /** Holds output back until the returned function is called. Meanwhile a person can type on a line of its own. */
+  readonly bufferOutput: () => () => void;
+  /** Whether a person can be asked: standard input and standard error are a terminal. */
+  readonly isInteractive: boolean;
+  /** Whether standard error is a terminal on which a line can be overwritten. */
+  readonly isLive: boolean;
+  /** Whether standard output is a terminal, where a person reads along. */
+  readonly isOutLive: boolean;
+  /** Styles text for standard error. */
+  readonly style: StyleText;
+  /** Styles text for standard output. */
+  readonly styleOut: StyleText;
+  /** Redacts everything that is printed, except a call that a person is asked to approve. */
+  readonly redaction: Redaction;
+  /** Gives the prompt away that is on the screen already; null if there is none. What is written removes one that nobody took. */
+  readonly takePrompt: () => Prompt | null;
+  /** Redacts plain data and prints it as a line of JSON. */
+  readonly json: (value: object) => void;
+  readonly columns: () => number;
+  /** Resolves when the streams have taken everything that was written. */
+  readonly flush: () => Promise<void>;
+};
+
+const defaultColumns = 100;
+
+export function openTerminal(
+  environment: { readonly [name: string]: string | undefined },
+  firstPrompt: Prompt | null = null,
+  theme: Theme = "auto",
+): Terminal {
+  let prompt = firstPrompt;
+  const isLive = stderr.isTTY === true && environment.TERM !== "dumb";
+  let isStatusShown = false;
+  const closed = new Set<typeof stdout | typeof stderr>();
+  let isAtLineStart = true;
+  let bufferedWrites: (() => void)[] | null = null;
+  // A reader that exits (`| head`) and a closed terminal are not failures: the session has the rest of the output.
+  for (const stream of [stdout, stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      closed.add(stream);
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
+    });
+
+  function status(line: string | null): void {
+    if (!isLive || bufferedWrites !== null || (line === null && !isStatusShown)) return;
+    if (!closed.has(stderr)) stderr.write(`\r\x1b[2K${line ?? ""}`);
+    isStatusShown = line !== null;
+  }
+
+  function write(stream: typeof stdout | typeof stderr, text: string): void {
+    if (bufferedWrites !== null) {
+      bufferedWrites.push(() => write(stream, text));
+      return;
+    }
+    status(null);
+    takePrompt()?.close();
+    if (text !== "" && stream.isTTY) isAtLineStart = text.endsWith("\n");
+    if (!closed.has(stream)) stream.write(text);
+  }
+
+  function takePrompt(): Prompt | null {
+    const takenPrompt = prompt;
+    prompt = null;
+    return takenPrompt;
+  }
+
+  function bufferOutput(): () => void {
+    status(null);
+    if (!isAtLineStart) write(stderr, "\n");
+    bufferedWrites = [];
+    return () => {
+      const writes = bufferedWrites ?? [];
+      bufferedWrites = null;
+      for (const writeNow of writes) writeNow();
+    };
+  }
+
+  const redaction = createTerminalRedaction(environment);
+  return {
+    redaction,
+    takePrompt,
+    json: (value) => write(stdout, formatJsonLine(redaction.value(value))),
+    out: (text) => write(stdout, text),
+    err: (text) => write(stderr, text),
+    status,
+    bufferOutput,
+    isInteractive: stdin.isTTY === true && stderr.isTTY === true,
+    isLive,
+    isOutLive: stdout.isTTY === true,
+    style: createStyleText(stderr, environment, theme),
+    styleOut: createStyleText(stdout, environment, theme),
+    // A terminal that does not know its width reports 0.
+    columns: () => stderr.columns || stdout.columns || defaultColumns,
+    async flush() {
+      status(null);
+      const open = [stdout, stderr].filter((stream) => !closed.has(stream));
+      await Promise.all(open.map((stream) => new Promise((done) => stream.write("", done))));
+    },
+  };
+}

@@ -1,0 +1,190 @@
+/**
+ * Makes text safe to show on a terminal, and short enough for a line.
+ *
+ * Text of models, tools and files is hostile: an escape sequence in it could rewrite the screen.
+ */
+import { escapeCharacter, showHidden } from "../../core/index.js";
+import type { Json } from "../../index.js";
+
+/**
+ * Control characters, characters that reorder or hide text, and half characters. Not newlines, tabs, and joiners of
+ * letters and emoji.
+ */
+const hidden = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** Escapes characters that a terminal would obey or not show. */
+export function sanitize(text: string): string {
+  return isPlainText(text) ? text : text.replace(hidden, escapeCharacter);
+}
+
+/** Like `visible`, for text that a person approves: also escapes every other character that cannot be seen. */
+export const sanitizeStrictly = showHidden;
+
+/** Latin letters, dashes, arrows, boxes, check marks and Braille: each takes one column, and none joins another. */
+const plainPattern =
+  /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25cf\u2713-\u2718\u2800-\u28ff]*$/;
+
+/** Almost every text. It has no line break, no tab and nothing that a terminal would obey. */
+export function isPlainText(text: string): boolean {
+  return plainPattern.test(text);
+}
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** The characters of a text as a person counts them. A segmenter takes long to make and to ask, and plain text needs none. */
+export function segmentText(text: string): Iterable<{ readonly segment: string }> {
+  if (isPlainText(text)) return Array.from(text, (segment) => ({ segment }));
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
+
+const invisible = /^[\p{M}\p{Cf}]+$/u;
+const wide =
+  /^(?:\p{Emoji_Presentation}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}])/u;
+
+/** The columns that a text occupies on a terminal. */
+export function widthOf(text: string): number {
+  if (isPlainText(text)) return text.length;
+  let width = 0;
+  for (let start = 0; start < text.length; start += maxSegmentedLength)
+    for (const { segment } of segmentText(text.slice(start, start + maxSegmentedLength)))
+      width += invisible.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
+  return width;
+}
+
+/** The segmenter of Node 20 takes quadratic time. In a longer text, a character at a seam may count one column more. */
+const maxSegmentedLength = 240;
+
+/** Cuts a line to this many columns, never within a character. */
+export function truncate(line: string, columns: number): string {
+  const candidate = line.slice(0, columns * maxUnitsOfColumn);
+  if (candidate.length === line.length && widthOf(line) <= columns) return line;
+  let [shown, width] = ["", 0];
+  for (const { segment } of segmentText(candidate)) {
+    width += widthOf(segment);
+    if (width > columns - 1) break;
+    shown += segment;
+  }
+  return `${shown}…`;
+}
+
+/** A longer text does not fit, whatever its characters are. */
+const maxUnitsOfColumn = 40;
+
+/** The text in lines of at most this many columns, between words. A longer word has a line of its own. */
+export function wrapWords(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  let width = 0;
+  for (const word of text.split(" ")) {
+    const wordWidth = widthOf(word);
+    const last = lines.length - 1;
+    if (last < 0 || width + 1 + wordWidth > columns) {
+      lines.push(word);
+      width = wordWidth;
+    } else {
+      lines[last] += ` ${word}`;
+      width += 1 + wordWidth;
+    }
+  }
+  return lines;
+}
+
+/** The text on one line, safe for a terminal. */
+export function toOneLine(text: string): string {
+  return sanitize(text.replace(/\s+/g, " ").trim());
+}
+
+/** The input of a call, shortened: `path="src" pattern="*.ts"`. */
+export function summarizeInput(input: Json, columns: number): string {
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return truncate(sanitize(JSON.stringify(input)), columns);
+  const values = Object.entries(input).map(([key, value]) => `${sanitize(key)}=${sanitize(JSON.stringify(value))}`);
+  const maxValueColumns = values.length > 1 ? Math.max(24, Math.floor(columns * 0.6)) : columns;
+  return truncate(values.map((value) => truncate(value, maxValueColumns)).join(" "), columns);
+}
+
+/** A result, shortened: its only line, a remark in parentheses on its last line, or the number of lines. */
+export function summarizeResult(result: string, isOk: boolean): string {
+  const lines = result.split("\n").filter((line) => line.trim() !== "");
+  const [first = "(no output)"] = lines;
+  const last = lines.at(-1) ?? "";
+  // The mark in front of the line already tells that the call failed.
+  if (!isOk) return toOneLine(first.replace(/^Error: /, ""));
+  if (lines.length <= 1) return toOneLine(first);
+  const remark = /^\((.*)\)$/.exec(last.trim())?.[1];
+  return remark === undefined ? formatCount(lines.length, "line") : toOneLine(remark);
+}
+
+const maxFailureLines = 12;
+
+/** Why a call failed, whole if that is not long: a reason that is cut off does not say what to change. */
+export function formatFailure(text: string, width: number): readonly string[] {
+  const lines = text
+    .replace(/(^|: )Error: /, "$1")
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .slice(0, maxFailureLines + 1)
+    .flatMap((line) => wrapWords(toOneLine(line), width));
+  const hidden = lines.length - maxFailureLines;
+  return hidden > 0 ? [...lines.slice(0, maxFailureLines), "…"] : lines;
+}
+
+/** Whether the result of the shell tool is of a command that ended with another exit code than 0, or by a signal. */
+export function hasFailedCommand(result: string): boolean {
+  const last = result.slice(result.lastIndexOf("\n") + 1);
+  return /^\((?:exit code (?!0\b)|killed by )/.test(last);
+}
+
+/** The whole input of a call, exactly as it would run. */
+export function formatInput(input: Json): string {
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return sanitizeStrictly(JSON.stringify(input, null, 2));
+  const lines = Object.entries(input).map(([key, value]) => {
+    if (typeof value !== "string") return `${sanitizeStrictly(key)}: ${sanitizeStrictly(JSON.stringify(value))}`;
+    if (!value.includes("\n")) return `${sanitizeStrictly(key)}: ${sanitizeStrictly(value)}`;
+    return `${sanitizeStrictly(key)}:\n${sanitizeStrictly(value).replace(/^/gm, "  | ")}`;
+  });
+  return lines.length === 0 ? "(no input)" : lines.join("\n");
+}
+
+/** `40 ms`, `1.2 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `1 h`. */
+export function formatDuration(ms: number): string {
+  if (ms < 950) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  const [large, small] =
+    minutes < 60 ? [`${minutes} min`, `${whole % 60} s`] : [`${Math.floor(minutes / 60)} h`, `${minutes % 60} min`];
+  return small.startsWith("0 ") ? large : `${large} ${small}`;
+}
+
+/** `now`, `5 min`, `3 h`, `12 d`. */
+export function formatAge(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
+}
+
+/** `1 line`, `2 lines`, `12,000 lines`. */
+export function formatCount(count: number, noun: string): string {
+  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** A line of JSON that is safe on a terminal: control characters are written as `\uXXXX`. */
+export function formatJsonLine(value: unknown): string {
+  const text = JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
+  return `${text}\n`;
+}
+
+/** An amount of US dollars as a person writes it; null if it is none, or not above 0. */
+export function parseDollars(text: string): number | null {
+  return /^\d{1,6}(\.\d{1,6})?$/.test(text) && Number(text) > 0 ? Number(text) : null;
+}

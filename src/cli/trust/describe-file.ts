@@ -1,0 +1,36 @@
+/**
+ * What a folder brings, as a person is shown it: every character visible, and after a change only what has changed.
+ */
+import { sanitizeStrictly } from "../terminal/text.js";
+import { diffLines, type SuppliedFile } from "./trust.js";
+
+/** The file, and what it would do. */
+export function describeFile({ kind, path, text, effects, before, isTrusted }: SuppliedFile): readonly string[] {
+  const hasChanged = before !== null && !isTrusted;
+  const changes = hasChanged ? diffLines(before, text) : [];
+  const lines = hasChanged ? (changes.length === 0 ? [sameTextNotes[kind]] : changes) : text.trimEnd().split("\n");
+  return [
+    hasChanged ? `${sanitizeStrictly(path)} has changed since it was trusted:` : sanitizeStrictly(path),
+    ...lines.map((line) => `    ${sanitizeStrictly(line)}`.trimEnd()),
+    ...(effects.length === 0 ? [] : ["It", ...effects.map((effect) => `  ${sanitizeStrictly(effect)}`)]),
+  ];
+}
+
+const linkNote = "its text is the same, and it is in another place: behind a link, or no longer behind one";
+
+/** What has changed of a file whose text is that which was trusted. */
+const sameTextNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
+  settings: linkNote,
+  servers: `a file of the folder that its servers may run has changed, or is new or gone; or ${linkNote}`,
+  command: linkNote,
+};
+
+const untrustedNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
+  settings: "it asks and denies, and does nothing else",
+  servers: "it starts nothing",
+  command: "it is no command",
+};
+
+export function formatTrust({ isTrusted, kind }: SuppliedFile): string {
+  return isTrusted ? "Trusted, as it is now." : `Not trusted: ${untrustedNotes[kind]}.`;
+}

@@ -1,0 +1,69 @@
+/**
+ * Finds a text whatever JSON has made of it: escaped once, or several times as JSON within JSON.
+ *
+ * A text and its escaped forms have the same skeleton. It leaves backslashes out, takes `\uXXXX` as its character, and
+ * control characters as the letters that JSON writes for them: a newline is `n`, because JSON writes `\n`. Different
+ * texts may have one skeleton, too.
+ */
+export type Skeleton = {
+  /** What is left of the text. */
+  readonly text: string;
+  /** Where each character of the skeleton starts in the text, with its backslashes; at the end, where the last ends. */
+  readonly starts: readonly number[];
+};
+
+/**
+ * The skeleton of a text. Takes time linear in the text.
+ *
+ * @example
+ * ```ts
+ * import { skeletonOf } from "pawl/core";
+ *
+ * // A secret with a newline is found in JSON, too, where the newline is written as \n.
+ * const found = skeletonOf(JSON.stringify({ key: secret })).text.includes(skeletonOf(secret).text); // true
+ * ```
+ */
+export function skeletonOf(text: string): Skeleton {
+  const starts: number[] = [];
+  const units: string[] = [];
+  for (let index = 0; index < text.length; ) {
+    starts.push(index);
+    const escapedIndex = skipBackslashes(text, index);
+    if (escapedIndex === text.length) return { text: units.join(""), starts };
+    const code = escapedIndex > index ? readUnicodeEscape(text, escapedIndex) : undefined;
+    index = escapedIndex + (code === undefined ? 1 : escapeLength);
+    const unit = code === undefined ? text.charAt(escapedIndex) : String.fromCharCode(code);
+    units.push(jsonEscapeLetters[unit] ?? unit);
+  }
+  starts.push(text.length);
+  return { text: units.join(""), starts };
+}
+
+const jsonEscapeLetters: { readonly [control: string]: string } = {
+  "\b": "b",
+  "\f": "f",
+  "\n": "n",
+  "\r": "r",
+  "\t": "t",
+};
+
+const backslash = 0x5c;
+/** Characters of `uXXXX`. */
+const escapeLength = 5;
+
+/** The index after a run of backslashes, of which all but the first may be written `u005c`. */
+function skipBackslashes(text: string, start: number): number {
+  let index = start;
+  for (;;) {
+    if (text.charCodeAt(index) === backslash) index += 1;
+    else if (index > start && readUnicodeEscape(text, index) === backslash) index += escapeLength;
+    else return index;
+  }
+}
+
+/** The UTF-16 unit that `uXXXX` stands for; undefined if there is none at this index. */
+function readUnicodeEscape(text: string, index: number): number | undefined {
+  if (text.charAt(index) !== "u") return undefined;
+  const digits = text.slice(index + 1, index + escapeLength);
+  return /^[0-9a-fA-F]{4}$/.test(digits) ? Number.parseInt(digits, 16) : undefined;
+}

@@ -1,0 +1,139 @@
+/**
+ * What a child session tells its parent about its waiting for a person.
+ *
+ * 1. The parent is to be told (`parentUntold`) whenever the run begins or ceases to wait for a person, and whenever
+ *    other questions are open: also those of a tool that goes on running while it asks. At the end of a run its result
+ *    is sent instead.
+ * 2. Each report has the number of the entry that it is about. So neither a repetition nor a report that comes after a
+ *    later one counts.
+ */
+import type { Effect } from "./effect.js";
+import type { EventOf } from "./event.js";
+import {
+  type ActiveState,
+  asksOutside,
+  type Call,
+  callOf,
+  type HeldQuestion,
+  hasCalls,
+  isTerminal,
+  type State,
+} from "./state.js";
+
+/** Marks the next state of a child session if its parent is to be told. Mutates it: it is not shared yet. */
+export function markParentReportDue(before: State, after: State): void {
+  if (after.status === "idle" || isTerminal(after)) return;
+  if (hasSameQuestions(before, after) && !hasNewQuestionWhileRunning(before, after)) return;
+  (after as { parentUntold?: number }).parentUntold = after.seq;
+}
+
+/** Whether both states wait for the same answers, or neither waits for any. */
+function hasSameQuestions(before: State, after: State): boolean {
+  const waitingBefore = findWaitingCalls(before);
+  const waitingAfter = findWaitingCalls(after);
+  if (waitingBefore === waitingAfter) return true;
+  return (
+    waitingBefore.length === waitingAfter.length &&
+    waitingAfter.every((call) => {
+      const earlier = callOf(before, call.callKey);
+      return earlier !== undefined && isSameQuestion(earlier, call);
+    })
+  );
+}
+
+/** Whether a tool that goes on running, here or in a session below, has a question that it did not have before. */
+function hasNewQuestionWhileRunning(before: State, after: State): boolean {
+  if (!hasCalls(after)) return false;
+  return after.calls.some((call) => {
+    if (call.status === "running" && call.held !== undefined)
+      return hasNewHeldQuestion(callOf(before, call.callKey), call.held);
+    return reportsNewQuestion(callOf(before, call.callKey), call);
+  });
+}
+
+function hasNewHeldQuestion(earlier: Call | undefined, held: readonly HeldQuestion[]): boolean {
+  const known = earlier?.status === "running" ? (earlier.held ?? []) : [];
+  return held.some(({ step, askedAt }) => !known.some((one) => one.step === step && one.askedAt === askedAt));
+}
+
+/** A child that does not wait, neither now nor at its report before, has one reason to report: a question of a tool. */
+function reportsNewQuestion(earlier: Call | undefined, call: Call): boolean {
+  const report = lastReportSeq(call);
+  if (report === undefined || earlier === undefined || lastReportSeq(earlier) === report) return false;
+  return !asksOutside(call) && !asksOutside(earlier);
+}
+
+const none: readonly Call[] = [];
+
+function findWaitingCalls(state: State): readonly Call[] {
+  return state.status === "awaiting_human" ? state.calls.filter(asksOutside) : none;
+}
+
+function isSameQuestion(earlier: Call, call: Call): boolean {
+  if (!asksOutside(earlier) || !asksOutside(call)) return false;
+  const isSameReport = lastReportSeq(earlier) === lastReportSeq(call);
+  const isSameCall = earlier.askedAt === call.askedAt && earlier.inputSeq === call.inputSeq;
+  return isSameReport && isSameCall && openQuestionList(earlier) === openQuestionList(call);
+}
+
+/** The list of a tool's open questions changes with each of them. */
+function openQuestionList(call: Call): unknown {
+  return call.status === "asking" ? call.open : undefined;
+}
+
+/** The entry of the child that the last report to this call is about. */
+function lastReportSeq(call: Call): number | undefined {
+  return "childSeq" in call ? call.childSeq : undefined;
+}
+
+/**
+ * The parent was told. A later change is still to be told. In a fork of a child session, which has no parent, the entry
+ * only counts.
+ */
+export function applyParentTold(state: State, { runId, toldSeq }: EventOf<"parent_told">): State {
+  if (state.status === "idle" || isTerminal(state) || state.runId !== runId) return state;
+  if (state.session?.parent === undefined) return { ...state };
+  if (state.parentUntold !== toldSeq) return state;
+  const { parentUntold: _, ...rest } = state;
+  return rest;
+}
+
+export function createParentReportEffects(state: ActiveState): readonly Effect[] {
+  const { runId, parentUntold: seq, session } = state;
+  if (seq === undefined || session?.parent === undefined) return [];
+  const askedAt = state.status === "awaiting_human" ? state.since : null;
+  return [{ type: "tell_parent", key: `${runId}/tell/${seq}`, runId, parent: session.parent, askedAt, seq }];
+}
+
+type ChildCall = Extract<Call, { readonly status: "running" } | { readonly status: "waiting"; readonly on: "child" }>;
+
+/** Notes on a call what its child session reported. The report may come before the entry that says that the call waits. */
+export function applyChildReport(call: Call, { childId, childSeq, askedAt }: EventOf<"child_waiting">): Call {
+  if (!isChildCall(call) || childSeq <= (call.childSeq ?? 0)) return call;
+  if (call.childId !== undefined && call.childId !== childId) return call;
+  const { askedAt: _, ...rest } = call;
+  return askedAt === null ? { ...rest, childId, childSeq } : { ...rest, childId, childSeq, askedAt };
+}
+
+function isChildCall(call: Call): call is ChildCall {
+  return call.status === "running" || (call.status === "waiting" && call.on === "child");
+}
+
+/** What a child reported, for the next state of its call. */
+export function pickChildReport({
+  childId,
+  childSeq,
+  askedAt,
+}: Extract<Call, { readonly status: "running" }>): Pick<ChildCall, "childId" | "childSeq" | "askedAt"> {
+  if (childSeq === undefined || childId === undefined) return {};
+  return askedAt === undefined ? { childId, childSeq } : { childId, childSeq, askedAt };
+}
+
+/** The calls that wait for a child session. */
+export function findChildCalls(state: State): readonly (ChildCall & { readonly childId: string })[] {
+  if (!hasCalls(state)) return [];
+  return state.calls.filter(
+    (call): call is ChildCall & { readonly childId: string } =>
+      call.status === "waiting" && call.on === "child" && call.childId !== undefined,
+  );
+}

@@ -1,0 +1,78 @@
+/**
+ * A compaction that a person asks for, and what every compaction makes of the state.
+ *
+ * 1. After each request comes a `compacted` event, also if the compaction is aborted or given up. The next compaction
+ *    answers all requests before it.
+ * 2. Anyone who aborts a run takes the request back, too.
+ * 3. In a session at rest the compaction is an effect of its own, and a run that starts meanwhile takes it over. In a run
+ *    it comes before a model call, like any other. If the run ends before, the session is compacted at rest.
+ */
+import { defined } from "../data/defined.js";
+import type { EventBody, EventOf } from "./event.js";
+import { type ActiveState, isTerminal, type State, type TerminalState } from "./state.js";
+
+/** One request at a time: a further one waits for the same compaction. */
+export function applyCompactionRequested(state: State): State {
+  if (state.status === "idle" || state.compactionAsked !== undefined) return state;
+  const compactionAsked = { seq: state.seq + 1 };
+  return isTerminal(state) ? { ...state, compactionAsked, restarts: 0 } : { ...state, compactionAsked };
+}
+
+export function applyCompactedAtRest(state: TerminalState, event: EventOf<"compacted">): State {
+  if (event.runId !== undefined || state.compactionAsked === undefined || !hasValidRange(event, state)) return state;
+  return { ...clearCompactionRequest(state), context: contextAfterCompaction(event, state) };
+}
+
+export function clearCompactionRequest<Asked extends object>(state: Asked): Asked;
+export function clearCompactionRequest(state: { readonly compactionAsked?: unknown }): object {
+  if (state.compactionAsked === undefined) return state;
+  const { compactionAsked: _, ...rest } = state;
+  return rest;
+}
+
+/** The compaction that was asked for is not made any more. At rest, `droppedCompaction` follows. */
+export function dropCompaction<Asked extends ActiveState | TerminalState>(
+  state: Asked,
+  dropped: "aborted" | "crash_loop",
+): Asked {
+  const { compactionAsked } = state;
+  if (compactionAsked === undefined || compactionAsked.dropped !== undefined) return state;
+  return { ...state, compactionAsked: { ...compactionAsked, dropped } };
+}
+
+/** Whether a session at rest is to be compacted because a person asked for it. */
+export function isCompacting(state: State): state is TerminalState & Required<Pick<State, "compactionAsked">> {
+  return isTerminal(state) && state.compactionAsked !== undefined && state.compactionAsked.dropped === undefined;
+}
+
+/** The end of a compaction that is not made any more. */
+export function droppedCompactionEvents({ compactionAsked }: TerminalState): readonly EventBody[] {
+  if (compactionAsked?.dropped === undefined) return none;
+  const code = compactionAsked.dropped;
+  return [{ type: "compacted", fault: { code, message: dropMessages[code], retryable: false } }];
+}
+
+const none: readonly never[] = [];
+
+const dropMessages = {
+  aborted: "The compaction was aborted.",
+  crash_loop: "The program ended each time that the conversation was summed up.",
+} as const;
+
+/** What a process reads of the log from now on. */
+export function contextAfterCompaction(
+  { keptFrom, summary, readFrom = keptFrom, runStartSeq, dataBlob }: EventOf<"compacted">,
+  { seq, context }: State,
+): State["context"] {
+  if (keptFrom === undefined || summary === undefined || readFrom === undefined) return context;
+  return { readFrom, ...defined({ runStartSeq, dataBlob }), compactedSeq: seq + 1 };
+}
+
+/** Whether the entries that a compaction names are in the log, and in order. */
+export function hasValidRange(
+  { keptFrom, readFrom = keptFrom, runStartSeq = 1 }: EventOf<"compacted">,
+  { seq }: State,
+): boolean {
+  if (keptFrom === undefined || readFrom === undefined) return keptFrom === readFrom;
+  return runStartSeq >= 1 && runStartSeq <= readFrom && readFrom >= 1 && readFrom <= keptFrom && keptFrom <= seq + 1;
+}

@@ -1,0 +1,45 @@
+/**
+ * The public events of what a tool does durably: its steps, and its questions to a person.
+ */
+import type { EventOf } from "../machine/event.js";
+import type { CallRecord } from "../transcript/results.js";
+import type { CallFields, PublicEventBody } from "./public-event.js";
+import { toToolQuestion } from "./tool-questions.js";
+
+export function toolStepEvent(
+  { step, outcome, value, fault, tries, timing }: EventOf<"tool_step_finished">,
+  call: CallFields,
+): PublicEventBody {
+  const isShown = value !== undefined && JSON.stringify(value).length <= maxShownCharacters;
+  return {
+    type: "tool_step",
+    step,
+    outcome,
+    durationMs: timing.durationMs,
+    ...(tries === undefined ? {} : { tries }),
+    ...(isShown ? { output: value } : {}),
+    ...(fault === undefined ? {} : { fault }),
+    ...call,
+  };
+}
+
+const maxShownCharacters = 4_096;
+
+export function questionAskedEvents(
+  { step }: EventOf<"tool_asked">,
+  call: CallFields,
+  { input, steps }: CallRecord,
+): readonly PublicEventBody[] {
+  const asked = steps?.asked.findLast((one) => one.step === step);
+  if (asked === undefined) return [];
+  const { askedAt: _, ...question } = toToolQuestion(asked);
+  return [{ type: "approval_requested", input, ...question, ...call }];
+}
+
+/** An approval that expired has a result, which says so. A question of a tool has none. */
+export function questionExpiredEvents(
+  { questionId }: EventOf<"timer_fired">,
+  call: CallFields,
+): readonly PublicEventBody[] {
+  return questionId === undefined ? [] : [{ type: "approval_answered", answer: "expired", questionId, ...call }];
+}

@@ -1,0 +1,135 @@
+/**
+ * Asks the person in the editor about the calls that wait.
+ */
+import type { AgentContext } from "@agentclientprotocol/sdk";
+import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
+import { questionKey } from "../../view/view-change.js";
+import { resumeHere } from "../resume-here.js";
+import { cancelTurns, type OpenSession } from "./open-session.js";
+import { type Choice, createForm, createPermissionRequest, toChoice, toDecision } from "./permission.js";
+
+export type AskContext = { readonly open: OpenSession; readonly client: AgentContext };
+
+/**
+ * Asks about one call after the other, until all are answered or somebody answers elsewhere.
+ * @param answered takes the questions for which this editor has nothing more to answer
+ */
+export async function askApprovals(
+  approvals: readonly PendingApproval[],
+  answered: Set<string>,
+  context: AskContext,
+): Promise<void> {
+  const { open } = context;
+  const controller = new AbortController();
+  const watcher = watchOtherAnswers(approvals, answered, open, controller);
+  const expiryTimeout = startExpiryTimer(approvals, open);
+  try {
+    for (const approval of approvals) {
+      if (controller.signal.aborted) return;
+      const choice = await askChoice(approval, context, controller.signal);
+      if (controller.signal.aborted) return;
+      if (choice === null) {
+        await cancelTurns(open, open.turns);
+        return;
+      }
+      answered.add(questionKey(approval));
+      if (choice !== "nothing") await sendDecision(approval, choice, open);
+    }
+  } finally {
+    clearTimeout(expiryTimeout);
+    controller.abort();
+    await watcher;
+  }
+}
+
+/** Ends the questions if somebody else answers one of them, or if the run ends. */
+async function watchOtherAnswers(
+  approvals: readonly PendingApproval[],
+  answered: ReadonlySet<string>,
+  { session, shownCursor: after, report }: OpenSession,
+  controller: AbortController,
+): Promise<void> {
+  const askedKeys = new Set(approvals.map(questionKey));
+  const isUnanswered = (key: string) => askedKeys.has(key) && !answered.has(key);
+  try {
+    for await (const item of session.events({ after, live: false, signal: controller.signal })) {
+      const isAnswer = item.type === "approval_answered" && isUnanswered(questionKey(item));
+      if (isAnswer || item.type === "abort_requested" || item.type === "final") controller.abort();
+    }
+  } catch (error) {
+    report(error);
+  }
+}
+
+const maxTimer = 2 ** 31 - 1;
+
+/** A question that expires is answered by the loop, if a process has the session by then. */
+function startExpiryTimer(approvals: readonly PendingApproval[], open: OpenSession): NodeJS.Timeout | undefined {
+  const times = approvals.flatMap(({ expiresAt }) => (expiresAt === undefined ? [] : [expiresAt]));
+  if (times.length === 0) return undefined;
+  const delay = Math.min(Math.max(Math.min(...times) - Date.now(), 0), maxTimer);
+  return setTimeout(() => void resumeHere(open.session), delay);
+}
+
+/** What the person chooses; `nothing` if this editor cannot answer such a call. */
+async function askChoice(
+  approval: PendingApproval,
+  { open, client }: AskContext,
+  cancellationSignal: AbortSignal,
+): Promise<Choice | "nothing"> {
+  const requestOptions = { cancellationSignal, stopWaitingOnCancel: true };
+  const { why } = approval;
+  if (why === "external") return "nothing";
+  if (why === "tool") return askForm(approval, { open, client }, requestOptions);
+  if (why !== "recovery" && (await open.agent.isAllowed?.(approval)) === true) return { decision: { type: "approve" } };
+  const rules = why === "policy" ? await open.agent.rulesFor?.(approval, open.id) : undefined;
+  const request = createPermissionRequest(open.id, approval, open.updates.root, rules);
+  try {
+    return toChoice((await client.request("session/request_permission", request, requestOptions)).outcome, rules);
+  } catch (error) {
+    if (cancellationSignal.aborted) return "nothing";
+    throw error;
+  }
+}
+
+type RequestOptions = { readonly cancellationSignal: AbortSignal; readonly stopWaitingOnCancel: boolean };
+
+async function askForm(
+  approval: PendingApproval,
+  { open, client }: AskContext,
+  requestOptions: RequestOptions,
+): Promise<Choice | "nothing"> {
+  const form = open.updates.client.elicitation?.form == null ? null : createForm(open.id, approval);
+  if (form === null) {
+    const note = "The editor has no form for this question.";
+    return { decision: { type: "decline", note } };
+  }
+  try {
+    const decision = toDecision(await client.request("elicitation/create", form, requestOptions), approval);
+    return decision === null ? null : { decision };
+  } catch (error) {
+    if (requestOptions.cancellationSignal.aborted) return "nothing";
+    throw error;
+  }
+}
+
+async function sendDecision(approval: PendingApproval, choice: NonNullable<Choice>, open: OpenSession): Promise<void> {
+  const { callKey, inputHash, questionId } = approval;
+  // The person has allowed this call in any case.
+  await choice.rule?.keep().catch(open.report);
+  const options = {
+    ...(open.by === undefined ? {} : { by: open.by }),
+    ...(inputHash === undefined ? {} : { inputHash }),
+    ...(questionId === undefined ? {} : { questionId }),
+  };
+  const send = (decision: ApprovalDecision) => open.session.answer(callKey, decision, options);
+  try {
+    await send(choice.decision);
+  } catch (error) {
+    const code = error instanceof PawlError ? error.code : null;
+    // Somebody else has answered, or has ended the run.
+    if (code === "no_such_call") return;
+    if (code !== "bad_input" || choice.decision.type !== "reply") throw error;
+    await send({ type: "decline", note: `The answer did not fit the question: ${(error as PawlError).message}` });
+  }
+}

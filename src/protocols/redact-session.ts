@@ -1,0 +1,18 @@
+/**
+ * What is read of a session, with what may not be shown masked. Calls that wait are shown as they are.
+ */
+import type { StreamItem } from "../index.js";
+import type { ReadableSession } from "./run-flow.js";
+
+export type RedactStream = () => (item: StreamItem) => readonly StreamItem[];
+
+export function redactSession(session: ReadableSession, redactStream: RedactStream): ReadableSession {
+  const { id, pendingApprovals, state } = session;
+  async function* redactedEvents(
+    options: Parameters<ReadableSession["events"]>[0] = {},
+  ): AsyncGenerator<StreamItem, void> {
+    const redact = redactStream();
+    for await (const item of session.events({ ...options, children: false })) yield* redact(item as StreamItem);
+  }
+  return { id, pendingApprovals, state, events: redactedEvents as ReadableSession["events"] };
+}

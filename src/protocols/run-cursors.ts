@@ -1,0 +1,121 @@
+/**
+ * Where in the log a run is to be read from, for those who post and then watch.
+ */
+import { PawlError, type PendingApproval, type Session } from "../index.js";
+import { questionKey } from "../view/view-change.js";
+import type { RunCursor, RunFlowOptions } from "./run-flow.js";
+
+/** A session that is posted to, and watched. */
+export type PostableSession = Pick<
+  Session,
+  "id" | "send" | "events" | "state" | "answer" | "provideResult" | "pendingApprovals"
+>;
+
+/** Sends input, and tells where its run is read from. A request that is sent again starts no second run. */
+export async function startRun(
+  session: PostableSession,
+  input: Parameters<Session["send"]>[0],
+  runId: string,
+): Promise<RunCursor & { readonly isNew: boolean }> {
+  const seqBefore = await readSeq(session);
+  const { isNew } = await session.send(input, { runId });
+  return { runId, isNew, after: isNew ? seqBefore : await findRunStart(session, runId) };
+}
+
+/** The run of this name, else the present or last one, from its start: for those who lost its stream. */
+export async function joinRun(session: PostableSession, runId: string): Promise<RunCursor> {
+  const state = await session.state();
+  if (!("startSeq" in state)) throw new PawlError("bad_input", `Session ${session.id} has no run yet. Send a message.`);
+  if (state.runId !== runId)
+    for await (const event of session.events({ follow: false }))
+      if (event.type === "run_started" && event.runId === runId) return { runId, after: event.seq - 1 };
+  return { runId: state.runId, after: state.startSeq - 1 };
+}
+
+/** A run that has not ended, from its start. One that nobody has taken yet begins behind everything. */
+export async function findRun(session: PostableSession, runId: string): Promise<RunCursor> {
+  return { runId, after: await findRunStart(session, runId) };
+}
+
+/** The run that is under way or waits, from its start; null if there is none. */
+export async function findCurrentRun(session: PostableSession): Promise<RunCursor | null> {
+  const state = await session.state();
+  switch (state.status) {
+    case "idle":
+    case "completed":
+    case "failed":
+    case "aborted":
+      return null;
+    default:
+      return { runId: state.runId, after: state.startSeq - 1 };
+  }
+}
+
+async function readSeq(session: PostableSession): Promise<number> {
+  try {
+    return (await session.state()).seq;
+  } catch (error) {
+    if (error instanceof PawlError && error.code === "no_session") return 0;
+    throw error;
+  }
+}
+
+/** The entry before the run. A run that is queued has not begun: it is behind everything. */
+async function findRunStart(session: PostableSession, runId: string): Promise<number> {
+  const state = await session.state();
+  if ("startSeq" in state && state.runId === runId) return state.startSeq - 1;
+  for await (const event of session.events({ follow: false }))
+    if (event.type === "run_started" && event.runId === runId) return event.seq - 1;
+  return state.seq;
+}
+
+/** An answer to a call, as a protocol tells it. */
+export type CallAnswer = { readonly callKey: string };
+
+/**
+ * Gives the answers to the calls that wait, and tells where the run is read from then. If none of them waits any more, a
+ * page posts its answers once more: it gets what followed the first of them.
+ * @param findApproval finds the call that an answer is for
+ * @throws PawlError `no_such_call`, `bad_input`
+ */
+export async function answerRun<Answer extends CallAnswer>(
+  session: PostableSession,
+  answers: readonly Answer[],
+  findApproval: (answer: Answer, waiting: readonly PendingApproval[]) => PendingApproval | undefined,
+  sendAnswer: (answer: Answer, approval: PendingApproval) => Promise<unknown>,
+): Promise<RunFlowOptions> {
+  const { seq: after } = await session.state();
+  const waiting = await session.pendingApprovals();
+  const answered = new Set<string>();
+  let runId: string | undefined;
+  for (const answer of answers) {
+    const approval = findApproval(answer, waiting);
+    if (approval === undefined) continue;
+    await sendAnswer(answer, approval);
+    answered.add(questionKey(approval));
+    runId ??= await findRunId(session, approval);
+  }
+  if (runId === undefined) return findAnswer(session, new Set(answers.map(({ callKey }) => callKey)));
+  return { runId, after, answered };
+}
+
+/**
+ * What followed the first answer to one of these calls, for a page that posts its answers once more.
+ * @throws PawlError `no_such_call`
+ */
+async function findAnswer(session: PostableSession, keys: ReadonlySet<string>): Promise<RunCursor> {
+  const state = await session.state();
+  if (state.status === "idle") throw new PawlError("no_such_call", `No call of session ${session.id} waits.`);
+  const { runId, startSeq, seq } = state;
+  for await (const event of session.events({ after: startSeq - 1, follow: false }))
+    if (event.type === "approval_answered" && keys.has(event.callKey)) return { runId, after: event.seq - 1 };
+  // The answer is posted, and nobody has taken it yet.
+  return { runId, after: seq };
+}
+
+/** The run of this session that waits. The question of a child session is answered here, too. */
+async function findRunId(session: PostableSession, approval: PendingApproval): Promise<string> {
+  if (approval.sessionId === session.id) return approval.runId;
+  const state = await session.state();
+  return "runId" in state ? state.runId : approval.runId;
+}

@@ -1,0 +1,47 @@
+/**
+ * Finds the agent of a child session among the agents behind an agent's tools.
+ */
+import { callOf } from "../../core/machine/state.js";
+import { type AgentFamily, type ChildAgent, findChildAgent } from "../agent/agent-family.js";
+import { type CompiledAgent, listFamilies, reaches } from "../agent/compiled-agent.js";
+import { findBinding } from "./session-beginning.js";
+
+/**
+ * The agent that a child session belongs to, by the chain of its parents; null if the chain does not begin with a session
+ * of the given agent, or if a tool on the way is gone.
+ */
+export async function findAgentOfChild(sessionId: string, parts: AncestorDeps): Promise<ChildAgent | null> {
+  return resolveChildAgent(sessionId, parts, new Set());
+}
+
+type AncestorDeps = Pick<CompiledAgent, "name" | "store" | "family" | "graph">;
+
+async function resolveChildAgent(
+  sessionId: string,
+  parts: AncestorDeps,
+  seen: Set<string>,
+): Promise<ChildAgent | null> {
+  if (seen.has(sessionId)) return null;
+  seen.add(sessionId);
+  const { store } = parts;
+  const binding = await findBinding(store, sessionId);
+  const parent = binding?.parent;
+  if (parent === undefined) return null;
+  const agent = (await findBinding(store, parent.sessionId))?.agent;
+  const families =
+    agent !== undefined && reaches(parts, agent)
+      ? listFamilies(parts, agent)
+      : await resolveChildAgent(parent.sessionId, parts, seen).then((child) => child?.families(agent) ?? []);
+  const [family] = families;
+  if (family === undefined) return null;
+  const state = (await store.load(parent.sessionId))?.state;
+  const call = state === undefined ? undefined : callOf(state, parent.callKey);
+  return (call !== undefined && findChildAgent(call.name, family)) || findByName(binding?.agent, families);
+}
+
+/** The parent has gone on without the child's result, for example after an abort. The child still has to end. */
+function findByName(name: string | undefined, families: readonly AgentFamily[]): ChildAgent | null {
+  if (name === undefined) return null;
+  for (const { children } of families) for (const child of children.values()) if (child.reaches(name)) return child;
+  return null;
+}

@@ -1,0 +1,31 @@
+/**
+ * The parts of a batch: what the driver commits together.
+ */
+import type { EventBody } from "../../core/machine/event.js";
+import type { State } from "../../core/machine/state.js";
+
+export type CreateEvents = (state: State) => readonly EventBody[];
+
+/** The inbox message that a commit consumes, and the message id that it records as taken. */
+export type MessageIds = { readonly consume?: string | undefined; readonly record?: string | undefined };
+
+export type PendingCommit = {
+  readonly events: readonly EventBody[] | CreateEvents;
+  readonly ids?: MessageIds;
+  /** The key of the effect that settled with these events. */
+  readonly settled?: string;
+  /** Called with true after the commit, and with false if the driver closes before. */
+  readonly done?: (durable: boolean) => void;
+};
+
+export type BatchIds = { readonly consume: readonly string[]; readonly record: readonly string[] };
+
+export const noIds: BatchIds = { consume: [], record: [] };
+
+export function collectIds(batch: readonly PendingCommit[]): BatchIds {
+  if (batch.every(({ ids }) => ids?.consume === undefined && ids?.record === undefined)) return noIds;
+  return {
+    consume: batch.flatMap(({ ids }) => ids?.consume ?? []),
+    record: batch.flatMap(({ ids }) => ids?.record ?? []),
+  };
+}

@@ -1,0 +1,43 @@
+/**
+ * The last look before something outside is called: a model, a tool, another agent.
+ *
+ * An effect may wait on the way there, for a blob, a schema or a lease. Meanwhile the run may be aborted, a commit of the
+ * session may fail, and the process may sleep past its lease.
+ *
+ * 1. Nothing waits between this look and the call. Only a pause of the process in the middle of its own code comes between.
+ */
+import type { State } from "../../core/machine/state.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { type Awaitable, type Coroutine, wait } from "../lib/coroutine.js";
+import type { EffectContext } from "../work/effect-context.js";
+
+/** Whether the effect is still wanted, and the session held here. Renews the lease if it may be over. */
+export function canStart(context: EffectContext, cancellation: Cancellation): Awaitable<boolean> {
+  if (cancellation.isCancelled || context.recorder.isReleased()) return wait(false);
+  return context.hold.isFresh() ? wait(true) : refreshLease(context, cancellation);
+}
+
+function* refreshLease({ hold, recorder }: EffectContext, cancellation: Cancellation): Coroutine<boolean> {
+  while (!cancellation.isCancelled && !recorder.isReleased()) {
+    if (hold.isFresh()) return true;
+    if (!(yield* wait(hold.refresh()))) return false;
+  }
+  return false;
+}
+
+/**
+ * Whether a step that tidies up may begin, also after an abort: its call is not over, no commit is under way that may
+ * end it, and the session is held here. @param isRunning whether the call is not over in this state
+ */
+export async function canCleanUp(
+  { hold, recorder }: EffectContext,
+  isRunning: (state: State) => boolean,
+): Promise<boolean> {
+  while (recorder.isDriving(isRunning)) {
+    const committing = recorder.committing();
+    if (committing !== null) await committing;
+    else if (hold.isFresh()) return true;
+    else if (!(await hold.refresh())) return false;
+  }
+  return false;
+}

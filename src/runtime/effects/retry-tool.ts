@@ -1,0 +1,54 @@
+/**
+ * Whether a call that failed is tried again (TOOL-15).
+ *
+ * 1. The policy of the call says how often, and the machine goes by the same rule. The tool's `when` says at which errors.
+ * 2. A call that is no longer wanted is not tried again.
+ * 3. The wait is computed from the call, so that nothing here is random and no two sessions come back at once.
+ */
+import type { Fault } from "../../core/data/message.js";
+import { canRetryCall } from "../../core/machine/call-transition.js";
+import type { HookRecord } from "../../core/machine/event.js";
+import { callOf } from "../../core/machine/state.js";
+import type { AnyTool } from "../../ports/tool.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { formatError } from "../lib/error-text.js";
+import { retryDelay } from "../lib/retry-delay.js";
+import { StepError } from "../tools/step-error.js";
+import type { EffectContext, EffectOf } from "../work/effect-context.js";
+
+export type NextAttempt = { readonly retryInMs: number };
+
+/** What the tool threw, and what is made of it; undefined if the call ends with this error. */
+export function findNextAttempt(
+  error: unknown,
+  tool: AnyTool | undefined,
+  { callKey, attempt }: EffectOf<"run_tool">,
+  { state, sessionId }: EffectContext,
+  { isCancelled }: Cancellation,
+  records: HookRecord[],
+): NextAttempt | undefined {
+  const call = callOf(state, callKey);
+  if (isCancelled || call?.status !== "running" || call.policy.retry === undefined || !canRetryCall(call))
+    return undefined;
+  // What a step says beside a plain failure is true of the next attempt, too.
+  if (error instanceof StepError && error.code !== "step_failed") return undefined;
+  if (!isWorthRetry(error, tool, records)) return undefined;
+  return { retryInMs: retryDelay(call.policy.retry, call.failures ?? 0, `${sessionId}/${callKey}/${attempt}`) };
+}
+
+function isWorthRetry(error: unknown, tool: AnyTool | undefined, records: HookRecord[]): boolean {
+  const when = tool?.retry?.when;
+  if (when === undefined) return true;
+  try {
+    return when(error) === true;
+  } catch (thrown) {
+    const message = formatError(thrown, 500);
+    records.push({ name: `retry.when of ${tool?.name}`, hook: "afterToolCall", ms: 0, outcome: "threw", message });
+    return false;
+  }
+}
+
+/** What the log keeps of the error: the text that the hooks have left of it. */
+export function createToolFault(text: string): Fault {
+  return { code: "tool_failed", message: text.replace(/^Error: /, ""), retryable: true };
+}

@@ -1,0 +1,22 @@
+/**
+ * Counts the requests of a server, by what was asked and how it was answered.
+ */
+import { createMetricRegistry } from "./registry.js";
+
+export type RequestMetrics = {
+  /** @param action the name of the route; `unknown` for an address that there is not */
+  readonly recordResponse: (action: string, status: number) => void;
+  readonly text: () => string;
+};
+
+export function createRequestMetrics(): RequestMetrics {
+  const registry = createMetricRegistry();
+  const requests = registry.counter(
+    "pawl_http_requests_total",
+    "Requests that were answered, by route and HTTP status.",
+  );
+  return {
+    recordResponse: (action, status) => requests.add({ action, status: String(status) }),
+    text: registry.text,
+  };
+}

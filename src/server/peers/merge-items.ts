@@ -1,0 +1,257 @@
+/**
+ * The items of a session in the order in which they were said: events from the store, live items from the process that
+ * holds it.
+ *
+ * 1. A live item waits until the events before it are told. If they are late, they are read from the store.
+ * 2. A live item of what has ended in the log is dropped: a delta never comes after the commit of its message.
+ * 3. Each event is told once. What waits is bounded: if too much does, all of it gives way to a snapshot.
+ */
+
+import type { PublicEvent, StreamItem } from "../../index.js";
+import { type Cursor, cursorAfter, isAfter } from "../../stream/cursor.js";
+import type { LiveSource } from "../client/index.js";
+import { type AttemptId, findEnd, type LiveItem } from "./link-frames.js";
+import type { LinkListener, SessionLink } from "./session-link.js";
+
+export type MergeSource = {
+  /** The items as this process follows them: all events, and live items if it holds the session itself. */
+  readonly followed: AsyncGenerator<StreamItem, void, undefined>;
+  /** The events after a cursor, to the present end of the log. */
+  readonly logged: (after: Cursor) => AsyncIterable<StreamItem>;
+  readonly link: SessionLink;
+  /** The cursor after which `followed` begins. */
+  readonly after: Cursor;
+  readonly onLive?: (live: LiveSource) => void;
+};
+
+/** How many live items may wait for their place in the log, or for the consumer. */
+const maxQueuedItems = 4_096;
+
+export async function* mergeItems(source: MergeSource): AsyncGenerator<StreamItem, void, undefined> {
+  const { logged, link } = source;
+  let deliveredUpTo = source.after;
+  /** The link's mark behind which the log was looked through for what has ended. */
+  let joinedMark: Cursor | null = null;
+  const bell = createBell();
+  const liveQueue = createLiveQueue(link);
+  const followed = createItemPoll(source.followed, bell.ring);
+  const listener: LinkListener = {
+    item(item, mark) {
+      liveQueue.add(item, mark);
+      bell.ring();
+    },
+    advanced: () => bell.ring(),
+    reset() {
+      joinedMark = null;
+      liveQueue.reset();
+    },
+    live: (live) => source.onLive?.(live),
+  };
+
+  /** False for an event that was told before. */
+  function isNew(item: StreamItem): boolean {
+    if (!("seq" in item)) return true;
+    if (!isAfter(item, deliveredUpTo)) return false;
+    deliveredUpTo = cursorAfter(item);
+    liveQueue.markEnded(item);
+    link.observeEvent(item);
+    return true;
+  }
+
+  link.join(listener);
+  try {
+    for (;;) {
+      const mark = link.mark();
+      if (mark !== null && isAfter(mark, deliveredUpTo)) {
+        for await (const event of logged(deliveredUpTo)) if (isNew(event)) yield event;
+        // Everything up to the mark was committed before it was said.
+        if (isAfter(mark, deliveredUpTo)) deliveredUpTo = mark;
+        continue;
+      }
+      if (mark !== null && liveQueue.needsSnapshot() && mark !== joinedMark && isAfter(deliveredUpTo, mark)) {
+        // The link is behind: what it says until it has caught up may be of messages that are committed already.
+        joinedMark = mark;
+        for await (const event of logged(mark))
+          if ("seq" in event && !isAfter(event, deliveredUpTo)) liveQueue.markEnded(event);
+        continue;
+      }
+      const item = liveQueue.next();
+      if (item !== null) {
+        yield item;
+        continue;
+      }
+      const next = followed.poll();
+      if (next === null) await bell.rung();
+      else if (next.done === true) return;
+      else if (isNew(next.value)) yield next.value;
+    }
+  } finally {
+    link.leave(listener);
+    await source.followed.return();
+  }
+}
+
+/** Wakes one who waits. If it rings while nobody waits, the next one does not wait. */
+function createBell(): { readonly ring: () => void; readonly rung: () => Promise<void> } {
+  let isRung = false;
+  let wake: (() => void) | null = null;
+  return {
+    ring() {
+      isRung = true;
+      wake?.();
+    },
+    rung: () =>
+      new Promise((resolve) => {
+        wake = () => {
+          wake = null;
+          isRung = false;
+          resolve();
+        };
+        if (isRung) wake();
+      }),
+  };
+}
+
+type FollowedItems = AsyncGenerator<StreamItem, void, undefined>;
+
+/** The next item of a generator, which is asked for one at a time. `take` gives null until it is there. */
+function createItemPoll(
+  items: FollowedItems,
+  ring: () => void,
+): { readonly poll: () => Awaited<ReturnType<FollowedItems["next"]>> | null } {
+  let isRequested = false;
+  let arrived: (() => Awaited<ReturnType<FollowedItems["next"]>>) | null = null;
+  const arrive = (unwrap: NonNullable<typeof arrived>) => {
+    arrived = unwrap;
+    ring();
+  };
+  return {
+    poll() {
+      if (arrived !== null) {
+        const unwrap = arrived;
+        arrived = null;
+        isRequested = false;
+        return unwrap();
+      }
+      if (!isRequested)
+        items.next().then(
+          (result) => arrive(() => result),
+          (error: unknown) =>
+            arrive(() => {
+              throw error;
+            }),
+        );
+      isRequested = true;
+      return null;
+    },
+  };
+}
+
+type LiveQueue = {
+  readonly add: (item: LiveItem, mark: Cursor) => void;
+  /** Forgets what waits: the next item is the message as far as it has come. */
+  readonly reset: () => void;
+  /** Whether the next item is the message as far as it has come. */
+  readonly needsSnapshot: () => boolean;
+  /** Tells of an event: what it ends is not told any more. */
+  readonly markEnded: (event: PublicEvent) => void;
+  /** The next item; every event up to the link's mark must be told. Null if nothing waits. */
+  readonly next: () => StreamItem | null;
+};
+
+function createLiveQueue(link: SessionLink): LiveQueue {
+  let items: { readonly item: LiveItem; readonly mark: Cursor }[] = [];
+  let head = 0;
+  let awaitsSnapshot = true;
+  /** What has ended, by the cursor of the event that says so. Forgotten when the link has come as far. */
+  let endedAt: Map<string, Cursor> | null = null;
+  let restartedAt: Cursor | null = null;
+
+  function clear(): void {
+    items = [];
+    head = 0;
+  }
+
+  function hasEnded(item: LiveItem, mark: Cursor): boolean {
+    for (const [what, cursor] of endedAt ?? []) if (!isAfter(cursor, mark)) endedAt?.delete(what);
+    if (restartedAt !== null && isAfter(restartedAt, mark)) return true;
+    return listEndKeys(item).some((name) => endedAt?.has(name) === true);
+  }
+
+  return {
+    add(item, mark) {
+      // The snapshot that is to come includes it.
+      if (awaitsSnapshot) return;
+      const last = items.length > head ? items[items.length - 1] : undefined;
+      const joined = last?.mark === mark ? joinDeltas(last.item, item) : null;
+      if (joined !== null) items[items.length - 1] = { item: joined, mark };
+      else if (items.length - head >= maxQueuedItems) {
+        clear();
+        awaitsSnapshot = true;
+      } else items.push({ item, mark });
+    },
+    reset() {
+      clear();
+      endedAt = null;
+      awaitsSnapshot = true;
+    },
+    needsSnapshot: () => awaitsSnapshot,
+    markEnded(event) {
+      if (link.mark() === null) return;
+      const cursor = cursorAfter(event);
+      if (event.type === "restarted") restartedAt = cursor;
+      endedAt ??= new Map();
+      if (event.type === "call_complete") endedAt.set(`call ${event.callKey}`, cursor);
+      const end = findEnd(event);
+      if (end === null) return;
+      endedAt.set(end.type === "final" ? `run ${end.runId}` : toAttemptKey(end), cursor);
+    },
+    next() {
+      const mark = link.mark();
+      if (mark === null) return null;
+      if (awaitsSnapshot) {
+        awaitsSnapshot = false;
+        const snapshot = link.snapshot();
+        return snapshot === null || hasEnded(snapshot, mark) ? null : snapshot;
+      }
+      while (head < items.length) {
+        const queued = items[head];
+        head += 1;
+        if (head === items.length) clear();
+        if (queued !== undefined && !hasEnded(queued.item, queued.mark)) return queued.item;
+      }
+      return null;
+    },
+  };
+}
+
+/** At this length, a delta takes no more text from those that follow it. */
+const maxJoinedCharacters = 4_096;
+
+/** Both as one, if they are deltas of one text and the second continues the first. */
+function joinDeltas(item: LiveItem, next: LiveItem): LiveItem | null {
+  if (item.type !== "delta" || next.type !== "delta") return null;
+  const { delta, n = 1 } = item;
+  const { delta: more, n: count = 1 } = next;
+  if (!("text" in delta && "text" in more) || delta.kind !== more.kind || delta.id !== more.id) return null;
+  if (toAttemptKey(delta) !== toAttemptKey(more) || more.seq !== delta.seq + count) return null;
+  if ("providerMetadata" in delta || "providerMetadata" in more || delta.text.length > maxJoinedCharacters) return null;
+  return { type: "delta", n: n + count, delta: { ...more, text: delta.text + more.text } };
+}
+
+function toAttemptKey({ runId, modelCallIndex, attempt }: AttemptId): string {
+  return `attempt ${runId}/${modelCallIndex}/${attempt}`;
+}
+
+/** What an item belongs to: if any of it has ended, the item comes too late. */
+function listEndKeys(item: LiveItem): readonly string[] {
+  switch (item.type) {
+    case "delta":
+      return [toAttemptKey(item.delta), `run ${item.delta.runId}`];
+    case "snapshot":
+    case "partial_output":
+      return [toAttemptKey(item), `run ${item.runId}`];
+    default:
+      return [`call ${item.callKey}`, `run ${item.callKey.split("/").slice(0, -2).join("/")}`];
+  }
+}

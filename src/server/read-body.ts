@@ -1,0 +1,123 @@
+/**
+ * Reading a request: its body within a bound and a time, while it arrives, and its JSON within a depth.
+ */
+import { PawlError } from "../index.js";
+import { ServerError } from "./server-error.js";
+import { checkShape, type ObjectShape } from "./shape.js";
+
+export type BodyLimits = {
+  readonly maxBodyBytes: number;
+  readonly maxJsonDepth: number;
+  /** Milliseconds. */
+  readonly bodyMs: number;
+};
+
+/** @throws ServerError `unsupported_media_type`, `too_large`, `too_slow`, `bad_input` */
+export async function readBody(
+  request: Request,
+  shape: ObjectShape | "json",
+  limits: BodyLimits,
+): Promise<{ readonly [name: string]: unknown }> {
+  const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
+  if (type !== "application/json")
+    throw new ServerError("unsupported_media_type", "Send the body as application/json.");
+  if (request.bodyUsed)
+    throw new PawlError(
+      "bad_configuration",
+      "The body of the request was read before it reached the server. Pass a request that is not read: request.clone() before reading.",
+    );
+  const bytes = request.body === null ? new Uint8Array(0) : await readBytes(request, request.body, limits);
+  const value = parseJson(decodeUtf8(bytes), limits.maxJsonDepth);
+  if (shape !== "json") checkShape(value, shape, "The body");
+  return value as { readonly [name: string]: unknown };
+}
+
+async function readBytes(
+  { headers }: Request,
+  body: ReadableStream<Uint8Array>,
+  { maxBodyBytes: maxBytes, bodyMs }: BodyLimits,
+): Promise<Uint8Array> {
+  if (Number(headers.get("content-length") ?? 0) > maxBytes) throw createTooLargeError(maxBytes);
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const deadline = createDeadline(bodyMs);
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), deadline.passed]);
+      if (done) break;
+      length += value.byteLength;
+      if (length > maxBytes) throw createTooLargeError(maxBytes);
+      chunks.push(value);
+    }
+  } catch (error) {
+    void reader.cancel().catch(() => {});
+    throw error;
+  } finally {
+    deadline.cancel();
+  }
+  return concatBytes(chunks, length);
+}
+
+/** `passed` rejects when the time is over. */
+function createDeadline(ms: number): { readonly passed: Promise<never>; readonly cancel: () => void } {
+  let cancel = () => {};
+  const passed = new Promise<never>((_, reject) => {
+    const onTimeout = () => reject(new ServerError("too_slow", `The body has not come within ${ms} ms.`));
+    const timer = setTimeout(onTimeout, ms);
+    cancel = () => clearTimeout(timer);
+  });
+  passed.catch(() => {});
+  return { passed, cancel };
+}
+
+function concatBytes(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [only] = chunks;
+  if (chunks.length === 1 && only !== undefined) return only;
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return bytes;
+}
+
+function createTooLargeError(maxBytes: number): ServerError {
+  return new ServerError("too_large", `The body has more than ${maxBytes} bytes.`);
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new ServerError("bad_input", "The body is not UTF-8.");
+  }
+}
+
+function parseJson(text: string, maxDepth: number): unknown {
+  if (measureJsonDepth(text) > maxDepth)
+    throw new ServerError("bad_input", `The body is nested more than ${maxDepth} levels deep.`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ServerError("bad_input", "The body is not JSON.");
+  }
+}
+
+/** The deepest nesting of a JSON text, in one pass: what is in strings does not count. */
+export function measureJsonDepth(text: string): number {
+  let depth = 0;
+  let maxDepth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (inString) {
+      if (code === 0x5c) index += 1;
+      else if (code === 0x22) inString = false;
+    } else if (code === 0x22) inString = true;
+    else if (code === 0x5b || code === 0x7b) maxDepth = Math.max(maxDepth, ++depth);
+    else if (code === 0x5d || code === 0x7d) depth -= 1;
+  }
+  return maxDepth;
+}

@@ -1,0 +1,43 @@
+/**
+ * Sending a statement again: with pauses that grow, and until the patience ends.
+ */
+import { isConnectionLost, isTransient } from "./client.js";
+
+const initialPauseMs = 2;
+const maxPauseMs = 200;
+
+/** Waits before the next attempt; false if the patience has ended. */
+export type Backoff = () => Promise<boolean>;
+
+/** @param limitMs from now on, with the time that statements take */
+export function createBackoff(limitMs: number): Backoff {
+  const deadline = performance.now() + limitMs;
+  let pauseMs = initialPauseMs;
+  return async () => {
+    if (performance.now() >= deadline) return false;
+    // Half of it by chance, so that those who met do not meet again.
+    await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs);
+    return true;
+  };
+}
+
+/**
+ * Does something until the server has answered.
+ * @param work may take effect more than once. It is told whether an earlier attempt may have taken effect.
+ */
+export async function retryTransient<Result>(
+  work: (isRetry: boolean) => Promise<Result>,
+  limitMs: number,
+): Promise<Result> {
+  const backOff = createBackoff(limitMs);
+  for (let isRetry = false; ; ) {
+    try {
+      return await work(isRetry);
+    } catch (error) {
+      const isLost = isConnectionLost(error);
+      if (!(isLost || isTransient(error)) || !(await backOff())) throw error;
+      isRetry ||= isLost;
+    }
+  }
+}

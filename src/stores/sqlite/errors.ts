@@ -1,0 +1,71 @@
+/**
+ * Errors of SQLite, in words that name the file and say what to do.
+ */
+import { PawlError } from "../../errors.js";
+import { isBusy, sqliteCode, sqliteCodes } from "./driver.js";
+
+/** An error of a database that is open. */
+export function toStoreError(error: unknown, file: string): PawlError {
+  if (error instanceof PawlError) return error;
+  const options = { cause: error };
+  if (isBusy(error))
+    return new PawlError(
+      "store_failed",
+      `The store ${file} is locked by another process. Nothing was done. ${lockedHint}`,
+      options,
+    );
+  switch (sqliteCode(error)) {
+    case sqliteCodes.FULL:
+      return new PawlError(
+        "store_failed",
+        `The disk of the store ${file} is full. Nothing was written. ${diskFullHint}`,
+        options,
+      );
+    case sqliteCodes.READONLY:
+      return new PawlError(
+        "store_failed",
+        `The store ${file} is read-only. Nothing was written. ${readOnlyHint}`,
+        options,
+      );
+    case sqliteCodes.CORRUPT:
+    case sqliteCodes.NOTADB:
+      return new PawlError(
+        "store_corrupt",
+        `The store ${file} is damaged (${messageOf(error)}). ${damagedHint}`,
+        options,
+      );
+    default:
+      return new PawlError("store_failed", `The store ${file} failed: ${messageOf(error)}.`, options);
+  }
+}
+
+/** An error of a database that could not be opened. */
+export function toOpenError(error: unknown, file: string): PawlError {
+  if (error instanceof PawlError) return error;
+  const openError = (reason: string): PawlError =>
+    new PawlError("store_open", `The store ${file} could not be opened: ${reason}`, { cause: error });
+  if (isBusy(error)) return openError(`it is locked by another process. ${lockedHint}`);
+  switch (sqliteCode(error)) {
+    case sqliteCodes.FULL:
+      return openError(`the disk is full. ${diskFullHint}`);
+    case sqliteCodes.READONLY:
+      return openError(`it is read-only. ${readOnlyHint}`);
+    case sqliteCodes.NOTADB:
+      return openError("it is no SQLite database. Name another file.");
+    case sqliteCodes.CORRUPT:
+      return new PawlError("store_corrupt", `The store ${file} is damaged (${messageOf(error)}). ${damagedHint}`, {
+        cause: error,
+      });
+    default:
+      return openError(`${messageOf(error)}. Check that its folder exists and can be written.`);
+  }
+}
+
+const lockedHint = "Try again, or end what holds it.";
+const diskFullHint = "Free some space, then carry on.";
+const readOnlyHint = "Make the file and its folder writable for this user.";
+const damagedHint = "Nothing was changed. Keep a copy of the file and take the last good one from a backup.";
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

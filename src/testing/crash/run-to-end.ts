@@ -1,0 +1,41 @@
+/**
+ * Starts a run and answers its calls until it has ended. It does the same in each life, so the result does not depend
+ * on the crashes.
+ */
+import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
+import { PawlError } from "../../errors.js";
+import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
+import type { Process } from "../world/world.js";
+
+/** Answers a call that waits. A call that runs elsewhere needs `{ type: "result" }`. */
+export type Respond = (approval: PendingApproval) => ApprovalDecision | Promise<ApprovalDecision>;
+
+export type RunRequest = {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly input: string;
+  readonly respond: Respond;
+};
+
+export async function runToEnd({ agent }: Pick<Process, "agent">, request: RunRequest): Promise<RunResult> {
+  const { sessionId, runId, input, respond } = request;
+  const session = agent.session(sessionId);
+  const run = () => agent.run(input, { sessionId, runId });
+  let result = await run();
+  while (result.status === "awaiting_human") {
+    for (const approval of result.approvals) {
+      const { callKey, why, questionId } = approval;
+      const question = questionId === undefined ? {} : { questionId };
+      const decision = await respond(approval);
+      if (why !== "external") await session.answer(callKey, decision, question);
+      else if (decision.type === "result")
+        await session.provideResult(callKey, decision.output, { isError: decision.isError === true });
+      else throw new PawlError("bad_input", `${callKey} runs elsewhere: answer it with { type: "result", output }.`);
+    }
+    result = await session.resume().catch((error) => {
+      if (error instanceof PawlError && error.code === "run_finished") return run();
+      throw error;
+    });
+  }
+  return result.runId === runId ? result : await run();
+}

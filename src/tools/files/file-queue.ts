@@ -1,0 +1,59 @@
+/**
+ * Changes of one file happen one after another in this process, whichever tool set makes them.
+ */
+import type { Folder } from "./folder.js";
+
+type FileQueues = Map<string, Promise<unknown>>;
+
+/** All copies of this module share the turns: a program may have loaded the package twice. */
+const queuesKey = Symbol.for("pawl.tools.file-turns");
+const globalQueues = globalThis as { [queuesKey]?: FileQueues };
+globalQueues[queuesKey] ??= new Map();
+const queues: FileQueues = globalQueues[queuesKey];
+
+/**
+ * Runs a task when all earlier tasks for this file have ended. The file is known by its folder's identity and its name,
+ * so two paths to one folder are one.
+ *
+ * @throws the reason of the signal if it is aborted before the task begins
+ */
+export async function runInFileQueue<Result>(
+  folder: Folder,
+  name: string,
+  signal: AbortSignal,
+  task: () => Promise<Result>,
+): Promise<Result> {
+  const { dev, ino } = await folder.handle.stat();
+  const key = `${dev}:${ino}/${name}`;
+  const previous = queues.get(key);
+  const result = runAfter(previous, signal, task);
+  // Anyone who comes later waits for the earlier task too, even if this one is aborted while it waits.
+  const settled = Promise.allSettled([previous, result]);
+  queues.set(key, settled);
+  void settled.then(() => {
+    if (queues.get(key) === settled) queues.delete(key);
+  });
+  return await result;
+}
+
+async function runAfter<Result>(
+  previous: Promise<unknown> | undefined,
+  signal: AbortSignal,
+  task: () => Promise<Result>,
+): Promise<Result> {
+  if (previous !== undefined) await waitUnlessAborted(previous, signal);
+  signal.throwIfAborted();
+  return await task();
+}
+
+/** Waits for the promise or the abort, whichever comes first. */
+async function waitUnlessAborted(previous: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  let stop = () => {};
+  const aborted = new Promise<void>((resolve) => {
+    stop = resolve;
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  await Promise.race([previous, aborted]);
+  signal.removeEventListener("abort", stop);
+}

@@ -1,0 +1,36 @@
+/**
+ * Folders opened one after another, in the order of a walk. Those that the next one has in common stay open.
+ */
+import { type Folder, openSubfolder } from "./folder.js";
+
+export type FolderChain = {
+  /**
+   * Opens a folder by its path from the top. It stays open until the next one is opened.
+   *
+   * @throws ReplacedError if a name on the way is a link; a system error
+   */
+  open(path: string): Promise<Folder>;
+  /** Closes all but the top. */
+  close(): Promise<void>;
+};
+
+/** @param path the path of the top from the root of the tools */
+export function createFolderChain(top: Folder, path: string): FolderChain {
+  const opened: { readonly name: string; readonly folder: Folder }[] = [];
+  const closeFrom = async (count: number) => {
+    while (opened.length > count) await opened.pop()?.folder.handle.close();
+  };
+  return {
+    async open(requestedPath) {
+      const relativePath =
+        requestedPath === path ? "" : path === "." ? requestedPath : requestedPath.slice(path.length + 1);
+      const names = relativePath === "" ? [] : relativePath.split("/");
+      const firstDifference = names.findIndex((name, at) => opened[at]?.name !== name);
+      await closeFrom(firstDifference === -1 ? names.length : firstDifference);
+      for (const name of names.slice(opened.length))
+        opened.push({ name, folder: await openSubfolder(opened.at(-1)?.folder ?? top, name) });
+      return opened.at(-1)?.folder ?? top;
+    },
+    close: () => closeFrom(0),
+  };
+}

@@ -1,0 +1,216 @@
+/**
+ * Replaces the content of a file, so that nobody's change is lost. A reader sees the old content or the new one, and a
+ * crash leaves one of them.
+ *
+ * Each change goes through a draft, whose name follows from the file's name:
+ *
+ * 1. The new content is written to a file of its own, and synced to the disk.
+ * 2. That file is linked as the draft. Only one process can do so; the others wait until the draft is gone.
+ * 3. The file is compared with what its reader has seen: the same file, with the same content. If it differs, the change
+ *    is given up, and the tool says so.
+ * 4. The draft is renamed to the file. This replaces the content and frees the name of the draft in one step.
+ *
+ * A process that dies between 2 and 4 leaves a draft. After some seconds another one removes it. If its owner was only
+ * slow, the owner's rename then fails, and the owner says that its change was not made. A program that does not know of
+ * drafts can still write between 3 and 4; no portable call closes that gap.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import type { Stats } from "node:fs";
+import { access, constants, copyFile, link, open, rename, unlink } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { assertNotReplaced, type Folder, openFile, pathIn, statIn } from "./folder.js";
+import { codeOf } from "./system-errors.js";
+import { createNotRegularError } from "./text-file.js";
+
+/** What the content of a file was when it was read. */
+export type FileSnapshot = { readonly stats: Stats; readonly bytes: Buffer };
+
+/** Thrown if the file is not as it was seen, or another process is changing it. Nothing was written. */
+export class FileChangedError extends Error {}
+
+export type Replacement = {
+  readonly folder: Folder;
+  readonly name: string;
+  /** The path for messages. */
+  readonly displayPath: string;
+  readonly content: string | Buffer;
+  /** The file is replaced only if it is still like this; without it, whatever is there is replaced. */
+  readonly snapshot?: FileSnapshot;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Writes the file. It keeps its mode if it exists.
+ *
+ * @throws ChangedError; Error if there is something that is not a regular file, or a file that may not be written; a system error
+ */
+export async function replaceFile(
+  replacement: Replacement,
+): Promise<{ readonly bytes: number; readonly isNew: boolean }> {
+  const { folder, name, displayPath } = replacement;
+  const existing = await statRegularFile(folder, name, displayPath);
+  await assertNotReplaced(folder);
+  if (existing !== null) await assertWritable(folder, name, existing, displayPath);
+  const { content } = replacement;
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  const temporaryName = `${toHiddenStem(name)}.${randomBytes(6).toString("hex")}.tmp`;
+  await writeNewFile(folder, temporaryName, bytes, existing?.mode);
+  try {
+    await assertNotReplaced(folder);
+    const isNew = await publish(replacement, temporaryName);
+    return { bytes: bytes.length, isNew };
+  } finally {
+    await unlink(pathIn(folder, temporaryName)).catch(() => {});
+  }
+}
+
+/** A rename asks only the folder for permission, and the superuser is never refused. So the file's own mode is looked at. */
+async function assertWritable(folder: Folder, name: string, { mode }: Stats, displayPath: string): Promise<void> {
+  const isWritable = (mode & 0o222) !== 0;
+  if (isWritable && (await canWrite(folder, name))) return;
+  throw new Error(
+    `${displayPath} may not be written: ${isWritable ? "permission denied" : "it is read-only"} (mode ${(mode & 0o777).toString(8).padStart(4, "0")}). ` +
+      "Its permissions must change first.",
+  );
+}
+
+async function canWrite(folder: Folder, name: string): Promise<boolean> {
+  return await access(pathIn(folder, name), constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function publish(
+  { folder, name, displayPath, snapshot, signal }: Replacement,
+  temporaryName: string,
+): Promise<boolean> {
+  const draft = `${toHiddenStem(name)}.${createHash("sha256").update(name).digest("hex").slice(0, 8)}.draft`;
+  const draftStats = await acquireDraft(folder, temporaryName, draft, displayPath, signal);
+  const ownsDraft = async () => (await statIn(folder, draft))?.ino === draftStats.ino;
+  try {
+    const existing = await statRegularFile(folder, name, displayPath);
+    if (snapshot !== undefined && !(await matchesSnapshot(folder, name, existing, snapshot)))
+      throw new FileChangedError(`${displayPath} was changed by another program during the edit. Read it again.`);
+    await assertNotReplaced(folder);
+    if (!(await ownsDraft())) throw createBusyError(displayPath);
+    await rename(pathIn(folder, draft), pathIn(folder, name)).catch((error: unknown) => {
+      throw codeOf(error) === "ENOENT" ? createBusyError(displayPath) : error;
+    });
+    return existing === null;
+  } catch (error) {
+    if (await ownsDraft()) await unlink(pathIn(folder, draft)).catch(() => {});
+    throw error;
+  }
+}
+
+/** The beginning of the names beside a file: at most 180 bytes of its own name. */
+function toHiddenStem(name: string): string {
+  return `.${name.slice(0, 60)}`;
+}
+
+/** Creates a file and syncs it to the disk. If that fails, the file is removed. */
+async function writeNewFile(folder: Folder, name: string, bytes: Buffer, mode: number | undefined): Promise<void> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+  const path = pathIn(folder, name);
+  const handle = await open(path, flags);
+  try {
+    await handle.writeFile(bytes);
+    if (mode !== undefined) await handle.chmod(mode & 0o777);
+    await handle.sync();
+  } catch (error) {
+    await unlink(path);
+    throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A draft that stays the same for this long was left behind. Its owner needs a few milliseconds. */
+const staleDraftMs = 3_000;
+const maxWaitMs = 10_000;
+
+/** Returns the draft's own stats. @throws ChangedError if others hold the draft all the time, or take it away */
+async function acquireDraft(
+  folder: Folder,
+  temporaryName: string,
+  draft: string,
+  displayPath: string,
+  signal: AbortSignal,
+): Promise<Stats> {
+  const path = pathIn(folder, draft);
+  const began = performance.now();
+  let [lastSnapshot, unchangedSince] = ["", began];
+  while (!(await linkExclusively(pathIn(folder, temporaryName), path))) {
+    const now = performance.now();
+    const stats = await statIn(folder, draft);
+    const snapshot = stats === null ? "" : `${stats.ino} ${stats.ctimeMs} ${stats.size}`;
+    if (snapshot !== lastSnapshot) [lastSnapshot, unchangedSince] = [snapshot, now];
+    else if (lastSnapshot !== "" && now - unchangedSince > staleDraftMs) await unlink(path).catch(() => {});
+    if (now - began > maxWaitMs) throw createBusyError(displayPath);
+    await delay(2 + Math.random() * 10, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+  const draftStats = await statIn(folder, draft);
+  if (draftStats === null) throw createBusyError(displayPath);
+  return draftStats;
+}
+
+/** Gives a file a second name if nothing has that name. False if something has. */
+async function linkExclusively(path: string, target: string): Promise<boolean> {
+  try {
+    await link(path, target);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    if (!linkUnsupportedCodes.has(codeOf(error))) throw error;
+  }
+  try {
+    await copyFile(path, target, constants.COPYFILE_EXCL);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** What a file system says that cannot give a file two names. */
+const linkUnsupportedCodes: ReadonlySet<string> = new Set([
+  "EPERM",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "ENOSYS",
+  "EMLINK",
+  "EINVAL",
+]);
+
+function createBusyError(displayPath: string): FileChangedError {
+  return new FileChangedError(
+    `${displayPath} is being changed by another program, so nothing was written. Read it again, then repeat the change.`,
+  );
+}
+
+/** @throws Error if there is something that is not a regular file */
+async function statRegularFile(folder: Folder, name: string, displayPath: string): Promise<Stats | null> {
+  const stats = await statIn(folder, name);
+  if (stats?.isDirectory() === true) throw new Error(`${displayPath} is a folder.`);
+  if (stats !== null && !stats.isFile()) throw createNotRegularError(displayPath);
+  return stats;
+}
+
+/** Whether it is the same file with the same content. Times are not enough: two quick writes may have the same. */
+async function matchesSnapshot(
+  folder: Folder,
+  name: string,
+  existing: Stats | null,
+  snapshot: FileSnapshot,
+): Promise<boolean> {
+  if (existing === null || existing.ino !== snapshot.stats.ino || existing.dev !== snapshot.stats.dev) return false;
+  if (existing.size !== snapshot.bytes.length) return false;
+  const handle = await openFile(folder, name);
+  if (handle === null) return false;
+  try {
+    return (await handle.readFile()).equals(snapshot.bytes);
+  } finally {
+    await handle.close();
+  }
+}

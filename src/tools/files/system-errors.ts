@@ -1,0 +1,41 @@
+/**
+ * System errors about files, in words that tell a model what to do.
+ */
+
+/** The code of a system error, such as `ENOENT`; empty for another error. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+/** Puts a system error about a path into words. It keeps the code, and never shows the descriptor by which a file was reached. */
+export function explainSystemError(error: unknown, displayPath: string): Error {
+  const code = codeOf(error);
+  const reason = reasons.get(code);
+  // The system's own words would only repeat these, so they are not added as a cause.
+  return reason === undefined
+    ? hideDescriptors(error, displayPath)
+    : Object.assign(new Error(`${displayPath} ${reason}`), { code });
+}
+
+/** The system names the path that it was given, which may begin with a descriptor of this process (folder.ts). */
+function hideDescriptors(error: unknown, displayPath: string): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  if (!descriptorPath.test(error.message)) return error;
+  const named = new Error(error.message.replaceAll(descriptorPath, `'${displayPath}'`));
+  return Object.assign(named, { code: codeOf(error) });
+}
+
+const descriptorPath = /'\/proc\/self\/fd\/\d+[^']*'(?: -> '[^']*')?/g;
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ["ENOENT", "does not exist."],
+  ["ENOTDIR", "is not a folder, or has a parent that is not a folder."],
+  ["EACCES", "may not be accessed: permission denied."],
+  ["EPERM", "may not be accessed: not permitted."],
+  ["EISDIR", "is a folder."],
+  ["ELOOP", "is a link that leads out of the root, or in a circle."],
+  ["ENAMETOOLONG", "has a name that is too long."],
+  ["ENOSPC", "cannot be written: no space is left."],
+  ["EROFS", "cannot be written: the file system is read-only."],
+  ["EMFILE", "cannot be opened: this process has too many open files. Try again later."],
+]);

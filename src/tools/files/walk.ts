@@ -1,0 +1,243 @@
+/**
+ * Walks folders in a fixed order: by name, and a folder's entries directly after the folder. Links are listed, never
+ * followed.
+ *
+ * 1. Each folder is opened in the folder above, which is held open, so the walk cannot be led out of the root (folder.ts).
+ * 2. The number of entries and the depth are bounded, and a folder of any size is read and sorted in pieces.
+ * 3. What Git ignores is left out, as Git itself leaves it out: a folder that is ignored is not entered.
+ * 4. Entries are read synchronously, for a few milliseconds at a time: asking the thread pool for each one takes several times
+ *    as long.
+ */
+import { type Dirent, opendirSync } from "node:fs";
+import { sep } from "node:path";
+import { formatCount } from "../lib/format-count.js";
+import { isTurnOver, type Pace } from "../lib/pace.js";
+import { sortInPieces } from "../lib/sort-in-pieces.js";
+import { assertNotReplaced, type Folder, FolderReplacedError, openSubfolder, pathIn } from "./folder.js";
+import { formatPath } from "./format-path.js";
+import { loadExcludesAbove, loadRepositoryRules, readSmallFile } from "./git-excludes.js";
+import { compileGlob } from "./glob.js";
+import { addIgnoreRules, type IgnoreRules, isIgnored } from "./ignore-rules.js";
+import type { MayReach, ResolvedPath } from "./root.js";
+import { codeOf } from "./system-errors.js";
+
+/** A walk stops after this many entries. */
+export const maxEntriesWalked = 200_000;
+
+/** Folders below this depth are not entered: each level holds a folder open. */
+export const maxDepth = 100;
+
+export type WalkEntry = ResolvedPath & {
+  readonly kind: "file" | "folder" | "link" | "other";
+  /** The folder in which it was found. It is open until the walk goes on. */
+  readonly folder: Folder;
+  readonly name: string;
+  /** How many files the folder has in all. */
+  readonly files: number;
+};
+
+export type WalkOptions = {
+  readonly pace: Pace;
+  /** Levels of folders. 1 means only the folder's own entries. Default: all. */
+  readonly depth?: number | undefined;
+  /** If true, `.git`, `node_modules` and what Git ignores are walked too. */
+  readonly all?: boolean | undefined;
+  /** The root of the tools: a real path. */
+  readonly root: string;
+  /** What may not be read is left out, with all that is below. */
+  readonly mayReach: MayReach;
+  /** What the caller compares each entry with: fewer entries are given at once if it is long. */
+  readonly pattern?: string | undefined;
+};
+
+/**
+ * What a walk left out. It is complete when the walk has ended. `ignored`: the files and folders that Git ignores,
+ * without those in such folders.
+ */
+export type WalkOmissions = { tooMany: boolean; tooDeep: number; ignored: number };
+
+export function createOmissions(): WalkOmissions {
+  return { tooMany: false, tooDeep: 0, ignored: 0 };
+}
+
+const skippedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
+
+/** @param foundNothing whether nothing else was found, so that it helps to say how to look anyway */
+export function formatIgnoredNote({ ignored }: WalkOmissions, foundNothing: boolean): string {
+  if (ignored === 0) return "";
+  return `; ${formatCount(ignored, "path")} that Git ignores left out${foundNothing ? ", which all: true includes" : ""}`;
+}
+
+type Level = {
+  readonly folder: Folder;
+  /** From the root of the tools. */
+  readonly path: string;
+  readonly entries: readonly Dirent[];
+  readonly files: number;
+  readonly rules: IgnoreRules | null;
+  /** The path of the folder as the rules have it: empty, or with a slash at its end. */
+  readonly prefix: string;
+  next: number;
+};
+
+/**
+ * Walks an open folder, which stays open. It gives some entries of one folder at a time, because a step of a generator costs
+ * more than an entry does. Folders that cannot be read are skipped.
+ *
+ * @throws a system error if the first folder cannot be read; the reason of an abort
+ */
+export async function* walk(
+  top: Folder,
+  { absolute, relative }: ResolvedPath,
+  options: WalkOptions,
+  omissions: WalkOmissions,
+): AsyncGenerator<readonly WalkEntry[]> {
+  const { pace, root, all = false } = options;
+  const depth = Math.min(options.depth ?? maxDepth, maxDepth);
+  const above = all ? null : loadExcludesAbove(absolute, root);
+  const context = { ...options, all, omissions, base: root.endsWith(sep) ? root : root + sep };
+  const levels: Level[] = [await openLevel(top, relative, above?.rules ?? null, above?.prefix ?? "", context)];
+  let remaining = maxEntriesWalked;
+  try {
+    for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+      if (isTurnOver()) await pace();
+      const from = level.next;
+      const found = nextEntries(level, context, remaining);
+      remaining -= level.next - from;
+      if (found.length > 0) yield found;
+      const last = found.at(-1);
+      if (last !== undefined && shouldEnter(last, all)) {
+        if (levels.length < depth) await enterFolder(levels, level, last, context);
+        else if (options.depth === undefined || options.depth > maxDepth) omissions.tooDeep += 1;
+      } else if (level.next === level.entries.length) {
+        levels.pop();
+        if (level.folder !== top) await level.folder.handle.close();
+      } else if (remaining === 0) {
+        omissions.tooMany = true;
+        return;
+      }
+    }
+  } finally {
+    for (const { folder } of levels) if (folder !== top) await folder.handle.close();
+  }
+}
+
+function shouldEnter({ kind, name }: WalkEntry, all: boolean): boolean {
+  return kind === "folder" && (all || !skippedFolders.has(name));
+}
+
+/** Looking at the clock costs more than an entry does: but not more than comparing it with a long pattern or many rules. */
+const maxEntriesAtOnce = 32;
+
+/** Most rules differ from a name in its first letters, so their steps count less than those of a pattern. */
+function countEntriesAtOnce(pattern: string, rules: IgnoreRules | null): number {
+  const compared = pattern.length + (rules?.steps ?? 0) / 32;
+  return Math.max(1, Math.min(maxEntriesAtOnce, Math.floor((maxEntriesAtOnce * 32) / compared)));
+}
+
+/** The next entries of a folder, up to one that is entered. */
+function nextEntries(level: Level, context: WalkContext, remaining: number): readonly WalkEntry[] {
+  const { folder, path, files, rules, prefix, entries } = level;
+  const { base, mayReach, omissions, all, pattern = "" } = context;
+  const nextFound: WalkEntry[] = [];
+  const end = Math.min(entries.length, level.next + Math.min(countEntriesAtOnce(pattern, rules), remaining));
+  while (level.next < end) {
+    const entry = entries[level.next];
+    level.next += 1;
+    if (entry === undefined) break;
+    const { name } = entry;
+    const kind = kindOf(entry);
+    if (rules !== null && isIgnored(rules, prefix + name, kind === "folder")) {
+      omissions.ignored += 1;
+      continue;
+    }
+    const inner = path === "." ? name : `${path}/${name}`;
+    const absolute = base + (sep === "/" ? inner : inner.replaceAll("/", sep));
+    if (!mayReach(absolute, "read")) continue;
+    const found = { absolute, relative: inner, displayPath: formatPath(inner), kind, folder, name, files };
+    nextFound.push(found);
+    if (shouldEnter(found, all)) break;
+  }
+  return nextFound;
+}
+
+type WalkContext = WalkOptions & { readonly omissions: WalkOmissions; readonly all: boolean; readonly base: string };
+
+/** Reads the entries of a folder, and the rules that it adds. A repository within another one has rules of its own. */
+async function openLevel(
+  folder: Folder,
+  path: string,
+  above: IgnoreRules | null,
+  prefix: string,
+  { pace, omissions, all }: WalkContext,
+  isInner = false,
+): Promise<Level> {
+  const entries = await readEntries(folder, pace, omissions);
+  const files = entries.reduce((count, entry) => (entry.isFile() ? count + 1 : count), 0);
+  const level = { folder, path, entries, files, prefix, next: 0 };
+  if (all) return { ...level, rules: null };
+  const isRepository = isInner && entries.some(({ name }) => name === ".git");
+  const rules = isRepository ? loadRepositoryRules(folder.path, prefix) : above;
+  const file = entries.some(({ name }) => name === ".gitignore") ? readSmallFile(pathIn(folder, ".gitignore")) : null;
+  return { ...level, rules: file === null ? rules : addIgnoreRules(rules, file, prefix) };
+}
+
+function kindOf(entry: Dirent): WalkEntry["kind"] {
+  if (entry.isDirectory()) return "folder";
+  return entry.isFile() ? "file" : entry.isSymbolicLink() ? "link" : "other";
+}
+
+async function enterFolder(
+  levels: Level[],
+  { rules, prefix }: Level,
+  found: Pick<WalkEntry, "folder" | "name" | "relative">,
+  context: WalkContext,
+) {
+  const folder = await openSubfolder(found.folder, found.name).catch(nullIfUnreadable);
+  if (folder === null) return;
+  try {
+    levels.push(await openLevel(folder, found.relative, rules, `${prefix}${found.name}/`, context, true));
+  } catch (error) {
+    await folder.handle.close();
+    nullIfUnreadable(error);
+  }
+}
+
+/** @throws the error, if it does not mean that a folder cannot be read */
+function nullIfUnreadable(error: unknown): null {
+  if (error instanceof FolderReplacedError || unreadableCodes.has(codeOf(error))) return null;
+  throw error;
+}
+
+const unreadableCodes: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ENOENT", "ENOTDIR"]);
+
+/** The entries of a folder by name, but at most as many as a walk takes. */
+async function readEntries(folder: Folder, pace: Pace, omissions: WalkOmissions): Promise<readonly Dirent[]> {
+  const entries: Dirent[] = [];
+  const listing = opendirSync(pathIn(folder, "."), { bufferSize: 512 });
+  try {
+    for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) {
+      entries.push(entry);
+      if (entries.length > maxEntriesWalked) {
+        omissions.tooMany = true;
+        break;
+      }
+      if (entries.length % 512 === 0) await pace();
+    }
+  } finally {
+    listing.closeSync();
+  }
+  await assertNotReplaced(folder);
+  return await sortInPieces(entries, (a, b) => (a.name < b.name ? -1 : 1), pace);
+}
+
+/** A pattern may match relative to the folder or to the root, because a model may mean either. */
+export function createPatternFilter(
+  folder: ResolvedPath,
+  pattern: string | undefined,
+): (found: ResolvedPath) => boolean {
+  if (pattern === undefined) return () => true;
+  const matches = compileGlob(pattern);
+  if (folder.relative === ".") return (found) => matches(found.relative);
+  return (found) => matches(found.relative) || matches(found.relative.slice(folder.relative.length + 1));
+}

@@ -1,0 +1,35 @@
+/**
+ * How long the inputs of the tools may be. The schemas state these bounds, and the tools check them again, because a
+ * tool may be called without its schema. All lengths are in characters (UTF-16 units in the checks).
+ */
+
+/** As long as a path can be on Linux. */
+export const maxPathCharacters = 4096;
+
+export const maxPatternCharacters = 500;
+
+/** The longest text to search for. */
+export const maxSearchCharacters = 1000;
+
+/** The longest content of a file, or part of one, that a call can hold. */
+export const maxContentCharacters = 1024 * 1024;
+
+/** @throws Error that names the input and the bound */
+export function assertMaxLength(name: string, text: string, max: number): void {
+  if (text.length > max)
+    throw new Error(`${name} has ${text.length} characters, and ${max} are allowed. Give a shorter one.`);
+}
+
+/**
+ * Half of a character cannot be written as UTF-8: it would become U+FFFD, and the file would not hold the given text.
+ *
+ * @throws Error if the text has a lone surrogate
+ */
+export function assertNoLoneSurrogates(name: string, text: string): void {
+  if (!loneSurrogate.test(text)) return;
+  throw new Error(
+    `${name} holds half of a character (a lone surrogate), which UTF-8 cannot hold. Give the whole character.`,
+  );
+}
+
+const loneSurrogate = /[\uD800-\uDFFF]/u;

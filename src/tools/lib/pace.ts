@@ -1,0 +1,46 @@
+/**
+ * Long work in small pieces: it gives the event loop back every few milliseconds, and ends soon after an abort.
+ *
+ * All work of this process shares one turn. So ten calls beside each other keep the loop no longer than one does.
+ */
+import { scheduleNextTurn } from "../../platform/process.js";
+
+/** The characters or bytes of one piece. A plain scan of a piece takes well under a millisecond. */
+export const pieceSize = 64 * 1024;
+
+const turnMs = 4;
+
+/**
+ * Called between two pieces of work. Waits for the next turn of the event loop if this one has lasted long enough.
+ *
+ * @throws the reason of the signal if it is aborted
+ */
+export type Pace = () => Promise<void>;
+
+export function createPace(signal: AbortSignal): Pace {
+  return async () => {
+    signal.throwIfAborted();
+    if (!isTurnOver()) return;
+    await nextTurn();
+    signal.throwIfAborted();
+  };
+}
+
+/** Whether the next call of a pace waits. Loops over many small things ask first, because a call alone costs a promise. */
+export function isTurnOver(): boolean {
+  return performance.now() - turnStart >= turnMs;
+}
+
+let turnStart = 0;
+let pendingTurn: Promise<void> | null = null;
+
+function nextTurn(): Promise<void> {
+  pendingTurn ??= new Promise((resolve) => {
+    scheduleNextTurn(() => {
+      pendingTurn = null;
+      turnStart = performance.now();
+      resolve();
+    });
+  });
+  return pendingTurn;
+}

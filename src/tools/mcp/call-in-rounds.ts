@@ -1,0 +1,133 @@
+/**
+ * A call of a tool of a server that speaks protocol 2026-07-28. Such a server does not hold a request open while a person
+ * is asked: it answers `input_required`, and is called again with the answers. So its questions outlive this process.
+ *
+ * 1. Each request to the server is a tool step. One that may have effects runs once only: after a crash within it, the
+ *    call ends with an error, as its outcome is unknown.
+ * 2. A large result is not kept twice: it becomes the result of the call only.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { ToolOutput } from "../../core/data/message.js";
+import type { Question, ToolContext } from "../../ports/tool.js";
+import { parseInputRequest, toElicitResult } from "./questions.js";
+import { toToolOutput } from "./tool-output.js";
+
+/** What a server answers: its result, or what it must know first. */
+export type Reply =
+  | { readonly type: "result"; readonly result: CallToolResult }
+  | { readonly type: "asks"; readonly requests: { readonly [key: string]: unknown }; readonly state?: string };
+
+/** What a request after the first brings. */
+export type Continuation = {
+  readonly inputResponses?: { readonly [key: string]: unknown };
+  readonly requestState?: string;
+};
+
+/** @throws Error if the server gives no result */
+export type Send = (continuation: Continuation, signal: AbortSignal) => Promise<Reply>;
+
+/** A reply as its tool step keeps it. */
+type StoredReply = Reply | { readonly type: "large" } | { readonly type: "failed"; readonly message: string };
+
+type RoundsCall = {
+  readonly server: string;
+  readonly send: Send;
+  /** The call changes nothing, so a request may be repeated. */
+  readonly readOnly: boolean;
+  /** How long a question is open. Without it, questions do not expire. */
+  readonly answerTimeoutMs: number | undefined;
+  readonly context: Pick<ToolContext, "step" | "ask">;
+};
+
+const maxRounds = 10;
+const maxQuestions = 64;
+const maxKeptCharacters = 65_536;
+/** Before a server that asks nothing, but is not ready, is called again. */
+const pauseMs = 250;
+
+/** @throws Error if the server gives no result, or asks what cannot be asked */
+export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
+  const { server } = call;
+  let continuation: Continuation = {};
+  let askedCount = 0;
+  for (let round = 1; round <= maxRounds; round += 1) {
+    const reply = await sendRound(call, round, continuation);
+    if (reply.type === "result") return toToolOutput(reply.result);
+    const requests = Object.entries(reply.requests);
+    if (askedCount + requests.length > maxQuestions)
+      throw new Error(`The MCP server "${server}" asks more than ${maxQuestions} questions in one call.`);
+    const inputResponses = await collectAnswers(call, requests, askedCount);
+    askedCount += requests.length;
+    continuation = {
+      ...(requests.length === 0 ? {} : { inputResponses }),
+      ...(reply.state === undefined ? {} : { requestState: reply.state }),
+    };
+  }
+  throw new Error(`The MCP server "${server}" gave no result after ${maxRounds} rounds of questions.`);
+}
+
+async function sendRound(
+  { server, send, readOnly, context }: RoundsCall,
+  round: number,
+  continuation: Continuation,
+): Promise<Reply> {
+  let largeReply: Reply | undefined;
+  const name = round === 1 ? "call" : `call-${round}`;
+  // The MCP library has parsed the reply from JSON.
+  const run = async ({ signal }: { readonly signal: AbortSignal }): Promise<unknown> => {
+    const reply = await sendUntilReady(send, continuation, signal);
+    if (reply.type !== "result" || JSON.stringify(reply.result).length <= maxKeptCharacters) return reply;
+    largeReply = reply;
+    return { type: "large" };
+  };
+  const stored = (await context.step(name, run, { once: !readOnly })) as StoredReply;
+  if (stored.type === "failed") throw new Error(stored.message);
+  if (stored.type !== "large") return stored as Reply;
+  if (largeReply !== undefined) return largeReply;
+  throw new Error(
+    `The MCP server "${server}" had given its result, and the process died before it was kept. The call is not repeated.`,
+  );
+}
+
+/** A server that is not ready may answer with its state only. It is called again with it. */
+async function sendUntilReady(
+  send: Send,
+  continuation: Continuation,
+  signal: AbortSignal,
+): Promise<Reply | Extract<StoredReply, { type: "failed" }>> {
+  try {
+    let reply = await send(continuation, signal);
+    for (let attempt = 1; attempt < maxRounds && isNotReady(reply); attempt += 1) {
+      await sleep(pauseMs, undefined, { signal });
+      reply = await send(reply.state === undefined ? {} : { requestState: reply.state }, signal);
+    }
+    return reply;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { type: "failed", message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function isNotReady(reply: Reply): reply is Extract<Reply, { type: "asks" }> {
+  return reply.type === "asks" && Object.keys(reply.requests).length === 0;
+}
+
+/** Asks all questions of a round at once. Nothing is asked if one of them cannot be. */
+async function collectAnswers(
+  { server, answerTimeoutMs, context }: RoundsCall,
+  requests: readonly (readonly [string, unknown])[],
+  askedBefore: number,
+): Promise<NonNullable<Continuation["inputResponses"]>> {
+  const questions = requests.map(([key, one]): readonly [string, Question] => {
+    const parsed = parseInputRequest(server, one);
+    if ("question" in parsed) return [key, parsed.question];
+    throw new Error(`The MCP server "${server}" cannot go on: ${parsed.refused}.`);
+  });
+  const answers = questions.map(async ([key, question], index) => {
+    const expires = answerTimeoutMs === undefined ? {} : { expiresInMs: answerTimeoutMs };
+    const answer = await context.ask({ ...question, ...expires, name: `question-${askedBefore + index + 1}` });
+    return [key, toElicitResult(question, answer)] as const;
+  });
+  return Object.fromEntries(await Promise.all(answers));
+}

@@ -1,0 +1,303 @@
+/**
+ * The tool that finds text in files: `search_files`.
+ */
+import type { Tool, ToolContext } from "../../ports/tool.js";
+import { type Folder, statIn } from "../files/folder.js";
+import { createFolderChain } from "../files/folder-chain.js";
+import { formatPath } from "../files/format-path.js";
+import { type ResolvedPath, type Root, resolveInRoot, withOpenFolder, withParentFolder } from "../files/root.js";
+import { decodeFileText, detectBinary, readTextIn, requireText } from "../files/text-file.js";
+import {
+  createOmissions,
+  createPatternFilter,
+  formatIgnoredNote,
+  maxDepth,
+  maxEntriesWalked,
+  type WalkOmissions,
+  walk,
+} from "../files/walk.js";
+import { formatCount } from "../lib/format-count.js";
+import { assertMaxLength, maxPathCharacters, maxPatternCharacters, maxSearchCharacters } from "../lib/input-bounds.js";
+import { createPace, isTurnOver, type Pace } from "../lib/pace.js";
+import { createExpressionSearch, maxExpressionCharacters } from "./expression-search.js";
+import {
+  countMatchingLines,
+  createTextSearch,
+  type LineCount,
+  type LineSearch,
+  type SearchOptions,
+} from "./line-search.js";
+import { findFilesWithText, findRipgrep, joinPath, type ListedFile } from "./ripgrep.js";
+import { type ScanResult, scanFile, scanSmallFile } from "./scan-file.js";
+import { createSearchFilter, type SearchFilter } from "./search-filter.js";
+
+type SearchInput = SearchOptions & {
+  readonly regex?: boolean;
+  readonly path?: string;
+  readonly pattern?: string;
+  readonly all?: boolean;
+  readonly limit?: number;
+};
+
+export function createSearchFiles(root: Root): Tool<SearchInput, string> {
+  return {
+    name: "search_files",
+    lenientInput: true,
+    description:
+      "Finds lines that contain a text, taken literally unless `regex` is set. Gives `path:line: text` for each, in the order of the paths. " +
+      "What Git ignores, `.git` and `node_modules` are left out unless `all` is set; binary files and files over 16 MiB always.",
+    input: {
+      type: "object",
+      properties: {
+        text: { type: "string", minLength: 1, maxLength: maxSearchCharacters, description: "A part of one line." },
+        path: {
+          type: "string",
+          maxLength: maxPathCharacters,
+          description: "A folder or a file, from the root. Default: the root.",
+        },
+        pattern: {
+          type: "string",
+          maxLength: maxPatternCharacters,
+          description: "Only in files that fit: *.ts, src/**/*.{js,ts}",
+        },
+        regex: {
+          type: "boolean",
+          description: `The text is a regular expression for a part of one line, as RE2 and Go have them: no look-around, no back references. ${maxExpressionCharacters} characters at most.`,
+        },
+        ignoreCase: { type: "boolean" },
+        all: { type: "boolean", description: "Searches what Git ignores, .git and node_modules too." },
+        wholeWord: { type: "boolean", description: "Not within a longer word." },
+        limit: { type: "integer", minimum: 1, maximum: 5000, description: "Lines shown. Default 200." },
+      },
+      required: ["text"],
+      additionalProperties: false,
+    },
+    readOnly: true,
+    execute: (input, context) => searchFiles(root, input, context),
+  };
+}
+
+async function searchFiles(root: Root, input: SearchInput, { signal }: ToolContext): Promise<string> {
+  assertMaxLength("The text", input.text, maxSearchCharacters);
+  if (input.text === "") throw new Error("The text is empty. Give a part of a line.");
+  if (/[\r\n]/.test(input.text))
+    throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
+  const resolved = await resolveInRoot(root, input.path ?? ".");
+  const filter = createSearchFilter(input);
+  const search: Search = {
+    input,
+    filter,
+    findLines: input.regex === true ? await createExpressionSearch(input, filter) : createTextSearch(input),
+    limit: input.limit ?? 200,
+    pace: createPace(signal),
+    signal,
+    tally: {
+      shown: [],
+      characters: 0,
+      lines: 0,
+      filesWithMatches: 0,
+      searched: 0,
+      cutLines: 0,
+      large: 0,
+      unreadable: 0,
+    },
+  };
+  const omissions = createOmissions();
+  if (await isFolder(root, resolved))
+    await withOpenFolder(root, resolved, (folder) => searchUnder(root, folder, resolved, search, omissions));
+  else
+    await withParentFolder(root, resolved, async (folder, name) => {
+      const { text } = requireText(
+        await readTextIn(folder, name, resolved.displayPath, search.pace),
+        resolved.displayPath,
+      );
+      search.tally.searched += 1;
+      await addMatches(resolved.displayPath, text, search);
+    });
+  return formatResult(resolved, search, omissions);
+}
+
+/** The most characters of a result, whatever its limit by lines is. */
+const maxShownCharacters = 256 * 1024;
+
+type Tally = {
+  readonly shown: string[];
+  characters: number;
+  lines: number;
+  filesWithMatches: number;
+  searched: number;
+  cutLines: number;
+  large: number;
+  unreadable: number;
+};
+
+type Search = {
+  readonly input: SearchInput;
+  readonly filter: SearchFilter | null;
+  readonly findLines: LineSearch;
+  readonly limit: number;
+  readonly pace: Pace;
+  readonly signal: AbortSignal;
+  readonly tally: Tally;
+};
+
+async function isFolder(root: Root, resolved: ResolvedPath): Promise<boolean> {
+  if (resolved.relative === ".") return true;
+  return await withParentFolder(
+    root,
+    resolved,
+    async (folder, name) => (await statIn(folder, name))?.isDirectory() === true,
+  );
+}
+
+/** Starting ripgrep takes as long as searching this many small files. */
+const minFilesForRipgrep = 3_000;
+
+async function searchUnder(
+  root: Root,
+  top: Folder,
+  resolved: ResolvedPath,
+  search: Search,
+  omissions: WalkOmissions,
+): Promise<void> {
+  const { input, filter, pace } = search;
+  const matches = createPatternFilter(resolved, input.pattern);
+  const ripgrepSearch = createRipgrepSearch(root, top, resolved, search);
+  let [count, program]: [number, string | null] = [0, null];
+  try {
+    const { pattern, all } = input;
+    const options = { pace, root: root.path, mayReach: root.mayReach, pattern, all };
+    for await (const entries of walk(top, resolved, options, omissions))
+      for (const found of entries) {
+        if (found.kind !== "file" || !matches(found)) continue;
+        count += 1;
+        if (count === minFilesForRipgrep && filter !== null) program = findRipgrep(root.path);
+        if (program !== null && filter !== null) {
+          ripgrepSearch.add(program, filter, found);
+          continue;
+        }
+        const smallResult = scanSmallFile(found.folder, found.name, filter);
+        if (smallResult === "no match") search.tally.searched += 1;
+        else await searchScanned(found.displayPath, await scanFile(found, filter, pace, smallResult), search);
+      }
+    await ripgrepSearch.finish();
+  } finally {
+    await ripgrepSearch.stop();
+  }
+  if (omissions.tooMany)
+    throw new Error(`${resolved.displayPath} has over ${maxEntriesWalked} entries. Search in a folder below it.`);
+}
+
+/** ripgrep is given no fewer files than this at a time, unless they are the last. */
+const minBatchFiles = 5_000;
+
+/** Looking at the clock costs more than passing over a file. */
+const filesBetweenClockChecks = 64;
+
+/**
+ * The files of which ripgrep is asked first. While it works on some, the walk goes on. The files that it names are
+ * searched in the order of the walk.
+ */
+function createRipgrepSearch(root: Root, top: Folder, resolved: ResolvedPath, search: Search) {
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([search.signal, stopping.signal]);
+  const chain = createFolderChain(top, resolved.relative);
+  let batch: ListedFile[] = [];
+  let runningBatch: Promise<unknown> | null = null;
+  let searched: Promise<void> = Promise.resolve();
+  const start = (program: string, filter: SearchFilter) => {
+    const files = batch;
+    batch = [];
+    const matched = findFilesWithText(program, root.path, files, filter, signal);
+    const clearRunningBatch = () => {
+      runningBatch = null;
+    };
+    runningBatch = matched.then(clearRunningBatch, clearRunningBatch);
+    searched = Promise.all([matched, searched]).then(async ([paths]) => {
+      for (const [at, file] of files.entries()) {
+        if (at % filesBetweenClockChecks === 0 && isTurnOver()) await search.pace();
+        const path = joinPath(file.folder, file.name);
+        if (paths.has(path)) await searchScanned(formatPath(path), await scanMatched(file), search);
+        else search.tally.searched += 1;
+      }
+    });
+    // It is told when the walk has ended.
+    searched.catch(() => {});
+  };
+  const scanMatched = async ({ folder, name }: ListedFile): Promise<ScanResult> => {
+    const opened = await chain.open(folder).catch(() => null);
+    return opened === null ? "unreadable" : await scanFile({ folder: opened, name }, search.filter, search.pace);
+  };
+  let startLast = () => {};
+  return {
+    add(program: string, filter: SearchFilter, { relative, name, files }: ResolvedPath & ListedName): void {
+      const folder = relative === name ? "." : relative.slice(0, -name.length - 1);
+      batch.push({ folder, name, files });
+      startLast = () => start(program, filter);
+      if (runningBatch === null && batch.length >= minBatchFiles) start(program, filter);
+    },
+    async finish(): Promise<void> {
+      await runningBatch;
+      if (batch.length > 0) startLast();
+      await searched;
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await searched.catch(() => {});
+      await chain.close();
+    },
+  };
+}
+
+type ListedName = Pick<ListedFile, "name" | "files">;
+
+async function searchScanned(shown: string, scanned: ScanResult, search: Search): Promise<void> {
+  const { tally, limit, pace, input } = search;
+  if (scanned === "large" || scanned === "unreadable") {
+    tally[scanned] += 1;
+    return;
+  }
+  tally.searched += 1;
+  if (scanned === "no match" || detectBinary(scanned) !== null) return;
+  const isFull = tally.shown.length >= limit || tally.characters > maxShownCharacters;
+  const counted = isFull && input.regex !== true ? countMatchingLines(scanned, input) : null;
+  if (counted === null) await addMatches(shown, await decodeFileText(scanned, pace), search);
+  else addCounts({ lines: counted, cutLines: 0 }, tally);
+}
+
+async function addMatches(shown: string, text: string, { findLines, limit, pace, tally }: Search): Promise<void> {
+  const most = tally.characters > maxShownCharacters ? 0 : limit - tally.shown.length;
+  const found = await findLines(text, {
+    pace,
+    most,
+    onMatch: ({ line, text }) => {
+      if (tally.characters > maxShownCharacters) return;
+      const match = `${shown}:${line}: ${text}`;
+      tally.shown.push(match);
+      tally.characters += match.length + 1;
+    },
+  });
+  addCounts(found, tally);
+}
+
+function addCounts({ lines, cutLines }: LineCount, tally: Tally): void {
+  if (lines > 0) tally.filesWithMatches += 1;
+  tally.lines += lines;
+  tally.cutLines += cutLines;
+}
+
+function formatResult(resolved: ResolvedPath, { input, tally }: Search, omissions: WalkOmissions): string {
+  const notes = [
+    ...(tally.cutLines > 0 ? [`; ${formatCount(tally.cutLines, "line")} searched only at the beginning`] : []),
+    ...(tally.large > 0 ? [`; ${formatCount(tally.large, "file")} over 16 MiB left out`] : []),
+    ...(tally.unreadable > 0 ? [`; ${formatCount(tally.unreadable, "file")} could not be read`] : []),
+    ...(omissions.tooDeep > 0 ? [`; folders below ${maxDepth} levels left out`] : []),
+    formatIgnoredNote(omissions, tally.lines === 0),
+  ].join("");
+  const searched = formatCount(tally.searched, "file");
+  if (tally.lines === 0)
+    return `No lines ${input.regex === true ? "match" : "contain"} ${JSON.stringify(input.text)} (${searched} searched under ${resolved.displayPath}${notes})`;
+  const cut = tally.lines > tally.shown.length ? `, the first ${tally.shown.length} shown` : "";
+  const found = `${formatCount(tally.lines, "line")} in ${formatCount(tally.filesWithMatches, "file")}${cut}`;
+  return `${tally.shown.join("\n")}\n(${found}; ${searched} searched${notes})`;
+}

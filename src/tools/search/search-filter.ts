@@ -1,0 +1,97 @@
+/**
+ * A quick test that most files do not pass: whether their bytes contain one of a few short texts. What passes is searched
+ * for lines. A file that does not pass has no matching line.
+ *
+ * The texts are short, so that the native search, which may take the product of both lengths, stays linear in the file.
+ */
+import { Buffer } from "node:buffer";
+import type { FileHandle } from "node:fs/promises";
+import { type Pace, pieceSize } from "../lib/pace.js";
+import type { SearchOptions } from "./line-search.js";
+import { findRequiredTexts } from "./required-texts.js";
+
+export type SearchFilter = {
+  /** In lower case if `ignoreCase` is set, and of ASCII letters only. */
+  readonly texts: readonly string[];
+  readonly ignoreCase: boolean;
+  /** The greatest number of bytes of a text. */
+  readonly maxTextBytes: number;
+  readonly mayMatchBytes: (bytes: Buffer) => boolean;
+  readonly mayMatchLine: (line: string) => boolean;
+};
+
+const maxTextCharacters = 32;
+
+/** Null if every file must be looked at. */
+export function createSearchFilter({
+  text,
+  ignoreCase = false,
+  regex = false,
+}: SearchOptions & { readonly regex?: boolean }): SearchFilter | null {
+  const parts = regex ? findRequiredTexts(text) : [text];
+  const texts = parts?.map((part) => (ignoreCase ? findLongestAsciiRun(part) : part)).map(truncateText);
+  if (texts === undefined || texts.some((one) => one === "" || uncertainCharacters.test(one))) return null;
+  const bytes = texts.map((one) => Buffer.from(one));
+  const maxTextBytes = Math.max(...bytes.map(({ length }) => length));
+  if (!ignoreCase)
+    return {
+      texts,
+      ignoreCase,
+      maxTextBytes,
+      mayMatchBytes: (file) => bytes.some((one) => file.includes(one)),
+      mayMatchLine: (line) => texts.some((one) => line.includes(one)),
+    };
+  return {
+    texts,
+    ignoreCase,
+    maxTextBytes,
+    mayMatchBytes(file) {
+      const lower = file.toString("latin1").toLowerCase();
+      return texts.some((one) => lower.includes(one)) || nonAsciiCaseVariants.some((one) => file.includes(one));
+    },
+    mayMatchLine(line) {
+      const lower = line.toLowerCase();
+      return texts.some((one) => lower.includes(one)) || /[\u017f\u212a]/.test(line);
+    },
+  };
+}
+
+/** The letters outside ASCII of which an ASCII letter is the other case: the long s and the Kelvin sign. */
+const nonAsciiCaseVariants = [Buffer.from("\u017f"), Buffer.from("\u212a")];
+
+/** Bytes that are not UTF-8 are read as U+FFFD, and half of a character is in no file. */
+const uncertainCharacters = /[\ufffd\0\r\n]|\p{Cs}/u;
+
+function truncateText(text: string): string {
+  return [...text].slice(0, maxTextCharacters).join("");
+}
+
+function findLongestAsciiRun(text: string): string {
+  return text
+    .split(/[^ -~\t]+/)
+    .reduce((best, run) => (run.length > best.length ? run : best), "")
+    .toLowerCase();
+}
+
+/** The same for bytes of any number. */
+export async function mayMatchInPieces(filter: SearchFilter, bytes: Buffer, pace: Pace): Promise<boolean> {
+  for (let from = 0; from < bytes.length; from += pieceSize) {
+    if (filter.mayMatchBytes(bytes.subarray(from, from + pieceSize + filter.maxTextBytes))) return true;
+    await pace();
+  }
+  return false;
+}
+
+/** The same for an open file of any size, which is read piece by piece. */
+export async function mayMatchFile(filter: SearchFilter, file: FileHandle, pace: Pace): Promise<boolean> {
+  const piece = Buffer.allocUnsafe(1024 * 1024);
+  let carriedBytes = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(piece, carriedBytes, piece.length - carriedBytes, null);
+    if (bytesRead === 0) return false;
+    const read = piece.subarray(0, carriedBytes + bytesRead);
+    if (await mayMatchInPieces(filter, read, pace)) return true;
+    carriedBytes = Math.min(filter.maxTextBytes, read.length);
+    piece.copyWithin(0, read.length - carriedBytes, read.length);
+  }
+}

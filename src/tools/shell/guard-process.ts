@@ -1,0 +1,54 @@
+/**
+ * A guard beside a command: a small shell that kills the command's processes if this process dies, even by SIGKILL.
+ *
+ * The guard waits on a pipe whose other end this process holds. The system closes that end when this process ends,
+ * however it ends. A command in a sandbox needs no guard: bubblewrap ends with its parent.
+ *
+ * 1. The guard starts before the command. So there is no moment in which a command runs without one.
+ * 2. The guard looks for processes until it has found none three times. A process that is about to become another
+ *    program shows no environment for a moment, and one that is found may have started others meanwhile.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { markVariable } from "./process-tree.js";
+
+/** Kills the group of the last process that it was told, and every process with the mark in its environment. */
+const guardScript = `while read -r line; do
+  if [ "$line" = done ]; then exit 0; fi
+  leader=$line
+done
+if [ -n "$leader" ]; then kill -KILL -- "-$leader" 2>/dev/null; fi
+quiet=0
+round=0
+while [ "$quiet" -lt 3 ] && [ "$round" -lt 100 ]; do
+  quiet=$((quiet + 1))
+  round=$((round + 1))
+  for file in $(grep -laF "$1" /proc/[0-9]*/environ 2>/dev/null); do
+    pid=\${file#/proc/}
+    if kill -KILL "\${pid%/environ}" 2>/dev/null; then quiet=0; fi
+  done
+  sleep 0.1
+done`;
+
+export type Guard = {
+  /** Tells the guard the first process of the command, which leads a group of its own. */
+  watch(leader: number): void;
+  /** Ends the guard, which then kills nothing. */
+  dismiss(): void;
+};
+
+export function startGuard(mark: string): Guard {
+  const guard: ChildProcess = spawn("sh", ["-c", guardScript, "guard", `${markVariable}=${mark}`], {
+    stdio: ["pipe", "ignore", "ignore"],
+    env: { PATH: process.env.PATH ?? "/usr/bin:/bin" },
+    cwd: "/",
+    detached: true,
+  });
+  // Without a guard the command runs all the same. It is then only not ended with this process.
+  guard.on("error", () => {});
+  guard.stdin?.on("error", () => {});
+  guard.unref();
+  return {
+    watch: (leader) => void guard.stdin?.write(`${leader}\n`),
+    dismiss: () => void guard.stdin?.end("done\n"),
+  };
+}

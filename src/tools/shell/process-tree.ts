@@ -1,0 +1,50 @@
+/**
+ * Finds the processes that a command has started, also those that have left its process group.
+ *
+ * 1. A command has a variable of its own in its environment, which every process that it starts inherits. Linux shows
+ *    the environment of a process of the same user. So a process is found though it has a session of its own
+ *    (`setsid`), and though its parent has ended.
+ * 2. A process that clears its environment is found as long as its session is the command's, or its parent is found.
+ * 3. A process that does all of these at once (clears its environment, takes a new session, and loses its parent) is
+ *    not found. Only a sandbox holds it. Without `/proc`, none but the group is found.
+ */
+import { readdir, readFile } from "node:fs/promises";
+
+/** The variable that marks the processes of a command. */
+export const markVariable = "PAWL_COMMAND";
+
+export type CommandProcess = {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly session: number;
+  readonly isMarked: boolean;
+};
+
+/** The processes of a command, without those that have ended. `leader` is the pid of its first process. */
+export async function findProcesses(leader: number, mark: string): Promise<readonly CommandProcess[]> {
+  const names = await readdir("/proc").catch(() => []);
+  const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
+  const processes = (await Promise.all(pids.map((pid) => readProcess(pid, mark)))).filter((one) => one !== null);
+  const foundPids = new Set(processes.filter((one) => one.isMarked || one.session === leader).map(({ pid }) => pid));
+  for (let previousSize = 0; previousSize < foundPids.size; ) {
+    previousSize = foundPids.size;
+    for (const { pid, parent } of processes) if (foundPids.has(parent)) foundPids.add(pid);
+  }
+  return processes.filter(({ pid }) => foundPids.has(pid));
+}
+
+/** Null for a process that has ended, or that belongs to another user. */
+async function readProcess(pid: number, mark: string): Promise<CommandProcess | null> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, "latin1");
+    // The name of the program stands in brackets, and may hold any character.
+    const [state, parent, group, session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (state === "Z" || state === "X") return null;
+    const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
+    const isMarked = environment.split("\0").includes(`${markVariable}=${mark}`);
+    return { pid, parent: Number(parent), group: Number(group), session: Number(session), isMarked };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * Runs one process with a bound on its output and its time. The processes that it has started end with it, as far as
+ * they can be found (process-tree.ts).
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import type { CappedOutput } from "./capped-output.js";
+import { type Guard, startGuard } from "./guard-process.js";
+import { createOutputPipe, type OutputPipe } from "./output-pipe.js";
+import { findProcesses, markVariable } from "./process-tree.js";
+
+export type RunProcessOptions = {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  /** Null: as long as it takes. */
+  readonly timeoutMs: number | null;
+  /** Milliseconds from SIGTERM to SIGKILL. */
+  readonly killGraceMs: number;
+  /** Gets standard output and standard error, in the order in which they were written. */
+  readonly output: Pick<CappedOutput, "add">;
+  /** Told the id of the process, which leads a process group of its own. */
+  readonly onStart?: (pid: number) => void;
+};
+
+export type ProcessResult = {
+  readonly ended:
+    | { readonly how: "exited"; readonly code: number }
+    | { readonly how: "killed"; readonly signal: string }
+    | { readonly how: "timed_out" }
+    | { readonly how: "aborted" };
+  /** True if processes were still running in the background. They were killed. */
+  readonly killedLeftovers: boolean;
+  /** True if a process still holds the output open, but was not found. */
+  readonly mayStillRun: boolean;
+};
+
+/**
+ * Runs a program without a shell, without standard input, and in its own process group. On abort and on timeout all of
+ * its processes get SIGTERM, and then SIGKILL. When the program has ended, the rest of them is killed. If this process
+ * dies, a guard kills them.
+ *
+ * @throws Error if the program cannot be started
+ */
+export async function runProcess(
+  command: readonly [string, ...string[]],
+  options: RunProcessOptions,
+): Promise<ProcessResult> {
+  options.signal.throwIfAborted();
+  const mark = randomUUID();
+  const pipe = await createOutputPipe();
+  const guard = startGuard(mark);
+  try {
+    options.signal.throwIfAborted();
+    return await runGuarded(command, { mark, guard, pipe }, options);
+  } finally {
+    pipe.close();
+    guard.dismiss();
+  }
+}
+
+type ProcessResources = { readonly mark: string; readonly guard: Guard; readonly pipe: OutputPipe };
+
+async function runGuarded(
+  [program, ...args]: readonly [string, ...string[]],
+  { mark, guard, pipe }: ProcessResources,
+  options: RunProcessOptions,
+): Promise<ProcessResult> {
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    env: { ...options.env, [markVariable]: mark },
+    detached: true,
+    stdio: ["ignore", pipe.end, pipe.end],
+  });
+  const ended = pipe.readFrom(child, options.output.add);
+  if (child.pid !== undefined) {
+    guard.watch(child.pid);
+    options.onStart?.(child.pid);
+  }
+  const stopControl = stopOnAbortOrTimeout(child, mark, options);
+  try {
+    const { code, signal } = await waitForExit(child);
+    const killedLeftovers = await killRemaining(child, mark);
+    const mayStillRun = !(await waitForOutputEnd(ended));
+    return { ended: stopControl.reason() ?? toEnding(code, signal), killedLeftovers, mayStillRun };
+  } finally {
+    stopControl.stop();
+  }
+}
+
+/** A process may start others while it is killed, so they are looked for again; but not for ever. */
+const maxRounds = 20;
+
+/** Kills what a program has left behind. Returns whether there was anything. */
+async function killRemaining(child: ChildProcess, mark: string): Promise<boolean> {
+  const find = async () => (child.pid === undefined ? [] : await findProcesses(child.pid, mark));
+  let remaining = await find();
+  const hadGroup = signalGroup(child, "SIGKILL");
+  // A group can also consist of processes that have ended and that nobody has waited for yet. Only /proc shows which.
+  const killedLeftovers = process.platform === "linux" ? remaining.length > 0 : hadGroup;
+  for (let round = 0; remaining.length > 0 && round < maxRounds; round += 1) {
+    for (const { pid } of remaining) signalProcess(pid, "SIGKILL");
+    remaining = await find();
+  }
+  return killedLeftovers;
+}
+
+type ProcessExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+function waitForExit(child: ChildProcess): Promise<ProcessExit> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+  });
+}
+
+function toEnding(code: number | null, signal: string | null): ProcessResult["ended"] {
+  return code === null ? { how: "killed", signal: signal ?? "an unknown signal" } : { how: "exited", code };
+}
+
+/**
+ * Waits until all output has been read, for at most a second. A process that was not found may hold the pipe open for
+ * ever.
+ *
+ * @returns false if the pipe is still held
+ */
+async function waitForOutputEnd(ended: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const timedOut = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, 1000, false);
+  });
+  const hasEnded = await Promise.race([ended.then(() => true), timedOut]);
+  clearTimeout(timer);
+  return hasEnded;
+}
+
+type StopControl = {
+  /** Why the process was stopped; null if it was not. */
+  reason(): { readonly how: "timed_out" | "aborted" } | null;
+  stop(): void;
+};
+
+function stopOnAbortOrTimeout(
+  child: ChildProcess,
+  mark: string,
+  { signal, timeoutMs, killGraceMs }: RunProcessOptions,
+): StopControl {
+  let reason: ReturnType<StopControl["reason"]> = null;
+  let killTimer: NodeJS.Timeout | undefined;
+  const end = (how: "timed_out" | "aborted") => {
+    if (reason !== null || child.exitCode !== null || child.signalCode !== null) return;
+    reason = { how };
+    signalGroup(child, "SIGTERM");
+    void signalOthers(child, mark);
+    killTimer = setTimeout(() => signalGroup(child, "SIGKILL"), killGraceMs);
+  };
+  const onAbort = () => end("aborted");
+  const timer = timeoutMs === null ? undefined : setTimeout(() => end("timed_out"), timeoutMs);
+  signal.addEventListener("abort", onAbort, { once: true });
+  return {
+    reason: () => reason,
+    stop: () => {
+      clearTimeout(timer);
+      clearTimeout(killTimer);
+      signal.removeEventListener("abort", onAbort);
+    },
+  };
+}
+
+/** Processes that have left the group get the signal, too. Those that ignore it are killed when the program has ended. */
+async function signalOthers(child: ChildProcess, mark: string): Promise<void> {
+  if (child.pid === undefined) return;
+  for (const { pid, group } of await findProcesses(child.pid, mark))
+    if (group !== child.pid) signalProcess(pid, "SIGTERM");
+}
+
+/** Returns whether the group still had a process. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): boolean {
+  return child.pid !== undefined && signalProcess(-child.pid, signal);
+}
+
+function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    const isGone = error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM");
+    if (!isGone) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * A tool that runs commands (SEC-7). An agent has it only if its author adds it, and each command needs approval.
+ */
+import {
+  anObject,
+  anyValue,
+  checkOptions,
+  integerFrom,
+  numberFrom,
+  type OptionTable,
+  oneOf,
+} from "../../check-options.js";
+import type { Tool, ToolContext } from "../../ports/tool.js";
+import { createRoot } from "../files/root.js";
+import { assertMaxLength, assertNoLoneSurrogates } from "../lib/input-bounds.js";
+import type { BackgroundProcesses } from "./background-processes.js";
+import { type CappedOutput, createCappedOutput } from "./capped-output.js";
+import { createLiveOutput } from "./live-output.js";
+import { type ProcessResult, runProcess } from "./run-process.js";
+import { detectSandbox, type Sandbox, wrapInSandbox } from "./sandbox.js";
+import { findShell } from "./shell-program.js";
+
+/** What the tool may run, and where. */
+export type ShellToolOptions = {
+  /** The folder in which commands run. In the sandbox, it is the only folder that they can write. */
+  readonly root: string;
+  /**
+   * Variables for commands, beyond basic ones such as PATH and HOME. Commands get no other variables of this process.
+   * Editors and pagers are programs that end at once (`EDITOR=true`, `PAGER=cat`), unless you set these here.
+   */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The most milliseconds that a command may take. The model may ask for less. Default: 120,000. */
+  readonly timeoutMs?: number;
+  /** The most bytes of output to keep: half from the beginning, half from the end. Default: 256 KiB. */
+  readonly maxOutputBytes?: number;
+  /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
+  readonly killGraceMs?: number;
+  /** `auto`: bubblewrap if it works, else no sandbox. Default: `auto`. */
+  readonly sandbox?: "auto" | "off";
+  /** Lets the model run commands in the background. Default: it cannot. */
+  readonly background?: BackgroundProcesses;
+};
+
+const optionRules: OptionTable<ShellToolOptions> = {
+  root: anyValue,
+  env: anObject,
+  timeoutMs: numberFrom(1),
+  maxOutputBytes: integerFrom(1, "bytes"),
+  killGraceMs: numberFrom(0),
+  sandbox: oneOf("auto", "off"),
+  background: anObject,
+};
+
+type ShellInput = {
+  /** The command line. */
+  readonly command: string;
+  /** How long it may take, in milliseconds. */
+  readonly timeoutMs?: number;
+  /** Whether it goes on in the background. */
+  readonly background?: boolean;
+};
+
+const maxCommandCharacters = 100_000;
+/** Linux takes no longer argument of a program. */
+const maxCommandBytes = 128 * 1024 - 1;
+const defaultTimeoutMs = 120_000;
+const defaultKillGraceMs = 2000;
+const inheritedVariables = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
+/** So that no command waits for a person: an editor leaves the text as it is, and a pager shows everything. */
+const unattendedVariables = {
+  EDITOR: "true",
+  VISUAL: "true",
+  GIT_EDITOR: "true",
+  GIT_SEQUENCE_EDITOR: "true",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  MANPAGER: "cat",
+  SYSTEMD_PAGER: "cat",
+  AWS_PAGER: "cat",
+  TERM: "dumb",
+  GIT_TERMINAL_PROMPT: "0",
+  DEBIAN_FRONTEND: "noninteractive",
+} as const;
+
+/**
+ * Creates the tool `shell`.
+ *
+ * @throws PawlError `bad_configuration` if the root is not a folder
+ *
+ * @example
+ * ```ts
+ * import { createShellTool } from "pawl/tools";
+ *
+ * const shell = createShellTool({ root: "site", timeoutMs: 60_000 });
+ * const agent = createAgent({ model, tools: [shell], canExecuteTool: ({ tool }) => (tool.name === "shell" ? "ask" : "allow") });
+ * ```
+ */
+export function createShellTool(options: ShellToolOptions): Tool<ShellInput, string> {
+  checkOptions("createShellTool()", optionRules, options, { otherNames: { cwd: "root", timeout: "timeoutMs" } });
+  const { timeoutMs = defaultTimeoutMs, killGraceMs = defaultKillGraceMs } = options;
+  const root = createRoot(options.root).path;
+  const maxOutputBytes = options.maxOutputBytes ?? 256 * 1024;
+  const sandbox: Sandbox = options.sandbox === "off" ? "none" : detectSandbox();
+  const shell = findShell();
+  return {
+    name: "shell",
+    lenientInput: true,
+    description: `Runs a command line of ${shell.name} in the root folder, without input, and gives its output and exit code. ${sandboxDescriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what it leaves in the background is ended with it.${options.background === undefined ? "" : backgroundDescription}`,
+    input: {
+      type: "object",
+      properties: {
+        command: { type: "string", minLength: 1, maxLength: maxCommandCharacters },
+        timeoutMs: {
+          type: "integer",
+          minimum: 1,
+          maximum: timeoutMs,
+          description: "Milliseconds; less than the usual.",
+        },
+        ...(options.background === undefined
+          ? {}
+          : { background: { type: "boolean", description: "Starts it in the background, and returns at once." } }),
+      },
+      required: ["command"],
+      additionalProperties: false,
+    },
+    needsApproval: true,
+    // Longer than the limits of the process, whose own errors say more than a tool's timeout.
+    timeoutMs: timeoutMs + killGraceMs + 10_000,
+    graceMs: killGraceMs + 2000,
+    execute: (input, context) =>
+      executeCommand(input, context, {
+        ...options,
+        root,
+        timeoutMs,
+        killGraceMs,
+        maxOutputBytes,
+        sandbox,
+        shell: shell.path,
+      }),
+  };
+}
+
+const backgroundDescription =
+  " With `background`, it is started and runs on, without a limit of time, until stop_process or the end of this program; read_process gives its output.";
+
+const sandboxDescriptions: Readonly<Record<Sandbox, string>> = {
+  bubblewrap: "It is sandboxed: only the root folder can be written, and there is no network.",
+  none: "It is not sandboxed.",
+};
+
+type ShellSettings = Omit<ShellToolOptions, "sandbox"> &
+  Required<Pick<ShellToolOptions, "timeoutMs" | "killGraceMs" | "maxOutputBytes">> & {
+    readonly sandbox: Sandbox;
+    readonly shell: string;
+  };
+
+function executeCommand(
+  input: ShellInput,
+  context: ToolContext,
+  settings: ShellSettings,
+): Promise<string> | AsyncIterable<string> {
+  assertValidCommand(input.command);
+  if (input.background === true && settings.background !== undefined)
+    return startInBackground(input.command, context, settings.background, settings);
+  return streamOutput((output) => runCommand(input, context, settings, output), context.signal, settings);
+}
+
+/** @throws Error if the system or the shell could not take the command */
+function assertValidCommand(command: string): void {
+  assertMaxLength("The command", command, maxCommandCharacters);
+  assertNoLoneSurrogates("The command", command);
+  if (Buffer.byteLength(command) > maxCommandBytes)
+    throw new Error(`The command has over ${maxCommandBytes} bytes. Write a script to a file, and run that.`);
+  if (command.includes("\0")) throw new Error("The command contains a NUL character.");
+}
+
+async function startInBackground(
+  command: string,
+  context: ToolContext,
+  background: BackgroundProcesses,
+  { root, env, killGraceMs, maxOutputBytes, sandbox, shell }: ShellSettings,
+): Promise<string> {
+  const started = await background.start(
+    {
+      command,
+      program: wrapInSandbox(sandbox, root, [shell, "-c", command]),
+      cwd: root,
+      env: { ...pickInheritedVariables(), ...unattendedVariables, ...env },
+      killGraceMs,
+      maxOutputBytes,
+    },
+    context,
+  );
+  return `Started in the background as process ${started.number}. read_process gives its output, stop_process ends it.`;
+}
+
+async function runCommand(
+  { command, timeoutMs }: ShellInput,
+  { signal }: ToolContext,
+  settings: ShellSettings,
+  output: CappedOutput,
+): Promise<string> {
+  const limitMs = Math.min(timeoutMs ?? settings.timeoutMs, settings.timeoutMs);
+  const result = await runProcess(wrapInSandbox(settings.sandbox, settings.root, [settings.shell, "-c", command]), {
+    cwd: settings.root,
+    env: { ...pickInheritedVariables(), ...unattendedVariables, ...settings.env },
+    signal,
+    timeoutMs: limitMs,
+    killGraceMs: settings.killGraceMs,
+    output,
+  });
+  return formatResult(result, output, settings.sandbox, limitMs);
+}
+
+/**
+ * Shows the end of the output while the command runs. When the run is aborted, nothing more is shown, so that the result
+ * of the call is the report with the output until then.
+ */
+function streamOutput(
+  run: (output: CappedOutput) => Promise<string>,
+  signal: AbortSignal,
+  { maxOutputBytes }: ShellSettings,
+): AsyncIterable<string> {
+  const capped = createCappedOutput(maxOutputBytes);
+  const live = createLiveOutput();
+  const add = (bytes: Uint8Array) => {
+    capped.add(bytes);
+    live.add(bytes);
+  };
+  const result = run({ ...capped, add }).finally(live.end);
+  // Whoever reads the stream is told. Nobody may read on after an abort.
+  result.catch(() => {});
+  signal.addEventListener("abort", live.end, { once: true });
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const shown = await live.next();
+        return shown === null ? { done: true, value: await result } : { done: false, value: shown };
+      },
+      return: async () => ({ done: true, value: await result.catch((error: Error) => error.message) }),
+    }),
+  };
+}
+
+function pickInheritedVariables(): Record<string, string> {
+  const values = inheritedVariables.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** @throws Error, with the output so far, if the command was stopped */
+function formatResult(
+  { ended, killedLeftovers, mayStillRun }: ProcessResult,
+  output: CappedOutput,
+  sandbox: Sandbox,
+  limitMs: number,
+): string {
+  const text = output.text();
+  const omitted = output.describeOmitted();
+  const notes = [
+    ...(sandbox === "none" ? ["not sandboxed"] : []),
+    ...(killedLeftovers && ended.how !== "timed_out" && ended.how !== "aborted"
+      ? ["processes left in the background were killed"]
+      : []),
+    ...(omitted === null ? [] : [`${omitted} of the output were not kept`]),
+    ...(mayStillRun ? ["a process that could not be found still holds the output, and may run on"] : []),
+  ];
+  const shown = text === "" ? "(no output)" : text.endsWith("\n") ? text.slice(0, -1) : text;
+  const noteSuffix = notes.length === 0 ? "" : `; ${notes.join("; ")}`;
+  switch (ended.how) {
+    case "exited":
+      return `${shown}\n(exit code ${ended.code}${noteSuffix})`;
+    case "killed":
+      return `${shown}\n(killed by ${ended.signal}${noteSuffix})`;
+    case "timed_out":
+      throw new Error(`The command was stopped after ${limitMs} ms${noteSuffix}. Its output until then:\n${shown}`);
+    case "aborted":
+      throw new Error(`The command was aborted${noteSuffix}. Its output until then:\n${shown}`);
+  }
+}

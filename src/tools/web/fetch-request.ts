@@ -1,0 +1,107 @@
+/**
+ * One GET request, without following redirects.
+ *
+ * 1. The host's name is resolved once. What is connected to is one of the addresses that were checked.
+ * 2. Each request has its own connection, no cookies and no credentials.
+ * 3. It goes through a proxy only if the author names one; proxied-request.ts says what is checked then.
+ */
+import dns, { type LookupAddress } from "node:dns";
+import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import type { AddressRules } from "./address-rules.js";
+import { canRequestThroughProxy, requestThroughProxy } from "./proxied-request.js";
+import type { HttpProxy } from "./proxy.js";
+
+const headers = { accept: "text/*, application/json, application/xml;q=0.9, */*;q=0.1", "user-agent": "pawl" } as const;
+
+/** How long this machine has to resolve a name that a proxy resolves anyway. Behind a proxy, it often cannot. */
+const maxLookupMs = 2_000;
+
+/** The longest address that is requested, in characters. */
+const maxUrl = 8_192;
+
+/** @throws Error if it is no address of http or https, or carries a user's name or password */
+export function parseFetchUrl(text: string, base?: URL): URL {
+  if (text.length > maxUrl) throw new Error(`The URL is longer than ${maxUrl} characters.`);
+  if (!URL.canParse(text, base?.href))
+    throw new Error(`${JSON.stringify(text)} is not a URL. Give a whole one, with http:// or https://.`);
+  const url = new URL(text, base?.href);
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    throw new Error(`The scheme ${url.protocol} is not fetched: only http and https are.`);
+  if (url.username !== "" || url.password !== "")
+    throw new Error("The URL has a user's name or password in it, and is not fetched.");
+  url.hash = "";
+  return url;
+}
+
+/** @throws Error if the host has no address that may be connected to, or does not answer */
+export async function sendGet(
+  url: URL,
+  rules: AddressRules,
+  proxy: HttpProxy | null,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (proxy !== null) {
+    const lookupSignal = AbortSignal.any([signal, AbortSignal.timeout(maxLookupMs)]);
+    const resolved = await resolveAddresses(host, lookupSignal).catch(() => null);
+    signal.throwIfAborted();
+    const addresses = resolved?.map(({ address }) => address) ?? null;
+    if (!canRequestThroughProxy(host, addresses, rules)) throw createNotPublicError(url, addresses ?? []);
+    return requestThroughProxy(proxy, url, headers, signal);
+  }
+  const addresses = await resolveAddresses(host, signal);
+  const allowed = addresses.filter(({ address }) => rules.isAllowed(address));
+  if (allowed.length === 0)
+    throw createNotPublicError(
+      url,
+      addresses.map(({ address }) => address),
+    );
+  const options: RequestOptions = {
+    agent: false,
+    lookup: createFixedLookup(allowed),
+    signal,
+    headers,
+  };
+  return new Promise((resolve, reject) => {
+    const request: ClientRequest = (url.protocol === "https:" ? requestHttps : requestHttp)(url, options, resolve);
+    request.on("error", reject);
+    request.end();
+  });
+}
+
+function createNotPublicError({ hostname }: URL, addresses: readonly string[]): Error {
+  const addressList = addresses.join(", ");
+  const addressNote = addressList === "" || addressList === hostname.replace(/^\[|\]$/g, "") ? "" : ` (${addressList})`;
+  return new Error(
+    `${hostname} is not on the public internet${addressNote}. Private, local and metadata addresses are not fetched.`,
+  );
+}
+
+async function resolveAddresses(host: string, signal: AbortSignal): Promise<readonly LookupAddress[]> {
+  const family = isIP(host);
+  if (family !== 0) return [{ address: host, family }];
+  signal.throwIfAborted();
+  // A resolution cannot be aborted. The wait for it can.
+  let stopListening = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    stopListening = () => signal.removeEventListener("abort", onAbort);
+  });
+  try {
+    return await Promise.race([dns.promises.lookup(host, { all: true }), aborted]);
+  } finally {
+    stopListening();
+  }
+}
+
+/** A resolution that always gives the checked addresses: the name is not resolved again. */
+function createFixedLookup(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_host, options, callback) => {
+    const [first] = addresses;
+    if (options.all === true) callback(null, [...addresses]);
+    else callback(null, first?.address ?? "", first?.family);
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * The body of an answer as text: bounded, decompressed, and decoded by its charset.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+
+export type TextBody = {
+  readonly text: string;
+  readonly charset: string;
+  /** Bytes after decompression. */
+  readonly bytes: number;
+  /** Whether there is more than this. */
+  readonly isCut: boolean;
+};
+
+/** The media type without its parameters, in lower case; empty if there is none. */
+export function mediaTypeOf({ headers }: IncomingMessage): string {
+  return (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+const textMediaTypes: ReadonlySet<string> = new Set([
+  "application/json",
+  "application/xml",
+  "application/javascript",
+  "application/x-ndjson",
+  "application/yaml",
+  "application/x-yaml",
+  "application/toml",
+  "application/sql",
+]);
+
+export function isTextMediaType(mediaType: string): boolean {
+  return /^text\/|\+(?:json|xml|yaml)$/.test(mediaType) || textMediaTypes.has(mediaType);
+}
+
+/** Reads at most so many bytes. @throws Error if the body cannot be decompressed, or ends too early */
+export async function readTextBody(response: IncomingMessage, maxBytes: number): Promise<TextBody> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const stream = decompress(response);
+  for await (const chunk of stream) {
+    chunks.push(chunk as Buffer);
+    bytes += (chunk as Buffer).length;
+    if (bytes > maxBytes) break;
+  }
+  response.destroy();
+  const body = Buffer.concat(chunks);
+  const boundedBody = body.subarray(0, maxBytes);
+  const { decoder, charset } = createDecoder(response, boundedBody);
+  return { text: decoder.decode(boundedBody), charset, bytes: boundedBody.length, isCut: body.length > maxBytes };
+}
+
+/** A small body may be huge when it is decompressed, so the caller counts what comes out, piece by piece. */
+function decompress(response: IncomingMessage): Readable {
+  const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
+  const decompressor = createDecompressor(encoding);
+  if (decompressor === undefined) return response;
+  response.on("error", (error) => decompressor.destroy(error));
+  response.on("close", () => {
+    if (!response.complete) decompressor.destroy(new Error("the answer ended too early"));
+  });
+  return response.pipe(decompressor);
+}
+
+function createDecompressor(encoding: string) {
+  switch (encoding) {
+    case "":
+    case "identity":
+      return undefined;
+    case "gzip":
+    case "x-gzip":
+      return createGunzip();
+    case "deflate":
+      return createInflate();
+    case "br":
+      return createBrotliDecompress();
+    default:
+      throw new Error(`its content encoding ${JSON.stringify(encoding.slice(0, 40))} is not known`);
+  }
+}
+
+/** By a byte order mark, else the header, else what an HTML page says of itself, else UTF-8. */
+function createDecoder(response: IncomingMessage, bytes: Buffer) {
+  const headerCharset = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(response.headers["content-type"] ?? "")?.[1];
+  const head = mediaTypeOf(response).includes("html") ? bytes.subarray(0, 1_024).toString("latin1") : "";
+  const metaCharset = /<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{1,40})/i.exec(head)?.[1];
+  for (const charset of [detectByteOrderMark(bytes), headerCharset, metaCharset]) {
+    if (charset === undefined) continue;
+    try {
+      const decoder = new TextDecoder(charset);
+      return { decoder, charset: decoder.encoding };
+    } catch {
+      // A charset that nobody knows: the next one may be known.
+    }
+  }
+  return { decoder: new TextDecoder(), charset: "utf-8" };
+}
+
+function detectByteOrderMark(bytes: Buffer): string | undefined {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return "utf-8";
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  return bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : undefined;
+}

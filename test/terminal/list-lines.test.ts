@@ -1,0 +1,35 @@
+/**
+ * Lists of names with a text each, as /help, /tools, /cost and /status show them.
+ */
+import { describe, expect, test } from "vitest";
+import { commands } from "../../src/cli/conversation/commands/command-table.js";
+import { renderList } from "../../src/cli/conversation/lines/list-lines.js";
+import { measureLine, toPlainText } from "../../src/cli/screen/line.js";
+import { verifies } from "../verifies.js";
+
+const entries = commands.map(({ name, takes, about }) => ({ head: `/${name} ${takes}`, about }));
+
+describe.each([40, 60, 80, 200])("at %i columns", verifies("CHAT-1#screens"), (columns) => {
+  test("no line is wider, no word is cut, and texts stand below each other", () => {
+    const lines = renderList(entries, columns);
+    for (const line of lines) expect(measureLine(line)).toBeLessThan(columns);
+    const words = lines.map(toPlainText).join(" ").split(/\s+/);
+    expect(words.join(" ").trim()).toBe(
+      entries
+        .map(({ head, about }) => `${head.trim()} ${about}`)
+        .join(" ")
+        .replace(/\s+/g, " "),
+    );
+    const heads = new Set(entries.map(({ head }) => head.trim()));
+    const starts = lines
+      .map(toPlainText)
+      .filter((line) => !heads.has(line))
+      .map((line) => line.search(/(?<=^\/.* {2,})[^ ]|(?<=^ +)[^ ]/));
+    expect(new Set(starts).size).toBe(1);
+  });
+});
+
+test("a path and an id stay whole, so that they can be copied", () => {
+  const id = "x".repeat(60);
+  expect(renderList([{ head: "session", about: id }], 40).map(toPlainText)).toEqual([`session  ${id}`]);
+});
