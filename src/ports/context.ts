@@ -60,7 +60,15 @@ export type ContextSource = {
    */
   readonly load: (
     run: RunData,
-    options: { readonly signal: AbortSignal },
+    options: {
+      readonly signal: AbortSignal;
+      /**
+       * The texts that all sources gave for the session's last run, so that a source can give the same text in every run.
+       * Undefined before the session's first model call; empty if there were none, or if another agent has had the session
+       * since. A text that the store has lost is left out. A fork has the texts of its origin.
+       */
+      readonly earlier?: readonly SourceText[];
+    },
   ) => readonly SourceText[] | Promise<readonly SourceText[]>;
   /** Tools that go with the texts. The agent has them beside its own. */
   readonly tools?: readonly AnyTool[];

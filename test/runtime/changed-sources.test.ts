@@ -9,6 +9,7 @@ import {
   type Message,
   type ModelRequest,
   modelRequests,
+  type RunData,
   type SourceText,
   type Store,
 } from "../../src/index.js";
@@ -38,7 +39,7 @@ function sessionWith(store: Store, texts: Texts, more: Partial<AgentOptions> = {
       store,
       systemPrompt: "Be brief.",
       tools: [createEchoTool().tool],
-      context: { ...context, sources: [{ name: "rules", load }] },
+      context: { sources: [{ name: "rules", load }], ...context },
       ...others,
     });
     await work(agent);
@@ -268,4 +269,74 @@ describe("texts that changed", () => {
       expect((await collect(modelRequests(store, "s"))).at(-1)?.messages).toEqual(last?.messages);
     },
   );
+});
+
+describe("a context source", () => {
+  const begun: Script = ({ messages }) =>
+    textOf(messages.at(-1)).includes("about to be shortened")
+      ? { text: "They greeted." }
+      : { text: "word ".repeat(200) };
+
+  test("can give a text of the session's start in every later run, process and fork", proven, async () => {
+    const store = createMemoryStore();
+    const seen: (readonly SourceText[] | undefined)[] = [];
+    let day = 0;
+    const sources = [
+      {
+        name: "start",
+        load: (_: RunData, { earlier }: { readonly earlier?: readonly SourceText[] }): readonly SourceText[] => {
+          seen.push(earlier);
+          day += 1;
+          const text = `Begun on day ${day}.`;
+          return earlier ?? [{ name: "start", path: "/", text, trust: "author" }];
+        },
+      },
+    ];
+    const { run, play, sent, replay } = sessionWith(store, {}, { context: { sources } }, begun);
+    await run("One");
+    await run("Two");
+    let fork = "";
+    await play(async (agent) => {
+      fork = (await agent.session("s").fork()).id;
+      await agent.run("Three", { sessionId: fork });
+    });
+    await play((agent) => agent.session("s").compact());
+    await run("Four");
+    await run("Five");
+    const steps = sent.filter(({ systemPrompt = "" }) => systemPrompt.startsWith("Be brief."));
+    expect(steps.map(({ systemPrompt = "" }) => /Begun on day \d+\./.exec(systemPrompt)?.[0])).toEqual(
+      Array.from({ length: 5 }, () => "Begun on day 1."),
+    );
+    expect(new Set(steps.map(({ systemPrompt }) => systemPrompt)).size).toBe(1);
+    const given = [{ name: "start", path: "/", text: "Begun on day 1.", trust: "author" }];
+    expect(seen).toEqual([undefined, given, given, given, given]);
+    expect(await replay()).toBeNull();
+    expect(seen).toHaveLength(5);
+    expect((await collect(modelRequests(store, "s"))).map(({ systemPrompt }) => systemPrompt)).toContain(
+      steps[0]?.systemPrompt,
+    );
+    expect((await collect(modelRequests(store, fork))).at(-1)).toEqual(steps[2]);
+  });
+
+  test("that a session got later learns that its prompt has no texts", proven, async () => {
+    const store = createMemoryStore();
+    const agentOf = (context: AgentOptions["context"]) =>
+      createAgent({
+        name: "agent",
+        store,
+        model: createScriptedModel(begun),
+        ...(context === undefined ? {} : { context }),
+      });
+    await agentOf(undefined).run("One", { sessionId: "s" });
+    const seen: unknown[] = [];
+    const load = (_: RunData, { earlier }: { readonly earlier?: readonly SourceText[] }) => {
+      seen.push(earlier);
+      return [];
+    };
+    const agent = agentOf({ sources: [{ name: "start", load }] });
+    await agent.run("Two", { sessionId: "s" });
+    await agent.session("s").compact();
+    await agent.run("Three", { sessionId: "s" });
+    expect(seen).toEqual([[], []]);
+  });
 });

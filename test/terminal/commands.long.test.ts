@@ -134,7 +134,7 @@ test("/context, /copy, /output, /todo and /trace show what the session has", ver
   await person.sees(/npm test[\s\S]*ready/);
   person.type("/context\r");
   await person.sees(
-    /system prompt +[\d,]+ tokens[\s\S]*results of tools[\s\S]*Its provider counted 2,345 tokens\.\s+Nothing of the conversation was left out\./,
+    /system prompt +[\d,]+ tokens +\d+ %\s+environment +\d+ tokens[\s\S]*results of tools[\s\S]*Its provider counted 2,345 tokens\.\s+Nothing of the conversation was left out\./,
   );
   person.type("/copy 1\r");
   await person.sees("Code block 1 is copied");

@@ -27,6 +27,7 @@ import {
   todo,
   todoHint,
 } from "../../tools/index.js";
+import { findShell } from "../../tools/shell/shell-program.js";
 import { type AgentSettings, toAgentSettings } from "../configuration/agent-settings.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -36,6 +37,7 @@ import { noServers, type StartedServers } from "../mcp/start-servers.js";
 import { createGuardedTools } from "../permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
+import { createEnvironment } from "./environment.js";
 import { recordFileChanges } from "./file-records.js";
 
 /** The agent that sessions of the command line belong to. */
@@ -120,6 +122,8 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, model, root, contextWindow, timeouts = {}, observers = [] } = options;
   const settings = resolveSettings(options);
   const { tools, canExecuteTool } = createFolderTools({ ...options, settings });
+  const hasShell = tools.some(({ name }) => name === "shell");
+  const environment = createEnvironment(root, hasShell ? findShell().name : undefined);
   return createAgent({
     name: agentName,
     model,
@@ -127,18 +131,15 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     root,
     store,
     tools: tools.map((tool) => recordFileChanges(tool, root, store)),
-    systemPrompt: buildSystemPrompt(
-      root,
-      tools.some(({ name }) => name === "shell"),
-      settings.systemPromptEnd,
-    ),
+    systemPrompt: buildSystemPrompt(root, hasShell, settings.systemPromptEnd),
     canExecuteTool,
     promptCache: settings.promptCache ?? options.promptCache ?? "auto",
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
     context: {
-      sources: options.contextFiles === false ? [] : createContextSources({ ...options, settings }),
+      // The environment comes last: what stands before it is the same in all sessions of the folder.
+      sources: [...(options.contextFiles === false ? [] : createContextSources({ ...options, settings })), environment],
       hints: [todoHint],
     },
   });

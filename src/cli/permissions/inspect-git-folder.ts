@@ -3,10 +3,11 @@
  * have written it, and it can name programs.
  *
  * 1. Lines whose Git commands only read run with the settings below, which turn off what can be turned off by its name.
- * 2. Programs of other names (filters, text conversions, external diffs) stay. A repository that names one asks.
+ * 2. Programs of other names (filters, text conversions, external diffs) stay. A repository that names one asks, and the
+ *    model is not given its branch.
  */
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -52,7 +53,7 @@ export const quietGit: { readonly [name: string]: string } = {
 
 /** Settings of a repository that name programs, by the ends of their names. */
 const programSetting =
-  /^(filter\..*\.(clean|smudge|process)|diff\.(.*\.)?(command|textconv|external)|core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\.(.*\.)?program|submodule\..*\.ignore|merge\..*\.driver|(man|browser)\..*\.(cmd|path)|help\.browser)$/i;
+  /^(filter\..*\.(clean|smudge|process)|diff\.(.*\.)?(command|textconv|external)|core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\.(.*\.)?program|submodule\..*\.ignore|merge\..*\.driver|(man|browser)\..*\.(cmd|path)|help\.browser|lfs\.(extension|customtransfer)\..*)$/i;
 /** What the settings above, and the variables, turn off. */
 const disabledSetting =
   /^(core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\..*)$/i;
@@ -77,27 +78,16 @@ const execGit = promisify(execFile);
 
 /** Asks Git itself, which runs nothing for these questions. Both are real paths. */
 export async function inspectGitFolder(folder: string, root: string): Promise<GitFolder> {
-  const git = findProgram("git", root);
-  if (git === null || git.isBelow) return { risk: "Git is not installed outside of the folder", isBelow: false };
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, LANG: "C", ...quietGit };
-  const runGit = async (...args: readonly string[]) =>
-    (await execGit(git.path, args, { cwd: folder, env, timeout: timeoutMs, maxBuffer: 4 * 1024 * 1024 })).stdout;
-  let repositorySettings: readonly Setting[];
-  try {
-    repositorySettings = parseSettings(
-      await runGit("config", "--list", "--show-scope", "--show-origin", "--includes", "-z"),
-    );
-  } catch {
-    return { risk: "Git does not say what its configuration is here", isBelow: false };
-  }
-  const risk = findRisk(repositorySettings);
+  const git = await openGit(folder, root);
+  if ("refused" in git) return { risk: git.refused, isBelow: false };
+  const { runGit, quietSettings: repositorySettings, risk } = git;
   try {
     const paths = await runGit("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir");
     const [own = "", common = ""] = paths.trimEnd().split("\n");
     // Fails in a repository without a worktree, and in the folder .git.
     const top = (await runGit("rev-parse", "--path-format=absolute", "--show-toplevel")).trimEnd();
     return {
-      risk: risk ?? findSubmoduleRisk(top),
+      risk: risk ?? (await findSubmoduleRisk(runGit, top)),
       isBelow: await isBelow(root, { top, own, common }, repositorySettings),
     };
   } catch (error) {
@@ -106,7 +96,74 @@ export async function inspectGitFolder(folder: string, root: string): Promise<Gi
   }
 }
 
-/** The messages of Git are in English: `lookAtGit` sets LANG. */
+type OpenGit = {
+  /** Runs Git in the folder, with the settings that turn programs off, and returns its output. */
+  readonly runGit: (...args: readonly string[]) => Promise<string>;
+  /** The configuration that holds in the folder. */
+  readonly quietSettings: readonly Setting[];
+  /** Why Git may run programs here although it only reads. */
+  readonly risk: string | null;
+};
+
+/** Finds the machine's own Git and reads the configuration of a folder; `refused` says why that cannot be done. */
+async function openGit(
+  folder: string,
+  root: string,
+  signal?: AbortSignal,
+): Promise<OpenGit | { readonly refused: string }> {
+  const git = findProgram("git", root);
+  if (git === null || git.isBelow) return { refused: "Git is not installed outside of the folder" };
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, LANG: "C", ...quietGit };
+  const limits = { timeout: timeoutMs, maxBuffer: 4 * 1024 * 1024, ...(signal === undefined ? {} : { signal }) };
+  const runGit = async (...args: readonly string[]) =>
+    (await execGit(git.path, args, { cwd: folder, env, ...limits })).stdout;
+  try {
+    const quietSettings = parseSettings(
+      await runGit("config", "--list", "--show-scope", "--show-origin", "--includes", "-z"),
+    );
+    return { runGit, quietSettings, risk: findRisk(quietSettings, root) };
+  } catch {
+    return { refused: "Git does not say what its configuration is here" };
+  }
+}
+
+/** The branch of a folder, and how many files differ from its last commit. */
+export type GitState = {
+  /** At most 100 characters, without blanks and control characters; empty if no branch is checked out. */
+  readonly branch: string;
+  /** Absent if it was not asked for, or if Git took too long. */
+  readonly changed?: number;
+};
+
+/**
+ * Reads the state of a folder's repository, in at most 5 seconds; when they are over, or the signal is aborted, Git is
+ * killed.
+ * @param root a real path
+ * @returns null if there is no repository, if Git could run programs that it names, or if Git took too long
+ */
+export async function readGitState(
+  root: string,
+  { countChanges, signal }: { readonly countChanges: boolean; readonly signal: AbortSignal },
+): Promise<GitState | null> {
+  let state: GitState | null = null;
+  try {
+    const git = await openGit(root, root, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+    if ("refused" in git || git.risk !== null) return null;
+    const shown = await git.runGit("branch", "--show-current");
+    state = { branch: shown.slice(0, maxBranchCharacters).replace(/[\p{C}\p{Z}]/gu, "") };
+    if (!countChanges) return state;
+    // On the command line, because .gitmodules overrules the setting, and Git would run itself in a submodule.
+    const status = await git.runGit("status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty");
+    return { ...state, changed: status.split("\n").length - 1 };
+  } catch {
+    // Whatever Git cannot say is left out.
+    return state;
+  }
+}
+
+const maxBranchCharacters = 100;
+
+/** The messages of Git are in English: `openGit` sets LANG. */
 function isWithoutRepository(error: unknown): boolean {
   const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: unknown };
   return code === 128 && typeof stderr === "string" && stderr.startsWith("fatal: not a git repository");
@@ -134,16 +191,21 @@ function parseSettings(listed: string): readonly Setting[] {
   return found;
 }
 
+/** `npx` puts the folder's `node_modules/.bin` first in PATH, and Git starts whatever is called `git-lfs` there. */
+function isLfsOfMachine(root: string): boolean {
+  return findProgram("git-lfs", root)?.isBelow !== true;
+}
+
 function isRepositorySetting({ scope }: Setting): boolean {
   return scope === "local" || scope === "worktree";
 }
 
-function findRisk(all: readonly Setting[]): string | null {
+function findRisk(all: readonly Setting[], root: string): string | null {
   const startingSetting = all.find(
     (setting) =>
       isRepositorySetting(setting) &&
       programSetting.test(setting.name) &&
-      !trustedSettings.has(`${setting.name}\n${setting.value}`) &&
+      !(trustedSettings.has(`${setting.name}\n${setting.value}`) && isLfsOfMachine(root)) &&
       !disabledSetting.test(setting.name),
   );
   if (startingSetting !== undefined) return `this repository's configuration sets ${startingSetting.name}`;
@@ -151,14 +213,27 @@ function findRisk(all: readonly Setting[]): string | null {
   return isQuiet ? null : "this version of Git cannot be told to run no programs";
 }
 
-/** Only a submodule that says so itself is looked into. */
-function findSubmoduleRisk(top: string): string | null {
+/** Only a submodule whose `ignore` says so is looked into. Git takes .gitmodules from the first of three places that has it. */
+async function findSubmoduleRisk(runGit: OpenGit["runGit"], top: string): Promise<string | null> {
+  const file = join(top, ".gitmodules");
+  const places = [
+    ...(existsSync(file) ? [["--file", file]] : []),
+    ["--blob", ":.gitmodules"],
+    ["--blob", "HEAD:.gitmodules"],
+  ];
+  const risks = await Promise.all(places.map((place) => ignoreRisk(runGit, place)));
+  return risks.find((risk) => risk !== null) ?? null;
+}
+
+async function ignoreRisk(runGit: OpenGit["runGit"], place: readonly string[]): Promise<string | null> {
   try {
-    return /^\s*ignore\s*=/im.test(readFileSync(join(top, ".gitmodules"), "utf8"))
-      ? "this repository's .gitmodules says how submodules are looked into"
-      : null;
-  } catch {
-    return null;
+    await runGit("config", ...place, "--get-regexp", "^submodule\\..*\\.ignore$");
+    return "this repository's .gitmodules says how submodules are looked into";
+  } catch (error) {
+    // Git did not find the setting, or no .gitmodules.
+    const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: unknown };
+    if (code === 1 || String(stderr).startsWith("error: unable to resolve config blob")) return null;
+    return "Git cannot read this repository's .gitmodules";
   }
 }
 

@@ -14,6 +14,7 @@ import {
   type ReferencedText,
   sourcesInPromptText,
 } from "../../context/prompts.js";
+import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { EventOf } from "../../core/machine/event.js";
@@ -132,17 +133,35 @@ export function* loadRunSources(
   const ownCancellation = loadedFor(runId, context);
   const fromLog = transcript.sources?.runId === runId ? transcript.sources.list : null;
   const list = ownCancellation?.list ?? fromLog;
-  const words = yield* wordsOf([...inPromptNow(transcript), ...(list ?? [])], context);
+  const words = yield* wordsOf([...inPromptNow(transcript), ...(list ?? lastTexts(transcript))], context);
   const identity = { runId, agent: parts.name };
   if (list !== null && (ownCancellation !== null || hasWords(list, words))) {
     memory.sources = { ...ownCancellation, ...identity, list, words, told: null };
     return null;
   }
-  const texts = yield* callSources(parts.context.sources, run, context, cancellation);
+  const texts = yield* callSources(run, earlierTexts(context.transcript, words), context, cancellation);
   if (typeof texts === "string") return texts;
   for (const { blob, text } of texts) words.set(blob, text);
   memory.sources = { ...identity, list: texts.map(({ text: _, ...reference }) => reference), words, told: null };
   return null;
+}
+
+/** The texts of the last run that named any. */
+function lastTexts({ sources }: Transcript): readonly SourceReference[] {
+  return sources?.list ?? noTexts;
+}
+
+/** Undefined before the session's first model call. */
+function earlierTexts(transcript: Transcript, words: LoadedSources["words"]): readonly SourceText[] | undefined {
+  const { sources, promptHash, toolsHash, pauses } = transcript;
+  // After a compaction, the hash of the prompt is unknown: not null.
+  const isFirst = sources === null && promptHash === null && toolsHash === null && pauses.lastCallAt === null;
+  if (isFirst) return undefined;
+  const texts = lastTexts(transcript).flatMap(({ name, path, trust, blob }) => {
+    const text = words.get(blob);
+    return typeof text === "string" ? [Object.freeze({ name, path, text, trust })] : [];
+  });
+  return Object.freeze(texts);
 }
 
 function hasWords(list: readonly SourceReference[], words: LoadedSources["words"]): boolean {
@@ -206,20 +225,23 @@ function* wordsOf(
 }
 
 function* callSources(
-  sources: readonly ContextSource[],
   run: RunData,
+  earlier: readonly SourceText[] | undefined,
   { parts, memory }: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<readonly ReferencedText[] | string> {
   const ownCancellation = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(ownCancellation, cancellation.reason));
   const settled = yield* wait(
-    callInTime(() => callAllSources(sources, run, getSignal(ownCancellation)), {
-      timeoutMs: loadTimeoutMs,
-      clock: parts.clock,
-      cancellation,
-      onGivenUp: () => abort(ownCancellation),
-    }),
+    callInTime(
+      () => callAllSources(parts.context.sources, run, { signal: getSignal(ownCancellation), ...defined({ earlier }) }),
+      {
+        timeoutMs: loadTimeoutMs,
+        clock: parts.clock,
+        cancellation,
+        onGivenUp: () => abort(ownCancellation),
+      },
+    ),
   );
   stopListening();
   if (settled.type !== "returned")
@@ -231,12 +253,12 @@ function* callSources(
 async function callAllSources(
   sources: readonly ContextSource[],
   run: RunData,
-  signal: AbortSignal,
+  options: Parameters<ContextSource["load"]>[1],
 ): Promise<readonly SourceText[]> {
   const loaded = await Promise.all(
     sources.map(async (source) => {
       try {
-        return checkTexts(await source.load(run, { signal }));
+        return checkTexts(await source.load(run, options));
       } catch (error) {
         throw new Error(`the context source "${source.name}" failed: ${formatError(error)}`, { cause: error });
       }

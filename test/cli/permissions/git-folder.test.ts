@@ -3,6 +3,7 @@
  */
 import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,10 +13,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { quietGit } from "../../../src/cli/permissions/inspect-git-folder.js";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { quietGit, readGitState } from "../../../src/cli/permissions/inspect-git-folder.js";
 import { createPermissions } from "../../../src/cli/permissions/permissions.js";
 import { verifies } from "../../verifies.js";
 
@@ -198,3 +200,121 @@ test.each(["git status -vv", "git status -v -v", "git status --verb --verbose", 
     expect(await verdict(line, ["read_file(t)"])).toBe("ask");
   },
 );
+
+describe("a repository with a submodule", verifies("CHAT-2#rules"), () => {
+  /** A filter in the submodule's own configuration runs if Git looks into the submodule. */
+  function withSubmodule(gitmodules: string) {
+    const folder = createFolder();
+    const { root, outside, git, write } = folder;
+    git("init", "-q", outside);
+    writeFileSync(join(outside, "s"), "s\n");
+    git("-C", outside, "add", ".");
+    git("-C", outside, "commit", "-qm", "s");
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", outside, "sub");
+    write(".gitmodules", `${gitmodules}\n`);
+    git("add", ".");
+    git("commit", "-qm", "sub");
+    git("-C", "sub", "config", "filter.x.clean", `touch ${join(root, "PWNED")}; cat`);
+    write(".git/modules/sub/info/attributes", "* filter=x\n");
+    // Of the same size, so that Git compares the content.
+    write("sub/s", "t\n");
+    return folder;
+  }
+  const hasRun = ({ root }: Folder) => existsSync(join(root, "PWNED"));
+  const lines = '[submodule "sub"]\n\tpath = sub\n\turl = ../outside';
+
+  test.each([
+    ["a line of its own", `${lines}\n\tignore = none`, []],
+    ["the line of its section", `${lines}\n[submodule "sub"] ignore = none`, []],
+    ["a file that only the index has", `${lines}\n\tIgnore=none`, ["rm .gitmodules"]],
+    [
+      "a file that only the last commit has",
+      `${lines}\n\tignore = none`,
+      ["rm .gitmodules", "git rm -q --cached .gitmodules"],
+    ],
+    ["a file that Git cannot read", `${lines}\n\tignore = none`, ["printf '[' >> .gitmodules"]],
+  ])("asks if .gitmodules has Git look into it, by %s", async (_where, gitmodules, commands) => {
+    const folder = withSubmodule(gitmodules);
+    for (const command of commands) execFileSync("sh", ["-c", command], { cwd: folder.root });
+    expect(await folder.verdict("git status")).toBe("ask");
+    await readGitState(folder.root, { countChanges: true, signal: AbortSignal.timeout(60_000) });
+    expect(hasRun(folder)).toBe(false);
+  });
+
+  test("runs where .gitmodules leaves that to Pawl", async () => {
+    const folder = withSubmodule(lines);
+    expect(await folder.verdict("git status")).toBe("allow");
+    expect(hasRun(folder)).toBe(false);
+    folder.git("status");
+    expect(hasRun(folder), "it runs without Pawl").toBe(true);
+  });
+});
+
+describe("a repository with Git LFS", verifies("CHAT-2#rules"), () => {
+  function withLfs() {
+    const folder = createFolder();
+    folder.git("config", "filter.lfs.clean", "git-lfs clean -- %f");
+    return folder;
+  }
+
+  test("asks if the folder itself has the program", async () => {
+    const { root, write, verdict } = withLfs();
+    expect(await verdict("git status")).toBe("allow");
+    const program = "node_modules/.bin/git-lfs";
+    write(program, "#!/bin/sh\n");
+    chmodSync(join(root, program), 0o755);
+    vi.stubEnv("PATH", `${dirname(join(root, program))}:${process.env.PATH}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(await verdict("git status")).toBe("ask");
+  });
+
+  test.each(["lfs.extension.x.clean", "lfs.customtransfer.x.path"])(
+    "asks if its setting %s names a program",
+    async (name) => {
+      const { git, verdict } = withLfs();
+      git("config", name, "touch PWNED");
+      expect(await verdict("git status")).toBe("ask");
+    },
+  );
+});
+
+describe("the state of a repository for the model", verifies("COST-3", "SEC-7"), () => {
+  const signal = AbortSignal.timeout(60_000);
+
+  test("is its branch and the number of changed files", async () => {
+    const { root, git, write } = createFolder();
+    expect(await readGitState(root, { countChanges: true, signal })).toEqual({ branch: "main", changed: 0 });
+    write("t", "two\n");
+    write("new/file", "\n");
+    expect(await readGitState(root, { countChanges: true, signal })).toEqual({ branch: "main", changed: 2 });
+    git("checkout", "-q", "-b", `long/${"x".repeat(150)}`);
+    expect(await readGitState(root, { countChanges: false, signal })).toEqual({ branch: `long/${"x".repeat(95)}` });
+    git("checkout", "-q", "--detach");
+    expect(await readGitState(root, { countChanges: false, signal })).toEqual({ branch: "" });
+  });
+
+  test("is not read if reading it would run a program of the repository, or without one", async () => {
+    const { root, git } = createFolder();
+    git("config", "filter.x.clean", "touch PWNED");
+    expect(await readGitState(root, { countChanges: true, signal })).toBeNull();
+    rmSync(join(root, ".git"), { recursive: true });
+    expect(await readGitState(root, { countChanges: true, signal })).toBeNull();
+  });
+
+  test("is given up at once when the run is aborted, and Git is killed", async () => {
+    const { root } = createFolder();
+    rmSync(join(root, ".git/HEAD"));
+    execFileSync("mkfifo", [join(root, ".git/HEAD")]);
+    const controller = new AbortController();
+    const state = readGitState(root, { countChanges: true, signal: controller.signal });
+    // Opened when Git has opened it as well, and waits for its end.
+    const writer = await open(join(root, ".git/HEAD"), "w");
+    onTestFinished(() => writer.close());
+    controller.abort();
+    expect(await state).toBeNull();
+    const writeOn = async () => {
+      for (;;) await writer.write("x");
+    };
+    await expect(writeOn(), "nobody reads any more").rejects.toMatchObject({ code: "EPIPE" });
+  });
+});
