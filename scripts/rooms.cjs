@@ -8,7 +8,7 @@ const core = ["core/data", "core/machine", "core/transcript", "core/view"];
 const contracts = [...core, "check-options.ts", "check-tool.ts", "errors.ts", "platform", "ports"];
 
 const rooms = [
-  { room: "core/data", about: "messages, JSON, reasons: plain data and what can be done with it", imports: [] },
+  { room: "core/data", about: "messages, JSON, reasons: plain data and functions on it", imports: [] },
   {
     room: "core/machine",
     about: "events, state, transition, consequences, effects: the loop as pure functions",
@@ -21,20 +21,20 @@ const rooms = [
   },
   {
     room: "core/view",
-    about: "what the world sees of a session: public events and results",
+    about: "the public view of a session: events and results",
     imports: ["core/data", "core/machine", "core/transcript"],
   },
-  { room: "stream", about: "positions in a session's stream; the same code in Node and in the browser", imports: [] },
+  { room: "stream", about: "cursors in a session's stream; the same code in Node and in the browser", imports: [] },
   { room: "ports", about: "the contracts: store, model, tool, hook, context, services, clock", imports: core },
-  { room: "platform", about: "what runtimes do in different ways, as Node does it", imports: ["ports"] },
+  { room: "platform", about: "what differs between runtimes, implemented for Node", imports: ["ports"] },
   {
     room: "platform/web",
-    about: "the same with Web APIs only; a build puts it in the place of `platform`",
+    about: "the same with Web APIs only; a build substitutes it for `platform`",
     imports: ["platform"],
   },
   {
     room: "context",
-    about: "when, where and how a conversation is shortened; tokens; prices; outputs that are cut",
+    about: "when, where and how a conversation is shortened; tokens; prices; truncated outputs",
     imports: contracts,
   },
   {
@@ -44,12 +44,12 @@ const rooms = [
   },
   {
     room: "runtime/tools",
-    about: "from what a tool declares to what can be validated and stored",
+    about: "compiles a tool's declaration into something that can be validated and stored",
     imports: contracts,
   },
   {
     room: "runtime/log",
-    about: "reading what was committed, and checking what a store gives",
+    about: "reads what was committed, and checks what a store returns",
     imports: [...contracts, "context", "stream"],
   },
   {
@@ -59,7 +59,7 @@ const rooms = [
   },
   {
     room: "runtime/observers",
-    about: "observers and callbacks, and what they may not see",
+    about: "observers and callbacks, and what is redacted for them",
     imports: [...contracts, "runtime/lib"],
   },
   {
@@ -74,12 +74,12 @@ const rooms = [
   },
   {
     room: "runtime/subscribers",
-    about: "who hears of a session in this process",
+    about: "the subscribers of a session in this process",
     imports: [...contracts, "runtime/agent", "runtime/log", "runtime/model", "runtime/trace", "stream"],
   },
   {
     room: "runtime/work",
-    about: "what an effect has in hand while it runs",
+    about: "the context of an effect while it runs",
     imports: [
       ...contracts,
       "context",
@@ -92,7 +92,7 @@ const rooms = [
   },
   {
     room: "runtime/hooks",
-    about: "calling hooks, and checking what they return",
+    about: "calls hooks, and checks what they return",
     imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/tools", "runtime/work"],
   },
   {
@@ -126,7 +126,7 @@ const rooms = [
   },
   {
     room: "runtime/replay",
-    about: "a recorded log against present code",
+    about: "replays a recorded log against the current code",
     imports: [
       ...contracts,
       "runtime/agent",
@@ -156,7 +156,7 @@ const rooms = [
   },
   {
     room: "runtime/api",
-    about: "what a user holds: agent, session, client",
+    about: "what a user works with: agent, session, client",
     imports: [
       ...contracts,
       "context",
@@ -177,7 +177,7 @@ const rooms = [
   },
   {
     room: "engine",
-    about: "plugins, agents by name, and the worker that carries due sessions on",
+    about: "plugins, agents by name, and the worker that drives due sessions",
     imports: [...contracts, "runtime/api", "runtime/lib", "runtime/model", "runtime/tools"],
   },
   { room: "stores/shared", about: "what every store needs: leases, validation, watchers", imports: contracts },
@@ -185,30 +185,30 @@ const rooms = [
   { room: "stores/sqlite", about: "the store in one SQLite file", imports: [...contracts, "stores/shared"] },
   {
     room: "stores/postgres",
-    about: "the store of several machines, in a PostgreSQL database",
+    about: "the store for several machines, in a PostgreSQL database",
     imports: [...contracts, "stores/shared"],
   },
   {
     room: "stores/transfer",
-    about: "sessions as lines of text, to move them from one store to another",
+    about: "exports and imports sessions as lines of text, to move them between stores",
     imports: [...contracts, "stores/shared"],
   },
   { room: "models/facts", about: "prices and context windows", imports: ["core/data", "ports"] },
-  { room: "models/ai-sdk", about: "language models of the AI SDK as Pawl's", imports: contracts },
+  { room: "models/ai-sdk", about: "adapts language models of the AI SDK", imports: contracts },
   { room: "models/demo", about: "the demo model, which needs no key", imports: [...core, "ports"] },
   {
     room: "models/recorded",
-    about: "recording a model's answers, and giving them again",
+    about: "records a model's answers, and replays them",
     imports: [...contracts, "models/ai-sdk"],
   },
   {
     room: "models/registry",
-    about: "models by name, and which one there is when none is named",
+    about: "models by name, and the choice of one when none is named",
     imports: [...contracts, "models/ai-sdk", "models/demo", "models/facts"],
   },
   {
     room: "models/registry/web",
-    about: "the same with Web APIs only: there are no models by name",
+    about: "the same with Web APIs only, without models by name",
     imports: [...contracts, "models/registry"],
   },
   {
@@ -249,19 +249,19 @@ const rooms = [
 const programs = [
   {
     room: "view",
-    about: "the fold of a session's stream: what each item changes for a front; runs in Node and in the browser",
+    about: "the fold of a session's stream: what each item changes in a front end; runs in Node and in the browser",
     uses: ["stream", "`freeze` of `core/data`"],
     isPage: true,
   },
   {
     room: "cli",
     about:
-      "the command line; `screen` and `conversation` are what it shows on a terminal, `permissions` what runs unasked",
+      "the command line; `screen` and `conversation` render the terminal, `permissions` decides what runs without a question",
     uses: ["tools"],
   },
   {
     room: "protocols",
-    about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP",
+    about: "OpenTelemetry, and the protocols of clients: the AI SDK's chat, AG-UI, ACP, MCP",
     uses: ["stream", "view"],
   },
   {
