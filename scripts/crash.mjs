@@ -57,14 +57,14 @@ const ways = {
   guarded: "`fail`, after an approval",
   questioned: "`fail`, after an approval",
   outside: "– (runs elsewhere)",
-  unsure: "`ask`: somebody says *run again*",
+  unsure: "`ask`: a person says *run again*",
   flaky: "`rerun`, fails twice",
-  hopeless: "`rerun`, fails always",
-  stepped: "`durable`: its steps are kept",
+  hopeless: "`rerun`, always fails",
+  stepped: "`durable`: its steps are stored",
   persistent: "`durable`, fails now and then",
   asking: "`durable`, asks a person",
   holding: "`rerun`, asks a person",
-  delegate: "an agent with a session of its own",
+  delegate: "an agent with its own session",
   transfer_to_agent: "a handoff: no code runs",
   transfer_to_agent_twin: "a handoff: no code runs",
   slow: "`rerun`, aborted while it runs",
@@ -241,10 +241,10 @@ function tableOf({ stores: figures }) {
   return [
     `| Node ${process.versions.node} | ${stores.map((store) => (store === "SQLite" ? sqliteName() : store)).join(" | ")} |`,
     `|---|${stores.map(() => "---|").join("")}`,
-    row(`one crash, at every await of ${scenarios.length} scenarios, every commit among them`, ({ crashes }) =>
+    row(`one crash, at every await of ${scenarios.length} scenarios, including every commit`, ({ crashes }) =>
       of(crashes),
     ),
-    row("two crashes, at every pair of commits; of the two largest scenarios, at 100 pairs each", ({ pairs }) =>
+    row("two crashes, at every pair of commits; in the two largest scenarios, at 100 pairs each", ({ pairs }) =>
       of(pairs),
     ),
     ...(options.soak ? [row("three crashes, sampled", ({ triples }) => of(triples))] : []),
@@ -252,20 +252,20 @@ function tableOf({ stores: figures }) {
       [number(seeds), `(${number(kills)} kills, ${number(stops)} processes stopped past their lease)`].join(" "),
     ),
     row("real `kill -9` of a program", ({ killed }) => (killed === 0 ? "–" : number(killed))),
-    row("files with a changed byte: harmless, told", ({ flippedBytes: { copies, same, told } }) =>
+    row("files with a changed byte: harmless, reported", ({ flippedBytes: { copies, same, told } }) =>
       copies === 0 ? "–" : `${number(copies)}: ${number(same)}, ${number(told)}`,
     ),
     row("**lost events**", ({ lostEvents }) => lostEvents),
     row("**orphan calls**", ({ orphanCalls }) => orphanCalls),
     row("**duplicate keyed effects**", ({ duplicateEffects }) => duplicateEffects),
     row("**undetected corruption**", ({ undetectedCorruption }) => undetectedCorruption),
-    row("anything else that did not hold", ({ otherFailures }) => otherFailures),
+    row("any other failure", ({ otherFailures }) => otherFailures),
   ].join("\n");
 }
 
 function unpromisedOf({ unpromised }) {
   return [
-    "What cannot be promised, in the same plays: how often a call was started again, and how often nobody knows what became of it.",
+    "What cannot be promised, in the same scenarios: how often a call was started again, and how often its outcome is unknown.",
     "",
     "| tool | recovers by | started again | unknown |",
     "|---|---|---|---|",

@@ -33,34 +33,36 @@ function pageOf(found) {
 
 <!-- Written by scripts/diagram.mjs, which walks the machine; do not edit. -->
 
-Read this page when you need to know exactly what a session may do in which state: for a store, a client or a test of your own.
+What a session can do in each state. You need this to write a store, a client or a test.
 
-A session is in one of eight states. Events lead from one to another; an event that does not apply changes nothing and says why. This page is
-made from the code: \`transitionTable\`, \`transition\` and \`effects\` of \`pawl/core\`. What the words mean is in [concepts](concepts.md).
+A session is in one of eight states. Events lead from one state to another; an event that does not apply changes nothing and says
+why. This page is generated from the code: \`transitionTable\`, \`transition\` and \`effects\` of \`pawl/core\`. [Concepts](concepts.md)
+explains the terms.
 
 ## States
 
 ${diagramOf(found)}
 
-Only what leads from one state to another is drawn. Each step enters through \`preparing\`. \`migrated\`, which puts a state of a newer format in the place of an older one,
-is left out.
+The diagram shows only events that lead from one state to another. Each step enters through \`preparing\`. \`migrated\`, which replaces
+a state of an older format with one of a newer format, is left out.
 
 ## What is in flight
 
 ${effectsTable(found)}
 
-A run that was aborted, or that a limit or a failure ends, stays in its state until what runs has settled: nothing is started any more, and only
-\`sleep (grace)\` and \`cancel_child\` are in flight.
+A run that was aborted, or that a limit or a failure ends, stays in its state until its running work has settled. Nothing more is
+started, and only \`sleep (grace)\` and \`cancel_child\` are in flight.
 
 ## Every state and every event
 
 ${pairsTable(found)}
 
-A cell names the states that the event leads to. *late*: the event comes late or twice, and is harmless (\`stale\`). *misuse*: the API was used wrongly;
-the session handle throws. An event that can apply is late, too, if it names another run, step, attempt or call than the present one.
-Events marked with ● are also made by the machine itself, in the commit of what they follow from.
+A cell lists the states that the event leads to. *late* means that the event is too late or a duplicate, and is harmless (\`stale\`).
+*misuse* means that the API was used incorrectly; the session handle throws. An event that can apply is also late if it names another
+run, step, attempt or call than the current one. Events marked with ● are also produced by the machine itself, in the same commit as
+their cause.
 
-**Next:** [concepts](concepts.md) explains the words; [the log format](../log-format.md) has the fields of each event.
+**Next:** [concepts](concepts.md) explains the terms; [the log format](../log-format.md) lists the fields of each event.
 `;
 }
 

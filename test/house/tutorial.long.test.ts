@@ -159,14 +159,14 @@ async function createPeople(desk: Awaited<ReturnType<typeof createDesk>>) {
     },
     async "the page asks, and the phone approves"() {
       const shop = await write("Please refund 70 euros of order 1045");
-      await shop.getByText("A colleague has a look at it").waitFor();
+      await shop.getByText("A colleague is looking at it").waitFor();
       await approve("1045");
       await shop.getByText("It is refunded.").waitFor();
       await booked("1045");
     },
     async "the page asks again"() {
       await write("Please refund 20 euros of order 1046");
-      await waitUntil(async () => desk.said().includes("of order 1046"), "the shop is not asked");
+      await waitUntil(async () => desk.said().includes("of order 1046"), "the refund does not begin");
     },
     async "the page goes on"() {
       await page?.getByText("It is refunded.").nth(1).waitFor();
