@@ -124,7 +124,7 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     });
   },
 
-  async "Tools that show how far they are"(line) {
+  async "Tools that report progress"(line) {
     const tool = line.run({ defineTool, input });
     const agent = createAgent({ model: modelOf({ calls: [{ name: "search" }] }, { text: "Found." }), tools: [tool] });
     const stream = agent.runStream("Search.");
@@ -140,7 +140,7 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     expect(await stream.result).toMatchObject({ status: "completed", text: "Found." });
   },
 
-  async "Repair of calls that do not fit"(line) {
+  async "Repair of malformed calls"(line) {
     const aliases = { look_up: "search" };
     await crashTest({
       agent: () =>
@@ -261,7 +261,7 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     });
   },
 
-  async "What a child found that was cut"(line) {
+  async "The results of a child that was cut off"(line) {
     const model = modelOf(
       { text: "The first offer is 90 EUR.", calls: [{ name: "look" }] },
       { text: "The second is 80 EUR.", calls: [{ name: "look" }] },
@@ -304,7 +304,7 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     });
   },
 
-  async "Beginning from a conversation from elsewhere"(line) {
+  async "Starting from an existing conversation"(line) {
     const messages = [
       { role: "user", content: "My name is Ada." },
       { role: "assistant", content: "Good day, Ada." },
