@@ -124,11 +124,12 @@ function pageOf(all) {
   );
   return `# Mutants
 
-Defects that are put into the source one at a time, and the check that finds each: \`npm run mutants\`. The list is
-\`scripts/mutants-list.mjs\`; a test holds it to the source. This page is written by \`npm run mutants -- --write\`.
+Defects that are injected into the source one at a time, and the check that finds each: \`npm run mutants\`. The list is
+\`scripts/mutants-list.mjs\`; a test checks that it matches the source. \`npm run mutants -- --write\` generates this page.
 
-*seeds* is the simulation (\`npm run simulate\`), *crashes* are the reference scenarios with a crash at every await (\`npm run crash\`), *conformance* is the suite
-that every store passes, of which \`test/stores/mutants.long.test.ts\` shows the same with more defects of the memory store. A file is one of tests.
+*seeds* is the simulation (\`npm run simulate\`), *crashes* are the reference scenarios with a crash at every await (\`npm run crash\`),
+and *conformance* is the suite that every store passes; \`test/stores/mutants.long.test.ts\` injects more defects into the memory store. A
+file name is a test file.
 
 | defect | in | found by | which says |
 |---|---|---|---|

@@ -165,7 +165,7 @@ test.each(cases)("$input", verifies("REC-2"), async (one) => {
 test("the page says the same", () => {
   expect(rows.size).toBe(cases.length);
   expectBadInputTable(
-    "Surroundings",
+    "Environment",
     cases.flatMap((one) => rows.get(one.input) ?? []),
   );
 });
