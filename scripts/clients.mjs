@@ -49,7 +49,7 @@ export async function buildClients() {
 /**
  * highlight.js prepares a language anew for each text that it colours, although the language is prepared already: two classes, whose
  * descriptions V8 keeps until a full collection. The conversation colours each line, so that is 1 kB of garbage a line, and a third of the
- * time (decision 0106).
+ * time (decision 0105).
  */
 const compiledOnce = {
   name: "compiled-once",
@@ -60,7 +60,7 @@ const compiledOnce = {
       "= language.isCompiled ? language : compileLanguage(language);",
     ];
     if (code.split(before).length !== 2)
-      throw new Error("highlight.js no longer prepares a language as it did: see decision 0106.");
+      throw new Error("highlight.js no longer prepares a language as it did: see decision 0105.");
     return code.replace(before, after);
   },
 };

@@ -4,7 +4,7 @@
  *     npm run golden                   records those of the present code again
  *     npm run golden -- --release      keeps them as those of the version in package.json, in test/golden/released
  *
- * What a release wrote is never recorded again. See docs/decisions/0011-golden-logs-and-replay.md.
+ * What a release wrote is never recorded again. See docs/decisions/0011-golden-logs-hold-the-format.md.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
