@@ -43,7 +43,7 @@ function holding(number: number) {
 
 const cases: readonly SceneCase[] = [
   {
-    input: "idle: another session, in which nothing was asked for yet",
+    input: "idle: another session, without any request so far",
     make: () => ({
       script: [{ text: "Done." }],
       tools: [],
@@ -52,7 +52,7 @@ const cases: readonly SceneCase[] = [
     }),
   },
   {
-    input: "preparing: the signal of the run was aborted before",
+    input: "preparing: the run's signal was aborted beforehand",
     make: () => ({
       expectedStatus: "aborted",
       script: [{ text: "Never." }],
@@ -109,7 +109,7 @@ const cases: readonly SceneCase[] = [
     }),
   },
   {
-    input: "tool_running, twice, by two people at once",
+    input: "tool_running, by two people at once",
     make: () => ({
       expectedStatus: "tool_running",
       script: calls,
@@ -147,7 +147,7 @@ const cases: readonly SceneCase[] = [
     make: () => ({ expectedStatus: "failed", script: [{ error: { kind: "auth", message: "no" } }], tools: [], act }),
   },
   {
-    input: "aborted: once more, by two people",
+    input: "aborted, again by two people",
     make: () => ({
       expectedStatus: "aborted",
       script: [{ text: "Never." }],

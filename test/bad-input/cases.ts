@@ -179,7 +179,7 @@ function formatModelView({ requests, messages }: CaseOutcome): string {
   const results = [...last, ...messages.slice(last.length)].flatMap((message) =>
     message.role === "tool" ? message.parts.map((part) => formatShown(textOf(part.output))) : [],
   );
-  const asked = requests.length === 1 ? "is asked once" : `is asked ${requests.length} times`;
+  const asked = requests.length === 1 ? "is called once" : `is called ${requests.length} times`;
   if (results.length > 0) return results.join("\n");
   return asked;
 }

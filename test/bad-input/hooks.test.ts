@@ -13,7 +13,7 @@ import { expectBadInputTable, type Row } from "./page.js";
 
 const never = () => new Promise<never>(() => {});
 
-/** What each point is asked with that may not be returned there, though it looks as if it might. */
+/** What each point is called with that may not be returned there, though it looks as if it might. */
 const tooMuch = {
   beforeRun: { input: "Other.", systemPrompt: "Other." },
   beforeStep: { systemPrompt: "Other." },
@@ -77,12 +77,12 @@ const misdeeds: readonly Misdeed[] = [
       throw new Error("broken");
     },
   },
-  { what: "rejects with nothing", act: () => Promise.reject(undefined) },
-  { what: "returns rubbish", act: (point) => rubbish[point] },
-  { what: "returns more than it may", act: async (point) => tooMuch[point] },
-  { what: "changes what it is given", act: (_, subject) => spoil(subject) },
+  { what: "rejects with `undefined`", act: () => Promise.reject(undefined) },
+  { what: "returns an invalid value", act: (point) => rubbish[point] },
+  { what: "returns something that this point does not accept", act: async (point) => tooMuch[point] },
+  { what: "modifies its argument", act: (_, subject) => spoil(subject) },
   {
-    what: "starts a run of its session, and waits for it",
+    what: "starts a run in its own session and waits for it",
     takesMs: 10_000,
     act: (_, __, ___, agent) => agent.run("Again", { sessionId: "s", runId: "inner" }),
   },

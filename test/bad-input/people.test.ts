@@ -53,14 +53,14 @@ const cases: readonly SceneCase[] = [
     await runToRest();
     return said;
   }),
-  people("An edit that does not fit, and then an answer to the input as it is", async (scene) => {
+  people("An edit that does not fit the schema, and then an approval of the input as it was", async (scene) => {
     const { session, runToRest } = scene;
     const inputHash = await hashNow(scene);
     const edit = await told(session.answer(key, { type: "modify", input: { sum: 5 } }));
     await runToRest();
     return [edit, await told(session.answer(key, approve, { inputHash }))];
   }),
-  people("An edit that is no JSON", async ({ session }) => [
+  people("An edit that is not JSON", async ({ session }) => [
     await told(session.answer(key, { type: "modify", input: { amount: 1n } })),
   ]),
   people("An edit with the key `__proto__`", async ({ session }) => [
@@ -72,7 +72,7 @@ const cases: readonly SceneCase[] = [
   people("An answer to a question of another kind", async ({ session }) => [
     await told(session.answer(key, { type: "rerun" })),
   ]),
-  people("An answer to a call that there is not", async ({ session }) => [
+  people("An answer to a call that does not exist", async ({ session }) => [
     await told(session.answer("r/9/9", approve)),
   ]),
   people("An answer after an abort", async ({ session, client }) => {
@@ -80,7 +80,7 @@ const cases: readonly SceneCase[] = [
     return [await told(session.answer(key, approve)), await told(client.answer(key, approve))];
   }),
   people(
-    "An answer when its time is over",
+    "An answer after the approval has expired",
     async ({ session, clock, runToRest }) => {
       await clock.advance(60_000);
       const said = await told(session.answer(key, approve));
@@ -89,12 +89,12 @@ const cases: readonly SceneCase[] = [
     },
     () => ({ verdict: "ask", expiresInMs: 60_000 }),
   ),
-  people("An answer 30 days later, on code whose tool takes other input", async ({ clock, createLaterAgent }) => {
+  people("An answer 30 days later, in a process whose tool has another schema", async ({ clock, createLaterAgent }) => {
     await clock.advance(30 * day);
     const session = createLaterAgent([pay("currency")]).session("s");
     return [await told(session.answer(key, approve)), await told(session.result().then(() => "carried on"))];
   }),
-  people("An answer 30 days later, on code without the tool", async ({ clock, createLaterAgent }) => {
+  people("An answer 30 days later, in a process without the tool", async ({ clock, createLaterAgent }) => {
     await clock.advance(30 * day);
     const session = createLaterAgent([]).session("s");
     return [await told(session.answer(key, approve)), await told(session.result().then(() => "carried on"))];

@@ -82,19 +82,19 @@ async function play(provider: RealProvider, { replies, isAbout }: Case): Promise
   const items = await advanceThroughRetries(clock, stream);
   const result = await stream.result;
   const failed = filterEventsOfType(items, "attempt_failed").map(({ failure, retryInMs }) => {
-    const wait = retryInMs === undefined ? "not tried again" : `again after ${waitIn(retryInMs, isAbout === true)}`;
+    const wait = retryInMs === undefined ? "not retried" : `retried after ${waitIn(retryInMs, isAbout === true)}`;
     return `\`attempt_failed\` (${failure.kind}), ${wait}`;
   });
   // The provider's own words differ from one provider to the next.
   const text = result.status === "failed" ? result.text.replace(result.error?.message ?? "", "…") : result.text;
   const ended = `**${result.status}** (${"reason" in result ? result.reason : ""}): \`${text}\``;
   const asked = server.requests.length;
-  return { user: [...failed, ended].join("\n"), model: asked === 1 ? "is asked once" : `is asked ${asked} times` };
+  return { user: [...failed, ended].join("\n"), model: asked === 1 ? "is called once" : `is called ${asked} times` };
 }
 
 /** Of our own waits only that they are ours, as chance has a part in them. */
 function waitIn(ms: number, isAbout: boolean): string {
-  if (ms <= 2) return "a wait of our own";
+  if (ms <= 2) return "Pawl's own wait";
   return isAbout ? `about ${Math.round(ms / 10_000) * 10} s` : `${ms / 1_000} s`;
 }
 

@@ -33,7 +33,7 @@ const deltasOf = (seen: CaseOutcome) => seen.items.flatMap((item) => (item.type 
 
 const order: readonly Case[] = [
   streaming(
-    "A delta that comes twice",
+    "A delta that is repeated at once",
     [
       { kind: "start", seq: 1 },
       { ...says("One "), seq: 2 },
@@ -49,12 +49,12 @@ const order: readonly Case[] = [
     { ...says("One "), seq: 2 },
     { ...finished, seq: 4 },
   ]),
-  streaming("A delta that is missing", [
+  streaming("A missing delta", [
     { kind: "start", seq: 1 },
     { ...says("One "), seq: 2 },
     { ...finished, seq: 4 },
   ]),
-  streaming("A late delta of the same attempt, after the next", [
+  streaming("A delta that is repeated after the following one", [
     { ...says("One "), seq: 1 },
     { ...says("two."), seq: 2 },
     { ...says("One "), seq: 1 },
@@ -85,13 +85,13 @@ const ends: readonly Case[] = [
     { kind: "tool-input-start", id: "1", name: "echo" },
     { kind: "tool-input-delta", id: "1", text: '{"city": "Pa' },
   ]),
-  streaming("An error after a whole message", [
+  streaming("An error after a complete message", [
     { kind: "text-start", id: "1" },
     says("A whole message."),
     { kind: "text-end", id: "1" },
     { kind: "error", failure: { kind: "network", message: "connection reset" } },
   ]),
-  streaming("`done` without a finish reason, or with one that is none", [
+  streaming("`done` without a finish reason, or with an invalid one", [
     says("One."),
     anything({ kind: "done", finishReason: undefined, usage: undefined }),
   ]),
@@ -101,7 +101,7 @@ const ends: readonly Case[] = [
   ]),
   streaming("An empty answer, once", [finished]),
   playing("An empty answer, twice", [{ deltas: [finished] }, { deltas: [says("  \n"), finished] }, { text: "Third." }]),
-  streaming("A message of reasoning alone", [{ kind: "reasoning-delta", id: "1", text: "Hm." }, finished]),
+  streaming("A message with nothing but reasoning", [{ kind: "reasoning-delta", id: "1", text: "Hm." }, finished]),
   playing(
     "A second attempt that says something else",
     [
@@ -115,7 +115,7 @@ const ends: readonly Case[] = [
       },
     },
   ),
-  playing("A failure that is not tried again", [{ error: { kind: "auth", message: "invalid key", statusCode: 401 } }]),
+  playing("A failure that is not retried", [{ error: { kind: "auth", message: "invalid key", statusCode: 401 } }]),
   {
     input: "A stream that stalls, until the user aborts",
     make() {
@@ -142,17 +142,17 @@ const ends: readonly Case[] = [
 const shapes: readonly Case[] = [
   streaming("A delta that is `null`", [says("One"), anything(null)]),
   streaming("A delta of an unknown kind", [says("One"), anything({ kind: "text_delta", text: "two" })]),
-  streaming("A text that is no text", [anything({ kind: "text-delta", id: "1", text: 7 })]),
+  streaming("A text that is not a string", [anything({ kind: "text-delta", id: "1", text: 7 })]),
   streaming("A call without a name", [anything({ kind: "tool-call", id: "1", input: "{}" }), finished]),
   streaming(
-    "Usage that counts nothing: texts, NaN, less than none",
+    "Unusable token counts: strings, NaN, negative numbers",
     [
       says("One."),
       anything({ ...finished, usage: { inputTokens: "many", outputTokens: Number.NaN, reasoningTokens: -1 } }),
     ],
     { check: (seen) => expect(seen.result.usage).toEqual({ partial: true }) },
   ),
-  streaming("A failure that says nothing of itself", [anything({ kind: "error" })]),
+  streaming("A failure without details", [anything({ kind: "error" })]),
   streaming("Metadata with the key `__proto__`", [
     anything({ kind: "text-delta", id: "1", text: "One", providerMetadata: JSON.parse('{"__proto__": {"a": 1}}') }),
     finished,
@@ -179,7 +179,7 @@ const shapes: readonly Case[] = [
   streaming("NUL and lone surrogates in a text", [says("a\u0000b\ud800"), says("\udc00c"), finished], {
     check: (seen) => expect(seen.result.text).toBe("a\u0000b\u{10000}c"),
   }),
-  streaming("A provider's own result that is no output", [
+  streaming("A result from the provider that is not a valid output", [
     { kind: "tool-call", id: "p", name: "web_search", input: "{}", providerExecuted: true },
     anything({ kind: "tool-result", id: "p", name: "web_search", output: 42n }),
     says("One."),
@@ -188,14 +188,14 @@ const shapes: readonly Case[] = [
 ];
 
 const models: readonly Case[] = [
-  playing("A model that throws in the middle", [{ text: "One", throws: new Error("boom") }]),
+  playing("A model that throws in mid-stream", [{ text: "One", throws: new Error("boom") }]),
   playing("A model that throws when it is called", {
     id: "m",
     stream() {
       throw new Error("no such socket");
     },
   }),
-  playing("A model that gives no stream", {
+  playing("A model that returns no stream", {
     id: "m",
     stream: () => anything({}) as unknown as AsyncIterable<ModelDelta>,
   }),
@@ -229,7 +229,7 @@ const models: readonly Case[] = [
     }),
   },
   {
-    input: "A model that goes on after it was aborted",
+    input: "A model that continues after it was aborted",
     make() {
       const controller = createDeferred();
       return {

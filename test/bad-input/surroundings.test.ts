@@ -64,16 +64,16 @@ const failing = (code: string, message: string) =>
   });
 
 const cases: readonly Case[] = [
-  { input: "The clock of who goes on is a year ahead", shift: year },
-  { input: "The clock of who goes on is a year behind", shift: -year },
+  { input: "The clock of the process that continues is a year ahead", shift: year },
+  { input: "The clock of the process that continues is a year behind", shift: -year },
   { input: "SQLITE_BUSY, three times", trouble: answering(3, async () => ({ type: "busy" })) },
-  { input: "SQLITE_BUSY, without end", trouble: answering(Number.POSITIVE_INFINITY, async () => ({ type: "busy" })) },
+  { input: "SQLITE_BUSY, permanently", trouble: answering(Number.POSITIVE_INFINITY, async () => ({ type: "busy" })) },
   { input: "SQLITE_FULL", trouble: failing("SQLITE_FULL", "database or disk is full") },
   { input: "SQLITE_READONLY", trouble: failing("SQLITE_READONLY", "attempt to write a readonly database") },
   { input: "SQLITE_CORRUPT", trouble: failing("SQLITE_CORRUPT", "database disk image is malformed") },
   { input: "SQLITE_NOTADB", trouble: failing("SQLITE_NOTADB", "file is not a database") },
   {
-    input: "The store wrote, and its answer is lost",
+    input: "The store has written, but its reply is lost",
     trouble(inner) {
       const { store, failCommits, repair } = createFailingStore(inner);
       return { store, begin: () => failCommits(1, { afterWriting: true }), end: repair };

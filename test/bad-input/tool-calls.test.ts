@@ -49,13 +49,13 @@ function throwing(input: string, make: () => unknown): Case {
 
 const arguments_: readonly Case[] = [
   asking('Arguments that are not JSON: `{"city": Paris}`', [{ name: "weather", raw: '{"city": Paris}' }]),
-  asking('Arguments that are cut: `{"city": "Par`', [{ name: "weather", raw: '{"city": "Par' }]),
+  asking('Truncated arguments: `{"city": "Par`', [{ name: "weather", raw: '{"city": "Par' }]),
   asking("Arguments of 5 MB", [{ name: "weather", raw: JSON.stringify({ city: "x".repeat(5_000_000) }) }]),
   asking("Arguments nested 10,000 deep", [
     { name: "weather", raw: `{"city":${"[".repeat(10_000)}${"]".repeat(10_000)}}` },
   ]),
   asking("No arguments at all", [{ name: "weather", raw: "" }]),
-  asking('Arguments that are JSON and no object: `null`, `[1]`, `"Paris"`', [
+  asking('Arguments that are JSON, but not an object: `null`, `[1]`, `"Paris"`', [
     { name: "weather", raw: "null" },
     { name: "weather", raw: "[1]" },
     { name: "weather", raw: '"Paris"' },
@@ -64,16 +64,16 @@ const arguments_: readonly Case[] = [
   asking("The key `__proto__` in the arguments", [
     { name: "weather", raw: '{"city": "Paris", "__proto__": {"isAdmin": true}}' },
   ]),
-  asking("The keys `constructor` and `prototype`, deep inside", [
+  asking("The keys `constructor` and `prototype`, nested in the arguments", [
     { name: "weather", raw: '{"city": "Paris", "more": [{"constructor": {"prototype": {}}}]}' },
   ]),
   asking("NUL and lone surrogates in the arguments", [{ name: "weather", raw: '{"city": "a\\u0000b\\ud800c"}' }]),
-  asking("A number that no double holds: `1e999`", [{ name: "weather", raw: '{"city": "Paris", "days": 1e999}' }]),
+  asking("A number too large for a double: `1e999`", [{ name: "weather", raw: '{"city": "Paris", "days": 1e999}' }]),
 ];
 
 const names: readonly Case[] = [
-  asking("A tool that is not there", [{ name: "forecast", input: { city: "Paris" } }]),
-  asking("Names of what every object has: `toString`, `__proto__`", [{ name: "toString" }, { name: "__proto__" }]),
+  asking("A tool that does not exist", [{ name: "forecast", input: { city: "Paris" } }]),
+  asking("Names that every object has: `toString`, `__proto__`", [{ name: "toString" }, { name: "__proto__" }]),
   asking("A tool's name of 100,000 characters", [{ name: "x".repeat(100_000) }]),
   asking("An empty name", [{ name: "" }]),
   asking("Two calls under one id", [
@@ -124,7 +124,7 @@ const values: readonly Case[] = [
     set: new Set([1, 2]),
     bytes: new Uint8Array(3),
   })),
-  returning("A result that holds itself", circular),
+  returning("A result that contains itself", circular),
   returning("A result nested 10,000 deep", () => {
     let value: unknown = "bottom";
     for (let depth = 0; depth < 10_000; depth += 1) value = [value];
@@ -141,7 +141,7 @@ const values: readonly Case[] = [
       throw new Error("not as JSON");
     },
   })),
-  returning("Nothing, a function, a symbol inside", () => ({
+  returning("A result with `undefined`, a function and a symbol inside", () => ({
     none: undefined,
     call: () => 1,
     sign: Symbol("s"),
@@ -160,7 +160,7 @@ const values: readonly Case[] = [
     rows: Array.from({ length: 100_000 }, (_, row) => ({ row, text: "y".repeat(80) })),
   })),
   returning("More than a million values", () => Array.from({ length: 1_000_001 }, () => 0)),
-  returning("10 MB of control characters, of a tool that may show 10 MB", () => "\u0001".repeat(10_000_000), {
+  returning("10 MB of control characters, from a tool that may show 10 MB", () => "\u0001".repeat(10_000_000), {
     maxOutputBytes: 10_000_000,
   }),
   returning("A picture of 2 MB", () => ({
@@ -187,7 +187,7 @@ const hostile: ProxyHandler<object> = {
 
 const failures: readonly Case[] = [
   throwing("A tool that throws an error", () => new Error("disk is full")),
-  throwing("A tool that throws a text, and one that throws nothing", () => "just words"),
+  throwing("A tool that throws a string", () => "just words"),
   throwing("… `undefined`", () => undefined),
   throwing("… an error with a message of 33 MB", () => new Error("m".repeat(33_000_000))),
   throwing("… an error whose message throws", () =>
@@ -206,7 +206,7 @@ const failures: readonly Case[] = [
 
 const times: readonly Case[] = [
   {
-    input: "A tool that never ends, past its timeout of 1 s",
+    input: "A tool that never returns, with a timeout of 1 s",
     make: () => ({
       script: [{ calls: [{ name: "give" }] }, { text: "Done." }],
       tools: [giving(() => new Promise(() => {}), { timeoutMs: 1_000 })],
@@ -217,7 +217,7 @@ const times: readonly Case[] = [
     }),
   },
   {
-    input: "A tool that gives its result after its timeout",
+    input: "A tool that returns after its timeout",
     make: () => {
       const late = createDeferred<string>();
       return {
@@ -270,7 +270,7 @@ const times: readonly Case[] = [
     },
   },
   {
-    input: "Calls in a message that was cut at the output limit",
+    input: "Calls in a message that was truncated at the output limit",
     make: () => ({
       script: [{ calls: [{ name: "weather", input: { city: "Paris" } }], finish: "length" }, { text: "Done." }],
       tools: [weather],
