@@ -128,26 +128,25 @@ npm run build && npm run bench -- history
 \`\`\`
 
 ${machine()}; SQLite, synchronous NORMAL; a model with a window of 8,000 tokens,
-one call a step; ${steps.toLocaleString("en")} steps with ${compactions.toLocaleString("en")} compactions. Each row is
-a tenth of the run: the median of its steps, the heap after a collection, the growth of the file.
+one model call per step; ${steps.toLocaleString("en")} steps with ${compactions.toLocaleString("en")} compactions. Each row is
+a tenth of the run: the median of its steps, the heap after a collection, and the growth of the file.
 
 ![Cost of a step, heap and growth of the file over the run](performance-history.svg)
 
 ${table(heads, cells)}
 
-- **A step costs the same at the end of the run as at its start.** The memory and the growth of the file stay the
-  same, too.
-- To take the session up again and answer one more request took ${Math.round(loadMs)} ms: the log is read from the last compaction on.
+- **A step costs the same at the end of the run as at its start**, and needs the same memory and space in the file.
+- Resuming the session and answering one more request took ${Math.round(loadMs)} ms: the log is read from the last compaction on.
 
-### Beside a long history
+### With a long history
 
 ${sideBySide([...starts, ...places])}
 
 The spread is the range from the 10th to the 90th percentile of the repetitions. *× smallest* compares the medians with
 the shortest history of the same work. Ten steps do not fill the window, so they cost a little less.
 
-- *The start of a run* is \`agent.run\` until the model is called, in a session of so many runs of one step, with
-  a window of 2,000 tokens. Compactions keep the model's view at the same size.
+- *The start of a run* is \`agent.run\` until the model is called, in a session with this many runs of one step and a
+  window of 2,000 tokens. Compactions keep what the model sees at the same size.
 - *The first event after a reconnect* is \`session.events({ after })\` two entries before the end of the log, until the
   first event: by the agent object that ran the steps, or by a new agent object on a new connection to the file.
 - *A page in the middle* is the first 100 events after an entry in the middle, with \`follow: false\`. The entries are

@@ -19,22 +19,22 @@ export function writeSection(text) {
 
 const figure = (value) => (value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString("en"));
 
-const elsewhere = "[below](#a-run-that-is-watched-over-http)";
+const elsewhere = "[above](#a-run-that-is-watched-over-http)";
 
 /** What is known of the figures that have been missed: `node --cpu-prof` and `perf` of them. */
 const profiles = {
   "fan-out":
-    "By `perf`, most of it is the write to each socket, in Node and the system; the server's own functions have a few per cent. The frame is made once, and all sockets are given the same bytes.",
+    "According to `perf`, most of it is writing to each socket, in Node and the system; the server's own functions take a few per cent. The frame is created once, and all sockets get the same bytes.",
   pause:
-    "A frame is written to all watchers in one go: 1,000 writes to sockets. The pause grows with the watchers, and with other work on the processors.",
-  idle: "No watcher has a timer, and no session is polled. What is left is the heartbeat, one comment in 15 s to each socket.",
+    "A frame is written to all watchers at once: 1,000 writes to sockets. The pause grows with the number of watchers, and with other work on the processors.",
+  idle: "No watcher has a timer, and no session is polled. What remains is the heartbeat, one comment every 15 s to each socket.",
   memory:
-    "About 5 kB are Node's socket and response; the rest is the watcher, its hub and the follower of the session's log.",
-  reconnect: "The first frame waits for the state of the session, which is read from the row near its end.",
-  pages: "A page is read from the row near its beginning. Its time is that of the store's rows and of the JSON.",
-  watched: `Two requests and a worker that takes the session up from the store: ${elsewhere}.`,
+    "About 5 kB are Node's socket and response. The rest is the watcher, its hub and the follower of the session's log.",
+  reconnect: "The first frame waits for the state of the session, which is read from the row nearest to its end.",
+  pages: "A page is read from the row nearest to its start. The time goes into the store's rows and into JSON.",
+  watched: `Two requests, and a worker that loads the session from the store: ${elsewhere}.`,
   latency:
-    "The text waits for the pause of the hub (1 ms for one watcher), and for the redaction if it may begin a secret.",
+    "The text waits for the pause of the hub (1 ms for one watcher), and for the redaction if it may be the start of a secret.",
 };
 
 /** Each row: what, its aim, the value in the aim's unit, and how it is shown. */
@@ -46,7 +46,7 @@ function rowsOf({ places, fanOut, idle, watched, latency, latencySlow, latencyPe
   const reconnect = at("reconnect", most);
   const ratio = ({ direct, watched: overHttp }) => overHttp / direct;
   const watchedRow = (what, given) => ({
-    what: `a run of ${what}, watched over HTTP: CPU beside \`runStream\` in the process`,
+    what: `a run of ${what}, watched over HTTP: CPU compared with \`runStream\` in the process`,
     aim: [1.3, "≤ 1.3 ×"],
     value: ratio(given),
     shown: `${figure(ratio(given))} × (${figure(given.watched)} and ${figure(given.direct)} ms)`,
@@ -68,7 +68,7 @@ function rowsOf({ places, fanOut, idle, watched, latency, latencySlow, latencyPe
       profile: "reconnect",
     },
     {
-      what: `the same, beside ${least} steps`,
+      what: `the same, compared with ${least} steps`,
       aim: [5, "≤ 5 ×"],
       value: reconnect / at("reconnect", least),
       shown: `${figure(reconnect / at("reconnect", least))} ×`,
@@ -82,7 +82,7 @@ function rowsOf({ places, fanOut, idle, watched, latency, latencySlow, latencyPe
       profile: "pages",
     },
     {
-      what: `${fanOut.watchers.toLocaleString("en")} watchers of one session: CPU for a frame and watcher`,
+      what: `${fanOut.watchers.toLocaleString("en")} watchers of one session: CPU per frame and watcher`,
       aim: [12, "≤ 12 µs"],
       value: fanOut.us,
       shown: `${figure(fanOut.us)} µs`,
@@ -96,14 +96,14 @@ function rowsOf({ places, fanOut, idle, watched, latency, latencySlow, latencyPe
       profile: "pause",
     },
     {
-      what: `${idle.count.toLocaleString("en")} idle watchers of as many sessions`,
+      what: `${idle.count.toLocaleString("en")} idle watchers, each of its own session`,
       aim: [1, "≤ 1 % of a core"],
       value: idle.share * 100,
       shown: `${(idle.share * 100).toFixed(1)} %`,
       profile: "idle",
     },
     {
-      what: "one of them",
+      what: "memory per watcher",
       aim: [20, "≤ 20 kB"],
       value: idle.bytes / 1_000,
       shown: `${figure(idle.bytes / 1_000)} kB`,
@@ -122,7 +122,7 @@ export function textOf(results) {
   const rows = rowsOf(results);
   const isMissed = ({ aim: [most], value }) => !(value <= most);
   const costs = table(
-    ["figure", "aim", "measured", ""],
+    ["figure", "goal", "measured", ""],
     rows.map((row) => [row.what, row.aim[1], row.shown, isMissed(row) ? "missed" : "met"]),
   );
   const steps = (count) => `${count.toLocaleString("en")} steps`;
@@ -134,8 +134,8 @@ export function textOf(results) {
   );
   const missed = [...new Set(rows.filter(isMissed).map(({ profile }) => profile))];
   const why = missed.map((name) => `- **Missed: ${name}.** ${profiles[name]}`).join("\n");
-  return `\`npm run bench -- server --write\` on ${machine()}. The clients of the streams run in another process: the figures are those
-of the server. CPU is the least of three rounds, behind 400 runs that warm up.
+  return `\`npm run bench -- server --write\` on ${machine()}. The clients of the streams run in another process, so the
+figures are those of the server. CPU is the minimum of three rounds, after 400 runs for warming up.
 
 ${costs}
 ${why === "" ? "" : `\n${why}\n`}

@@ -111,7 +111,7 @@ const kinds: readonly Case[] = [
   ),
   once(
     "rate_limit",
-    "OpenAI, 429 with `Retry-After: -5`, which says nothing",
+    "OpenAI, 429 with `Retry-After: -5`, which is ignored",
     openai,
     documented(openai, "a limit of requests", () => ({ "retry-after": "-5" })),
   ),
@@ -134,7 +134,7 @@ const kinds: readonly Case[] = [
   },
   once(
     "overloaded",
-    "Ollama, 503: too many requests wait",
+    "Ollama, 503: too many requests are queued",
     compatible,
     documented(compatible, "Ollama: too many requests wait"),
   ),
@@ -143,7 +143,7 @@ const kinds: readonly Case[] = [
   once("network", "The connection is reset in the middle of the answer", anthropic, half("reset")),
   {
     kind: "network",
-    input: "Nobody listens there",
+    input: "Nothing listens at the address",
     format: compatible,
     replies: [answer],
     meanwhile: ({ server }) => server.close(),
@@ -151,13 +151,13 @@ const kinds: readonly Case[] = [
   always("provider", "OpenAI, 500 `server_error`, always", openai, "a failure of its own"),
   once("provider", "OpenAI, `response.failed` in the stream", openai, documented(openai, "a failure in the stream")),
   once("provider", "vLLM, an error in the stream", compatible, documented(compatible, "vLLM: a failure in the stream")),
-  once("provider", "A proxy's page, 502", compatible, documented(compatible, "a proxy's page")),
+  once("provider", "502 with a proxy's HTML page", compatible, documented(compatible, "a proxy's page")),
   once("provider", "Google, an answer that ends with `MALFORMED_FUNCTION_CALL`", google, malformedCall),
-  once("provider", "An answer with nothing in it, once", compatible, empty),
-  { kind: "provider", input: "An answer with nothing in it, twice", format: compatible, replies: [empty] },
+  once("provider", "An empty answer, once", compatible, empty),
+  { kind: "provider", input: "An empty answer, twice", format: compatible, replies: [empty] },
   once(
     "provider",
-    "llama.cpp, 501: something it cannot do",
+    "llama.cpp, 501: an unsupported feature",
     compatible,
     documented(compatible, "llama.cpp: something it cannot do"),
   ),
@@ -168,7 +168,7 @@ const kinds: readonly Case[] = [
     anthropic,
     documented(anthropic, "a credit that is used up"),
   ),
-  once("quota", "Google, 429: the requests of the day", google, documented(google, "a limit of the day")),
+  once("quota", "Google, 429: the daily quota is used up", google, documented(google, "a limit of the day")),
   once("quota", "OpenRouter, 402", compatible, documented(compatible, "OpenRouter: credits that are used up")),
   once("auth", "OpenAI, 401 `invalid_api_key`", openai, documented(openai, "a bad key")),
   once("auth", "Google, 400 `API_KEY_INVALID`", google, documented(google, "a bad key")),
@@ -229,12 +229,12 @@ const stalling = (input: string, format: FormatName, reply: () => ScriptedReply,
 
 const timeouts: readonly Case[] = [
   stalling(
-    "Nothing comes for 2 minutes",
+    "Nothing arrives for 2 minutes",
     compatible,
     () => ({ type: "raw", status: 200, headers: { "content-type": "text/event-stream" }, body: "", hang: true }),
     120_000,
   ),
-  stalling("The answer begins, and then nothing comes for 60 s", anthropic, half("hang"), 60_000),
+  stalling("The answer starts, and then nothing arrives for 60 s", anthropic, half("hang"), 60_000),
 ];
 
 async function serve(provider: RealProvider, replies: Case["replies"]) {
@@ -308,7 +308,7 @@ function seconds(ms: number, isAbout: boolean): string {
 const page: DocsPage = {
   file: "model-failures.md",
   command: "node scripts/failures-page.mjs",
-  columns: ["Kind", "What came in", "Tried", "Waited", "What the result says"],
+  columns: ["Kind", "What happens", "Attempts", "Waits", "What the result says"],
 };
 
 function holdCases(heading: string, cases: readonly Case[], withFallback = false): void {
