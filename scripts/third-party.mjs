@@ -40,12 +40,12 @@ function thirdPartyPage(packages) {
     const own = license === "Apache-2.0" ? noticeOf(text) : text;
     return [`## ${name} ${version}`, own === "" ? "Apache License 2.0: see [LICENSE](LICENSE)." : fenced(own)];
   });
-  return `# Software of others in this package
+  return `# Third-party software
 
-The command line brings clients for model providers, bundled into \`dist/clients\`, and libraries for the conversation
-on a terminal, in \`dist/libraries\`. What runs with Web APIs only, \`dist/web\`, brings a library for hashes, and the
-inspector, \`dist/inspector\`, one for its page. They are made from the packages below. The prices of models are data of
-\`@pydantic/genai-prices\`. The build writes this page.
+The package contains bundled code of other projects: clients for model providers (\`dist/clients\`) and libraries for the
+conversation in the terminal (\`dist/libraries\`), which the command line uses, a library for hashes in the build for Web
+APIs (\`dist/web\`), and one for the inspector's page (\`dist/inspector\`). The prices of models come from
+\`@pydantic/genai-prices\`. These are the packages. The build generates this page.
 
 | package | version | licence | page |
 |---|---|---|---|

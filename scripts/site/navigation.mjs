@@ -13,19 +13,19 @@ const parts = [
   { text: "Reference", from: ["docs/reference", "docs/errors.md", "docs/log-format.md"] },
   { text: "Recipes", from: ["docs/recipes"] },
   { text: "Examples", from: ["examples"] },
-  { text: "Moving here", from: ["docs/moving", "docs/comparison.md", "docs/terminals.md", "docs/faq.md"] },
+  { text: "Moving to Pawl", from: ["docs/moving", "docs/comparison.md", "docs/terminals.md", "docs/faq.md"] },
   {
-    text: "How it holds",
+    text: "Reliability",
     from: ["docs/reliability.md", "docs/model-failures.md", "docs/bad-input.md", "docs/compaction.md"],
   },
-  { text: "What it costs", from: ["docs/performance.md", "docs/performance"] },
-  { text: "How it is built", from: ["docs/architecture.md", "CONTRIBUTING.md", "docs", "docs/inspector"] },
+  { text: "Performance", from: ["docs/performance.md", "docs/performance"] },
+  { text: "Internals", from: ["docs/architecture.md", "CONTRIBUTING.md", "docs", "docs/inspector"] },
   { text: "Decisions", from: ["docs/decisions"] },
-  { text: "The project", from: ["CHANGELOG.md", "SECURITY.md", "THIRD_PARTY.md"] },
+  { text: "Project", from: ["CHANGELOG.md", "SECURITY.md", "THIRD_PARTY.md"] },
 ];
 const guide = "docs/guide";
 /** The parts in the bar at the top, besides the guide. */
-const atTheTop = ["Reference", "Recipes", "Examples", "Moving here"];
+const atTheTop = ["Reference", "Recipes", "Examples", "Moving to Pawl"];
 
 /** @returns `{ bar, side }`, as the generator's default theme takes them */
 export function navigationOf(pages, stagedName) {

@@ -13,7 +13,7 @@ const icon =
 export default {
   lang: "en",
   title: "Pawl",
-  description: "A durable agent loop for TypeScript: what happened is committed before anything follows from it.",
+  description: "A durable agent loop for TypeScript: a killed run continues where it left off, and no completed tool call runs twice.",
   srcDir: staged,
   outDir: resolve("temp/site"),
   cacheDir: resolve("temp/site-cache"),
