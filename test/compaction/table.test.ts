@@ -91,7 +91,7 @@ function unchanged(code: string) {
 
 const cases: readonly Case[] = [
   {
-    what: "sums up 35 times in a row, and keeps a decision each time",
+    what: "summarises 35 times in a row, and keeps a decision each time",
     steps: 320,
     summaries: growing,
     maxCompactions: 35,
@@ -106,12 +106,12 @@ const cases: readonly Case[] = [
     },
   },
   {
-    what: "gives more than it got",
+    what: "returns more than it was given",
     steps: 24,
     summaries: always({ text: "at length ".repeat(6_000) }),
     hold: unchanged("larger_summary"),
   },
-  { what: "gives nothing", steps: 24, summaries: always({ text: " " }), hold: unchanged("empty_summary") },
+  { what: "returns nothing", steps: 24, summaries: always({ text: " " }), hold: unchanged("empty_summary") },
   {
     what: "fails",
     steps: 24,
@@ -119,13 +119,13 @@ const cases: readonly Case[] = [
     hold: unchanged("summariser_failed"),
   },
   {
-    what: "calls a tool and says nothing",
+    what: "calls a tool and writes no text",
     steps: 24,
     summaries: always({ calls: [{ name: "echo" }] }),
     hold: unchanged("empty_summary"),
   },
   {
-    what: "calls a tool and sums up",
+    what: "calls a tool and writes a summary",
     steps: 24,
     summaries: always({ text: "Summed up.", calls: [{ name: "echo" }] }),
     hold({ events, result }) {
@@ -145,11 +145,11 @@ function rowOf({ what }: Case, ran: Ran): readonly string[] {
   const lengths = requests.map(({ messages }) => messages.length);
   return [
     what,
-    `${done} done${failed === 0 ? "" : `, ${failed} not (${why})`}${counted}`,
+    `${done} done${failed === 0 ? "" : `, ${failed} failed (${why})`}${counted}`,
     `${result.status}, ${result.steps} steps`,
     last?.summary === undefined
-      ? "the whole conversation, as it was"
-      : `at most ${Math.max(...lengths)} messages: \`${last.summary}\`${last.retained === undefined ? "" : `, ${last.retained.length} kept word for word`}, the last steps`,
+      ? "the whole conversation, unchanged"
+      : `at most ${Math.max(...lengths)} messages: \`${last.summary}\`${last.retained === undefined ? "" : `, ${last.retained.length} kept verbatim`}, the last steps`,
   ];
 }
 
@@ -176,7 +176,7 @@ describe("a summariser that", verifies("CTX-3", "CTX-4"), () => {
     if (rows.size === cases.length)
       expectTable(
         page,
-        "Summaries, good and bad",
+        "Good and bad summaries",
         cases.map(({ what }) => rows.get(what) ?? []),
       );
   });

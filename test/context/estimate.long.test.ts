@@ -74,7 +74,7 @@ test("the error of the estimate is what the page says", verifies("CTX-7"), () =>
     const { characters, o200k, cl100k } = errorsOf(text());
     return [name, characters.toLocaleString("en-US"), percent(o200k), percent(cl100k)];
   });
-  expectTable(page, "How far off it is", rows);
+  expectTable(page, "Accuracy", rows);
 });
 
 test.each([

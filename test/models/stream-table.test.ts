@@ -115,7 +115,7 @@ describe("the provider interface, versions 3 and 4", () => {
   });
 
   test("the guide has a row for each", () => {
-    expect([...rowsUnder("What becomes of each stream part")].sort()).toEqual(Object.keys(parts).sort());
-    expect([...rowsUnder("What becomes of each finish reason")].sort()).toEqual(Object.keys(reasons).sort());
+    expect([...rowsUnder("How each stream part is handled")].sort()).toEqual(Object.keys(parts).sort());
+    expect([...rowsUnder("How each finish reason is handled")].sort()).toEqual(Object.keys(reasons).sort());
   });
 });
