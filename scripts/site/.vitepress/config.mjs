@@ -13,7 +13,8 @@ const icon =
 export default {
   lang: "en",
   title: "Pawl",
-  description: "A durable agent loop for TypeScript: a killed run continues where it left off, and no completed tool call runs twice.",
+  description:
+    "A durable agent loop for TypeScript: a killed run continues where it left off, and no completed tool call runs twice.",
   srcDir: staged,
   outDir: resolve("temp/site"),
   cacheDir: resolve("temp/site-cache"),
