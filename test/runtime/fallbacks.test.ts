@@ -8,7 +8,7 @@ import { createScriptedModel, type Script } from "../../src/testing/scripted-mod
 import { type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { type RealProvider, readRequest, realProviders } from "../models/real-providers.js";
 import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
-import { createWatchedClock } from "../support/clock.js";
+import { advanceThroughRetries, createWatchedClock } from "../support/clock.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -68,9 +68,9 @@ describe("fallbacks", () => {
         ],
         clock,
       });
-      const result = agent.run("Go");
-      await clock.runUntilIdle({ maxMs: 60_000 });
-      expect(await result).toMatchObject({ reason: "model_error" });
+      const stream = agent.runStream("Go");
+      await advanceThroughRetries(clock, stream);
+      expect(await stream.result).toMatchObject({ reason: "model_error" });
       expect(asked).toEqual([
         ["first", 1, 0],
         ["first", 2, 1_000],

@@ -287,6 +287,14 @@ export function abortsRun({ body }: InboxMessage, state: State): boolean {
   return body.type === "abort" && (body.runId ?? state.runId) === state.runId;
 }
 
+/** Aborts of the run under way, and the answers sent before them, which would come too late after them. */
+export function messagesBeforeRestart(messages: readonly InboxMessage[], state: State): readonly InboxMessage[] {
+  const lastAbort = messages.findLastIndex((message) => abortsRun(message, state));
+  return messages.filter(
+    (message, index) => abortsRun(message, state) || (index < lastAbort && message.body.type === "answer"),
+  );
+}
+
 function sessionCreated(session: SessionBinding, { v }: State, { model }: HolderDefaults): EventBody {
   return { type: "session_created", v, ...session, model: session.model ?? model };
 }

@@ -4,7 +4,7 @@
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { type Cancellation, createCancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
+import { type Coroutine, runCoroutine } from "../lib/coroutine.js";
 import { type Closing, toClosing } from "../log/closing.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { checkApproval, findApprovedCall } from "./approval-checks.js";
@@ -12,54 +12,59 @@ import { findAnsweredCall, runAfterToolCallHooks } from "./child-results.js";
 import { agentMissingClosing, createEffectContext } from "./create-effect-context.js";
 import type { Driver, MessageChange, MessageCheck } from "./driver-types.js";
 import { answeredOutside, resultForModel } from "./outside-results.js";
+import type { PendingCommit } from "./pending-commit.js";
 
-type MessageActions = {
-  /** Commits the message, or what became of it. */
-  readonly take: (change?: MessageChange) => Promise<boolean>;
+type Deps = {
+  /** The commit of the message, or of what its check made of it. */
+  readonly toCommit: (change?: MessageChange) => PendingCommit;
+  readonly addLater: (addition: PendingCommit) => void;
   readonly close: (why: Closing) => void;
 };
 
 /**
- * Lets `take` commit the message, after the check that it needs. The check may answer at once. If a commit is under way, it
- * may be the one that the message is about, so the check comes after it.
+ * The commit of a message, with the check that it needs. A check runs in the message's turn, when no commit is under way: that
+ * commit may be the one that the message is about. A check that answers at once keeps the order of the messages: an
+ * abort sent after an approval is committed after it. A check that takes longer is overtaken.
  */
-export function takeCheckedMessage(
-  driver: Driver,
-  message: InboxMessage,
-  { take, close }: MessageActions,
-): Promise<boolean> {
+export function withCheck(driver: Driver, message: InboxMessage, { toCommit, addLater, close }: Deps): PendingCommit {
   const approvedCallKey = findApprovedCall(message);
   const callKey = approvedCallKey ?? findAnsweredCall(message) ?? answeredOutside(message);
-  if (callKey === undefined) return take();
+  if (callKey === undefined) return toCommit();
   const cancellation = createCancellation();
-  const fail = (error: unknown) => close(toClosing(error));
-  const run = (): MaybePromise<MessageChange | undefined> => {
+  let resolve = () => {};
+  const done = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  const check: MessageCheck = { callKey, cancellation, done };
+  driver.checks = [...(driver.checks ?? []), check];
+  const end = (change?: MessageChange): PendingCommit => {
+    forget(driver, check);
+    resolve();
+    return toCommit(change);
+  };
+  const fail = (error: unknown): PendingCommit => {
+    close(toClosing(error));
+    return end();
+  };
+  const run = (): PendingCommit | null => {
     const work = createEffectContext(driver, driver.state);
     if (work === null) close(agentMissingClosing(driver));
-    if (work === null || driver.closed) return undefined;
-    return runCoroutine(checkOf(message, approvedCallKey, work, cancellation));
+    if (work === null || driver.closed) return end();
+    const checked = runCoroutine(checkOf(message, approvedCallKey, work, cancellation));
+    if (!(checked instanceof Promise)) return end(checked);
+    void checked.then(end, fail).then(addLater);
+    return null;
   };
-  let checked: MaybePromise<MessageChange | undefined>;
-  try {
-    checked = driver.flushing === null ? run() : driver.flushing.then(run);
-  } catch (error) {
-    fail(error);
-    return Promise.resolve(false);
-  }
-  if (!(checked instanceof Promise)) return take(checked);
-  let taking: Promise<boolean> = Promise.resolve(false);
-  const check: MessageCheck = {
-    callKey,
-    cancellation,
-    done: checked
-      .then((change) => {
-        forget(driver, check);
-        taking = take(change);
-      })
-      .catch(fail),
+  return {
+    ...toCommit(),
+    check() {
+      try {
+        return run();
+      } catch (error) {
+        return fail(error);
+      }
+    },
   };
-  driver.checks = [...(driver.checks ?? []), check];
-  return check.done.then(() => taking);
 }
 
 function forget(driver: Driver, check: MessageCheck): void {

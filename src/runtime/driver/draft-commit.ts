@@ -15,6 +15,7 @@ import { createQuestionLookup, type KnownQuestions } from "../log/open-questions
 import { attachChanges, fitsDataLimit } from "../work/data-changes.js";
 import type { ProcessMemory } from "../work/effect-context.js";
 import { toLateResult } from "./internal-messages.js";
+import { endUnstarted } from "./unstarted-calls.js";
 
 export type Draft = {
   readonly apply: (body: EventBody) => void;
@@ -46,8 +47,13 @@ export function createDraft(
     if (event === null) return;
     const isLate = event.type === "tool_finished" && state.interrupted.includes(event.callKey);
     appendEvent(isLate ? toLateResult(event) : event);
-    for (let consequent = consequences(state); consequent.length > 0; consequent = consequences(state))
+    for (let consequent = following(); consequent.length > 0; consequent = following())
       for (const next of consequent) appendEvent(stampTime(next, event.at));
+  }
+
+  function following(): readonly EventBody[] {
+    const consequent = consequences(state);
+    return consequent.length > 0 ? consequent : endUnstarted(committed, state);
   }
 
   /** Changes of the data are made of the data as it stands here. Null: a change from outside that does not fit any more. */

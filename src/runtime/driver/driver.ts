@@ -42,7 +42,7 @@ import { abort, createCancellation } from "../lib/cancellation.js";
 import { type Closing, toClosing } from "../log/closing.js";
 import { createClosingError, findAbortReason } from "./abort-reason.js";
 import { cancelChecks } from "./approval-checks.js";
-import { takeCheckedMessage } from "./check-message.js";
+import { withCheck } from "./check-message.js";
 import { commit, type WriteResult } from "./committer.js";
 import { agentMissingClosing, createEffectContext } from "./create-effect-context.js";
 import { createDraft, type Draft } from "./draft-commit.js";
@@ -52,6 +52,7 @@ import { createLeaseHold } from "./lease-keeper.js";
 import {
   type BatchIds,
   type CreateEvents,
+  checkBatch,
   collectIds,
   type MessageIds,
   noIds,
@@ -119,8 +120,11 @@ function enqueue(driver: Driver, addition: PendingCommit): void {
 async function flush(driver: Driver): Promise<void> {
   try {
     while (driver.pending.length > 0 && !driver.closed) {
-      const batch = driver.pending;
-      driver.pending = [];
+      const batch = checkBatch(driver.pending.splice(0));
+      if (driver.closed) {
+        for (const one of batch) rejectCommit(driver, one);
+        break;
+      }
       const draft = composeDraft(driver, batch);
       const state = draft.state();
       const ids = collectIds(batch);
@@ -317,24 +321,25 @@ export async function wake(driver: Driver): Promise<boolean> {
   return dispatch(driver, () => []);
 }
 
-/** Commits messages of the inbox, each once. */
+/** Commits messages of the inbox, each once and in their order. */
 export async function takeMessages(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
-  await Promise.all(
-    claimFresh(driver, messages).map((one) =>
-      takeCheckedMessage(driver, one, {
-        take: (change) => takeMessage(driver, one, change),
-        close: (why) => close(driver, why),
-      }),
-    ),
-  );
+  await Promise.all(claimFresh(driver, messages).map((message) => takeMessage(driver, message)));
 }
 
-function takeMessage(driver: Driver, message: InboxMessage, change?: MessageChange): Promise<boolean> {
-  const events = (state: State) => {
-    const given = eventsOf(change?.message ?? message, state, holderDefaults(driver.parts, state));
-    return change === undefined ? given : change.events(given, state);
-  };
-  return dispatch(driver, events, { consume: message.id });
+function takeMessage(driver: Driver, message: InboxMessage): Promise<boolean> {
+  if (driver.closed) return Promise.resolve(false);
+  return new Promise((done) => {
+    const toCommit = (change?: MessageChange): PendingCommit => ({
+      events(state) {
+        const given = eventsOf(change?.message ?? message, state, holderDefaults(driver.parts, state));
+        return change === undefined ? given : change.events(given, state);
+      },
+      ids: { consume: message.id },
+      done,
+    });
+    const addLater = (addition: PendingCommit) => enqueue(driver, addition);
+    enqueue(driver, withCheck(driver, message, { toCommit, addLater, close: (why) => close(driver, why) }));
+  });
 }
 
 /** Cancels what is in flight, and commits nothing more. */

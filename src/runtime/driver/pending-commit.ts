@@ -14,11 +14,22 @@ export type PendingCommit = {
   readonly ids?: MessageIds;
   /** The key of the effect that settled with these events. */
   readonly settled?: string;
+  /**
+   * Code of the author that looks at `events` in their turn, before they are committed. Returns what is committed instead, or
+   * null if the check takes longer; it then adds a commit of its own.
+   */
+  readonly check?: () => PendingCommit | null;
   /** Called with true after the commit, and with false if the driver closes before. */
   readonly done?: (durable: boolean) => void;
 };
 
 export type BatchIds = { readonly consume: readonly string[]; readonly record: readonly string[] };
+
+/** Runs the checks of a batch. Without the commits whose check takes longer. A check may close the driver. */
+export function checkBatch(batch: readonly PendingCommit[]): readonly PendingCommit[] {
+  if (batch.every(({ check }) => check === undefined)) return batch;
+  return batch.flatMap((one) => (one.check === undefined ? one : (one.check() ?? [])));
+}
 
 export const noIds: BatchIds = { consume: [], record: [] };
 

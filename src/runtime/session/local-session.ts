@@ -7,7 +7,7 @@
 import { defined } from "../../core/data/defined.js";
 import { effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
-import { abortsRun, type InboxMessage } from "../../core/machine/inbox.js";
+import { type InboxMessage, messagesBeforeRestart } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
 import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
@@ -218,17 +218,15 @@ async function startDriver(
 
 /**
  * Begins with `restarted`, because the outcome of effects that were in flight is unknown. Aborts from the inbox come
- * before, so that no effect is restarted only to be cancelled. Other messages come after. A driver with nothing to do
+ * before, so that no effect is restarted only to be cancelled, and so do the answers sent before them: an answer to a
+ * call that is over would be lost. Other messages come after. A driver with nothing to do
  * releases the session, so the caller of `open` must dispatch something next.
  */
 function beginDriving({ parts, host }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
   const { state } = driver;
   if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
     const { runId } = state;
-    void takeMessages(
-      driver,
-      messages.filter((message) => abortsRun(message, state)),
-    );
+    void takeMessages(driver, messagesBeforeRestart(messages, state));
     void dispatch(driver, () => [{ type: "restarted", runId, holder: host.keeper.holder.id }]);
   }
   // A child may have said that it waits for a person.
