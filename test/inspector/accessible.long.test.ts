@@ -127,10 +127,10 @@ test(
     const [folded] = [await list()];
     expect(folded).toMatchObject({ name: "Sessions", columns, cells: [7] });
     expect(folded.rows).toEqual([rowLike({ ...lead, expanded: false })]);
-    await page.keyboard.pressOnce("ArrowRight");
+    await page.keyboard.press("ArrowRight");
     await page.locator("#session-1").waitFor();
-    await page.keyboard.pressOnce("j");
-    await page.keyboard.pressOnce("ArrowRight");
+    await page.keyboard.press("j");
+    await page.keyboard.press("ArrowRight");
     await page.locator("#session-2").waitFor();
     const { rows, cells } = await list();
     expect(cells).toEqual([7, 7, 7]);
@@ -164,7 +164,7 @@ test("whatever can be used has a name, on every screen", verifies("UI-2"), async
     if (path === session) await page.getByText("I change the loop").waitFor();
     const shown = page.locator(selector).first();
     if (key !== undefined && path === "approvals") await pressUntil(page, key, shown);
-    else if (key !== undefined) await page.keyboard.pressOnce(key);
+    else if (key !== undefined) await page.keyboard.press(key);
     await shown.waitFor();
     const elements = await elementsOf(page);
     expect(elements.length, selector).toBeGreaterThan(10);
@@ -200,9 +200,9 @@ test("a time is relative, and exact for whoever has the focus on it", verifies("
   const time = "#session-0 time";
   expect(await shown(time)).toBe("none");
   // The list has one place among those that the tab key goes through: its rows and what is in them have none.
-  for (let count = 0; (await shown(time)) === "none" && count < 12; count += 1) await page.keyboard.pressOnce("Tab");
+  for (let count = 0; (await shown(time)) === "none" && count < 12; count += 1) await page.keyboard.press("Tab");
   expect(await shown(time)).toMatch(exact);
-  await page.keyboard.pressOnce("Shift+Tab");
+  await page.keyboard.press("Shift+Tab");
   expect(await shown(time)).toBe("none");
   await at(session);
   await page.locator(".line.step").first().waitFor();

@@ -44,7 +44,7 @@ export type Page = Locator & {
   ) => Promise<void>;
   readonly unroute: (addresses: string) => Promise<void>;
   readonly keyboard: {
-    readonly pressOnce: (key: string) => Promise<void>;
+    readonly press: (key: string) => Promise<void>;
     readonly type: (text: string) => Promise<void>;
   };
   readonly setViewportSize: (size: { readonly width: number; readonly height: number }) => Promise<void>;
@@ -125,7 +125,7 @@ export async function pressUntil(page: Page, key: string, target: Locator): Prom
   const isTargetOpen = async () => (await target.count()) > 0;
   const pressOnce = async () => {
     if (await isTargetOpen()) return true;
-    await page.keyboard.pressOnce(key);
+    await page.keyboard.press(key);
     return isTargetOpen();
   };
   await expect.poll(pressOnce, { timeout: 10_000 }).toBe(true);

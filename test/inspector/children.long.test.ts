@@ -20,14 +20,14 @@ test("shows a child five deep inside its calls, under its parent and in the cost
   expect(await page.locator(".row:not(.head)").count()).toBe(1);
   await page.getByText("▸ children").waitFor();
   for (let depth = 1; depth <= 4; depth += 1) {
-    await page.keyboard.pressOnce("ArrowRight");
+    await page.keyboard.press("ArrowRight");
     await page.locator(`#session-${depth}`).waitFor();
-    await page.keyboard.pressOnce("j");
+    await page.keyboard.press("j");
   }
   await expectReadable(page, "children");
-  await page.keyboard.pressOnce("ArrowLeft");
-  await page.keyboard.pressOnce("k");
-  await page.keyboard.pressOnce("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("k");
+  await page.keyboard.press("ArrowLeft");
   await page.locator("#session-4").waitFor({ state: "hidden" });
   // In place: each inside the call that started it.
   await page.goto(`${rig.url}/#/sessions/lead`);

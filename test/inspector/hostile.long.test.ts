@@ -83,39 +83,39 @@ describe("text of strangers", () => {
     const harmless = () => isHarmless(opened, rig.url);
     await page.locator("#session-0").waitFor();
     await harmless();
-    await page.keyboard.pressOnce("Enter");
+    await page.keyboard.press("Enter");
     await page.getByRole("article").first().waitFor();
     for (const step of ["Home", "j", "j"]) {
-      await page.keyboard.pressOnce(step);
+      await page.keyboard.press(step);
       await page.getByRole("article").first().waitFor();
       await harmless();
     }
-    await page.keyboard.pressOnce("r");
+    await page.keyboard.press("r");
     await page.getByText("as Pawl estimates").waitFor();
     await page.evaluate('document.querySelectorAll("details").forEach((one) => { one.open = true; })');
     await harmless();
     await page.getByRole("tab", { name: "Events" }).click();
     await page.evaluate('document.querySelectorAll("details").forEach((one) => { one.open = true; })');
     await harmless();
-    await page.keyboard.pressOnce("l");
+    await page.keyboard.press("l");
     await page.locator(".line.event").nth(3).click();
     await harmless();
-    await page.keyboard.pressOnce("f");
+    await page.keyboard.press("f");
     await page.getByRole("button", { name: "Copy only" }).waitFor();
-    await page.keyboard.pressOnce("Escape");
+    await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "Cost" }).click();
     await page.getByText("By model").waitFor();
     await harmless();
     await page.getByRole("link", { name: "Replay" }).click();
     await page.getByText("The present code does the same").waitFor();
     await harmless();
-    await page.keyboard.pressOnce("a");
+    await page.keyboard.press("a");
     await page.getByText("What will run").waitFor();
     await page.getByText(/characters of this input cannot be seen/).waitFor();
     await harmless();
     await pressUntil(page, "e", page.getByRole("button", { name: /Approve the edit/ }));
-    await page.keyboard.pressOnce("Escape");
-    await page.keyboard.pressOnce("n");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("n");
     await page.getByRole("textbox").fill(corpus);
     await page.getByRole("button", { name: /^Deny/ }).click();
     await page.getByText(/^Denied by token: /).waitFor();
@@ -148,7 +148,7 @@ describe("text of strangers", () => {
         await page.locator(".session-head h1").waitFor();
         await page.goto(`${rig.url}/#/sessions/${sessionId}/log`);
         await page.locator(".event-detail").waitFor();
-        for (const _ of events) await page.keyboard.pressOnce("j");
+        for (const _ of events) await page.keyboard.press("j");
         await page.getByText("pwned").first().waitFor();
         await isHarmless(opened, rig.url);
       }

@@ -83,16 +83,16 @@ describe("the inspector", () => {
       const sessionId = await writeWaitingSession(store);
       const rig = await startTestServer({ store, agents: [], ui: true });
       const { page, problems } = await openInspector(await openBrowser(), rig);
-      await page.keyboard.pressOnce("a");
+      await page.keyboard.press("a");
       await page.getByText("What will run").waitFor();
-      await page.keyboard.pressOnce("j");
+      await page.keyboard.press("j");
       await page.getByText("rm -rf build && npm ci").nth(1).waitFor();
       const field = page.getByRole("textbox", { name: /command/ });
       await pressUntil(page, "e", field);
       await field.fill("");
       await page.getByText("it must not be empty").waitFor();
       await field.fill("npm ci");
-      await page.keyboard.pressOnce("Control+Enter");
+      await page.keyboard.press("Control+Enter");
       await page.getByText("approved with changes").waitFor();
       expect((await rig.ask("GET", "/v1/approvals")).json.approvals).toHaveLength(1);
       // Somebody else answers what this page still shows: it does not hear of it.

@@ -41,7 +41,7 @@ test("shows 10,000 steps with few rows in the document, and goes anywhere by key
   const rig = await startTestServer({ store, agents: [], ui: true });
   const { page, problems } = await openInspector(await openBrowser(), rig);
   await page.locator("#session-0").waitFor();
-  await page.keyboard.pressOnce("Enter");
+  await page.keyboard.press("Enter");
   await page.getByText("Nothing more to see.").waitFor({ timeout: 40_000 });
   const rows = () => page.evaluate<number>('document.querySelectorAll(".line").length');
   expect(await rows()).toBeLessThan(100);
@@ -58,21 +58,21 @@ test("shows 10,000 steps with few rows in the document, and goes anywhere by key
   await expect.poll(isInView).toBe(true);
   await page.setViewportSize({ width: 1440, height: 900 });
   await lookAt(page, "many-steps");
-  await page.keyboard.pressOnce("Home");
+  await page.keyboard.press("Home");
   await page.getByRole("heading", { name: "Step 1", exact: true }).waitFor();
   // A problem far below the rows in view.
-  await page.keyboard.pressOnce("n");
+  await page.keyboard.press("n");
   await page.getByText("there is nothing to see").first().waitFor();
   expect(await selected()).toBe("9000");
   expect(page.url()).toMatch(/#\/sessions\/long\/steps\/[^/]+\/9000$/);
-  for (let count = 0; count < 30; count += 1) await page.keyboard.pressOnce("j");
+  for (let count = 0; count < 30; count += 1) await page.keyboard.press("j");
   await page.getByRole("heading", { name: "Step 9030" }).waitFor();
   expect(await rows()).toBeLessThan(100);
   // The URL leads back to the step, in a new page as well.
   await page.reload();
   await page.getByRole("heading", { name: "Step 9030" }).waitFor({ timeout: 40_000 });
   await page.getByText("looked at 9030").waitFor();
-  await page.keyboard.pressOnce("End");
+  await page.keyboard.press("End");
   await page.locator("article.final").waitFor();
   expect(problems).toEqual([]);
 });

@@ -25,20 +25,20 @@ test("shows sessions, steps, a request, the log and what waits", async () => {
   await page.getByRole("option", { name: /read_file ×3/ }).click();
   await page.getByText("I look at the queue").waitFor();
   await expectReadable(page, "step");
-  await page.keyboard.pressOnce("r");
+  await page.keyboard.press("r");
   await page.getByText("as Pawl estimates").waitFor();
   await expectReadable(page, "request");
-  await page.keyboard.pressOnce("l");
+  await page.keyboard.press("l");
   await page.getByText("run_started").nth(1).waitFor();
   await expectReadable(page, "log");
-  await page.keyboard.pressOnce("a");
+  await page.keyboard.press("a");
   await page.getByText("What will run").waitFor();
   await page.getByText("Before", { exact: true }).waitFor();
   await expectReadable(page, "approvals");
   await page.getByRole("option", { name: /edit_file/ }).click();
   await pressUntil(page, "e", page.getByRole("button", { name: /Approve the edit/ }));
   await expectReadable(page, "edit");
-  await page.keyboard.pressOnce("Escape");
+  await page.keyboard.press("Escape");
   await page.goto(`${rig.url}/#/approvals`);
   await page.getByRole("option", { name: /edit_file/ }).click();
   await page.locator(".approval-detail").getByText("What will run").waitFor();
@@ -59,7 +59,7 @@ test("edits an input with objects and lists in a form", verifies("UI-1#screens")
   await agent.run("Order screws", { sessionId: "order" });
   const rig = await startTestServer({ store, agents: [agent], ui: true });
   const { page, problems } = await openInspector(await openBrowser(), rig);
-  await page.keyboard.pressOnce("a");
+  await page.keyboard.press("a");
   await page.getByText("What will run").waitFor();
   await page.getByRole("option", { name: /order/ }).click();
   const city = page.getByRole("textbox", { name: "City" });
@@ -93,12 +93,12 @@ test("a key acts on what the key before it opened, however soon it comes, but an
   await writeWaitingSession(store);
   const rig = await startTestServer({ store, agents: [createMender(store)], work: false, ui: true });
   const { page, requestedUrls } = await openInspector(await openBrowser(), rig);
-  await page.keyboard.pressOnce("a");
+  await page.keyboard.press("a");
   await page.getByText("What will run").waitFor();
   const editor = page.locator(".editor");
   const approve = page.getByRole("button", { name: /^Approve y/ });
   await pressUntil(page, "e", editor);
-  await page.keyboard.pressOnce("Escape");
+  await page.keyboard.press("Escape");
   await approve.waitFor();
   // Both keys within one task, so that the browser draws nothing between them. The page renders in a microtask.
   const pressed = (first: string, second: string) =>

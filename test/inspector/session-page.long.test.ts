@@ -30,7 +30,7 @@ test("shows what happened between the steps, and the time that each took", async
   await expectReadable(page, "compaction");
   await page.locator(".line.step", { hasText: "search ×2" }).click();
   await page.getByText("I look for the queue").waitFor();
-  await page.keyboard.pressOnce("w");
+  await page.keyboard.press("w");
   await page
     .getByRole("button", { name: /^Step 1: some\/llm-large/ })
     .first()
@@ -77,7 +77,7 @@ test("shows the request of each attempt", verifies("UI-1#screens"), async () => 
   const { page, problems, requestedUrls } = await openJourney();
   await page.locator(".line.step", { hasText: "read_file" }).nth(1).click();
   await page.getByText("The log tells more.").waitFor();
-  await page.keyboard.pressOnce("r");
+  await page.keyboard.press("r");
   const picker = page.getByRole("group", { name: "Attempt" });
   await picker.getByRole("button", { name: /Attempt 3/ }).waitFor();
   await page.getByText("as Pawl estimates").waitFor();
@@ -91,21 +91,21 @@ test("shows the request of each attempt", verifies("UI-1#screens"), async () => 
 
 test("finds a text in the session, and a session by its title", async () => {
   const { page, problems } = await openJourney();
-  await page.keyboard.pressOnce("/");
+  await page.keyboard.press("/");
   await page.getByRole("searchbox", { name: "Find in this session" }).fill("DRAINED");
   await page.getByText(/^\d+ matches$/).waitFor();
-  await page.keyboard.pressOnce("ArrowDown");
-  await page.keyboard.pressOnce("ArrowUp");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowUp");
   await page.locator(".line.match.selected mark").waitFor();
   await expectReadable(page, "find");
   expect(page.url()).toMatch(/\/(?:steps|at)\//);
-  await page.keyboard.pressOnce("Escape");
+  await page.keyboard.press("Escape");
   await page.locator(".line.step").first().waitFor();
-  await page.keyboard.pressOnce("Control+k");
+  await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: /Title or id/ }).fill("mend the");
   await page.locator(".open-line", { hasText: "Mend the queue" }).waitFor();
   await expectReadable(page, "open");
-  await page.keyboard.pressOnce("Enter");
+  await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: /Mend the queue/ }).waitFor();
   expect(problems).toEqual([]);
 });

@@ -22,7 +22,7 @@ test("says what to do where there is nothing yet, and where nothing is left", ve
   await page.goto(`${rig.url}/#/approvals`);
   await page.getByText("Nothing waits for you").waitFor();
   await expectReadable(page, "nothing-waits");
-  await page.keyboard.pressOnce("?");
+  await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
   await expectReadable(page, "keys");
   expect(problems).toEqual([]);

@@ -110,7 +110,7 @@ describe("the inspector", () => {
       /row .*Fix the flaky test/,
       /link .*Fix the flaky test/,
     );
-    await page.keyboard.pressOnce("a");
+    await page.keyboard.press("a");
     await page.getByText("What will run").waitFor();
     await told(/region "What waits, and what was answered"/, /listbox "Calls"/, /option .*edit_file.*\[selected\]/);
     await told(/region "edit_file waits"/, /button "Approve/, /button "Edit/, /button "Deny/);
