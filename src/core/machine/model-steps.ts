@@ -51,7 +51,7 @@ export function applyCompacted(state: Preparing, event: EventOf<"compacted">): S
   const shrank = event.keptFrom !== undefined && event.summary !== undefined;
   const weight = shrank ? 1 : 2;
   const { counters } = state;
-  const applyCompacted: RunState = {
+  const compacted: RunState = {
     ...clearCompactionRequest(pickRunState(state)),
     counters: { ...counters, compactionAttempts: counters.compactionAttempts + weight },
     compactionsInRow: state.compactionsInRow + weight,
@@ -59,9 +59,9 @@ export function applyCompacted(state: Preparing, event: EventOf<"compacted">): S
     context: contextAfterCompaction(event, state),
     restarts: shrank ? 0 : state.restarts,
   };
-  const spent = findSpentBudget(applyCompacted);
-  if (spent !== undefined) return finishRun(applyCompacted, state.purpose === "summary" ? "max_steps" : spent);
-  return toPreparing(applyCompacted, { for: "step", purpose: state.purpose });
+  const spent = findSpentBudget(compacted);
+  if (spent !== undefined) return finishRun(compacted, state.purpose === "summary" ? "max_steps" : spent);
+  return toPreparing(compacted, { for: "step", purpose: state.purpose });
 }
 
 export function applyModelFinished(state: ModelRunning, event: EventOf<"model_finished">): State {

@@ -130,13 +130,13 @@ export function* loadRunSources(
 ): Coroutine<string | null> {
   const { parts, transcript, memory } = context;
   const { runId } = run;
-  const ownCancellation = loadedFor(runId, context);
+  const loaded = loadedFor(runId, context);
   const fromLog = transcript.sources?.runId === runId ? transcript.sources.list : null;
-  const list = ownCancellation?.list ?? fromLog;
+  const list = loaded?.list ?? fromLog;
   const words = yield* wordsOf([...inPromptNow(transcript), ...(list ?? lastTexts(transcript))], context);
   const identity = { runId, agent: parts.name };
-  if (list !== null && (ownCancellation !== null || hasWords(list, words))) {
-    memory.sources = { ...ownCancellation, ...identity, list, words, told: null };
+  if (list !== null && (loaded !== null || hasWords(list, words))) {
+    memory.sources = { ...loaded, ...identity, list, words, told: null };
     return null;
   }
   const texts = yield* callSources(run, earlierTexts(context.transcript, words), context, cancellation);

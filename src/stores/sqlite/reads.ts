@@ -123,9 +123,9 @@ export function listDue(
   const dead = holders
     .map((row) => ({
       holder: decodeColumn(row.holder),
-      place: { file: db.file, sessionId: decodeColumn(row.name), seq: 0 },
+      position: { file: db.file, sessionId: decodeColumn(row.name), seq: 0 },
     }))
-    .filter(({ holder, place: position }) => isDead(decodeHolder(holder, position)))
+    .filter(({ holder, position }) => isDead(decodeHolder(holder, position)))
     .map(({ holder }) => holder);
   const found = db.statements.due.all(now, now, now, JSON.stringify(dead), toSqlLimit(limit)) as readonly {
     readonly name: SqliteBytes;
