@@ -68,8 +68,8 @@ describe("edits of one file", () => {
     onTestFinished(() => folder.handle.close());
     const path = join(root, "f.txt");
     const signal = new AbortController().signal;
-    const seen = { stats: statSync(path), bytes: Buffer.from("old") };
-    const replacement = { folder, name: "f.txt", displayPath: "f.txt", content: "new", seen, signal };
+    const snapshot = { stats: statSync(path), bytes: Buffer.from("old") };
+    const replacement = { folder, name: "f.txt", displayPath: "f.txt", content: "new", snapshot, signal };
     writeFileSync(path, "odd");
     await expect(replaceFile(replacement)).rejects.toThrow("f.txt was changed by another program");
     expect(readFileSync(path, "utf8")).toBe("odd");
