@@ -84,7 +84,7 @@ export function defineDriverTests(open: OpenStore): void {
   vi.doMock("../../src/stores/memory/index.js", () => ({ createMemoryStore: createStore }));
   vi.doMock("../support/stores.js", async (original) => ({
     ...(await original<typeof import("../support/stores.js")>()),
-    bothStores: [
+    localStores: [
       {
         name: "the store under test",
         open: async () => {
