@@ -127,7 +127,7 @@ export const mutants = [
     name: "a cleanup step does not wait for a commit that may end its call",
     file: "src/runtime/effects/can-start.ts",
     find: "if (committing !== null) await committing;",
-    replace: "if (committing !== null && hold.isSure()) return true;",
+    replace: "if (committing !== null && hold.isFresh()) return true;",
     check: "tests",
     tests: "test/runtime/tool-step-leases.test.ts",
   },
@@ -489,8 +489,8 @@ export const mutants = [
   {
     name: "after a handoff, the first agent continues",
     file: "src/runtime/driver/create-effect-context.ts",
-    find: "const ofAgent = findSessionAgent(own, state);",
-    replace: "const ofAgent = findSessionAgent(own, state) === null ? null : own;",
+    find: "const ofAgent = findSessionAgent(localAgent, state);",
+    replace: "const ofAgent = findSessionAgent(localAgent, state) === null ? null : localAgent;",
     check: "seeds",
   },
   {

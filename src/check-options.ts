@@ -5,7 +5,7 @@
 import { nearestName } from "./core/data/nearest-name.js";
 import { type ErrorCode, PawlError } from "./errors.js";
 
-/** What one option may be: `takes` tests a value, `wanted` describes it in messages. */
+/** What one option may be: `accepts` tests a value, `expected` describes it in messages. */
 export type OptionRule = { readonly accepts: (value: unknown) => boolean; readonly expected: string };
 
 /** A rule for each option. */
@@ -36,10 +36,10 @@ export function checkOptions<Options extends object>(
     fail(`The options of ${what} are ${formatValue(options)}; they must be an object.`);
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(table, name)) fail(formatUnknownOption(what, name, Object.keys(table), otherNames));
-    const { accepts: takes, expected: wanted } = table[name as keyof Options];
-    if (value === undefined || takes(value)) continue;
+    const { accepts, expected } = table[name as keyof Options];
+    if (value === undefined || accepts(value)) continue;
     const where = what.endsWith(")") ? `The option ${name} of ${what}` : `${what}.${name}`;
-    fail(`${where} is ${formatValue(value)}; it must be ${wanted}. Leave it out for its default.`);
+    fail(`${where} is ${formatValue(value)}; it must be ${expected}. Leave it out for its default.`);
   }
 }
 

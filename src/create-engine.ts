@@ -9,7 +9,7 @@ import { resolveModel } from "./models/registry/registry.js";
 import type { PluginContext as ContextOf, Plugin as PluginOf } from "./ports/plugin.js";
 import { createMemoryStore } from "./stores/memory/index.js";
 
-/** What an engine is made of. */
+/** The options of `createEngine`. */
 export type EngineOptions = Options<AnyModel>;
 /** The options of an agent of an engine. It gets its store from the engine, and may name its model. */
 export type EngineAgent = AgentOf<AnyModel>;
@@ -17,7 +17,7 @@ export type EngineAgent = AgentOf<AnyModel>;
 export type Engine = Built<AnyModel>;
 /** Adds tools, hooks, observers, models and services to the agents of an engine. */
 export type Plugin = PluginOf<AnyModel>;
-/** What a plugin is handed to register its parts. */
+/** Passed to the setup of a plugin, which registers its parts with it. */
 export type PluginContext = ContextOf<AnyModel>;
 
 /**

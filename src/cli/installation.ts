@@ -21,23 +21,23 @@ export function detectInstallation(program: string): Installation {
   if (modulesIndex === -1) return { kind: "clone", folder: findPackageFolder(program) };
   if (parts.includes("_npx")) return { kind: "npx" };
   const folder = parts.slice(0, modulesIndex).join(sep) || sep;
-  // The folder of global packages is no project.
+  // The folder of global packages is not a project.
   return existsSync(join(folder, "package.json")) ? { kind: "local", folder } : { kind: "global" };
 }
 
-/** The nearest folder above a file that has a package.json. */
+/** The nearest parent folder with a package.json. */
 function findPackageFolder(file: string): string {
   let folder = dirname(file);
   while (!existsSync(join(folder, "package.json")) && dirname(folder) !== folder) folder = dirname(folder);
   return folder;
 }
 
-/** A command that makes a package available to this program. */
+/** The command that installs a package where this program finds it. */
 export function installCommand(packageName: string): string {
   return formatInstallCommand(detectInstallation(fileURLToPath(import.meta.url)), packageName, process.cwd());
 }
 
-/** @param from the folder where the person is */
+/** @param from the person's current folder */
 export function formatInstallCommand(installation: Installation, packageName: string, from: string): string {
   switch (installation.kind) {
     case "clone":
@@ -51,7 +51,7 @@ export function formatInstallCommand(installation: Installation, packageName: st
   }
 }
 
-/** The option that names a folder, unless the person is in it. */
+/** The option `--prefix`; empty if the person is in that folder. */
 function formatPrefixOption(folder: string, from: string): string {
   const isInside = from === folder || from.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
   return isInside ? "" : ` --prefix ${JSON.stringify(folder)}`;
@@ -67,7 +67,7 @@ function findPackageManager(folder: string): string {
   return managers.find(({ lockfile }) => existsSync(join(folder, lockfile)))?.command ?? "npm install";
 }
 
-/** A file of the package. */
+/** The path of a file of this package. */
 export function resolvePackageFile(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url));
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * The command `pawl`. It shows the prompt of a conversation first, and loads everything else behind it.
+ * The command `pawl`. For a conversation, the prompt is shown first, and everything else is loaded after it.
  */
 import { stdin, stdout } from "node:process";
 import { openPrompt } from "./screen/early-prompt.js";

@@ -1,5 +1,5 @@
 /**
- * Runs the command that the arguments name, and ends the process with its exit code.
+ * Runs the command in the arguments, and exits with its exit code.
  */
 import { CommanderError } from "commander";
 import { exitCodeOfError, exitCodes, formatError } from "./exit.js";
@@ -10,8 +10,8 @@ import { sanitize } from "./terminal/text.js";
 import type { Theme } from "./terminal/text-style.js";
 
 /**
- * @param prompt the prompt of a conversation, if it is on the screen already
- * @param theme as the person's own file has it
+ * @param prompt the prompt of a conversation, if it is already on the screen
+ * @param theme the theme in the person's own configuration
  */
 export async function runProgram(prompt: Prompt | null, theme?: Theme): Promise<void> {
   const terminal = openTerminal(process.env, prompt, theme);

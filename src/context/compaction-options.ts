@@ -53,7 +53,7 @@ export type Compaction = {
 };
 
 /**
- * The most tokens that a model can be sent. If `isKnown` is false, its context window is unknown and this is a guess.
+ * The maximum number of tokens to send to a model. If `isKnown` is false, its context window is unknown and this is a guess.
  */
 export type Budget = { readonly tokens: number; readonly isKnown: boolean };
 
@@ -81,7 +81,7 @@ export function compileCompaction<ModelLike>(
   };
 }
 
-/** The built-in service. @throws PawlError `bad_configuration` */
+/** The built-in service, or null if compaction is turned off. @throws PawlError `bad_configuration` */
 export function compileCompactionService(
   options: CompactionOptions<unknown> | null | undefined,
 ): CompactionService | null {

@@ -1,9 +1,9 @@
 /**
- * The built-in compaction service: it decides when a conversation is compacted and where it is cut, and has it
- * summarised.
+ * The built-in compaction service: decides when to compact a conversation and where to cut it, and has a model summarise
+ * the part before the cut.
  *
- * 1. The last turns stay as they are. If they do not fit, fewer turns stay; of the last turn, at least its last steps
- *    stay.
+ * 1. The last turns stay as they are. If they do not fit, fewer turns stay, but at least the last steps of the last turn
+ *    do.
  * 2. Decisions survive. Retained items accumulate over compactions, each item once. The summary is replaced each time.
  */
 import type { CompactionService, CompactionTask, CompactionView, Summary } from "../ports/compaction.js";
@@ -20,7 +20,7 @@ export type CompactionRules = SummaryPromptOptions & {
 const summaryRatio = 0.15;
 const retainedRatio = 0.15;
 
-/** The least share of the budget that a compaction must replace. Less is not worth a model call. */
+/** The minimum share of the budget that a compaction must replace. Less is not worth a model call. */
 const minReplacedRatio = 0.05;
 
 export function createCompactionService(rules: CompactionRules): CompactionService {
@@ -34,7 +34,7 @@ export function createCompactionService(rules: CompactionRules): CompactionServi
 function chooseCut(view: CompactionView, { targetRatio, keepTurns }: CompactionRules): number | null {
   const { messages, cuts, tokens, budget, fixed, estimator } = view;
   const estimated = messages.reduce((sum, message) => sum + estimator.message(message), fixed);
-  // The provider's count and our estimate differ. The room is scaled, because messages are measured by the estimate.
+  // The provider's count and our estimate differ. Messages are measured by the estimate, so the room is scaled to it.
   const scale = tokens > 0 ? estimated / tokens : 1;
   const firstFitting = findFirstFitting(view, Math.max(0, (budget * (targetRatio - summaryRatio) - fixed) * scale));
   const turns = messages.flatMap(({ role }, index) => (role === "user" && index >= firstFitting ? [index] : []));

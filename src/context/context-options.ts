@@ -7,7 +7,7 @@ import { PawlError } from "../errors.js";
 import type { ContextManager, ContextSource, Hint } from "../ports/context.js";
 import { defaultContextManager } from "./context-manager.js";
 
-/** What a model is sent in addition to the conversation. */
+/** The content that a model is sent in addition to the conversation. */
 export type ContextOptions = {
   /** Facts by name, sent after the system prompt. They are the same in all calls of a run. */
   readonly data?: { readonly [name: string]: string };
@@ -33,17 +33,17 @@ export function compileContext(options: ContextOptions = {}): CompiledContext {
   checkOptions("context", contextRules, options);
   const { data = {}, hints = [], sources = [], manager = defaultContextManager } = options;
   for (const [name, value] of Object.entries(data))
-    if (typeof value !== "string") throw configurationError(`data.${name} is not a string. Give its value as text`);
+    if (typeof value !== "string") throw configurationError(`data.${name} is not a string. Give it a string`);
   if (!Array.isArray(hints) || hints.some((hint) => typeof hint?.name !== "string" || typeof hint.text !== "function"))
     throw configurationError("hints is not an array of { name, text }. Give each hint a name and a function text(run)");
   if (!Array.isArray(sources) || !sources.every(isSource))
     throw configurationError(
-      "sources is not an array of { name, load }. Give agentsFile(), skills() or a source of your own",
+      "sources is not an array of { name, load }. Give agentsFile(), skills() or your own source",
     );
   if (new Set(sources.map(({ name }) => name)).size < sources.length)
-    throw configurationError("two sources have the same name. Give each one of its own");
+    throw configurationError("two sources have the same name. Give each its own name");
   if (typeof manager?.build !== "function")
-    throw configurationError("manager has no function build(view). Add it, or leave manager out");
+    throw configurationError("manager has no function build(view). Add it, or omit manager");
   // Copies: hints and context managers are handed the data.
   return { data: Object.freeze({ ...data }), hints, sources, manager };
 }

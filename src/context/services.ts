@@ -1,5 +1,5 @@
 /**
- * The services of an agent: each is the author's own, the built-in one, or null if it is turned off.
+ * The services of an agent. Each is the author's own, the built-in one, or null if it is turned off.
  */
 
 import { anyValue, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
@@ -21,13 +21,13 @@ import { readWholeOutput } from "./whole-output.js";
 /** How much of the outputs of tools a model is shown. */
 export type ToolOutputOptions = {
   /**
-   * The most bytes of one output that a model is shown. A tool's own `maxOutputBytes` takes precedence. Default:
-   * 51,200.
+   * The maximum size of one output that a model is shown, in bytes. A tool's own `maxOutputBytes` takes precedence.
+   * Default: 51,200.
    */
   readonly maxBytes?: number;
   /**
-   * The most bytes of all outputs together that a model is shown. Above it, the oldest outputs are left out until half
-   * of it remains. A note in the place of each says how to read it. Default: no limit, because leaving outputs out
+   * The maximum size of all outputs together that a model is shown, in bytes. Above it, the oldest outputs are omitted
+   * until half of it remains. In place of each, a note says how to read it. Default: no limit, because omitting outputs
    * invalidates the provider's prompt cache.
    */
   readonly maxTotalBytes?: number;
@@ -44,7 +44,7 @@ export type ServiceOptions = {
     readonly prices?: PriceTable;
   } | null;
   /**
-   * How large tool outputs are cut for the model. If null, they stay whole, up to what an entry of the log can hold.
+   * The bounds at which tool outputs are cut for the model. If null, outputs stay whole, up to the limit of a log entry.
    */
   readonly toolOutput?: ToolOutputOptions | null;
   /** Counts the tokens of texts. Default: an estimate, whose error is in docs/guide/tokens.md. */
@@ -61,7 +61,7 @@ export function compileServices(
   models: readonly Pick<Model, "id" | "price">[],
 ): Services {
   const { usage, toolOutput, tokens, services = {} } = options;
-  // Tools see this object.
+  // Frozen, because tools see this object.
   return Object.freeze({
     ...services,
     usage: services.usage ?? resolveUsageService(usage, listPrices, models),
@@ -115,10 +115,10 @@ const toolOutputRules: OptionTable<ToolOutputOptions> = {
 function createOutputService(toolOutput: ServiceOptions["toolOutput"], store: Store): OutputService | null {
   if (toolOutput === null) return null;
   checkOptions("toolOutput", toolOutputRules, toolOutput ?? {});
-  const { maxBytes: own, maxTotalBytes } = toolOutput ?? {};
+  const { maxBytes: defaultMaxBytes, maxTotalBytes } = toolOutput ?? {};
   return {
     ...(maxTotalBytes === undefined ? {} : { maxTotalBytes }),
-    cap(output, { sessionId, maxBytes = own }) {
+    cap(output, { sessionId, maxBytes = defaultMaxBytes }) {
       return capOutput(output, { sessionId, store, ...(maxBytes === undefined ? {} : { maxBytes }) });
     },
     read: (sessionId, output) => readWholeOutput(store, sessionId, output),

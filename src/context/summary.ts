@@ -3,7 +3,7 @@
  *
  * 1. The summariser gets the conversation as one text, without tools. So any model can summarise what another model
  *    said.
- * 2. Each call is followed by its result, however much is left out of both to make them fit.
+ * 2. Each call is followed by its result, however much of both is omitted to make them fit.
  */
 import type { AssistantPart, Message, ToolMessage, UserPart } from "../core/data/message.js";
 import { textOfOutput } from "../core/transcript/results.js";
@@ -25,11 +25,11 @@ type SummaryInputOptions = Pick<CompactionTask, "messages" | "estimator"> & {
   readonly earlier: Summary;
   /** Items that were kept word for word until now, and become part of the summary. */
   readonly folded: readonly string[];
-  /** In tokens. */
+  /** The size limit of the whole text, in tokens. */
   readonly room: number;
 };
 
-/** Characters of one part of a message. Each limit is tried in turn, until everything fits. */
+/** The maximum length of one message part, in characters. Each limit is tried in turn, until everything fits. */
 const partLimits = [20_000, 6_000, 2_000, 600, 200, 60];
 
 /** The conversation as one text that fits in `room`. */
@@ -62,7 +62,7 @@ function formatMessage(message: Message, limit: number): string {
   }
 }
 
-/** Texts that follow each other are one: a provider cuts a sentence into several parts, for example at citations. */
+/** Joins adjacent texts, because a provider splits a sentence into several parts, for example at citations. */
 function joinTexts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
   const joined: AssistantPart[] = [];
   for (const part of parts) {
@@ -113,7 +113,7 @@ function replaceLoneSurrogates(text: string): string {
   return text.replace(/\p{Surrogate}/gu, "\uFFFD");
 }
 
-/** In characters. */
+/** The maximum length of a retained item, in characters. */
 const maxItem = 600;
 
 /** If the answer does not have the two headings, all of it is the summary. */

@@ -10,7 +10,7 @@ import type { WholeOutput } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import { readEntry } from "./read-entry.js";
 
-/** Null if the session has no output with this number, or if the store failed to keep it. */
+/** Null if the session has no output with this number, or if the store failed to store it. */
 export async function readWholeOutput(
   store: Pick<Store, "read" | "getBlob">,
   sessionId: string,
@@ -28,7 +28,7 @@ export async function readWholeOutput(
 /** Without a blob, the entry itself holds the output. */
 type OutputSource = { readonly blob?: string | undefined; readonly mediaType: string | null };
 
-/** A text takes precedence over the files beside it, and the first file over the others. */
+/** Text takes precedence over files in the same output, and the first file over the others. */
 function findOutputSource(output: ToolOutput): OutputSource {
   if (output.type !== "json" && output.full !== undefined) return { blob: output.full.blob, mediaType: null };
   if (output.type !== "content") return { mediaType: null };

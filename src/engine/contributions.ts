@@ -82,7 +82,7 @@ export function createContributions<ModelLike>(store: Store) {
         claimName(`service "${name}"`, plugin, "bad_configuration");
         services.set(name, service);
       },
-      // The type is right: registerService takes a service only with the type of its name.
+      // The type is right: registerService accepts a service only with the type of its name.
       service: <Name extends string>(name: Name) => services.get(name) as Services[Name] | undefined,
       store,
     };

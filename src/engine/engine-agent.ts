@@ -44,12 +44,12 @@ export async function resolveAgentOptions<ModelLike>(
   shared: SharedDeps<ModelLike>,
 ): Promise<AgentOptions<ModelLike>> {
   const { model, models, fallbacks, tools = [], hooks = [], observers = [], ...ownOptions } = agent;
-  const { contributions, findModel: modelNamed } = shared;
+  const { contributions, findModel } = shared;
   return {
     ...ownOptions,
-    model: await resolveModel(model, modelNamed),
-    ...(models === undefined ? {} : { models: await resolveNamedModels(models, modelNamed) }),
-    ...(fallbacks === undefined ? {} : { fallbacks: await resolveFallbacks(fallbacks, modelNamed) }),
+    model: await resolveModel(model, findModel),
+    ...(models === undefined ? {} : { models: await resolveNamedModels(models, findModel) }),
+    ...(fallbacks === undefined ? {} : { fallbacks: await resolveFallbacks(fallbacks, findModel) }),
     tools: mergeTools(typeof tools === "function" ? tools(shared.getAgent) : tools, shared),
     hooks: [...contributions.hooks, ...hooks],
     observers: [...contributions.observers, ...observers],
@@ -58,8 +58,8 @@ export async function resolveAgentOptions<ModelLike>(
   };
 }
 
-function mergeTools<ModelLike>(ownOptions: Tools, { tools, contributions }: SharedDeps<ModelLike>): readonly AnyTool[] {
-  const ownTools = listTools(ownOptions);
+function mergeTools<ModelLike>(agentTools: Tools, { tools, contributions }: SharedDeps<ModelLike>): readonly AnyTool[] {
+  const ownTools = listTools(agentTools);
   const names = new Set(ownTools.map(({ name }) => name));
   const shared = new Map<string, AnyTool>();
   for (const tool of [...tools, ...contributions.tools.values()]) shared.set(tool.name, tool);

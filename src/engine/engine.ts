@@ -35,7 +35,7 @@ export type EngineOptions<ModelLike> = {
   readonly models?: { readonly [name: string]: ModelLike };
   /** Default: a new store in memory. The shutdown does not close a store that you pass. */
   readonly store?: Store;
-  /** How the engine's worker works. */
+  /** Options of the engine's worker. */
   readonly worker?: Pick<WorkerOptions, "concurrency" | "pollMs" | "onReport">;
 };
 

@@ -1,5 +1,5 @@
 /**
- * What a worker reads of a session before it claims it.
+ * Reads a session before a worker claims it.
  */
 import type { SessionBinding } from "../core/machine/state.js";
 import { PawlError } from "../errors.js";

@@ -1,12 +1,12 @@
 /**
- * When a worker tries again what failed.
+ * Which failures a worker retries, and when.
  */
 import { defined } from "../core/data/defined.js";
 import type { Fault } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
 
-/** The store may have failed for a moment. A session that is about to begin may be empty for one. */
+/** The store may have failed temporarily, and a session that is about to begin may be empty for a moment. */
 export function isTransient(error: unknown): boolean {
   return error instanceof PawlError && (error.code === "store_failed" || error.code === "no_session");
 }
@@ -14,20 +14,20 @@ export function isTransient(error: unknown): boolean {
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
-/** Milliseconds until the next attempt, after so many failures in a row. */
+/** Milliseconds until the next attempt, after this many failures in a row. */
 export function retryDelayMs(failures: number): number {
   return Math.min(maxRetryMs, firstRetryMs * 2 ** (failures - 1));
 }
 
 /**
  * Finds the sessions that an agent drove without any effect on the store: it looks for them in another store, the store fails
- * each time, or the agent is broken. They stay due, so without a pause a worker would drive them for ever.
+ * each time, or the agent is broken. They stay due, so without a pause a worker would drive them forever.
  */
 export type StallDetector = {
   /** Null: the session may be driven now. Otherwise a pause is due first. */
   readonly check: (sessionId: string, snapshot: SessionLook) => Stall | null;
   /**
-   * The session was driven after this look.
+   * Records that the session was driven after this snapshot.
    * @param storeFault how the store failed meanwhile, if it did
    */
   readonly record: (sessionId: string, snapshot: SessionLook, storeFault?: Fault) => void;

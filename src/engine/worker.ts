@@ -118,17 +118,17 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
       }
       const resumable = await findResumable(sessionId, lookup);
       agents.add(resumable.agent);
-      let driveSession: DriveResult = { result: null, isTaken: false };
+      let driveResult: DriveResult = { result: null, isTaken: false };
       for (const id of resumable.sessionIds) {
         if (isStopped) break;
         const driven = await resume(id, resumable, onClaimSettled);
-        if (id === sessionId) driveSession = driven;
+        if (id === sessionId) driveResult = driven;
       }
-      if (!skippedUntil.has(sessionId) && mayBeStalled(driveSession))
+      if (!skippedUntil.has(sessionId) && mayBeStalled(driveResult))
         stallDetector.record(
           sessionId,
           lookup.seen,
-          driveSession.result?.status === "interrupted" ? driveSession.result.error : undefined,
+          driveResult.result?.status === "interrupted" ? driveResult.result.error : undefined,
         );
     } catch (error) {
       // Its agent is shut down already: the session is due, and others take it.

@@ -1,13 +1,13 @@
 /**
- * Requests to the server that this page comes from. The page has a cookie, which no script reads, and a second half, which
- * goes into a header. Nothing else leaves the page.
+ * Requests to the server of this page. The page has a cookie, which no script can read, and a second half, which is sent in a
+ * header. Nothing else leaves the page.
  *
- * The half goes only to a server that has proved to know it. A server may end, and another program may listen on its port.
- * So the proof holds while a connection of the page is open, and is asked for again before each request without one.
+ * The half is sent only to a server that has proved that it knows the half. A server may end, and another program may listen on
+ * its port. So the proof is valid while a connection of the page is open, and is requested again before each request without one.
  */
 import { verifyServer } from "./server-proof.js";
 
-/** The server refused, or was not reached (`status` 0). `message` is for people. */
+/** The server refused the request, or was not reached (`status` 0). `message` is for people. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -26,28 +26,28 @@ export type Api = {
   readonly get: <Result>(path: string, query?: Query) => Promise<Result>;
   /** Gets a resource that is not JSON. */
   readonly text: (path: string) => Promise<string>;
-  /** @param key an `Idempotency-Key`: a request that is repeated counts once */
+  /** @param key an `Idempotency-Key`: a repeated request has an effect only once */
   readonly post: <Result>(path: string, body: object, key?: string) => Promise<Result>;
-  /** Posts without the half if the server has not proved itself: the body holds the code that lets the page in. */
+  /** Posts without the half if the server has not proved itself: the body has the code that gives the page access. */
   readonly postWithoutProof: <Result>(path: string, body: object) => Promise<Result>;
-  /** The address of a path, for the stream. */
+  /** The URL of a path, for the stream. */
   readonly url: (path: string, query?: Query) => string;
-  /** A request with the half, after the server has proved itself. A server that does not is answered for with 401. */
+  /** Sends a request with the half, after the server has proved itself. If it does not, the response is a 401. */
   readonly fetch: typeof fetch;
-  /** Whether the stream of the page is open: as long as it is, the same server answers. */
+  /** Sets whether the page's stream is open: as long as it is, the same server responds. */
   readonly setConnected: (isConnected: boolean) => void;
 };
 
 export type AccessListeners = {
-  /** The server does not let the page in, or not any more. */
+  /** The server refuses access, or has withdrawn it. */
   readonly onRefused: () => void;
-  /** What answers has not proved that it is the server that let the page in. */
+  /** The responding program has not proved that it is the server that gave the page access. */
   readonly onStranger: () => void;
 };
 
 /**
  * @param base the path under which the server is mounted
- * @param half the second half; null: none yet
+ * @param half returns the second half; null if there is none yet
  */
 export function createApi(base: string, half: () => string | null, { onRefused, onStranger }: AccessListeners): Api {
   let isConnected = false;
@@ -65,7 +65,7 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
       const proof = isConnected ? "proved" : await verifyServer(base, pageHalf);
       if (proof === "proved") headers.set("x-pawl-page", pageHalf);
       else if (!isUnproved) {
-        // A server that does not know the page any more says so itself. Nobody is told the half.
+        // A server that no longer knows the page reports it itself. The half is not sent.
         if (proof === "unknown_page") onRefused();
         else onStranger();
         return new Response(null, { status: 401 });
@@ -79,7 +79,7 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
     return (text === null ? undefined : parseJson(text)) as Result;
   }
 
-  /** Null: the answer has no content. */
+  /** Null: the response has no content. */
   async function requestText(address: string, init: RequestInit, isUnproved = false): Promise<string | null> {
     const response = await send(address, init, isUnproved).catch(() => {
       throw new ApiError(0, "unreachable", "The server does not answer.");
@@ -87,7 +87,7 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
     if (response.status === 204) return null;
     const text = await response.text();
     if (response.ok) return text;
-    // An empty answer is our own: the request was not sent.
+    // An empty 401 is ours: the request was not sent.
     if (response.status === 401 && text !== "" && !isUnproved) onRefused();
     const { code = "internal", message = `The server answered ${response.status}.` } = pickError(parseJson(text));
     throw new ApiError(response.status, code, message);

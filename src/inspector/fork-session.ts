@@ -1,5 +1,5 @@
 /**
- * Makes a copy of a session, and asks it something.
+ * Copies a session, and sends input to the copy.
  */
 import type { Json, PublicEvent } from "../index.js";
 import type { Api } from "./api.js";
@@ -9,15 +9,15 @@ import type { SessionState } from "./state/session-state.js";
 
 export type RunStarted = Extract<PublicEvent, { readonly type: "run_started" }>;
 
-/** What is known of a step that somebody forks at. */
+/** A step at which a session is forked. */
 export type ForkedStep = {
-  /** What began the step's run. Null if it is not in the log that is to be seen. */
+  /** The event that began the step's run. Null if it is not in the visible log. */
   readonly runStarted: RunStarted | null;
   /** The last entry of the step. */
   readonly end: number;
 };
 
-/** A step of a run ends where the next one begins, and the last one where the next run begins. */
+/** A step ends where the next one begins; the last step of a run, where the next run begins. */
 export async function loadForkedStep(api: Api, session: SessionState, key: string): Promise<ForkedStep | null> {
   const match = findStepWithNext(session.rows, key);
   if (match === null) return null;
@@ -44,13 +44,13 @@ async function loadFirstRunStart(
   return events[0] ?? null;
 }
 
-/** Copies a session up to an entry. Gives the id of the copy. @throws ApiError */
+/** Copies a session up to an entry. Resolves to the id of the copy. @throws ApiError */
 export async function copySession(api: Api, sessionId: string, at: number): Promise<string> {
   const copy = await api.post<{ readonly sessionId: string }>(`${toSessionPath(sessionId)}/fork`, { at });
   return copy.sessionId;
 }
 
-/** Asks a copy. A request that is sent again, because no answer came, is one run. @throws ApiError */
+/** Sends input to a copy. A request that is repeated, because there was no response, is one run. @throws ApiError */
 export async function askCopy(api: Api, copyId: string, input: Json): Promise<void> {
   await api.post(`${toSessionPath(copyId)}/runs`, { input }, `fork-${copyId}`);
 }

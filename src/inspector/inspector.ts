@@ -1,5 +1,5 @@
 /**
- * What the page does: it follows the route, loads what the route shows, and puts all of it into the one state.
+ * The controller of the page: follows the route, loads what the route shows, and puts all of it into the single state.
  */
 import type { ApprovalDecision, GivenAnswer, PublicEvent } from "../index.js";
 import type { ListedSession, ListFrame, StreamFrame, StreamView } from "../server/client/index.js";
@@ -15,31 +15,31 @@ export type Inspector = {
   readonly api: Api;
   readonly state: () => AppState;
   readonly dispatch: (action: Action) => void;
-  /** Calls back after changes: at once when the page goes elsewhere, otherwise at most once a frame. */
+  /** Calls the listener after changes: at once when the route changes, otherwise at most once per frame. */
   readonly subscribe: (listener: () => void) => () => void;
   readonly navigate: (route: Route, options?: { readonly isReplacing?: boolean }) => void;
   readonly loadList: (options?: { readonly isMore?: boolean }) => Promise<void>;
   /** Shows the child sessions of a session in the list, or hides them. */
   readonly toggleChildren: (parent: string) => Promise<void>;
   readonly loadApprovals: () => Promise<void>;
-  /** What was answered: the newest, or those before the ones that are there. */
+  /** Loads answers: the newest ones, or those before the ones that are already loaded. */
   readonly loadAnswers: (options?: { readonly isMore?: boolean }) => Promise<void>;
   /** Answers a call. @throws ApiError */
   readonly answer: (approval: WaitingCall, decision: ApprovalDecision) => Promise<void>;
-  /** Loads what the page shows of a step, unless it is there. */
+  /** Loads the details of a step, unless they are already loaded. */
   readonly loadStep: (key: string) => void;
   readonly loadRequest: (key: string, attempt?: number) => void;
   readonly loadTraces: SessionLoader["traces"];
   readonly loadEvent: SessionLoader["event"];
-  /** Whom the page acts as, and whom its link is for. */
+  /** The login that the page uses, and the login of its link. */
   readonly otherLogin: PageKey["otherLogin"];
-  /** Takes the login of the link, or keeps the present one. */
+  /** Switches to the login of the link, or keeps the current one. */
   readonly chooseLogin: (choice: "link" | "present") => Promise<void>;
   readonly start: () => Promise<void>;
 };
 
 const listPageSize = 50;
-/** Child sessions that are listed below their parent. */
+/** The maximum number of child sessions that are listed below their parent. */
 const maxChildren = 200;
 
 export function createInspector(api: Api, key: PageKey): Inspector {
@@ -55,7 +55,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     scheduleNotify();
   }
 
-  /** A frame of the screen takes all changes that came before it. A hidden tab has no frames, and needs none. */
+  /** A frame shows all changes before it. A hidden tab has no frames, and needs none. */
   function scheduleNotify(): void {
     if (isNotifyScheduled) return;
     isNotifyScheduled = true;
@@ -90,7 +90,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     const { session } = state;
     if (session === null) return;
     const { id } = session;
-    // What the page holds of a redacted session has the former words.
+    // The page's copy of a redacted session still has the removed text.
     if (data.type === "reset" || data.type === "content_redacted") openSession(id);
     else if (data.type === "open" || data.type === "live")
       dispatch({ type: "session", id, action: { type: "live", live: data.live } });
@@ -151,7 +151,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
       const page = await api.get<AnswersPage>("/v1/approvals/answered", { limit: listPageSize, cursor });
       dispatch({ type: "answers_loaded", page, isMore });
     } catch {
-      // What waits is loaded beside it, and says what is wrong.
+      // The waiting calls are loaded at the same time, and that request reports the error.
     }
   }
 
@@ -176,7 +176,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     });
   }
 
-  /** Loads a session from its log, then watches it from there. */
+  /** Loads a session from its log, then watches it from there on. */
   function openSession(id: string): void {
     dispatch({ type: "session", id, action: { type: "reset" } });
     void sessionLoader.open(id).then((seq) => {
@@ -188,7 +188,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     const previousId = state.session?.id ?? null;
     const isNewScreen = state.route.screen !== route.screen;
     dispatch({ type: "navigated", route });
-    // Before the next frame: a key that came in between would act on what was left, and might approve another call.
+    // Not deferred to the next frame: a key in between would act on the previous screen, and might approve another call.
     notifyListeners();
     if (state.access !== "in") return;
     const id = state.session?.id ?? null;

@@ -1,6 +1,6 @@
 /**
- * How the page is let in. The link that `pawl ui` prints has a code in its fragment, which is good once. The page takes it
- * out of the history, and gets a cookie and a second half for it. The half stays in this browser.
+ * The access of the page. The link that `pawl ui` prints has a code in its fragment, which is valid once. The page removes the
+ * code from the history, and exchanges it for a cookie and a second half. The half stays in this browser.
  */
 import { type Api, ApiError } from "./api.js";
 import type { Access } from "./state/app-state.js";
@@ -8,17 +8,17 @@ import type { Access } from "./state/app-state.js";
 export type PageKey = {
   readonly half: () => string | null;
   readonly forget: () => void;
-  /** Exchanges the code of the link, if there is one. Says whether the page is let in, as far as it is known by now. */
+  /** Exchanges the code of the link, if there is one. Resolves to the page's access, as far as it is known. */
   readonly signIn: (api: Api) => Promise<Access>;
-  /** Whom the page acts as, and whom its link is for, after `enter` has said `other_login`. */
+  /** Whom the page acts as, and whom its link is for, after `signIn` has said `other_login`. */
   readonly otherLogin: () => { readonly from: string; readonly to: string } | null;
-  /** Takes the login of the link, or keeps the present one. */
+  /** Switches to the login of the link, or keeps the current one. */
   readonly chooseLogin: (api: Api, choice: "link" | "present") => Promise<Access>;
 };
 
 type ExchangeReply = { readonly half: string } | { readonly from: string; readonly to: string };
 
-/** @param base one browser may have the pages of several servers of one origin */
+/** @param base distinguishes the pages of several servers of one origin in the same browser */
 export function createPageKey(base: string): PageKey {
   const storageKey = `pawl.page${base}`;
   let pendingLogin: { readonly code: string; readonly from: string; readonly to: string } | null = null;
@@ -53,7 +53,7 @@ export function createPageKey(base: string): PageKey {
       try {
         return await redeemCode(api, { code });
       } catch (error) {
-        // The link was opened before. If that was here, the page has its key already.
+        // The link was already opened. If that was here, the page already has its key.
         if (localStorage.getItem(storageKey) !== null) return "in";
         return error instanceof ApiError && error.status === 401 ? "used" : "refused";
       }

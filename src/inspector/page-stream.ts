@@ -1,10 +1,10 @@
 /**
  * The one stream of this tab: changes of the list, the number of approvals, and the session that is shown.
  *
- * 1. A browser has six connections to a host. So there is one stream a tab, and none while the tab has been hidden for 30 s,
- *    or hidden at all while another tab opens its stream.
- * 2. The stream goes on from the last event that was seen: after a drop, after sleep, after a restart of the server.
- * 3. It asks at once when the tab is shown again or the network returns.
+ * 1. A browser opens at most six connections to a host. So there is one stream per tab, and none while the tab has been hidden
+ *    for 30 s, or is hidden while another tab opens its stream.
+ * 2. The stream continues after the last event that was seen: after a lost connection, sleep, or a restart of the server.
+ * 3. It reconnects at once when the tab is shown again or the network returns.
  */
 import { followSession, type StreamFrame, StreamRefused, type StreamView } from "../server/client/index.js";
 import type { Api } from "./api.js";
@@ -13,14 +13,14 @@ import type { Connection } from "./state/app-state.js";
 export type WatchTarget = { readonly sessionId: string; readonly after: string };
 
 export type PageStream = {
-  /** Watches the list, and this session if there is one. What was watched before is left. */
+  /** Watches the list and, if given, this session. The previous session is no longer watched. */
   readonly watch: (target: WatchTarget | null) => void;
 };
 
 export type StreamListener = {
   readonly onFrame: (frame: StreamFrame, view: StreamView) => void;
   readonly onConnection: (connection: Connection) => void;
-  /** The server refuses the stream for good. */
+  /** The server has permanently refused the stream. */
   readonly onRefused: (status: number) => void;
 };
 
@@ -63,7 +63,7 @@ export function createPageStream(api: Api, listener: StreamListener): PageStream
     }
   }
 
-  /** `fetch`, which tells when the stream is there and when it is lost. */
+  /** A `fetch` that reports when the stream has opened and when it is lost. */
   function createReportingFetch(controller: AbortController): typeof fetch {
     const reportConnection = (connection: Connection) => {
       if (controller === currentController) api.setConnected(connection === "open");
@@ -100,7 +100,7 @@ export function createPageStream(api: Api, listener: StreamListener): PageStream
   }
 
   document.addEventListener("visibilitychange", () => {
-    // A stream that was not closed meanwhile goes on.
+    // A stream that has not been closed meanwhile continues.
     if (document.visibilityState === "visible" && currentController !== null) clearTimeout(hideTimer);
     else reconnect();
   });

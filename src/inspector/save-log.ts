@@ -1,5 +1,5 @@
 /**
- * Saves the log of a session as a file: its public events, a line of JSON each.
+ * Saves the log of a session as a file: its public events, one line of JSON each.
  */
 import type { PublicEvent } from "../index.js";
 import type { Api } from "./api.js";
@@ -7,7 +7,7 @@ import type { Api } from "./api.js";
 const pageSize = 500;
 
 /**
- * Reads the log to its present end, and hands it to the browser as a download.
+ * Reads the log to its current end, and passes it to the browser as a download.
  * @param type only events of this type
  * @throws ApiError
  */
@@ -32,7 +32,7 @@ export async function saveLog(
 
 type EventPage = { readonly events: readonly PublicEvent[]; readonly next: string | null };
 
-/** An id may have characters that no file's name has. */
+/** An id may have characters that are invalid in file names. */
 function toFileName(sessionId: string): string {
   return sessionId.replace(/[^\w-]/g, "_").slice(0, 100);
 }
@@ -43,6 +43,6 @@ function download(name: string, chunks: readonly string[]): void {
   link.href = address;
   link.download = name;
   link.click();
-  // The browser has taken the data when it has begun to write the file.
+  // The browser has copied the data when it has begun to write the file.
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }

@@ -1,14 +1,14 @@
 /**
- * Asks what answers at this page's address to prove that it is the server that let the page in. The server
- * has to know the second half, which the page does not send for that. The browser sends the cookie, which is worth nothing without the half.
+ * Makes the program at this page's address prove that it is the server that gave the page access. The server must know the second
+ * half, which the page does not send for this. The browser sends the cookie, which is worthless without the half.
  */
 
 export type Proof = "proved" | "unknown_page" | "stranger";
 
 /**
- * Browsers have the means on HTTPS and on this machine's own addresses. Elsewhere everything can be read on the way anyway,
- * and the page takes the server for what it says.
- * @throws TypeError if nothing answers
+ * Browsers provide the cryptography on HTTPS and on this machine's own addresses. Elsewhere, the traffic can be read anyway, so
+ * the page trusts the server without a proof.
+ * @throws TypeError if there is no response
  */
 export async function verifyServer(base: string, half: string): Promise<Proof> {
   const { subtle } = crypto as { readonly subtle?: SubtleCrypto };

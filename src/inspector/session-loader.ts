@@ -1,5 +1,5 @@
 /**
- * What is loaded of a session: what it is, its steps, the headings of its runs, and details of the steps that are looked at.
+ * Loads a session: its state, its steps, the headings of its runs, and details of the steps that are viewed.
  */
 
 import type { PublicEvent, TraceRecord } from "../index.js";
@@ -18,21 +18,21 @@ import {
 import type { LoadedStep, StepRow } from "./state/steps.js";
 
 export type SessionLoader = {
-  /** Loads a session and its newest steps up to an entry, whose number it gives; null if that failed. The others follow. */
+  /** Loads a session and its newest steps, then the others. Resolves to the number of the last loaded entry; null on failure. */
   readonly open: (id: string) => Promise<number | null>;
   readonly step: (key: string) => void;
-  /** @param attempt which attempt of the step; without one, the last */
+  /** @param attempt an attempt of the step. Default: the last */
   readonly request: (key: string, attempt?: number) => void;
-  /** Loads the traces of steps that follow each other, those that are not there. */
+  /** Loads the missing traces of consecutive steps. */
   readonly traces: (rows: readonly StepRow[]) => void;
-  /** Loads an event of which the list has the beginning only. */
+  /** Loads the whole of an event that the list has in shortened form. */
   readonly event: (cursorText: string) => void;
 };
 
 const pageSize = 500;
-/** Entries at the end of the log whose steps are loaded first: more steps than a screen shows. */
+/** The number of entries at the end of the log whose steps are loaded first: more steps than a screen shows. */
 const newestEntries = 400;
-/** Pages of the events of one step. */
+/** The maximum number of pages with events of one step. */
 const maxEventPages = 20;
 
 export function createSessionLoader(
@@ -60,7 +60,7 @@ export function createSessionLoader(
     }
   }
 
-  /** The newest steps come first: they are what somebody who opens a session looks at. */
+  /** The newest steps are loaded first, because a person who opens a session looks at them first. */
   async function loadNewest(seq: number, path: string, dispatchAction: (action: SessionAction) => void): Promise<void> {
     const fromSeq = Math.max(0, seq - newestEntries);
     const steps: LoadedStep[] = [];
@@ -85,14 +85,14 @@ export function createSessionLoader(
     }
   }
 
-  /** The events of a step stand between its first entry and the next step's. */
+  /** The events of a step are between its first entry and that of the next step. */
   async function loadEvents(id: string, path: string, key: string): Promise<readonly PublicEvent[]> {
     const { rows = [] } = session() ?? {};
     const rowIndex = rows.findIndex((row) => row.key === key);
     const [row, previousRow, next] = [rows[rowIndex], rows[rowIndex - 1], rows[rowIndex + 1]];
     if (row === undefined || session()?.id !== id) return [];
     const isFirst = previousRow?.runId !== row.runId;
-    // What began the run stands before its first step.
+    // The event that began the run is before its first step.
     const fromSeq = isFirst ? (previousRow?.seq ?? 0) : row.seq - 1;
     const events: PublicEvent[] = [];
     let after: string | null = String(fromSeq);
@@ -102,10 +102,10 @@ export function createSessionLoader(
       const last = loaded.events.at(-1);
       after = next !== undefined && last !== undefined && last.seq >= next.seq ? null : loaded.next;
     }
-    return events.filter((event) => isOfRun(event, row.runId));
+    return events.filter((event) => isEventOfRun(event, row.runId));
   }
 
-  /** The records of steps that have ended, from one step on. */
+  /** Loads the records of ended steps, from one step on. */
   async function loadTraces(id: string, path: string, fromSeq: number, count: number): Promise<void> {
     const { records } = await api.get<{ readonly records: readonly TraceRecord[] }>(`${path}/trace`, {
       ...{ after: fromSeq, limit: count, type: "step" },
@@ -114,7 +114,7 @@ export function createSessionLoader(
     dispatch({ type: "session", id, action: { type: "traces_loaded", traces: steps.slice(0, count) } });
   }
 
-  /** Asks once, and again after a failure. */
+  /** Loads once, and again after a failure. */
   function loadOnce(id: string, label: string, load: () => Promise<void>): void {
     const requestId = `${id}\n${label}`;
     if (requested.has(requestId)) return;
@@ -124,7 +124,7 @@ export function createSessionLoader(
 
   function step(key: string): void {
     const state = session();
-    // The events of a step begin and end where its neighbours do.
+    // The neighbours of a step are needed, because its events begin and end at theirs.
     if (state === null || !(state.isIndexed || (state.hasNewest && state.rows[state.early]?.key !== key))) return;
     const { id } = state;
     const path = `/v1/sessions/${encodeURIComponent(id)}`;
@@ -195,6 +195,6 @@ type StepPage = LoadedSteps & { readonly next: number | null };
 
 type EventPage = { readonly events: readonly PublicEvent[]; readonly next: string | null };
 
-function isOfRun(event: PublicEvent, runId: string): boolean {
+function isEventOfRun(event: PublicEvent, runId: string): boolean {
   return !("runId" in event) || event.runId === undefined || event.runId === runId;
 }

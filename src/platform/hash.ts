@@ -1,5 +1,5 @@
 /**
- * SHA-256, computed at once: a commit may not wait for a promise.
+ * SHA-256, computed synchronously: a commit must not wait for a promise.
  */
 import { createHash, createHmac } from "node:crypto";
 

@@ -1,5 +1,5 @@
 /**
- * The process that holds a lease, told apart from a later process with the same process id.
+ * Identifies the process that holds a lease, also among later processes with the same process id.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -18,17 +18,18 @@ export function createHolder(): Holder {
   return { id: [randomUUID(), ...ownProcess.surroundings].join(" "), host, pid, startedAt };
 }
 
-/** What never changes of this process. It takes four files to read, and a program may make an agent for each request. */
+/** The facts about this process that never change. Reading them takes four files, and a program may create many agents. */
 let ownProcess: (Omit<Holder, "id"> & { readonly surroundings: readonly string[] }) | undefined;
 
 /**
- * Tells whether a holder is known to be dead. Hand it to `Store.claim` and `Store.due` in a program that uses a store directly, or ask it
- * before you say that a run is under way. True: its process on this host is gone, or its id was given to another. False if that cannot be
- * known: on another host, in another container, or in another boot. Of another boot may be another machine with the same name, whose
- * processes live. If this host was started again instead, the lease has run out meanwhile, or soon will.
+ * Whether a holder is known to be dead. Pass it to `Store.claim` and `Store.due` in a program that uses a store directly, or
+ * call it before you report that a run is under way. True: its process on this host is gone, or its process id was reused.
+ * False if that cannot be known: on another host, in another container, or in another boot. Another boot may be that of
+ * another machine with the same name, whose processes live. If this host was rebooted instead, the lease has expired
+ * meanwhile, or soon will.
  */
 export function isHolderDead(holder: Holder): boolean {
-  // A worker asks this of each session that its own process holds, again and again.
+  // A worker asks this again and again, of each session that its own process holds.
   if (isHeldHere(holder) && holder.id.endsWith(ownProcess?.surroundings.join(" ") ?? "")) return false;
   if (holder.host !== findHostName()) return false;
   const [, boot, namespace] = holder.id.split(" ");
@@ -39,21 +40,21 @@ export function isHolderDead(holder: Holder): boolean {
   return current.hasEnded || current.startedAt !== holder.startedAt;
 }
 
-/** Tells whether a holder is an agent of this process: a program that shows sessions says so of those that another process drives. */
+/** Whether a holder is an agent of this process. A program that shows sessions marks those that others drive. */
 export function isHeldHere({ host, pid, startedAt }: Holder): boolean {
   return (
     ownProcess !== undefined && host === ownProcess.host && pid === ownProcess.pid && startedAt === ownProcess.startedAt
   );
 }
 
-/** Two machines of the same name are told apart by a hash of the machine's own id, if it has one. */
+/** Two machines of the same name are distinguished by a hash of the machine's own id, if it has one. */
 function findHostName(): string {
   const machine = readTrimmedFile("/etc/machine-id");
   if (machine === undefined) return hostname();
   return `${hostname()} ${createHash("sha256").update(`pawl ${machine}`).digest("hex").slice(0, 8)}`;
 }
 
-/** On Linux: the present boot, and the process ids' namespace (a container's ids mean nothing in another). */
+/** On Linux: the current boot, and the process ids' namespace (a container's ids mean nothing in another). */
 function surroundings(): readonly string[] {
   const boot = readTrimmedFile("/proc/sys/kernel/random/boot_id");
   if (boot === undefined) return [];
@@ -78,7 +79,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it runs, as somebody else.
+    // EPERM: it runs, as another user.
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Runs code with a time limit. Schemas come from others, and a check by one may take exponential time (SEC-15).
+ * Runs code with a time limit. Schemas come from outside, and checking a value against one may take exponential time (SEC-15).
  */
 import { createContext, Script } from "node:vm";
 
 const timeLimitMs = 250;
-/** A process that others keep from running uses up its time without doing anything: then the work is tried again. */
+/** If other processes keep this one from running, the time limit may pass without any work: then the work is retried. */
 const maxTries = 3;
 
 const script = new Script("run()");

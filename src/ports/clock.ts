@@ -2,7 +2,7 @@
  * The clock port: time and random ids are passed in, so that tests control both.
  */
 export interface Clock {
-  /** Epoch milliseconds. A first reading that is no time is refused; a later one counts as the last sound one. */
+  /** Epoch milliseconds. If the first reading is not a time, it is refused; if a later one is not, the last valid one is used. */
   now(): number;
   /** Milliseconds since an arbitrary moment. Changes of the wall clock do not affect it. */
   elapsed(): number;
@@ -10,5 +10,5 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void;
 }
 
-/** Makes ids that cannot be guessed. */
+/** Creates ids that cannot be guessed. */
 export type MakeId = () => string;

@@ -12,11 +12,11 @@ import type { TokenEstimator } from "./tokens.js";
 export type ContextSize = {
   /** The size of the next request, in tokens. */
   readonly tokens: number;
-  /** The most tokens of a request: the context window without the space for the answer. */
+  /** The maximum size of a request, in tokens: the context window without the space for the answer. */
   readonly budget: number;
 };
 
-/** The conversation in which a cut is looked for. */
+/** The conversation that is to be cut. */
 export type CompactionView = ContextSize & {
   readonly messages: readonly Message[];
   /**
@@ -30,7 +30,7 @@ export type CompactionView = ContextSize & {
   readonly estimator: TokenEstimator;
 };
 
-/** The part of a conversation that is to be summed up. */
+/** The part of a conversation that is to be summarised. */
 export type CompactionTask = {
   /** The messages to replace. */
   readonly messages: readonly Message[];
@@ -38,36 +38,36 @@ export type CompactionTask = {
   readonly earlier: Summary | null;
   /** The size of the conversation, and what fits. */
   readonly size: ContextSize;
-  /** The most tokens that the summariser itself can be sent. */
+  /** The maximum size of a request to the summariser itself, in tokens. */
   readonly summariserBudget: number;
   /** Counts tokens. */
   readonly estimator: TokenEstimator;
   /** How many messages follow `messages` in the conversation, and stay as they are. Default: 0. */
   readonly kept?: number;
-  /** What the person who asked for this compaction wants to be kept. */
+  /** What the person who requested this compaction wants to be kept. */
   readonly keep?: string;
-  /** Calls the summariser, without tools. Resolves to the text of its answer; rejects if it fails for good. */
+  /** Calls the summariser, without tools. Resolves to the text of its answer; rejects if it fails permanently. */
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
   /**
    * Sends the agent's model the whole conversation, as in the last call, and then an instruction. The provider reads the
    * conversation from its prompt cache, which costs a fraction of sending it as a text. Resolves to the text of the answer, or to
-   * null if the model called a tool or the request was refused: use `ask` then. Rejects if it fails for good.
+   * null if the model called a tool or the request was refused: use `ask` then. Rejects if it fails permanently.
    *
-   * Absent if another model sums up, if the conversation is unlikely to be in the cache, or if there is no room.
+   * Absent if another model summarises, if the conversation is unlikely to be in the cache, or if there is no room.
    */
   readonly askBehind?: (instruction: string) => Promise<string | null>;
 };
 
-/** What a model is asked for a summary. */
+/** The request for a summary. */
 export type SummaryPrompt = {
   readonly systemPrompt: string;
-  /** The text to sum up. */
+  /** The text to summarise. */
   readonly text: string;
 };
 
 /** Replaces the messages before the cut. */
 export type Summary = {
-  /** The text that stands for the messages. */
+  /** The text that replaces the messages. */
   readonly summary: string;
   /** Items that are kept word for word. */
   readonly retained: readonly string[];

@@ -1,5 +1,5 @@
 /**
- * The observer port: code that watches a run, and cannot change it.
+ * The observer port: code that watches a run but cannot change it.
  */
 import type { Usage } from "../core/data/message.js";
 import type { Timing } from "../core/machine/event.js";
@@ -11,11 +11,11 @@ import type { LoopTrace, TraceRecord } from "./trace.js";
 export type EventContext = {
   /** The agent that has the session after the event. */
   readonly agent: string;
-  /** When the present run, or the last one, began, in epoch milliseconds. Absent before the first run. */
+  /** When the current or last run began, in epoch milliseconds. Absent before the first run. */
   readonly runStartedAt?: number;
   /**
-   * What the event's own model call used: one attempt, or a compaction. Absent for other events, and if nothing is known.
-   * The sum over a session is what it used itself, without its child sessions.
+   * The usage of the event's own model call: one attempt, or a compaction. Absent for other events, and if it is unknown.
+   * The sum over a session is its own usage, without that of its child sessions.
    */
   readonly usage?: Usage;
   /** When the attempt or the tool call of the event ran, and how long. Absent for other events. */
@@ -37,13 +37,13 @@ export type Observer = {
   readonly onTrace?: (record: TraceRecord, run: LoopTrace) => unknown;
   /**
    * Returns the span that is active where a run is requested, as W3C's `traceparent`; undefined if there is none. The run
-   * joins its trace. The first observer that knows one counts.
+   * joins its trace. The first observer that returns one is used.
    */
   readonly traceparent?: () => string | undefined;
   /** If true, trace records include texts of models, and inputs and outputs of tools, redacted. Default: false. */
   readonly traceContent?: boolean;
   /**
-   * If true, it also observes the agents behind the agent's tools (`asTool`), at any depth. An agent that has the same
+   * If true, it also observes the agents that the agent's tools run (`asTool`), at any depth. An agent that has the same
    * observer itself is still observed once. Default: false.
    */
   readonly children?: boolean;

@@ -9,8 +9,8 @@ import type { Store } from "./store.js";
 import type { AnyTool } from "./tool.js";
 
 /**
- * What a plugin may add while its `setup` runs. Every agent of the engine gets it.
- * Each `register…` throws a PawlError: `duplicate_tool` if a plugin has registered a tool of that name already,
+ * Registers the parts of a plugin while its `setup` runs. Every agent of the engine gets them.
+ * Each `register…` throws a PawlError: `duplicate_tool` if a plugin has already registered a tool of that name,
  * `bad_configuration` if the name of a model or a service is taken, or if the setup is over.
  */
 export type PluginContext<ModelLike = Model> = {
@@ -43,6 +43,9 @@ export type Plugin<ModelLike = Model> = {
   readonly dependencies?: readonly string[];
   /** It has failed if it takes more than two minutes. */
   readonly setup: (context: PluginContext<ModelLike>) => void | Promise<void>;
-  /** It has failed if it takes more than 10 s. Called once: at the engine's shutdown, or if its own setup or that of a later plugin fails. */
+  /**
+   * It has failed if it takes more than 10 s. Called once: at the engine's shutdown, or if its own setup or that of a later
+   * plugin fails.
+   */
   readonly dispose?: () => void | Promise<void>;
 };

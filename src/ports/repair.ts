@@ -16,16 +16,16 @@ export type RepairRequest = {
     /** The problem in words. */
     readonly message: string;
   };
-  /** What the model was told of the tool; absent if it named none that this run may use. */
+  /** The specification of the tool, as the model was sent it; absent if the model named no tool that this run may use. */
   readonly specification?: ToolSpecification;
 };
 
 /**
- * Repairs a call: gives another name, another input, or both; nothing or null leaves it as it is. What comes out is checked
- * like any other call, once. A function that throws, or takes more than 10 s, repairs nothing.
+ * Repairs a call: returns another name, another input, or both; nothing or null leaves the call as it is. The result is
+ * checked like any other call, once. A function that throws, or takes more than 10 s, repairs nothing.
  */
 export type RepairToolCall = (request: RepairRequest, context: PermissionContext) => Repaired | Promise<Repaired>;
-/** What takes the place of a call that cannot be used; nothing if it cannot be repaired. */
+/** Replaces a call that cannot be used; nothing if it cannot be repaired. */
 export type Repaired =
   | {
       /** The tool that is called. Default: the one that the model named. */

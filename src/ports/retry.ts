@@ -22,11 +22,11 @@ export interface RetryPolicy {
 
 /** Adjusts the default policy. Times are in milliseconds. */
 export type RetryOptions = {
-  /** The most retries of one call. Default: 5. */
+  /** The maximum number of retries of one call. Default: 5. */
   readonly maxRetries?: number;
-  /** The first delay. Each further delay is twice as long. Up to half of a delay is cut at random. Default: 2,000. */
+  /** The first delay. Each further delay is twice as long. Each is shortened at random by up to half. Default: 2,000. */
   readonly baseDelayMs?: number;
-  /** The longest delay that the policy chooses itself. A provider may ask for more. Default: 30,000. */
+  /** The maximum delay that the policy chooses itself. A provider may ask for more. Default: 30,000. */
   readonly maxDelayMs?: number;
   /** The HTTP statuses at which a failure of kind `provider` is retried. Default: 500, 502, 503, 504, 529. */
   readonly statusCodes?: readonly number[];

@@ -8,11 +8,11 @@ import type { TokenEstimator } from "./tokens.js";
 
 export type { Price, PriceTable, Rates } from "../core/data/price.js";
 
-/** Knows what model calls cost. */
+/** Computes the cost of model calls. */
 export type UsageService = {
   /** Whether the model has a price. A run with `maxCostUsd` needs a priced model. */
   readonly isPriced: (modelId: string) => boolean;
-  /** The cost of a call in US dollars; undefined if it is not known. If it throws, the cost is unknown too. */
+  /** The cost of a call in US dollars; undefined if it is not known. If it throws, the cost is also unknown. */
   readonly costOf: (modelId: string, usage: Usage) => number | undefined;
 };
 
@@ -27,7 +27,7 @@ export type WholeOutput = {
 /** Cuts large outputs of tools. */
 export type OutputService = {
   /**
-   * Returns a tool's output in the form that the model is shown and the log keeps. It has failed if it takes more than
+   * Returns a tool's output in the form that the model is shown and the log stores. It has failed if it takes more than
    * 60 s; the call then has an error result.
    * @param options.maxBytes the tool's own `maxOutputBytes`
    */
@@ -40,7 +40,8 @@ export type OutputService = {
     },
   ) => ToolOutput | Promise<ToolOutput>;
   /**
-   * The most bytes of all results together that a model is shown: above it, the oldest are left out. Default: no limit.
+   * The maximum size of all results together that a model is shown, in bytes: above it, the oldest are omitted. Default: no
+   * limit.
    */
   readonly maxTotalBytes?: number;
   /**

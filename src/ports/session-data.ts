@@ -1,5 +1,5 @@
 /**
- * The data of a session in a tool: what it reads, and how it changes it.
+ * The data of a session in a tool: how the tool reads and changes it.
  */
 import type { Json } from "../core/data/message.js";
 import type { SessionData } from "../core/data/session-data.js";
@@ -19,16 +19,16 @@ export type { DataPatch, SessionData } from "../core/data/session-data.js";
 export type ToolData = {
   /** The value of a key, frozen; undefined if there is none. */
   get(key: string): Json | undefined;
-  /** All of it, frozen. */
+  /** All keys and values, frozen. */
   all(): SessionData;
-  /** A copy is kept, as plain JSON. `undefined` deletes the key. */
+  /** Stores a copy, as plain JSON. `undefined` deletes the key. */
   set(key: string, value: unknown): void;
   /** Removes the key. */
   delete(key: string): void;
   /**
-   * Makes the new value from the old one. `change` is called now, and again when the change is committed, with the value
-   * that is committed by then: so calls that run side by side do not overwrite each other. It must answer at once, and
-   * do nothing else. `undefined` deletes the key.
+   * Computes the new value from the old one. `change` is called now, and again when the change is committed, with the value
+   * that is committed by then: so concurrent calls do not overwrite each other. It must be synchronous, and have no side
+   * effects. `undefined` deletes the key.
    */
   update(key: string, change: (old: Json | undefined) => unknown): void;
 };

@@ -1,9 +1,10 @@
 /**
  * Stop conditions: when a run stops between two steps, although nothing else ends it.
  *
- * 1. Conditions are looked at after a step with all its calls, before the next model call. The first one that holds
- *    ends the run.
- * 2. What a condition decided is in the log before anything follows. It is asked again only if nothing was committed.
+ * 1. Conditions are checked after a step with all its calls, before the next model call. The first one that holds ends
+ *    the run.
+ * 2. The verdict of a condition is in the log before anything follows from it. A condition is checked again only if nothing
+ *    was committed.
  */
 import type { Message, Usage } from "../core/data/message.js";
 import type { PlainCondition } from "../core/machine/stop-condition.js";
@@ -20,7 +21,7 @@ export type StepView = {
   readonly text: string;
   /** The calls of the last step, in order, with their results. */
   readonly calls: StepResultSubject["calls"];
-  /** What the run has used so far. */
+  /** The usage of the run so far. */
   readonly usage: Usage;
   /** The conversation as the model sees it. */
   readonly messages: readonly Message[];
@@ -28,12 +29,12 @@ export type StepView = {
   readonly data: SessionData;
 };
 
-/** A condition as data: made by `stepCount`, `toolCalled` or `textMatches`. */
+/** A condition as data: created by `stepCount`, `toolCalled` or `textMatches`. */
 export type PlainStopCondition = PlainCondition;
 
 /**
- * A condition of your own: true stops the run. It may take 10 seconds. If it throws, takes longer or returns something
- * else, it counts as false, and events and traces say so.
+ * Your own condition: true stops the run. It may take 10 seconds. If it throws, takes longer or returns something else,
+ * it counts as false, and events and traces say so.
  */
 export type StopFunction = (view: StepView) => boolean | Promise<boolean>;
 

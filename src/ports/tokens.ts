@@ -16,9 +16,9 @@ export type Sized = Pick<ModelRequest, "systemPrompt" | "messages" | "tools">;
 
 /** A number of tokens. A provider has counted `counted` of them; the rest is an estimate. */
 export type TokenCount = {
-  /** The tokens of the messages together. */
+  /** All tokens, counted and estimated. */
   readonly tokens: number;
-  /** How many of the messages were counted for this call. */
+  /** How many of these tokens a provider has counted. */
   readonly counted: number;
 };
 
@@ -31,7 +31,7 @@ export type TokenEstimator = {
   /** A whole request, estimated without a provider's count. */
   readonly request: (request: Sized) => number;
   /**
-   * A request: the provider's count of its conversation (`transcript.measured`) plus an estimate of all later messages.
+   * A request: the provider's count of its conversation (`transcript.countedTokens`) plus an estimate of all later messages.
    */
   readonly context: (request: Sized, measured: CountedTokens | null) => TokenCount;
 };

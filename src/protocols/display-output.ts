@@ -1,5 +1,5 @@
 /**
- * The output of a call as pages show it.
+ * Formats the output of a call for display.
  */
 import type { ToolOutput } from "../index.js";
 

@@ -34,7 +34,7 @@ export const toolName = "gen_ai.tool.name";
 export const toolCallId = "gen_ai.tool.call.id";
 export const toolType = "gen_ai.tool.type";
 
-/** Of the registry of attributes, beside the conventions for generative AI. Set only if `principal` is true. */
+/** From the general attribute registry, not from the conventions for generative AI. Set only if `principal` is true. */
 export const principal = "enduser.id";
 
 /** Content: set only if `captureContent` is true. */

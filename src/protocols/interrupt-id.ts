@@ -1,15 +1,15 @@
 /**
- * How protocols name a call that waits, or a question that its tool asks.
+ * The ids that protocols use for a waiting call, or for a question of its tool.
  */
 import type { PendingApproval } from "../index.js";
 
-/** The id has the hash of the input. So an answer counts for the input that the person saw. */
+/** The id contains a hash of the input, so an answer applies only to the input that the person saw. */
 export function formatInterruptId({ callKey, questionId, inputHash }: PendingApproval): string {
   const question = questionId === undefined ? "" : `#${questionId}`;
   return inputHash === undefined ? `${callKey}${question}` : `${callKey}${question}@${inputHash.slice(0, 16)}`;
 }
 
-/** The call of an interrupt. */
+/** The call key of an interrupt. */
 export function parseCallKey(interruptId: string): string {
   return interruptId.split(/[#@]/, 1)[0] ?? interruptId;
 }

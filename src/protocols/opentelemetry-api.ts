@@ -8,7 +8,7 @@ import { PawlError } from "../index.js";
 
 export type OpenTelemetryApi = typeof Api;
 
-/** `require` is safe: tracer providers are registered with the process, not with one copy of the package. */
+/** `require` is safe: tracer providers are registered globally, not with one copy of the package. */
 export function loadOpenTelemetryApi(): OpenTelemetryApi {
   try {
     return createRequire(import.meta.url)("@opentelemetry/api");

@@ -1,9 +1,9 @@
 /**
  * OpenTelemetry: exports runs, model calls and tool calls as spans, using only `@opentelemetry/api`.
  *
- * 1. The process in which a run ends exports the spans of the whole run, once, also those of its parts in other
+ * 1. The process in which a run ends exports the spans of the whole run once, including those of its parts in other
  *    processes.
- * 2. A run belongs to one trace, whichever processes drive it: that of the request, if the log names it, and otherwise one
+ * 2. A run belongs to one trace, whichever processes drive it: the request's, if the log names it, and otherwise one
  *    whose id is a hash of session and run.
  * 3. Content is exported only on request, and then redacted (SEC-14). So are the names of people.
  */
@@ -30,7 +30,7 @@ import {
   toWaitAttributes,
 } from "./span-attributes.js";
 
-/** How spans are made. */
+/** Options for the exported spans. */
 export type OpenTelemetryOptions = {
   /** Default: the global provider's tracer `pawl`. */
   readonly tracer?: Tracer;
@@ -88,8 +88,8 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
 }
 
 /**
- * The span that is active now, as W3C's `traceparent`; undefined if there is none. The observer joins runs to it by itself.
- * Needed where a request is made without an agent: `client.session(id).send(input, { traceparent: activeTraceparent() })`,
+ * The active span as a W3C `traceparent`; undefined if there is none. The observer joins runs to it automatically.
+ * Needed only for requests without an agent: `client.session(id).send(input, { traceparent: activeTraceparent() })`,
  * or `createServer({ traceparent: activeTraceparent })`.
  *
  * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
@@ -194,7 +194,7 @@ function exportStep(record: TraceRecordOf<"step">, scope: SpanScope): void {
   }
 }
 
-/** A call that ran elsewhere, or that another agent answered, ran during the wait for it. */
+/** The time span in which a call ran. If it ran outside, or another agent answered it, it ran during the wait. */
 function findExecution({ ran: execution, waits }: TracedCall): TraceSpan | undefined {
   return execution ?? waits.findLast((wait) => wait.for !== "person");
 }
@@ -224,7 +224,7 @@ function createRootContext(api: OpenTelemetryApi, traceId: string) {
   return { traceId, spanId: traceId.slice(0, 16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** The span of the request. Its sampling counts for the run, too. */
+/** The span of the request. Its sampling decision also applies to the run. */
 function parseTraceparent(traceparent: string) {
   const [, traceId = "", spanId = "", flags = ""] = traceparent.split("-");
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };

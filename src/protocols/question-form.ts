@@ -1,12 +1,12 @@
 /**
- * A question of a tool as a form of plain fields, which is all that editors and MCP clients show.
+ * Converts a question of a tool to a form of plain fields, which is all that editors and MCP clients can show.
  */
 import type { PendingApproval } from "../index.js";
 
 type FormSchema = { readonly [key: string]: unknown };
 export type FormContent = { readonly [field: string]: unknown };
 
-/** The schema of the form; null if the answer cannot be given in plain fields. */
+/** The schema of the form; null if plain fields cannot express the answer. */
 export function createFormSchema({ schema }: PendingApproval): FormSchema | null {
   const properties = isObject(schema) ? schema.properties : { [answerField]: schema ?? { type: "string" } };
   if (properties === null || typeof properties !== "object" || !Object.values(properties).every(isPlainField))

@@ -1,5 +1,5 @@
 /**
- * What is read of a session, with what may not be shown masked. Calls that wait are shown as they are.
+ * A readable session with secrets masked in its events. Waiting calls are shown unmasked.
  */
 import type { StreamItem } from "../index.js";
 import type { ReadableSession } from "./run-flow.js";

@@ -1,9 +1,9 @@
 /**
- * Goes on with a session in this process, for those who follow it.
+ * Resumes a session in this process, for a client that follows it.
  */
 import { PawlError, type Session } from "../index.js";
 
-/** Carries the session on in this process. @returns why it cannot; null if it ended, waits, or goes on elsewhere */
+/** Resumes the session in this process. @returns why it cannot; null if it ended, waits, or continues elsewhere */
 export async function resumeHere(session: Pick<Session, "resume">): Promise<string | null> {
   try {
     const result = await session.resume();

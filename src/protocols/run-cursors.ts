@@ -1,17 +1,17 @@
 /**
- * Where in the log a run is to be read from, for those who post and then watch.
+ * Cursors from which to read a run, for clients that post a request and then watch.
  */
 import { PawlError, type PendingApproval, type Session } from "../index.js";
 import { questionKey } from "../view/view-change.js";
 import type { RunCursor, RunFlowOptions } from "./run-flow.js";
 
-/** A session that is posted to, and watched. */
+/** A session that accepts requests and can be watched. */
 export type PostableSession = Pick<
   Session,
   "id" | "send" | "events" | "state" | "answer" | "provideResult" | "pendingApprovals"
 >;
 
-/** Sends input, and tells where its run is read from. A request that is sent again starts no second run. */
+/** Sends input, and returns the cursor of its run. A repeated request does not start a second run. */
 export async function startRun(
   session: PostableSession,
   input: Parameters<Session["send"]>[0],
@@ -22,7 +22,7 @@ export async function startRun(
   return { runId, isNew, after: isNew ? seqBefore : await findRunStart(session, runId) };
 }
 
-/** The run of this name, else the present or last one, from its start: for those who lost its stream. */
+/** The run with this id, else the current or last one, from its start. For clients that lost its stream. */
 export async function joinRun(session: PostableSession, runId: string): Promise<RunCursor> {
   const state = await session.state();
   if (!("startSeq" in state)) throw new PawlError("bad_input", `Session ${session.id} has no run yet. Send a message.`);
@@ -32,12 +32,12 @@ export async function joinRun(session: PostableSession, runId: string): Promise<
   return { runId: state.runId, after: state.startSeq - 1 };
 }
 
-/** A run that has not ended, from its start. One that nobody has taken yet begins behind everything. */
+/** An unfinished run, from its start. A run that is not in the log yet begins after the last entry. */
 export async function findRun(session: PostableSession, runId: string): Promise<RunCursor> {
   return { runId, after: await findRunStart(session, runId) };
 }
 
-/** The run that is under way or waits, from its start; null if there is none. */
+/** The run that is in progress or waits, from its start; null if there is none. */
 export async function findCurrentRun(session: PostableSession): Promise<RunCursor | null> {
   const state = await session.state();
   switch (state.status) {
@@ -60,7 +60,7 @@ async function readSeq(session: PostableSession): Promise<number> {
   }
 }
 
-/** The entry before the run. A run that is queued has not begun: it is behind everything. */
+/** The entry before the run. A queued run has not begun: it comes after the last entry. */
 async function findRunStart(session: PostableSession, runId: string): Promise<number> {
   const state = await session.state();
   if ("startSeq" in state && state.runId === runId) return state.startSeq - 1;
@@ -69,12 +69,12 @@ async function findRunStart(session: PostableSession, runId: string): Promise<nu
   return state.seq;
 }
 
-/** An answer to a call, as a protocol tells it. */
+/** An answer to a call, in a protocol's form. */
 export type CallAnswer = { readonly callKey: string };
 
 /**
- * Gives the answers to the calls that wait, and tells where the run is read from then. If none of them waits any more, a
- * page posts its answers once more: it gets what followed the first of them.
+ * Sends the answers to the waiting calls, and returns the cursor from which to read the run. If none of the calls still
+ * waits, a page has posted its answers again: it gets what followed the first of them.
  * @param findApproval finds the call that an answer is for
  * @throws PawlError `no_such_call`, `bad_input`
  */
@@ -100,7 +100,7 @@ export async function answerRun<Answer extends CallAnswer>(
 }
 
 /**
- * What followed the first answer to one of these calls, for a page that posts its answers once more.
+ * The cursor of the first answer to one of these calls, for a page that posts its answers again.
  * @throws PawlError `no_such_call`
  */
 async function findAnswer(session: PostableSession, keys: ReadonlySet<string>): Promise<RunCursor> {
@@ -109,11 +109,11 @@ async function findAnswer(session: PostableSession, keys: ReadonlySet<string>): 
   const { runId, startSeq, seq } = state;
   for await (const event of session.events({ after: startSeq - 1, follow: false }))
     if (event.type === "approval_answered" && keys.has(event.callKey)) return { runId, after: event.seq - 1 };
-  // The answer is posted, and nobody has taken it yet.
+  // The answer is in the inbox, and no process has consumed it yet.
   return { runId, after: seq };
 }
 
-/** The run of this session that waits. The question of a child session is answered here, too. */
+/** The waiting run of this session. An approval of a child session belongs to the run of this session. */
 async function findRunId(session: PostableSession, approval: PendingApproval): Promise<string> {
   if (approval.sessionId === session.id) return approval.runId;
   const state = await session.state();

@@ -1,8 +1,8 @@
 /**
- * The flow of one run, from a place of the log to the run's end, or until it waits for somebody and does nothing else.
+ * The flow of one run, from a cursor to the run's end, or until the run only waits for decisions.
  *
- * 1. The flow ends at `suspended` only while the session still waits. One that was answered since is passed over.
- * 2. Where it ends is in the log, so a reader that joins later gets the same.
+ * 1. The flow ends at `suspended` only while the session still waits. A `suspended` that was answered since is skipped.
+ * 2. The point where the flow ends is in the log, so a reader that joins later gets the same.
  */
 
 import type { PendingApproval, Session, StreamItem } from "../index.js";
@@ -10,37 +10,37 @@ import { formatCursor } from "../stream/cursor.js";
 import { createSessionView } from "../view/session-view.js";
 import { questionKey, type ViewChange } from "../view/view-change.js";
 
-/** What is read of a session. */
+/** The reading side of a session. */
 export type ReadableSession = Pick<Session, "id" | "events" | "pendingApprovals" | "state">;
 
-/** A run, and where it is read from. */
+/** A run, and the cursor from which to read it. */
 export type RunCursor = {
   readonly runId: string;
-  /** The place in the log behind which the run is read: `seq`, or `seq.index`. */
+  /** The cursor after which the run is read: `seq`, or `seq.index`. */
   readonly after: number | string;
 };
 
 export type RunFlowOptions = RunCursor & {
-  /** The questions that have just been answered, by `questionKey`: nobody waits for them any more. */
+  /** The questions that have just been answered, by `questionKey`: they no longer wait. */
   readonly answered?: ReadonlySet<string>;
   readonly signal?: AbortSignal;
 };
 
-/** What the flow of a run ends with, if the run has not ended: the calls that wait. */
+/** The last item of a flow if the run has not ended: the waiting calls. */
 export type RunWaiting = { readonly type: "waiting"; readonly approvals: readonly PendingApproval[] };
 
-/** The last item is the run's `final`, or what waits. */
+/** The last item is the end of the run, or `waiting`. */
 export async function* streamRun(
   session: ReadableSession,
   { runId, after, answered = noAnswers, signal }: RunFlowOptions,
 ): AsyncGenerator<ViewChange | RunWaiting, void, undefined> {
   const view = createSessionView();
   const approvals = await listOpenApprovals(session, answered);
-  // If nothing is asked or answered behind this place, no event tells that the run waits.
+  // If nothing is asked or answered after this cursor, no event will show that the run waits.
   const hasEventAhead = approvals.length === 0 || answered.size > 0 || (await suspendsAgain(session, runId, after));
   const options = hasEventAhead ? { after, ...(signal === undefined ? {} : { signal }) } : { after, follow: false };
   for await (const item of session.events(options)) {
-    if (!isOfRun(item, runId)) continue;
+    if (!matchesRunOrCall(item, runId)) continue;
     const waiting = await findWaiting(session, item, runId, answered);
     yield* view.apply(item);
     if (waiting !== null) return yield { type: "waiting", approvals: waiting };
@@ -51,14 +51,14 @@ export async function* streamRun(
 
 const noAnswers: ReadonlySet<string> = new Set();
 
-/** An item that names no run belongs to the session, so to each of its runs. */
-function isOfRun(item: StreamItem, runId: string): boolean {
+/** By the run of an item, or else the run of its call. An item with neither belongs to the session, so to each of its runs. */
+function matchesRunOrCall(item: StreamItem, runId: string): boolean {
   if (item.type === "delta") return item.delta.runId === runId;
   if ("runId" in item && item.runId !== undefined) return item.runId === runId;
   return item.type === "late_result" || !("callKey" in item) || item.callKey.startsWith(`${runId}/`);
 }
 
-/** What else waits, if questions were answered just now. */
+/** The waiting calls without those that have just been answered. */
 export async function listOpenApprovals(
   session: ReadableSession,
   answered: ReadonlySet<string>,
@@ -66,23 +66,23 @@ export async function listOpenApprovals(
   return (await session.pendingApprovals()).filter((candidate) => !answered.has(questionKey(candidate)));
 }
 
-/** What waits, if the run does nothing else since this item. */
+/** The waiting calls, if the run has done nothing but wait since this item; else null. */
 async function findWaiting(
   session: ReadableSession,
   item: StreamItem,
   runId: string,
   answered: ReadonlySet<string>,
 ): Promise<readonly PendingApproval[] | null> {
-  // A no to one of several calls lets the run wait on, and no other event tells so.
+  // After a denial of one of several calls, the run keeps waiting, and no other event shows that.
   const isAnswer = item.type === "approval_answered" || item.type === "tool_result";
   if (item.type !== "suspended" && !(isAnswer && answered.has(questionKey(item)))) return null;
-  // In this order: what waits again by now has an event behind this one.
+  // The order matters: a call that waits again by now has a later event.
   const { status } = await session.state();
   const waiting = await listOpenApprovals(session, answered);
   if (status !== "awaiting_human" || waiting.length === 0) return null;
   if (item.type === "suspended" && !item.approvals.some((candidate) => includesApproval(waiting, candidate)))
     return null;
-  // More was asked since: the flow ends there.
+  // The run was suspended again later: the flow ends there.
   return (await suspendsAgain(session, runId, formatCursor(item))) ? null : waiting;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Drives a session and its family until nothing is left to do now: what one invocation of `drive` does.
+ * Drives a session and its family until nothing is left to do now: the work of one invocation of `drive`.
  *
- * 1. What has happened is in the log, so an invocation may be repeated at any time. Each goes on where the log ends.
- * 2. A process that has lost its invocation may still be at work. The lease keeps it and its successor apart.
- * 3. An invocation that is cut off leaves its sessions, so that the next one can drive them.
+ * 1. What has happened is in the log, so an invocation may be repeated at any time. Each continues where the log ends.
+ * 2. A process that has lost its invocation may still be working. The lease keeps it and its successor apart.
+ * 3. An invocation that is cut off releases its sessions, so that the next one can drive them.
  */
 import { createWorker, PawlError, type Store, type WorkerReport, type WorkingAgent } from "../index.js";
 import { type FamilyWork, findFamilyWork } from "./family.js";
@@ -14,7 +14,7 @@ type WorkingSession = ReturnType<WorkingAgent["session"]>;
 export type DispatchedAgent = Omit<WorkingAgent, "session"> & {
   /** A session of the agent. */
   readonly session: (sessionId: string) => WorkingSession & {
-    /** Gives the session back. */
+    /** Releases the session. */
     readonly leave: (options: { readonly graceMs: number }) => Promise<void>;
   };
 };
@@ -22,21 +22,21 @@ export type DispatchedAgent = Omit<WorkingAgent, "session"> & {
 export type DriveDeps = {
   readonly store: Store;
   readonly agents: readonly DispatchedAgent[];
-  /** For how long calls that run may go on when the invocation is cut off, in milliseconds. */
+  /** How long running calls may continue after the invocation is cut off, in milliseconds. */
   readonly graceMs: number;
 };
 
 /**
- * What is left: the sessions of the family that others hold, and the next time that one of them waits for.
+ * Returns what is left: the sessions of the family that others hold, and the next time that one of them waits for.
  * @param signal aborted when the invocation is cut off
- * @throws the error for which a session could not be carried on: the invocation is to be repeated
+ * @throws the error for which a session could not continue: the invocation must be repeated
  */
 export async function driveFamily(sessionId: string, deps: DriveDeps, signal: AbortSignal): Promise<FamilyWork> {
   const { store, agents, graceMs } = deps;
   const driven = new Map<string, DispatchedAgent>();
   const errors: unknown[] = [];
   let work: FamilyWork = { due: [], dueAt: null };
-  // The session itself is tried at once: whoever calls for a drive has mostly posted something to it.
+  // The session itself is tried first: the caller has usually posted something to it.
   let isFirstTried = false;
   const leave = (): void => {
     for (const [id, agent] of driven) void agent.session(id).leave({ graceMs }).catch(ignoreStoreError);
@@ -70,12 +70,12 @@ export async function driveFamily(sessionId: string, deps: DriveDeps, signal: Ab
   return work;
 }
 
-/** There is no such session, or no longer: nothing is to be done. */
+/** The session does not exist, or no longer: there is nothing to do. */
 function isUnknownSession(error: unknown): boolean {
   return error instanceof PawlError && error.code === "no_session";
 }
 
-/** The store has failed, or the session's children are not known: their leases end by themselves. */
+/** The store has failed, or the session's children are unknown: their leases expire by themselves. */
 function ignoreStoreError(error: unknown): void {
   if (!(error instanceof PawlError)) throw error;
 }
@@ -85,7 +85,7 @@ function overrideDue(store: Store, due: Store["due"]): Store {
   return new Proxy(store, {
     get(_, name) {
       if (name === "due") return due;
-      // The worker commits nothing itself: it knows the agents' store by this member.
+      // The worker itself commits nothing: it recognises the agents' store by this member.
       if (name === "commit") return store.commit;
       const member: unknown = Reflect.get(store, name);
       return typeof member === "function" ? member.bind(store) : member;

@@ -1,23 +1,23 @@
 /**
- * What is to be done in the family of a session: the session itself, the sessions below it, and those above it.
+ * Finds the work in the family of a session: the session itself, the sessions below it, and those above it.
  */
 import { dueAt, hasCalls, initialState } from "../core/index.js";
 import type { SessionSummary, State, Status, Store } from "../index.js";
 
 export type FamilyWork = {
-  /** The sessions that ask for a driver now. */
+  /** The sessions that need a driver now. */
   readonly due: readonly string[];
-  /** When the first session of the family asks for a driver, in epoch milliseconds; null if none does. */
+  /** When the first session of the family needs a driver, in epoch milliseconds; null if none does. */
   readonly dueAt: number | null;
 };
 
 /** A session in one of these has a run that has not ended. */
 const openStatuses = ["preparing", "model_running", "tool_running", "awaiting_human"] as const satisfies Status[];
 
-/** Among how many ended children, the newest ones, those are looked for that still have something to do. */
+/** How many ended children, newest first, are searched for those that still have something to do. */
 const maxEndedChildren = 100;
 
-/** A run may go on in any session of the family: a child gives its result to its parent, and a parent may abort a child. */
+/** A run may continue in any session of the family: a child gives its result to its parent, and a parent may abort a child. */
 export async function findFamilyWork(store: Store, sessionId: string, now: number): Promise<FamilyWork> {
   const due: string[] = [];
   const times: number[] = [];
@@ -47,14 +47,14 @@ export async function findFamilyWork(store: Store, sessionId: string, now: numbe
 }
 
 /**
- * The children whose run is over, but whose process has not let go of them. It may have died after the parent had the result: then
- * neither the parent's state nor the child's status says that the child has a commit left to do.
+ * The children whose run is over, but whose process has not released them. The process may have died after the parent had
+ * the result: then neither the parent's state nor the child's status says that the child has a commit left to do.
  */
 async function findCutOffChildren(store: Store, parent: string): Promise<readonly SessionSummary[]> {
   return (await store.list({ parent, limit: maxEndedChildren })).filter(({ holder }) => holder !== null);
 }
 
-/** The children that a state waits for. They may have ended without having told it. */
+/** The children that a state waits for. They may have ended without notifying their parent. */
 function listWaitingChildren(state: State): readonly string[] {
   if (!hasCalls(state)) return [];
   return state.calls.flatMap((call) => ("childId" in call && call.childId !== undefined ? [call.childId] : []));

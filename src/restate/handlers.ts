@@ -1,9 +1,9 @@
 /**
  * The handlers of the object.
  *
- * 1. `drive` is exclusive: Restate runs one at a time for a session. All others are shared, and wait for no run.
- * 2. What posts something has the session driven afterwards, also if its process dies in between: Restate repeats what has no
- *    result yet. A repeated request counts once, because its message has the same id.
+ * 1. `drive` is exclusive: Restate runs one at a time for a session. All others are shared, and do not wait for a run.
+ * 2. A handler that posts something has the session driven afterwards, even if its process dies in between: Restate repeats a
+ *    handler that has no result yet. A repeated request counts once, because its message has the same id.
  * 3. At most one later invocation of `drive` is pending for the session's next time, however often the session is driven before.
  */
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
@@ -23,28 +23,28 @@ import type { RestateSdk } from "./sdk.js";
 /** Other services of Restate call them with `context.objectClient<PawlHandlers>({ name: "Pawl" }, sessionId)`. */
 export type PawlHandlers = {
   /**
-   * Carries the session on, and the sessions below and above it, until nothing is left to do now. If one of them waits for a
-   * time, it is called again then. Call it without a body if something was posted to the store in another way.
+   * Continues the session, and the sessions below and above it, until nothing is left to do now. If one of them waits for a
+   * time, `drive` is called again then. Call it without a body if something was posted to the store in another way.
    */
   readonly drive: (context: ObjectContext, wake?: Wake) => Promise<void>;
-  /** As `send` of a client. It begins a session if the option `agent` names the agent. */
+  /** Like `send` of a client. It begins a session if the option `agent` names the agent. */
   readonly send: (
     context: ObjectSharedContext,
     request: SendRequest,
   ) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-  /** As `answer` of a session: also for calls of sessions below. */
+  /** Like `answer` of a session, also for calls of sessions below it. */
   readonly answer: (context: ObjectSharedContext, request: AnswerRequest) => Promise<"first" | "second">;
-  /** As `provideResult` of a session. */
+  /** Like `provideResult` of a session. */
   readonly provideResult: (context: ObjectSharedContext, request: ResultRequest) => Promise<"first" | "second">;
-  /** As `abort` of a session. */
+  /** Like `abort` of a session. */
   readonly abort: (context: ObjectSharedContext, request?: AbortOptions) => Promise<"asked" | "nothing">;
-  /** What the store says of the session now. */
+  /** The session as the store has it now. */
   readonly status: (context: ObjectSharedContext) => Promise<ObjectStatus>;
 };
 
 type HandlerDeps = DriveDeps & {
   readonly client: Client;
-  /** Refuses what callers may not decide. @throws PawlError `bad_input` */
+  /** Refuses options that callers may not set. @throws PawlError `bad_input` */
   readonly checkClient: (request: ClientRequest) => void;
 };
 
@@ -54,7 +54,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
   const createDriveClient = (context: ObjectSharedContext) =>
     context.objectSendClient<PawlHandlers>({ name }, context.key);
 
-  /** Not journaled: a message counts once, so a repetition does no harm, and Restate has one write less. */
+  /** Not journaled: a message counts once, so a repetition is harmless, and Restate has one write less. */
   async function postAndDrive<Result>(context: ObjectSharedContext, post: () => Promise<Result>): Promise<Result> {
     const result = await post();
     createDriveClient(context).drive();
@@ -70,7 +70,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
       if (pendingAt !== null) context.clear(wakeKey);
       return;
     }
-    // The one that was sent for this time has come: it is this one.
+    // The invocation that was pending for this time is this one.
     const otherPendingAt = wake?.at === pendingAt ? null : pendingAt;
     const { now, at, tries } = next;
     if (otherPendingAt !== null && otherPendingAt > now && otherPendingAt <= at) return;
@@ -81,7 +81,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
   return {
     drive,
     send: shared(async (context: ObjectSharedContext, request: SendRequest) => {
-      // It is the same in each attempt, so that they all begin one run.
+      // The same in each attempt, so that all attempts begin the same run.
       const generatedRunId = context.rand.uuidv4();
       return postAndDrive(context, async () => {
         const { input, options = {} } = checkRequest("send", request);
@@ -112,7 +112,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
   };
 }
 
-/** The key of the object's state under which the time stands that a later invocation is pending for. */
+/** The key of the object's state that holds the time of the pending invocation. */
 const wakeKey = "wake";
 
 type NextWake = Wake & { readonly now: number };
@@ -120,7 +120,7 @@ type NextWake = Wake & { readonly now: number };
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
-/** Drives the session, and says when that is to be done again; null if nothing is left that waits for a time. */
+/** Drives the session, and returns when to drive it again; null if nothing is left that waits for a time. */
 async function driveOnce(
   sessionId: string,
   deps: DriveDeps,
@@ -131,7 +131,7 @@ async function driveOnce(
   const now = Date.now();
   if (dueAt === null) return null;
   if (dueAt > now) return { now, at: dueAt, tries: 0 };
-  // Somebody else holds the session. If that is a process that died on another machine, its lease ends in a while.
+  // Another process holds the session. If it died on another machine, its lease ends in a while.
   const delayMs = Math.min(maxRetryMs, firstRetryMs * 2 ** tries);
   return { now, at: now + delayMs, tries: tries + 1 };
 }

@@ -2,8 +2,8 @@
  * `pawl/restate`: Restate drives the sessions of a store. Needs the package `@restatedev/restate-sdk`.
  *
  * Restate dispatches; the driver of Pawl and the store do the work. Each session is a virtual object of Restate. Its exclusive
- * handler `drive` carries the session on until it rests or waits, and nothing is held while it waits. The log says what has
- * happened, so Restate may call `drive` at any time and as often as it likes.
+ * handler `drive` continues the session until it rests or waits, and holds nothing while the session waits. What has
+ * happened is in the log, so Restate may call `drive` at any time and as often as it likes.
  */
 import type { VirtualObjectDefinition } from "@restatedev/restate-sdk";
 import { type ClientOption, createClient, createClientCheck, createWorker, PawlError, type Store } from "../index.js";
@@ -15,7 +15,7 @@ export type { DispatchedAgent } from "./drive.js";
 export type { PawlHandlers } from "./handlers.js";
 export type { AnswerRequest, ObjectStatus, ResultRequest, SendRequest, Wake } from "./requests.js";
 
-/** What the virtual object drives, and how. */
+/** The options of `pawlObject`. */
 export type PawlObjectOptions = {
   /** The store of the agents. All services share it: a PostgreSQL database, or a SQLite file on one machine. */
   readonly store: Store;
@@ -29,14 +29,14 @@ export type PawlObjectOptions = {
   /** The name of the object in Restate. Default: `Pawl`. */
   readonly name?: string;
   /**
-   * For how long running calls may go on when Restate cuts an invocation off, for example because it restarts: milliseconds,
-   * 60,000.
+   * How long running calls may continue when Restate cuts an invocation off, for example because it restarts, in
+   * milliseconds. Default: 60,000.
    */
   readonly graceMs?: number;
 };
 
 /**
- * Makes a virtual object of Restate whose keys are sessions: `createEndpointHandler({ services: [await pawlObject(…)] })`.
+ * Creates a virtual object of Restate whose keys are sessions: `createEndpointHandler({ services: [await pawlObject(…)] })`.
  *
  * On Node 20 it adds `Promise.withResolvers` to the process: the SDK needs it, and Node has it from version 22 on.
  * @throws PawlError `bad_configuration`; `missing_package` without `@restatedev/restate-sdk`
@@ -55,7 +55,7 @@ export async function pawlObject(options: PawlObjectOptions): Promise<VirtualObj
   checkOptions(options);
   const { store, agents, clientOptions = [], name = "Pawl", graceMs = 60_000 } = options;
   const checkClient = createClientCheck(clientOptions);
-  // Refuses agents with another store. Each invocation has a worker of its own.
+  // Only to refuse agents with another store: each invocation creates its own worker.
   createWorker({ store, agents });
   const sdk = await importRestateSdk();
   return sdk.object({
@@ -65,7 +65,7 @@ export async function pawlObject(options: PawlObjectOptions): Promise<VirtualObj
       // An attempt lasts as long as the run does.
       inactivityTimeout: maxAttemptMs,
       abortTimeout: maxAttemptMs,
-      // A store may be away for long, and an agent may be missing until the next deployment.
+      // A store may be unavailable for a long time, and an agent may be missing until the next deployment.
       retryPolicy: { initialInterval: 100, exponentiationFactor: 2, maxInterval: 30_000, maxAttempts: 1_000_000 },
       asTerminalError: (error: unknown) => toTerminalError(sdk, error),
     },
@@ -97,11 +97,11 @@ function checkOptions(options: PawlObjectOptions): void {
   if (invalid !== undefined)
     throw new PawlError(
       "bad_configuration",
-      `The option ${invalid[0]} of pawlObject() is missing or of a wrong kind. See PawlObjectOptions.`,
+      `The option ${invalid[0]} of pawlObject() is missing or invalid. See PawlObjectOptions.`,
     );
 }
 
-/** What a request cannot get however often it is repeated, by the code of the error. Everything else may pass. */
+/** HTTP statuses by error code, for errors that a repeated request would get again. Any other error may be transient. */
 const terminalCodes: ReadonlyMap<string, number> = new Map([
   ["bad_input", 400],
   ["not_storable", 400],

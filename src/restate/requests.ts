@@ -1,6 +1,6 @@
 /**
- * What the handlers of the object take and give. Requests may come from anybody who reaches Restate: their names are checked
- * here, and their values by the client of the store.
+ * The requests and results of the object's handlers. Requests may come from anyone who reaches Restate: their field names are
+ * checked here, and their values by the client of the store.
  */
 import {
   type AnswerOptions,
@@ -39,24 +39,24 @@ export type ResultRequest = {
   readonly options?: { readonly isError?: boolean };
 };
 
-/** How far the session is. */
+/** The status of a session, its result and its open questions. */
 export type ObjectStatus = {
   readonly status: Status;
-  /** The result of the present or last run; null if there is none, or if the run goes on. */
+  /** The result of the current or last run; null if there is none, or if the run has not ended. */
   readonly result: RunResult | null;
-  /** What waits for an answer, also in the sessions below. */
+  /** The calls and questions that wait for an answer, also in the sessions below. */
   readonly approvals: readonly PendingApproval[];
 };
 
-/** What `drive` gives itself for a later time. Other callers give nothing. */
+/** The request that `drive` sends itself for a later time. Other callers send no body. */
 export type Wake = {
   /** The time that it was sent for, in epoch milliseconds. */
   readonly at: number;
-  /** How many times in a row others held the session. */
+  /** How many times in a row another process held the session. */
   readonly tries: number;
 };
 
-/** The requests, by the handler that takes them. */
+/** The requests, by the handler that accepts them. */
 type Requests = { readonly send: SendRequest; readonly answer: AnswerRequest; readonly provideResult: ResultRequest };
 
 type FieldNames<Request> = { readonly [Name in keyof Request]-?: true };
@@ -67,7 +67,7 @@ const requestFields: { readonly [Handler in keyof Requests]: FieldNames<Requests
   provideResult: { callKey: true, output: true, options: true },
 };
 
-/** Gives the request back. @throws PawlError `bad_input` */
+/** Returns the request. @throws PawlError `bad_input` */
 export function checkRequest<Handler extends keyof Requests>(
   handler: Handler,
   request: Requests[Handler],
@@ -92,10 +92,10 @@ function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What was given to `drive`; null if it was called without a body. @throws PawlError `bad_input` */
+/** The request of `drive`; null if it was called without a body. @throws PawlError `bad_input` */
 export function parseWake(request: unknown): Wake | null {
   if (request === undefined || request === null) return null;
   const { at, tries } = Object(request) as { readonly at?: unknown; readonly tries?: unknown };
   if (typeof at === "number" && Number.isSafeInteger(tries) && Number(tries) >= 0) return { at, tries: Number(tries) };
-  throw new PawlError("bad_input", "drive was given what it has not sent itself. Call it without a body.");
+  throw new PawlError("bad_input", "drive accepts only a body that it has sent itself. Call it without a body.");
 }

@@ -1,5 +1,5 @@
 /**
- * The SDK of Restate, an optional peer: it is loaded when an object is made, so that this entry point loads without it.
+ * The SDK of Restate, an optional peer: it is loaded when an object is created, so that this entry point loads without it.
  */
 import type * as Sdk from "@restatedev/restate-sdk";
 import { PawlError } from "../index.js";

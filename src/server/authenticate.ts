@@ -1,5 +1,5 @@
 /**
- * Whom a request is let in as: when it comes, and again while its stream is open.
+ * Authenticates a request: when it arrives, and again while its stream is open.
  */
 import { createConfigurationError } from "./option-checks.js";
 import type { Principal } from "./principal.js";
@@ -18,7 +18,7 @@ export async function authenticateRequest(
   return principal;
 }
 
-/** What opened a stream may be withdrawn while it is open. If nobody can say, it is. */
+/** Access may be withdrawn while a stream is open. If authentication fails with an error, access counts as withdrawn. */
 export async function isStillAuthorized(
   request: Request,
   context: ServerContext,

@@ -1,5 +1,5 @@
 /**
- * Bytes as text that needs no escape in a URL, a header or a cookie (RFC 4648, section 5), without padding.
+ * Encodes bytes as a string that needs no escapes in a URL, a header or a cookie (RFC 4648, section 5), without padding.
  */
 export function toBase64url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes))
@@ -8,7 +8,7 @@ export function toBase64url(bytes: Uint8Array): string {
     .replaceAll("=", "");
 }
 
-/** @throws Error if the text is none that `toBase64url` gives */
+/** @throws Error if the text is not base64url */
 export function fromBase64url(text: string): Uint8Array {
   return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
 }

@@ -1,5 +1,5 @@
 /**
- * Makes what the routes of one server share.
+ * Creates the context that the routes of a server share.
  */
 import { type Agent, createClient } from "../index.js";
 import { createMcpHttp, type McpHttp } from "../protocols/mcp-server/index.js";
@@ -22,7 +22,7 @@ import { loadSessionInfo } from "./session-info.js";
 import { createOpenStreams } from "./streams.js";
 import { createUsageLimits } from "./usage-limits.js";
 
-/** @param documentedRoutes what the OpenAPI document has */
+/** @param documentedRoutes the routes in the OpenAPI document */
 export function createServerContext(
   settings: ServerSettings,
   documentedRoutes: readonly Route[],

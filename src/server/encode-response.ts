@@ -1,17 +1,17 @@
 /**
- * An answer as it is written: its headers, and its body if it is no stream.
+ * Encodes a response: its headers and, unless it is a stream, its body.
  */
 import type { RouteResponse } from "./route-response.js";
 import { createWebSink } from "./sink.js";
 
-/** What a request came to. */
+/** The outcome of a request. */
 export type HandledRequest = {
   readonly routeResponse: RouteResponse;
   readonly headers: { readonly [name: string]: string };
 };
 
 export type EncodedResponse = HandledRequest & {
-  /** Null for a stream, and for an answer without a body. */
+  /** Null for a stream, and for a response without a body. */
   readonly body: Uint8Array | null;
 };
 
@@ -37,7 +37,7 @@ export function encodeResponse({ routeResponse, headers }: HandledRequest): Enco
   };
 }
 
-/** With its length, an answer is written in one piece. */
+/** With a content length, a response is written in one piece. */
 function toLengthHeader(body: Uint8Array): { readonly [name: string]: string } {
   return { "content-length": String(body.byteLength) };
 }

@@ -1,9 +1,9 @@
 /**
- * A stream whose events another protocol defines: written as they come, as fast as the socket takes them.
+ * A stream whose events another protocol defines, written as fast as the socket accepts them.
  *
- * 1. It has no place to go on from: a client that lost it asks for the whole run again.
- * 2. A client that leaves ends the reading, and never the run.
- * 3. A stream that ends before its events do is never taken for a whole one.
+ * 1. It cannot be continued: a client that lost it must request the whole run again.
+ * 2. When a client disconnects, the reading ends, but never the run.
+ * 3. A stream that ends before its events must not look like a complete one.
  */
 import { PawlError } from "../index.js";
 import type { ByeReason } from "./client/index.js";
@@ -13,20 +13,20 @@ import type { OpenStream } from "./watch.js";
 
 export type EventFormat = {
   readonly headers: { readonly [name: string]: string };
-  /** The event that tells of a failure. */
+  /** Formats the event for a failure. */
   readonly formatFailure: (message: string) => object;
-  /** What ends a whole stream; null for nothing. */
+  /** The marker at the end of a complete stream; null for none. */
   readonly endMarker: string | null;
   /**
-   * How the client learns that the stream ends although its events go on: the connection breaks off ("cut"), or an event
-   * tells it. Null: the client does not take the end of a stream for the end of its events.
+   * How the client learns that the stream ends although more events will follow: the connection is destroyed ("cut"), or an event
+   * says so. Null: for this client, the end of a stream does not mean the end of its events.
    */
   readonly earlyEnd: "cut" | ((why: ByeReason) => object) | null;
 };
 
 const encoder = new TextEncoder();
 
-/** @param connection is aborted when the other side has left */
+/** @param connection aborted when the client has disconnected */
 export function startEventStream(
   events: AsyncGenerator<object, void, undefined>,
   connection: AbortController,

@@ -1,6 +1,6 @@
 /**
- * The stream of a session and the sessions below it. Each reader has items of its own: there is no hub. A reader that does
- * not keep up is told `lagged`, and goes on from the logs.
+ * The stream of a session and its descendants. Each reader has its own items: there is no hub. A reader that lags gets `lagged`,
+ * and continues from the logs.
  */
 import { createStreamRedaction, type FamilyItem, type Redact, type StreamItem } from "../index.js";
 import type { ControlFrame, LiveSource } from "./client/index.js";
@@ -11,19 +11,19 @@ import type { OpenStream } from "./watch.js";
 
 export type FamilyStreamDeps = {
   readonly redact: Redact;
-  /** Whether a session of the family may be shown. Asked about each at most once a second. */
+  /** Whether a session of the family may be shown. Called at most once a second for each session. */
   readonly mayRead: (sessionId: string) => Promise<boolean>;
   readonly live: LiveSourceState;
 };
 
-/** Where the live items of the session at the top come from, as far as this is known, and who is told when it changes. */
+/** The source of the top session's live items, as far as it is known, and the listener for changes of it. */
 export type LiveSourceState = { latest: LiveSource; onChange: (live: LiveSource) => void };
 
 const encoder = new TextEncoder();
 
 /**
- * @param opening the first frame, except for where live items come from
- * @param connection is aborted when the stream has ended
+ * @param opening the first frame, without the source of live items
+ * @param connection aborted when the stream has ended
  */
 export function startFamilyStream(
   items: AsyncIterable<FamilyItem>,
@@ -55,7 +55,7 @@ export function startFamilyStream(
     write(encodeControlFrame({ ...opening, live: live.latest }));
     live.onChange = (source) => write(encodeControlFrame({ type: "live", live: source }));
     for await (const item of items) {
-      // The right to the session at the top is that to the stream.
+      // The right to read the top session is the right to read the stream.
       if (item.depth > 0 && !(await isReadable(item.sessionId))) continue;
       for (const redacted of redactItem(item)) {
         if (isClosed) return;
@@ -80,7 +80,7 @@ export function startFamilyStream(
   };
 }
 
-/** A session that was refused once stays out of the stream: what came between would be missing. */
+/** A session that was refused once stays excluded, because the items in between would be missing. */
 function createReadableCheck(mayRead: FamilyStreamDeps["mayRead"]): (sessionId: string) => Promise<boolean> {
   const checkedAt = new Map<string, number>();
   const deniedIds = new Set<string>();
@@ -101,7 +101,7 @@ function encodeFamilyItem(item: FamilyItem): Uint8Array {
   return encoder.encode(`${id}data: ${JSON.stringify(data)}\n\n`);
 }
 
-/** Texts are held back apart for each session. */
+/** Redaction buffers text separately for each session. */
 function createFamilyRedaction(redact: Redact): (item: FamilyItem) => readonly FamilyItem[] {
   const bySession = new Map<string, (item: StreamItem) => readonly StreamItem[]>();
   return (item) => {
@@ -115,7 +115,7 @@ function createFamilyRedaction(redact: Redact): (item: FamilyItem) => readonly F
       const isEvent = "seq" in redacted;
       return { ...redacted, ...family, ...(isEvent ? cursor : {}) } as FamilyItem;
     });
-    // The end of a run ends what is held back of its session.
+    // The end of a run flushes what is buffered of its session.
     if (item.type === "final") bySession.delete(sessionId);
     return redactedItems;
   };

@@ -1,11 +1,11 @@
 /**
- * The agent of this process that reads a session: the one at the top for a child session, because the agent behind a tool
- * belongs to it.
+ * Finds the agent of this process that reads a session. For a child session, it is the agent of the top session, because the
+ * agent of a tool belongs to it.
  */
 import type { Agent, SessionInfo, Store } from "../index.js";
 import { loadBeginningInfo } from "./session-info.js";
 
-/** @param info null for a session that nobody has begun yet: then its first request names the agent */
+/** @param info null for a session that has not begun yet: then its first request names the agent */
 export type FindReadingAgent = (
   sessionId: string,
   info: Pick<SessionInfo, "agent" | "top"> | null,

@@ -1,26 +1,26 @@
 /**
- * Frames as they are written: server-sent events without a name, so that they reach `onmessage`. An event of the log has its
- * cursor as id; nothing else has one, so that `Last-Event-ID` is always a cursor.
+ * Encodes frames: server-sent events without a name, so that they reach `onmessage`. An event of the log has its cursor as id. No
+ * other frame has an id, so `Last-Event-ID` is always a cursor.
  */
 
 import type { StreamItem } from "../index.js";
 import { type Cursor, cursorAfter, formatCursor } from "../stream/cursor.js";
 import type { ByeReason, ControlFrame, DeltaFrame, ListFrame, SnapshotFrame } from "./client/index.js";
 
-/** A frame that several watchers are sent: the same bytes for each. */
+/** A frame that is sent to several watchers, with the same bytes for each. */
 export type SharedFrame = {
   readonly bytes: Uint8Array;
   /** The cursor after an event of the log; null for everything else. */
   readonly cursor: Cursor | null;
-  /** The run that it belongs to; null for those of the session. */
+  /** The run that it belongs to; null for frames of the session. */
   readonly runId: string | null;
-  /** The run whose end it is. */
+  /** The run that it ends; null if it ends none. */
   readonly endsRunId: string | null;
 };
 
 const encoder = new TextEncoder();
 
-/** When a client comes back if nothing else is said, in milliseconds. */
+/** The default delay before a client reconnects, in milliseconds. */
 const defaultRetryMs = 1_500;
 
 export const retryFrame = encoder.encode(`retry: ${defaultRetryMs}\n\n`);
@@ -35,7 +35,7 @@ export function createByeFrame(why: ByeReason, retryMs = defaultRetryMs): Uint8A
   return encodeControlFrame({ type: "bye", why, retryMs });
 }
 
-/** The frame of an item. Deltas have frames of their own: `deltaFrame`. */
+/** The frame of an item. Deltas have frames of their own: `createDeltaFrame`. */
 export function createItemFrame(item: Exclude<StreamItem, { readonly type: "delta" }>): SharedFrame {
   const cursor = "seq" in item ? cursorAfter(item) : null;
   const id = cursor === null ? "" : `id: ${formatCursor(cursor)}\n`;

@@ -26,11 +26,11 @@ export function createHandlers(
   track: (response: Promise<HandledRequest>) => Promise<HandledRequest>,
 ): Handlers {
   const { limits } = context.settings;
-  const response = (request: Request, port: number | null) => track(handle(request, context, routes, port));
+  const respond = (request: Request, port: number | null) => track(handle(request, context, routes, port));
   return {
-    fetch: async (request) => toResponse(await response(request, null)),
+    fetch: async (request) => toResponse(await respond(request, null)),
     listener: createListener(
-      async (request, port) => encodeResponse(await response(request, port)),
+      async (request, port) => encodeResponse(await respond(request, port)),
       limits,
       context.isDraining,
     ),

@@ -1,22 +1,22 @@
 /**
- * The ways to ask a server. They stand apart from their implementation, whose types need the optional MCP packages.
+ * The request handlers of a server. They are separate from their implementation, whose types need the optional MCP packages.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpOptions } from "./node-listener.js";
 
-/** The ways to ask a server. */
+/** The request handlers of a server. */
 export type Handlers = {
-  /** Answers a request of the Web: `app.mount("/pawl", server.fetch)` in Hono, a route handler of Next.js. */
+  /** Handles a Web request: `app.mount("/pawl", server.fetch)` in Hono, a route handler in Next.js. */
   readonly fetch: (request: Request) => Promise<Response>;
   /**
-   * Answers a request of Node: `http.createServer(server.listener)`, `app.use("/pawl", server.listener)` in Express. Streams
-   * are written to the socket directly. A body that other code has read, such as `express.json()`, is taken from
+   * Handles a Node request: `http.createServer(server.listener)`, or `app.use("/pawl", server.listener)` in Express. Streams are
+   * written to the socket directly. If other code has read the body, such as `express.json()`, it is taken from
    * `request.body`.
    */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   /**
-   * Options for the server of Node, so that nobody keeps connections open with headers that come slowly:
-   * `http.createServer(server.httpOptions, server.listener)`. They follow from `limits.headersMs` and `limits.bodyMs`.
+   * Options for Node's server, so that clients cannot keep connections open by sending headers slowly:
+   * `http.createServer(server.httpOptions, server.listener)`. They are derived from `limits.headersMs` and `limits.bodyMs`.
    */
   readonly httpOptions: HttpOptions;
 };

@@ -1,10 +1,10 @@
 /**
- * A session that somebody watches in this process: one follower of its log, one source of deltas, any number of watchers.
+ * A session that is watched in this process: one follower of its log, one source of deltas, any number of watchers.
  *
- * 1. A frame is made once, and each watcher is sent the same bytes.
- * 2. Deltas of one text that come within a moment after a frame share the next one; the more watch, the longer it is.
- * 3. The hub holds the message that is being streamed, as clients do, so that a watcher who joins is told it.
- * 4. A watcher that does not keep up is closed. No queue grows, and no run waits.
+ * 1. A frame is encoded once, and each watcher gets the same bytes.
+ * 2. Deltas of one text that arrive shortly after a frame share the next one. The more watchers, the longer this time is.
+ * 3. The hub assembles the message that is being streamed, as clients do, so that a new watcher gets it.
+ * 4. A watcher that lags is closed. No queue grows, and no run waits.
  */
 
 import type { StreamItem } from "../index.js";
@@ -12,20 +12,20 @@ import { createSessionView } from "../view/session-view.js";
 import type { ByeReason, LiveSource, SnapshotFrame } from "./client/index.js";
 import { createDeltaFrame, createItemFrame, encodeControlFrame, type SharedFrame } from "./frames.js";
 
-/** Somebody who watches a session. */
+/** A subscriber of a hub. */
 export type Watcher = {
-  /** Sends a frame, if the watcher wants it. */
+  /** Sends a frame, unless the watcher's options exclude it. */
   readonly send: (frame: SharedFrame) => void;
-  /** Sends a control frame, or what is not shared. */
+  /** Sends a control frame, or another frame that is not shared. */
   readonly sendControl: (bytes: Uint8Array) => void;
-  /** Says why, and ends the stream. */
+  /** Sends the reason, and ends the stream. */
   readonly bye: (reason: ByeReason) => void;
 };
 
 export type HubSource = {
   /**
-   * The items of the session behind the present end of its log, until the signal is aborted. Deltas of one text that wait
-   * are joined. `onLive` is told where live items come from, at first and whenever that changes.
+   * The items of the session after the current end of its log, until the signal is aborted. Buffered deltas of one text are
+   * joined. `onLive` is called with the source of live items, at first and whenever it changes.
    */
   readonly openItems: (signal: AbortSignal, onLive: (liveSource: LiveSource) => void) => AsyncIterable<StreamItem>;
 };
@@ -33,17 +33,17 @@ export type HubSource = {
 export type Hub = {
   readonly liveSource: () => LiveSource;
   /**
-   * Joins: what follows is sent to the watcher. Gives the message that is being streamed by now; null if the hub is over,
-   * because its last watcher has left.
+   * Adds a watcher, which gets all further frames. Returns the message that is being streamed at present; null if the hub has
+   * ended, because its last watcher has left.
    */
   readonly addWatcher: (watcher: Watcher) => { readonly snapshot: SnapshotFrame | null } | null;
   readonly removeWatcher: (watcher: Watcher) => void;
 };
 
 /**
- * How long the hub reads no further after a piece of text, in milliseconds: what comes meanwhile becomes one frame. This
- * saves the work of many sockets. One watcher costs little and sees each word at once; a hundred wait as long as no
- * reader notices.
+ * How long the hub pauses reading after a piece of text, in milliseconds: the text that arrives meanwhile becomes one frame. This
+ * saves work for many sockets. One watcher costs little and sees each word at once; with a hundred, the pause is too short to be
+ * noticed.
  */
 function pauseMs(watchers: number): number {
   return Math.min(25, Math.max(1, watchers / 4));

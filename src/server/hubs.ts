@@ -1,5 +1,5 @@
 /**
- * The hubs of a server, by session: made when somebody begins to watch, forgotten when the last watcher has left.
+ * The hubs of a server, by session: created for the first watcher, and removed when the last one has left.
  */
 
 import type { Client, Redact, SessionSource } from "../index.js";
@@ -13,7 +13,7 @@ import { redactItems } from "./redact-items.js";
 
 export type Hubs = {
   readonly getOrOpen: (sessionId: string) => Promise<Hub>;
-  readonly liveSource: (sessionId: string) => Promise<LiveSource>;
+  readonly findLiveSource: (sessionId: string) => Promise<LiveSource>;
 };
 
 export type HubsDeps = {
@@ -30,12 +30,12 @@ export function createHubs(deps: HubsDeps): Hubs {
   async function open(sessionId: string): Promise<Hub> {
     const { seq, session } = await deps.client.session(sessionId).state();
     const agent = await deps.findReadingAgent(sessionId, session);
-    // The handle of a session is made when it is used: a hub in whose session nothing happens does not hold one.
+    // The session handle is created on use, so that the hub of an inactive session does not hold one.
     const events: SessionSource["events"] = (options) => (agent ?? deps.client).session(sessionId).events(options);
     const after = afterEntry(seq);
     const openItems: HubSource["openItems"] = (signal, onLive) =>
       redactItems(deps.links.items({ id: sessionId, events }, after, { signal, onLive }), deps.redact);
-    const liveSource = await deps.links.liveSource(sessionId);
+    const liveSource = await deps.links.findLiveSource(sessionId);
     const streamClosed = deps.loneRuns?.streamOpened(sessionId);
     return createHub({ openItems }, liveSource, () => {
       hubs.delete(sessionId);
@@ -52,9 +52,9 @@ export function createHubs(deps: HubsDeps): Hubs {
       opening.catch(() => hubs.delete(sessionId));
       return opening;
     },
-    async liveSource(sessionId) {
+    async findLiveSource(sessionId) {
       const existing = await hubs.get(sessionId)?.catch(() => undefined);
-      return existing?.liveSource() ?? deps.links.liveSource(sessionId);
+      return existing?.liveSource() ?? deps.links.findLiveSource(sessionId);
     },
   };
 }

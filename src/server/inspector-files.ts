@@ -1,6 +1,6 @@
 /**
- * The files of the inspector. In the package, the built files take the place of this module: scripts/inspector.mjs. In a
- * clone it finds them in `dist`.
+ * The files of the inspector. In the package, a build replaces this module with the built files: scripts/inspector.mjs. In a
+ * clone, this module loads them from `dist`.
  */
 
 export type InspectorFile = { readonly name: string; readonly type: string; readonly text: string };

@@ -1,27 +1,27 @@
 /**
- * The keys of a server, made from one secret: processes with the same secret know what the others have signed.
+ * Derives the keys of a server from one secret: processes with the same secret can verify each other's signatures.
  */
 import { hmacSha256 } from "../platform/hash.js";
 import { randomBase64url } from "./principal.js";
 
 export type Keys = {
-  /** 32 bytes for one purpose. */
+  /** Derives 32 bytes for a purpose. */
   readonly deriveKey: (purpose: string) => Uint8Array;
-  /** The signature of a text for one purpose: 64 hexadecimal digits. */
+  /** Signs a text for a purpose: 64 hexadecimal digits. */
   readonly sign: (purpose: string, text: string) => string;
 };
 
-/** The key with which a server proves itself: anyone who knows the secret makes the same one, as `pawl ui` does. */
+/** The purpose of the key with which a server proves itself. Everyone with the secret can derive the key, as `pawl ui` does. */
 export const proofPurpose = "server proof";
 
-/** The fewest characters of a secret. */
+/** The minimum length of a secret; characters. */
 export const minSecretCharacters = 32;
 
 export function isSecret(secret: unknown): secret is string {
   return typeof secret === "string" && secret.length >= minSecretCharacters;
 }
 
-/** @param secret undefined: a random one, which this process alone knows */
+/** @param secret default: a random one, which only this process knows */
 export function createKeys(secret: string = randomBase64url(32)): Keys {
   const sign = (purpose: string, text: string) => hmacSha256(secret, `${purpose}\0${text}`);
   return {

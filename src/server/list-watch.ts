@@ -1,24 +1,24 @@
 /**
- * Who watches the list of sessions: one watch of the store for all of them.
+ * Notifies the watchers of the list of sessions, with one watch of the store for all of them.
  *
- * 1. The newest sessions are looked at every few seconds, and after a gap of the store's watch. So what was missed is told
- *    late, and so is what no store tells: that a session has another holder, or none.
- * 2. Each watcher is told only of sessions that its principal may read.
- * 3. Changes are gathered, so a busy session costs a few frames a second, and nothing while nobody watches.
+ * 1. The newest sessions are checked every few seconds, and after a gap in the store's watch. So missed changes are reported
+ *    late, and so are changes that no store reports: that a session has another holder, or none.
+ * 2. Each watcher is notified only of sessions that its principal may read.
+ * 3. Changes are batched, so a busy session costs a few frames a second, and nothing without watchers.
  */
 import { pendingApprovals, type SessionInfo, type SessionSummary, type Store } from "../index.js";
 import type { ApprovalCount, ListedSession, ListFrame } from "./client/index.js";
 
 export type ListWatcher = {
   readonly notify: (frame: ListFrame) => void;
-  /** Whether this session may be told of. */
+  /** Whether the watcher may be notified of this session. */
   readonly canRead: (sessionId: string, info: SessionInfo | null) => Promise<boolean>;
   /** Whether the principal may answer the calls of this session; null if it may answer none at all. */
   readonly canAnswer: ((sessionId: string, info: SessionInfo | null) => Promise<boolean>) | null;
 };
 
 export type ListWatch = {
-  /** Joins; gives how many calls wait by now, null for those who answer none. */
+  /** Adds a watcher; resolves to the number of waiting calls, or to null if the watcher may not answer any. */
   readonly addWatcher: (watcher: ListWatcher) => Promise<ApprovalCount | null>;
   readonly removeWatcher: (watcher: ListWatcher) => void;
 };
@@ -31,7 +31,7 @@ export type ListWatchDeps = {
 
 const gatherMs = 250;
 const sweepMs = 5_000;
-/** Sessions that a sweep looks at, and that may change at once before all lists are loaded again. */
+/** The number of sessions that a sweep checks. If more change at once, all lists are loaded again. */
 const maxSessions = 200;
 const maxApprovals = 500;
 
@@ -45,7 +45,7 @@ export function createListWatch({ store, loadInfo, loadListedSession }: ListWatc
 
   function markChanged(sessionId: string): void {
     changed.add(sessionId);
-    if (timer === null && !isNotifying) timer = setTimeout(() => void notify(), gatherMs);
+    if (timer === null && !isNotifying) timer = setTimeout(() => void notifyChanges(), gatherMs);
   }
 
   function startWatching(): () => void {
@@ -72,7 +72,7 @@ export function createListWatch({ store, loadInfo, loadListedSession }: ListWatc
     if (fingerprints.size > maxSessions * 10) fingerprints.clear();
   }
 
-  async function notify(): Promise<void> {
+  async function notifyChanges(): Promise<void> {
     timer = null;
     isNotifying = true;
     try {
@@ -82,17 +82,17 @@ export function createListWatch({ store, loadInfo, loadListedSession }: ListWatc
       else for (const id of ids) await notifyOfSession(id);
       await notifyApprovalCounts();
     } catch {
-      // The store does not answer. The sweep finds what was missed.
+      // The store does not respond. The next sweep finds what was missed.
       fingerprints.clear();
     } finally {
       isNotifying = false;
     }
-    if (changed.size > 0 && watchers.size > 0) timer ??= setTimeout(() => void notify(), gatherMs);
+    if (changed.size > 0 && watchers.size > 0) timer ??= setTimeout(() => void notifyChanges(), gatherMs);
   }
 
   async function notifyOfSession(sessionId: string): Promise<void> {
     const summary = await store.describe(sessionId);
-    // An id says something to nobody who might not have read the session: it is not told.
+    // The permission to read a deleted session cannot be checked, so its id is not sent.
     if (summary === null) return notifyAll({ type: "list_changed" });
     const info = await loadInfo(summary);
     const frame: ListFrame = { type: "session", session: await loadListedSession(summary, info) };
@@ -112,7 +112,7 @@ export function createListWatch({ store, loadInfo, loadListedSession }: ListWatc
     }
   }
 
-  /** How many calls wait for each of those who may answer any. The list is read once for all of them. */
+  /** Counts the waiting calls for each watcher that may answer any. The list is read once for all of them. */
   async function countApprovals(targets: readonly ListWatcher[]): Promise<ReadonlyMap<ListWatcher, ApprovalCount>> {
     const counts = new Map<ListWatcher, ApprovalCount>();
     for (const watcher of targets) if (watcher.canAnswer !== null) counts.set(watcher, { count: 0, more: false });

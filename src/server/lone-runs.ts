@@ -1,18 +1,18 @@
 /**
- * Ends runs that chat requests began, and that nobody watches any more (`abortWhenAlone`).
+ * Aborts runs that chat requests have begun and that no client watches any more (`abortWhenAlone`).
  *
- * 1. Each process counts the streams of its own, and those that other processes read here. Only the process that holds a
- *    session aborts its run: no other one knows who watches.
- * 2. A page that comes back in time stops the clock.
+ * 1. Each process counts its own streams, and those that other processes read from it. Only the process that holds a session
+ *    aborts its run: no other process knows who watches.
+ * 2. A page that reconnects in time cancels the timer.
  */
 import type { Client, Clock } from "../index.js";
 import type { Links } from "./peers/links.js";
 import type { ServerSettings } from "./server-options.js";
 
 export type LoneRuns = {
-  /** A chat request has begun a run. Its stream is not open yet. */
+  /** Called when a chat request has begun a run. Its stream is not open yet. */
   readonly runStarted: (sessionId: string, runId: string) => void;
-  /** A stream of the session is open; the returned function tells that it has ended. */
+  /** Called when a stream of the session is open. Call the returned function when it has ended. */
   readonly streamOpened: (sessionId: string) => () => void;
   readonly close: () => void;
 };
@@ -21,15 +21,15 @@ export type LoneRunsDeps = {
   readonly afterMs: number;
   readonly clock: Pick<Clock, "after">;
   /**
-   * Aborts these runs if this process holds the session. `later`: nobody has taken the session yet; `parked`: it waits for
-   * somebody, and is looked at again when its next stream has ended.
+   * Aborts these runs if this process holds the session. `later`: no process has claimed the session yet; `parked`: it waits for
+   * an answer, and is checked again when its next stream has ended.
    */
   readonly abort: (sessionId: string, runIds: readonly string[]) => Promise<"done" | "later" | "parked">;
 };
 
 type WatchedSession = { streams: number; runs: readonly string[]; cancel: (() => void) | null };
 
-/** Sessions that are remembered although they wait for somebody and have no stream, before all of them are forgotten. */
+/** The maximum number of remembered sessions. Beyond it, all parked sessions without a stream are forgotten. */
 const maxParkedSessions = 10_000;
 
 export function createLoneRuns({ afterMs, clock, abort }: LoneRunsDeps): LoneRuns {
@@ -44,7 +44,7 @@ export function createLoneRuns({ afterMs, clock, abort }: LoneRunsDeps): LoneRun
     return watched;
   }
 
-  /** Runs that have waited for somebody for long are left alone from then on. */
+  /** Forgets parked sessions: their runs are not aborted any more. */
   function forgetParked(): void {
     for (const [id, { streams, cancel }] of sessions) if (streams === 0 && cancel === null) sessions.delete(id);
   }
@@ -90,7 +90,7 @@ export function createLoneRuns({ afterMs, clock, abort }: LoneRunsDeps): LoneRun
   };
 }
 
-/** Those of a server; null if runs that nobody watches go on. */
+/** Creates the lone runs of a server; null if runs without watchers continue. */
 export function createServerLoneRuns(
   { aloneMs, store }: ServerSettings,
   client: Client,

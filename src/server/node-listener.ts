@@ -1,7 +1,7 @@
 /**
- * The server as a listener of `node:http`. Streams are written to the socket directly: the same bytes go to each watcher.
+ * The Node listener. Streams are written to the socket directly: the same bytes go to each watcher.
  *
- * 1. Nobody keeps a connection by being slow: headers, a body and the taking of an answer have their times.
+ * 1. A slow client cannot keep a connection: headers, bodies and the reading of responses have time limits.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { EncodedResponse } from "./encode-response.js";
@@ -16,15 +16,15 @@ export type HttpOptions = {
   readonly headersTimeout: number;
   /** How long a whole request may take, in milliseconds. */
   readonly requestTimeout: number;
-  /** How often Node looks for connections that are over time, in milliseconds. */
+  /** How often Node checks for connections that have timed out, in milliseconds. */
   readonly connectionsCheckingInterval: number;
-  /** The most bytes of a request's headers. */
+  /** The maximum size of a request's headers; bytes. */
   readonly maxHeaderSize: number;
 };
 
 const maxHeaderSize = 16 * 1024;
 
-/** The body has its own time in this server. The time of the whole request is for bodies that nobody reads. */
+/** This server limits the time of the body itself. The timeout of the whole request is for bodies that are never read. */
 export function createHttpOptions({ headersMs, bodyMs }: RequestTimes): HttpOptions {
   return Object.freeze({
     headersTimeout: headersMs,
@@ -43,7 +43,7 @@ export function createListener(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (incoming, response) => {
     void respond(incoming, response, handle, { ...limits, isDraining }).catch(() => {
-      // The answer cannot be written, or the request is none: the connection is of no more use.
+      // Malformed request or broken socket: close the connection.
       incoming.destroy();
     });
   };
@@ -56,7 +56,7 @@ async function respond(
   limits: BodyLimits & { readonly isDraining: () => boolean },
 ): Promise<void> {
   const connection = new AbortController();
-  // An abort costs as much as a small request: whoever has the whole answer has not left.
+  // An abort costs as much as a small request, so it is skipped if the client got the whole response.
   const onClose = () => response.writableFinished || connection.abort();
   response.on("close", onClose);
   const request = toRequest(incoming, connection.signal, limits);
@@ -67,15 +67,15 @@ async function respond(
   const port = incoming.socket.localPort ?? null;
   const { routeResponse, headers, body } = await handle(request, port);
   if (response.destroyed) return;
-  // A body that was refused is not read to its end: the connection cannot be used again.
+  // A refused body is not read to its end, so the connection cannot be reused.
   const mustClose = !("stream" in routeResponse) && !incoming.complete && hasBody(incoming);
-  // A client that keeps its connection would come back to this process.
+  // With keep-alive, the client would return to this process.
   const isClosing = mustClose || (limits.isDraining() && !("stream" in routeResponse));
   response.writeHead(routeResponse.status, isClosing ? { ...headers, connection: "close" } : headers);
   if ("stream" in routeResponse) {
-    // A request without a body is over when its stream begins: many idle streams hold nothing of their requests.
+    // A request without a body is complete when its stream begins, so many idle streams hold nothing of their requests.
     if (incoming.method === "GET") response.off("close", onClose);
-    // The first frames leave with the headers.
+    // The first frames are sent together with the headers.
     response.cork();
     response.flushHeaders();
     routeResponse.stream(createResponseSink(response));
@@ -92,7 +92,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 }
 
-/** Null if the request names no address. */
+/** Null if the request has no valid URL. */
 function toRequest(incoming: IncomingMessage, signal: AbortSignal, limits: BodyLimits): Request | null {
   const headers: [name: string, value: string][] = [];
   for (let index = 0; index + 1 < incoming.rawHeaders.length; index += 2)
@@ -111,8 +111,8 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal, limits: BodyL
 }
 
 /**
- * Read only as far as a route reads it. The connection of a body that is not read to its end is closed. A body that other
- * code has read is taken from `request.body`.
+ * The body is read only as far as a route reads it. If it is not read to its end, the connection is closed. If other code has
+ * read it, it is taken from `request.body`.
  */
 function toBodyStream(incoming: IncomingMessage, limits: BodyLimits): ReadableStream<Uint8Array> {
   const isRead = isBodyRead(incoming);
@@ -134,13 +134,13 @@ function toBodyStream(incoming: IncomingMessage, limits: BodyLimits): ReadableSt
   );
 }
 
-/** How long the last of a stream may take to leave, in milliseconds. */
+/** How long flushing the end of a stream may take, in milliseconds. */
 const maxFlushMs = 5_000;
 
-/** The slowest pace at which an answer may be taken. */
+/** The minimum rate at which a response must be read. */
 const bytesPerMs = 64;
 
-/** A client that does not read would keep the connection for ever. */
+/** Destroys the response later, because a client that does not read would keep the connection for ever. */
 function destroyLater(response: ServerResponse, afterMs = maxFlushMs): void {
   if (response.destroyed) return;
   const timer = setTimeout(() => response.destroy(), afterMs);
@@ -153,8 +153,8 @@ type Chunk = { readonly payload: Uint8Array; readonly bytes: Uint8Array };
 let lastChunk: Chunk | null = null;
 
 /**
- * A piece of a body as HTTP/1.1 frames it. The watchers of a session are sent the same bytes one after the other: they are
- * framed once. Node would frame them for each, and hand three pieces to each socket, which costs a quarter more.
+ * Frames a piece of a body as an HTTP/1.1 chunk. The watchers of a session get the same bytes one after another, so they are
+ * framed once. Node would frame them for each, and pass three pieces to each socket, which costs a quarter more.
  */
 function toChunk(bytes: Uint8Array): Uint8Array {
   if (lastChunk?.payload !== bytes) {
@@ -166,14 +166,14 @@ function toChunk(bytes: Uint8Array): Uint8Array {
 
 const endOfBody = "0\r\n\r\n";
 
-/** @param response its headers are sent */
+/** @param response a response whose headers have been sent */
 function createResponseSink(response: ServerResponse): Sink {
   const isChunked = response.chunkedEncoding === true;
   if (isChunked) response.chunkedEncoding = false;
   const toFrame = (bytes: Uint8Array) => (isChunked ? toChunk(bytes) : bytes);
   return {
     write(bytes) {
-      // A stream that has ended stays among the open ones until its connection is closed. A write would throw.
+      // A stream that has ended is tracked until its connection is closed. A write to it would throw.
       if (response.writableEnded || response.destroyed || bytes.byteLength === 0) return;
       response.write(toFrame(bytes));
     },
@@ -197,7 +197,7 @@ function createResponseSink(response: ServerResponse): Sink {
     },
     destroy() {
       if (response.destroyed || response.writableEnded) return;
-      // What was written before leaves first. No end of the body follows it.
+      // Earlier data is sent first, but the end of the body is not.
       response.write(toFrame(heartbeatFrame), () => response.destroy());
       destroyLater(response);
     },

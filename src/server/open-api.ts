@@ -1,5 +1,5 @@
 /**
- * The OpenAPI document, made from the routes and from the shapes that check requests.
+ * Generates the OpenAPI document from the routes and from the shapes that check requests.
  */
 import { errorCodes } from "../index.js";
 import { type ResponseContent, responseSchemas } from "./response-schemas.js";

@@ -1,22 +1,22 @@
 /**
- * Requests whose answer takes as long as a run: calls of MCP, and requests that wait for a result. They are answered before
- * this process leaves.
+ * Requests whose response takes as long as a run: MCP calls, and requests that wait for a result. They get a response before this
+ * process exits.
  */
 
-/** How long an answer may take, when it is wanted at once, in milliseconds. */
+/** How long a response may take during a drain, in milliseconds. */
 export const maxResponseMs = 1_000;
 
 export type OpenCall = {
-  /** Aborted when the call is to be answered now. */
+  /** Aborted when the call must respond now. */
   readonly drainSignal: AbortSignal;
   readonly drain: () => void;
-  /** Tells that the call has its answer. */
+  /** Called when the response is ready. */
   readonly finish: () => void;
 };
 
 export type OpenCalls = {
   readonly begin: () => OpenCall;
-  /** Has all of them answered, and waits for it. */
+  /** Makes all open calls respond, and waits for their responses. */
   readonly drainAll: () => Promise<void>;
 };
 
@@ -48,7 +48,7 @@ export function createOpenCalls(): OpenCalls {
         onFinished = () => {
           if (open.size > 0) return;
           clearTimeout(timer);
-          // The answer is written in this turn of the event loop.
+          // The response is written in this turn of the event loop.
           setImmediate(resolve);
         };
       });
@@ -56,10 +56,10 @@ export function createOpenCalls(): OpenCalls {
   };
 }
 
-/** Answers that are being made. */
+/** Responses that are not ready yet. */
 export type PendingResponses = {
   readonly track: <Result>(response: Promise<Result>) => Promise<Result>;
-  /** Resolves when those of this moment are made, at the latest after `mostAnswerMs`. */
+  /** Resolves when those of this moment are made, at the latest after `maxResponseMs`. */
   readonly whenSettled: () => Promise<void>;
 };
 

@@ -1,5 +1,5 @@
 /**
- * What is wrong with the options of a server.
+ * Checks the options of a server.
  */
 import { PawlError } from "../index.js";
 

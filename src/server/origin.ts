@@ -1,23 +1,23 @@
 /**
- * Where a request comes from: checked before anything else, on every route. This is what stops a page of another site, or
- * a name that was made to point at this machine (SEC-2).
+ * Checks where a request comes from, before anything else and on every route. This stops pages of other sites, and host names
+ * that were pointed at this machine (SEC-2).
  */
 import { ServerError } from "./server-error.js";
 
 export type OriginRules = {
-  /** The values of `Host` that are ours. Undefined: the names of this machine itself. */
+  /** The accepted values of `Host`. Default: the loopback names of this machine. */
   readonly hosts: readonly string[] | undefined;
-  /** Other origins whose pages may ask: they get CORS headers. */
+  /** Other origins whose pages may send requests: they get CORS headers. */
   readonly origins: readonly string[];
-  /** The address at which the other processes of this server reach it is a name of it, too. */
+  /** The address at which the server's other processes reach it is also an accepted host. */
   readonly peers?: { readonly address: string | null } | null;
 };
 
 const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
- * @param port the port that the server listens on; null if it is not known here
- * @param isPageLoad the request only loads the empty page: a link to it may stand anywhere
+ * @param port the port that the server listens on; null if it is unknown
+ * @param isPageLoad whether the request only loads the empty page, which any site may link to
  * @throws ServerError `forbidden`
  */
 export function checkOrigin(
@@ -59,7 +59,7 @@ function parseUrl(url: string): URL | null {
   return URL.canParse(url) ? new URL(url) : null;
 }
 
-/** The CORS headers of an answer: only for an origin that the server names, and never with credentials. */
+/** The CORS headers of a response: only for an origin in the server's options, and never with credentials. */
 export function corsHeaders(request: Request, { origins }: OriginRules): { readonly [name: string]: string } {
   const origin = request.headers.get("origin");
   if (origin === null || !origins.includes(origin)) return {};

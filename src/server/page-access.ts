@@ -1,13 +1,16 @@
 /**
- * How a page in a browser is let in: a start code for once, a cookie, and a second half (SEC-2).
+ * Access for a page in a browser: a start code that is valid once, a cookie, and a second half (SEC-2).
  *
- * 1. The code stands in the fragment of a link, which no server and no log gets. It is good once, for ten minutes, in the
- *    process that made it.
- * 2. In return the page gets a cookie that no script reads, and a second half that it keeps and sends in a header. Both are
- *    needed: a cookie has no port, so the browser sends it to other servers on this machine, and with requests of their pages.
- * 3. Both are signed. Nothing is kept of them, so each process with the same keys knows them. By default the keys are those of
- *    one start of a server. So what a program on the port of a dead server was sent is worth nothing to the next server.
- * 4. Before a page sends its half, it has the server prove that it knows the half: anybody may listen on a port that is free.
+ * 1. The code is in the fragment of a link, which no server or log receives. It is valid once, for ten minutes, in the process
+ *    that created it.
+ * 2. In exchange, the page gets a cookie that no script can read, and a second half that it stores and sends in a header. Both
+ *    are required: cookies ignore ports, so the browser sends the cookie to other servers on this machine, and with requests of
+ *    their pages.
+ * 3. Both are signed. The server does not store them, so each process with the same keys accepts them. By default, the keys
+ *    belong to one start of a server. So what was sent to a program on the port of a dead server is worthless with the next
+ *    server.
+ * 4. Before a page sends its half, it makes the server prove that it knows the half: any local program may listen on a free
+ *    port.
  */
 import { hmacSha256, sha256 } from "../platform/hash.js";
 import { fromBase64url, toBase64url } from "./base64url.js";
@@ -15,17 +18,17 @@ import type { Keys } from "./keys.js";
 import { isEqualInConstantTime, type Principal, randomBase64url, type Scope, scopes } from "./principal.js";
 
 export type PageAccess = {
-  /** Makes a code that lets one page act as a principal. */
+  /** Creates a code that lets one page act as a principal. */
   readonly createCode: (principal: Principal) => string;
-  /** The principal that a code lets a page act as; null if the code is unknown, used or too old. The code stays good. */
+  /** The principal that a code lets a page act as; null if the code is unknown, used or expired. The code stays valid. */
   readonly peekCode: (code: string, now: number) => Principal | null;
-  /** Null if the code is unknown, used or too old. */
+  /** Exchanges a code for a ticket; null if the code is unknown, used or expired. */
   readonly redeemCode: (code: string, now: number) => PageTicket | null;
-  /** The principal of a request with both halves; null if one of them is missing, wrong or too old. */
+  /** The principal of a request with both halves; null if one of them is missing, invalid or expired. */
   readonly authenticate: (request: Request, now: number) => Principal | null;
   /**
-   * Proves to the page whose cookie a request has that this server knows its second half; null without a valid cookie. The
-   * proof names the host that was asked, so that nobody can pass the question on to a server elsewhere.
+   * Proves to the page with this request's cookie that this server knows its second half; null without a valid cookie. The proof
+   * includes the requested host, so that it cannot be relayed to another server.
    */
   readonly prove: (request: Request, nonce: string, now: number) => string | null;
 };
@@ -37,13 +40,13 @@ export type PageTicket = {
   readonly expiresAt: number;
 };
 
-/** The header with the second half. */
+/** The header that carries the second half. */
 export const halfHeader = "x-pawl-page";
 
 const codeMs = 10 * 60_000;
 /** A working day. */
 const ticketMs = 8 * 60 * 60_000;
-/** Codes that wait to be used. The oldest gives way. */
+/** The maximum number of unused codes. The oldest is dropped. */
 const maxPendingCodes = 100;
 
 export function createPageAccess(keys: Keys): PageAccess {
@@ -56,7 +59,7 @@ export function createPageAccess(keys: Keys): PageAccess {
     return one !== undefined && one.until > now ? one.principal : null;
   }
 
-  /** What the cookie says, if it was signed here. */
+  /** The payload of the cookie, if its signature is valid. */
   function readSignedPayload(request: Request): string | null {
     const cookie = readCookie(request);
     if (cookie === null || cookie.length > 4_096) return null;
@@ -65,10 +68,10 @@ export function createPageAccess(keys: Keys): PageAccess {
   }
 
   return {
-    createCode({ id, scopes: given }) {
+    createCode({ id, scopes: grantedScopes }) {
       const code = randomBase64url(32);
       if (codes.length === maxPendingCodes) codes.shift();
-      codes.push({ hash: sha256(code), principal: { id, scopes: [...given] }, until: Date.now() + codeMs });
+      codes.push({ hash: sha256(code), principal: { id, scopes: [...grantedScopes] }, until: Date.now() + codeMs });
       return code;
     },
     peekCode(code, now) {
@@ -99,7 +102,7 @@ export function createPageAccess(keys: Keys): PageAccess {
   };
 }
 
-/** The payload was signed here, so it has this shape. */
+/** The payload has a valid signature, so it has this shape. */
 function parsePrincipal(payload: string, now: number): Principal | null {
   const claims = JSON.parse(new TextDecoder().decode(fromBase64url(payload))) as {
     readonly id: string;
@@ -109,13 +112,13 @@ function parsePrincipal(payload: string, now: number): Principal | null {
   return claims.until > now ? { id: claims.id, scopes: scopes.filter((scope) => claims.scopes.includes(scope)) } : null;
 }
 
-/** Over TLS the browser keeps the cookie to this host. Its name has the port, because cookies have none. */
+/** Over TLS, the browser binds the cookie to this host. Its name includes the port, because cookies ignore ports. */
 function cookieName(request: Request): string {
   const [, port = ""] = /:(\d+)$/.exec(getHost(request)) ?? [];
   return `${new URL(request.url).protocol === "https:" ? "__Host-" : ""}pawl${port === "" ? "" : `_${port}`}`;
 }
 
-/** The host and port that the client asked. The server has checked that they are its own. */
+/** The requested host and port. The server has already checked that they are its own. */
 export function getHost(request: Request): string {
   return (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
 }
@@ -126,7 +129,7 @@ function readCookie(request: Request): string | null {
     .slice(0, 16_384)
     .split(";")
     .map((one) => one.trim())
-    // A page of another port may have set one of the same name: two are none.
+    // A page on another port may have set a cookie with the same name, so duplicates are rejected.
     .filter((one) => one.startsWith(`${name}=`));
   return matches.length === 1 ? (matches[0]?.slice(name.length + 1) ?? null) : null;
 }

@@ -2,7 +2,7 @@
  * Bodies that other code has read: `express.json()` and Fastify read a request to its end, and leave what they parsed in
  * `request.body`.
  *
- * 1. A parsed body is bounded like one that arrives: by its bytes and by its depth, before a copy is made of it.
+ * 1. A parsed body is bounded like an unread one: by its bytes and by its depth, before it is copied.
  */
 import type { IncomingMessage } from "node:http";
 import { PawlError } from "../index.js";
@@ -17,7 +17,7 @@ export function isBodyRead(incoming: IncomingMessage): boolean {
 }
 
 /**
- * The bytes of a body that was read before.
+ * Encodes a body that was already read.
  * @throws ServerError `too_large`, `bad_input`
  * @throws PawlError `bad_configuration` if the code that read the body did not leave it in `request.body`
  */
@@ -35,7 +35,7 @@ export function encodeParsedBody(incoming: IncomingMessage, limits: ParsedLimits
 }
 
 /**
- * Stops at the first value beyond a bound, so the work does not grow with what a parser let in. Each value counts as at
+ * Stops at the first value beyond a bound, so the work does not grow with what the other parser accepted. Each value counts as at
  * least as many bytes as its shortest JSON.
  * @throws ServerError `too_large`, `bad_input`
  */

@@ -1,49 +1,49 @@
 /**
- * Who asks, and what they may do.
+ * Principals, and what they may do.
  *
- * 1. There is no server without authentication (SEC-1). Ids are never authority (SEC-3).
+ * 1. There is no server without authentication (SEC-1). Ids never grant access (SEC-3).
  * 2. A token is compared by its SHA-256, in constant time.
  */
 import type { ClientRunOptions, SessionInfo } from "../index.js";
 import { sha256 } from "../platform/hash.js";
 
-/** What a principal may be allowed to do. */
+/** The possible scopes of a principal. */
 export const scopes = Object.freeze(["read", "run", "approve", "prompt", "admin"] as const);
 
 /** One of `scopes`. */
 export type Scope = (typeof scopes)[number];
 
-/** Who asks. `id` is what the log records; it names a person or an account. */
+/** The sender of a request. `id` is recorded in the log; it names a person or an account. */
 export type Principal = {
   /** The id of the person or account. */
   readonly id: string;
-  /** What it may do. */
+  /** The scopes of the principal. */
   readonly scopes: readonly Scope[];
 };
 
-/** Says who sent a request; null if nobody is known. */
+/** Identifies the sender of a request; null if the sender is unknown. */
 export type Authenticate = (request: Request) => Principal | null | Promise<Principal | null>;
 
-/** What a principal asks to do: the name of the route. */
+/** The action of a request: the name of its route. */
 export type Action = string;
 
 /** The session that a request is about. */
 export type AskedSession = {
   /** The id of the session. */
   readonly id: string;
-  /** What it is bound to; null if it does not exist yet. */
+  /** What the session is bound to; null if it does not exist yet. */
   readonly info: SessionInfo | null;
 };
 
-/** What a request that begins a session or a run asks for. Other requests leave it empty. */
+/** What a request to begin a session or a run asks for. Empty for other requests. */
 export type AskedRun = {
-  /** The agent that is to have the new session. */
+  /** The agent of the new session. */
   readonly agent?: string;
-  /** The run options of the client, all of them among the server's `clientOptions`. Their values were not checked yet. */
+  /** The client's run options, all of which are among the server's `clientOptions`. Their values are not checked yet. */
   readonly options?: ClientRunOptions;
 };
 
-/** Says whether a principal may do what it asks. */
+/** Decides whether a principal may perform an action. */
 export type May = (
   principal: Principal,
   action: Action,
@@ -51,15 +51,15 @@ export type May = (
   run: AskedRun,
 ) => boolean | Promise<boolean>;
 
-/** The fewest characters of a token: 128 bits in base64url. */
+/** The minimum length of a token; characters: 128 bits in base64url. */
 const minTokenCharacters = 22;
 
-/** A random token of 256 bits, for `createServer({ token })`. */
+/** Creates a random token of 256 bits, for `createServer({ token })`. */
 export function createToken(): string {
   return randomBase64url(32);
 }
 
-/** Random bytes as base64url. */
+/** Creates random bytes, encoded as base64url. */
 export function randomBase64url(bytes: number): string {
   const random = crypto.getRandomValues(new Uint8Array(bytes));
   return btoa(String.fromCharCode(...random))
@@ -72,10 +72,10 @@ export function isToken(token: unknown): token is string {
   return typeof token === "string" && token.length >= minTokenCharacters && /^[\x21-\x7e]+$/.test(token);
 }
 
-/** Everyone who has the token. */
+/** The principal of every client with the token. */
 export const tokenPrincipal: Principal = Object.freeze({ id: "token", scopes });
 
-/** Everyone who has the token may do everything. */
+/** Authenticates every client with the token as the same principal, which may do everything. */
 export function createTokenAuthentication(token: string): Authenticate {
   const expected = sha256(token);
   return (request) => {
@@ -84,12 +84,12 @@ export function createTokenAuthentication(token: string): Authenticate {
   };
 }
 
-/** The id that a principal's own name for something gives: the same each time, and no two principals share one. */
+/** Derives an id from a principal's own name for something: always the same one, and different for each principal. */
 export function deriveId({ id }: Principal, name: string): string {
   return sha256(JSON.stringify([id, name])).slice(0, 32);
 }
 
-/** Takes the same time wherever two texts of one length differ. */
+/** Compares two strings in a time that does not depend on where they differ. */
 export function isEqualInConstantTime(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let index = 0; index < a.length; index += 1) difference |= a.charCodeAt(index) ^ b.charCodeAt(index);
@@ -97,9 +97,9 @@ export function isEqualInConstantTime(a: string, b: string): boolean {
 }
 
 /**
- * The default of `may`: the scope is enough for what is about no session; a session may be used by the principal that began it, and
- * by principals with the scope `admin`.
+ * The default of `may`: an action without a session needs only the scope; a session may be used by the principal that began it,
+ * and by principals with the scope `admin`.
  */
-export function isOwnSession({ id, scopes: given }: Principal, session: AskedSession | null): boolean {
-  return session === null || given.includes("admin") || session.info?.principal === id;
+export function isOwnSession({ id, scopes: grantedScopes }: Principal, session: AskedSession | null): boolean {
+  return session === null || grantedScopes.includes("admin") || session.info?.principal === id;
 }

@@ -1,5 +1,5 @@
 /**
- * Reading a request: its body within a bound and a time, while it arrives, and its JSON within a depth.
+ * Reads a request's body, with limits for its size, its time, and the depth of its JSON.
  */
 import { PawlError } from "../index.js";
 import { ServerError } from "./server-error.js";
@@ -8,7 +8,7 @@ import { checkShape, type ObjectShape } from "./shape.js";
 export type BodyLimits = {
   readonly maxBodyBytes: number;
   readonly maxJsonDepth: number;
-  /** Milliseconds. */
+  /** The time limit of the body; milliseconds. */
   readonly bodyMs: number;
 };
 
@@ -59,7 +59,7 @@ async function readBytes(
   return concatBytes(chunks, length);
 }
 
-/** `passed` rejects when the time is over. */
+/** `passed` rejects when the time is up. */
 function createDeadline(ms: number): { readonly passed: Promise<never>; readonly cancel: () => void } {
   let cancel = () => {};
   const passed = new Promise<never>((_, reject) => {
@@ -105,7 +105,7 @@ function parseJson(text: string, maxDepth: number): unknown {
   }
 }
 
-/** The deepest nesting of a JSON text, in one pass: what is in strings does not count. */
+/** The maximum nesting depth of a JSON text, in one pass that skips strings. */
 export function measureJsonDepth(text: string): number {
   let depth = 0;
   let maxDepth = 0;

@@ -1,31 +1,31 @@
 /**
- * The right to read a stream, asked again while the stream is open.
+ * The permission to read a stream, checked again while the stream is open.
  *
- * 1. The right is asked about when something is written, at most once a second, and hardly ever while nothing happens.
- *    `authenticate` and `may` are the author's functions and may cost a query, so a delta does not ask.
- * 2. Frames go on while the question is answered, so a slow answer does not make a streamed text stutter. Once the last
- *    permission is two seconds old, frames wait for the answer. What a reader sees was allowed two seconds ago at most.
- * 3. A refusal drops the frames that wait. If nobody can say whether the reader may stay, it may not.
+ * 1. The permission is checked when something is written, at most once a second, and rarely while nothing happens.
+ *    `authenticate` and `may` are the author's functions and may cost a query, so a delta does not trigger a check.
+ * 2. Frames are still sent during a check, so a slow check does not make a streamed text stutter. When the last permission is two
+ *    seconds old, frames wait for the check. What a reader sees was allowed at most two seconds ago.
+ * 3. A refusal drops the waiting frames. If the check fails or takes too long, the reader is refused.
  */
 import { heartbeatFrame } from "./frames.js";
 import { type Sink, unsentHighWaterMark } from "./sink.js";
 
 export type ReadPermission = {
-  /** How long ago the last permission was asked for, in milliseconds. */
+  /** The age of the last permission, counted from the start of its check, in milliseconds. */
   readonly ageMs: () => number;
-  /** The question that is being asked; null if there is none. */
+  /** The check in progress; null if there is none. */
   readonly pendingCheck: () => Promise<void> | null;
-  /** Asks, unless that is being asked already. Resolves when it is answered, and never rejects. */
+  /** Starts a check, unless one is in progress. Resolves when it is done, and never rejects. */
   readonly check: () => Promise<void>;
 };
 
-/** How often a right is asked about while something is written, in milliseconds. */
+/** How often a permission is checked while something is written, in milliseconds. */
 export const recheckEveryMs = 1_000;
 const maxAgeMs = 2_000;
-/** A question that takes longer is answered with no. */
+/** A check that takes longer counts as a refusal; milliseconds. */
 const maxCheckMs = 10_000;
 
-/** @param onRefused called once, after which nothing is asked any more */
+/** @param onRefused called once, after which there are no further checks */
 export function createReadPermission(
   canStay: () => Promise<boolean>,
   now: () => number,
@@ -65,7 +65,7 @@ async function checkInTime(canStay: () => Promise<boolean>): Promise<boolean> {
   }
 }
 
-/** A sink whose frames leave only under a right to read. `refuse` lets only what is written in `bye` out, and ends the sink. */
+/** A sink whose frames leave only under a right to read. `revoke` lets only what is written in `bye` out, and ends the sink. */
 export type CheckedSink = { readonly sink: Sink; readonly revoke: (bye: () => void) => void };
 
 export function createCheckedSink(sink: Sink, permission: ReadPermission): CheckedSink {
@@ -94,7 +94,7 @@ export function createCheckedSink(sink: Sink, permission: ReadPermission): Check
 
   function write(bytes: Uint8Array): void {
     if (isClosed && !isClosing) return;
-    // A heartbeat shows nothing.
+    // A heartbeat carries no content.
     const isUnchecked = isClosing || bytes === heartbeatFrame;
     if (!isUnchecked) checkIfDue();
     if (isUnchecked || buffered === null) {

@@ -1,15 +1,15 @@
 /**
- * The items of a session as they may be shown.
+ * Redacts the items of a session for clients.
  */
 import { createStreamRedaction, type Redact, type StreamItem } from "../index.js";
 
-/** @param showsApprovals whether what somebody is asked to approve is shown as it is, as a person who approves must see it */
+/** @param showsApprovals whether calls that wait for approval are not redacted, because a person must see what they approve */
 export async function* redactItems(
   items: AsyncIterable<StreamItem>,
   redact: Redact,
   showsApprovals = false,
 ): AsyncGenerator<StreamItem, void, undefined> {
-  // Made with the first item: a process may have many streams in which nothing happens.
+  // Created with the first item, because a process may have many idle streams.
   let redactItem: ReturnType<typeof createStreamRedaction> | null = null;
   for await (const item of items) {
     redactItem ??= createStreamRedaction(redact);

@@ -1,7 +1,7 @@
 /**
- * The parts of a model's request: how many tokens each has, and where a request differs from the one before it.
+ * Estimates the tokens of each part of a model's request, and finds where a request differs from the previous one.
  *
- * Providers cache the beginning of a request, as far as it is the same as before: tools, system prompt, messages.
+ * Providers cache the prefix of a request that is the same as before: tools, system prompt, messages.
  */
 import { estimateTokens, type ModelRequest } from "../index.js";
 
@@ -15,9 +15,9 @@ export type RequestTokens = {
 
 export type RequestDifference = {
   readonly part: "tools" | "systemPrompt" | "message";
-  /** The place of the message; null for the other parts. */
+  /** The index of the message; null for the other parts. */
   readonly index: number | null;
-  /** The tokens of the request before that are no longer a common beginning: an estimate. */
+  /** The estimated tokens of the previous request that are no longer a common prefix. */
   readonly tokensLost: number;
 };
 
@@ -33,7 +33,7 @@ export function estimateRequestTokens({ tools, systemPrompt = "", messages }: Re
   return { ...estimates, total };
 }
 
-/** The first difference; null if the request only adds messages, or if there is no request before it. */
+/** The first difference; null if the request only adds messages, or if there is no previous request. */
 export function findRequestDifference(request: RequestParts, previous: RequestParts | null): RequestDifference | null {
   if (previous === null) return null;
   const { tools, systemPrompt, messages, total } = estimateRequestTokens(previous);
@@ -46,7 +46,7 @@ export function findRequestDifference(request: RequestParts, previous: RequestPa
   return { part: "message", index, tokensLost: total - sharedTokens };
 }
 
-/** The bytes of files are no text. */
+/** The bytes of files are not text, so they are left out. */
 function textOf({ parts }: ModelRequest["messages"][number]): string {
   return JSON.stringify(parts, (key, value: unknown) => (key === "data" && typeof value === "string" ? "" : value));
 }

@@ -1,13 +1,13 @@
 /**
- * The shapes of answers, as JSON Schemas: what a client may rely on. The tests check every answer against them.
+ * JSON Schemas of the responses: what a client may rely on. The tests check every response against them.
  *
- * What the library defines (events, messages, entries, results) is described by what all of its kinds have: its types are in
- * the package.
+ * Types of the library (events, messages, entries, results) are described by what all of their variants have in common. The
+ * package exports their exact types.
  */
 
 type Schema = { readonly [keyword: string]: unknown };
 
-/** What the answers with one status have. */
+/** The content of the responses with one status. */
 export type ResponseContent = { readonly type: string; readonly schema?: Schema };
 
 const string = { type: "string" } as const;
@@ -26,7 +26,7 @@ function closedObject(properties: { readonly [name: string]: Schema }, ...option
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** At least these properties. */
+/** An object with at least these properties. */
 function openObject(properties: { readonly [name: string]: Schema }): Schema {
   return { type: "object", properties, required: Object.keys(properties) };
 }
@@ -52,7 +52,7 @@ const listedSession = {
 
 const usage = anyObject;
 
-/** Named in the OpenAPI document. */
+/** The named schemas of the OpenAPI document. */
 export const responseSchemas = {
   Session: closedObject({
     ...listedSession,
@@ -84,7 +84,7 @@ export const responseSchemas = {
   Message: openObject({ role: { enum: ["user", "assistant", "tool", "system"] }, parts: arrayOf(anyObject) }),
   Entry: closedObject({ seq: integer, event: openObject({ type: string, at: number }) }),
   TraceRecord: openObject({ type: string, sessionId: string, runId: string, traceId: string }),
-  /** In the order of `columns`. */
+  /** The cells of a row, in the order of `columns`. */
   StepRow: {
     type: "array",
     prefixItems: [

@@ -1,7 +1,7 @@
 /**
- * What a route answers: JSON, bytes or a stream.
+ * The response of a route: JSON, bytes or a stream.
  *
- * A module of its own, because the types of `pawl/server` reach it, and those of a route need a package that may be missing.
+ * It has its own module, because the types of `pawl/server` use it, and a route's types need a package that may be missing.
  */
 import type { Sink } from "./sink.js";
 import type { OpenStream } from "./watch.js";

@@ -1,5 +1,5 @@
 /**
- * Routes as data: the server goes by them, and so does the OpenAPI document.
+ * Routes as data, which both the server and the OpenAPI document use.
  */
 
 import type { Principal, Scope } from "./principal.js";
@@ -10,37 +10,37 @@ import type { ObjectShape } from "./shape.js";
 
 export type Method = "GET" | "POST" | "DELETE";
 
-/** A request that was found to be allowed. */
+/** A request that was allowed. */
 export type RouteRequest = {
   readonly request: Request;
   readonly requestId: string;
   readonly principal: Principal;
-  /** Whether the request would still be let in as this principal, with the route's scope: an open stream asks again. */
+  /** Whether the request would still be allowed as this principal, with the route's scope: an open stream checks this again. */
   readonly isStillAuthorized: () => Promise<boolean>;
-  /** The named parts of the path. */
+  /** The named segments of the path. */
   readonly params: { readonly [name: string]: string };
   readonly query: { readonly [name: string]: unknown };
-  /** What the shape of the route says; an empty object without one. */
+  /** The body, as the route's shape describes it; an empty object without a shape. */
   readonly body: { readonly [name: string]: unknown };
 };
 
 export type Route = {
   readonly method: Method;
-  /** `:name` stands for one part of the path. */
+  /** `:name` matches one segment of the path. */
   readonly path: string;
-  /** What the principal is asked to be allowed: the name that `may` gets, and the log. */
+  /** The name of the action, for `may` and the log. */
   readonly action: string;
-  /** Null: open to everybody, without a token. */
+  /** The required scope. Null: open to everyone, without a token. */
   readonly scope: Scope | null;
   readonly summary: string;
-  /** Whether the part `:id` names a session, which the principal must be allowed to read. */
+  /** Whether `:id` is a session, which the principal must be allowed to read. */
   readonly ofSession?: boolean;
   readonly query?: ObjectShape;
-  /** `json`: any JSON. */
+  /** The shape of the body. `json`: any JSON. */
   readonly body?: ObjectShape | "json";
-  /** The statuses of answers other than errors, and what they have. */
+  /** The statuses of successful responses, and descriptions of their content. */
   readonly responses: { readonly [status: number]: string };
-  /** What those answers are made of. A status that is not here has no body. */
+  /** The content of those responses. A status without an entry has no body. */
   readonly content?: { readonly [status: number]: ResponseContent | readonly ResponseContent[] };
   readonly handle: (routeRequest: RouteRequest, context: ServerContext) => Promise<RouteResponse> | RouteResponse;
 };
@@ -51,8 +51,8 @@ export type RouteMatch =
   | { readonly type: "none" };
 
 /**
- * The paths that a request may mean. `app.use` of Express and `app.mount` of Hono take the path off under which a server is
- * mounted; `app.all` and routes of Next.js leave it on. Both forms are understood.
+ * The possible paths of a request. Express's `app.use` and Hono's `app.mount` remove the path under which a server is mounted;
+ * `app.all` and routes of Next.js do not. Both forms are accepted.
  */
 export function listMountedPaths(pathname: string, basePath: string): readonly string[] {
   if (basePath === "") return [pathname];
@@ -60,7 +60,7 @@ export function listMountedPaths(pathname: string, basePath: string): readonly s
   return pathname.startsWith(`${basePath}/`) ? [pathname.slice(basePath.length), pathname] : [pathname];
 }
 
-/** Finds the route of a path without its base. */
+/** Finds the route of a path, without the base path. */
 export function findRoute(routes: readonly Route[], method: string, path: string): RouteMatch {
   const segments = splitPath(path);
   if (segments === null) return { type: "none" };
@@ -74,7 +74,7 @@ export function findRoute(routes: readonly Route[], method: string, path: string
   return allowed.length === 0 ? { type: "none" } : { type: "other_method", allowed };
 }
 
-/** Null if a part is not properly encoded. */
+/** Null if a segment is not properly encoded. */
 function splitPath(path: string): readonly string[] | null {
   try {
     return path.split("/").slice(1).map(decodeURIComponent);

@@ -1,5 +1,5 @@
 /**
- * What the routes of one server share.
+ * The context that the routes of a server share.
  */
 import type { Agent, Client, ClientSession, Json, SessionSummary, Worker } from "../index.js";
 import { redactJson } from "../index.js";
@@ -31,9 +31,9 @@ export type ServerContext = {
   readonly links: Links;
   readonly listWatch: ListWatch;
   readonly streams: OpenStreams;
-  /** Those that other processes of this server read. */
+  /** The streams that other processes of this server read. */
   readonly peerStreams: OpenStreams;
-  /** Null if runs that nobody watches go on. */
+  /** Null if runs without watchers continue. */
   readonly loneRuns: LoneRuns | null;
   readonly usage: UsageLimits;
   readonly requestMetrics: RequestMetrics;
@@ -41,7 +41,7 @@ export type ServerContext = {
   readonly isDraining: () => boolean;
   readonly keys: Keys;
   readonly pageAccess: PageAccess;
-  /** Proves this server to those who know its secret; null if nobody was given one. */
+  /** The key that proves this server to clients with its secret; null without a configured secret. */
   readonly proofKey: string | null;
   /** The MCP server of the agents here, loaded when it is used. @throws PawlError `missing_package` */
   readonly mcp: () => Promise<McpHttp>;
@@ -58,7 +58,7 @@ export type ReadableSession = {
   readonly requested: AskedSession;
 };
 
-/** A session that may not be read is answered like one that there is not (SEC-3). */
+/** A session that may not be read gets the same response as one that does not exist (SEC-3). */
 export function createNoSessionError(id: string): ServerError {
   return new ServerError("no_session", `There is no session ${id}.`);
 }
@@ -81,7 +81,7 @@ export async function authorizeSession(
   return { session, summary, requested };
 }
 
-/** Whether the library can have a session of this id: others are answered like those that there are not. */
+/** Whether this can be a session id. Invalid ids get the same 404 as unknown ones. */
 function isValidId(id: string): boolean {
   return id !== "" && id.length <= 512 && !/\0|\p{Surrogate}/u.test(id);
 }
@@ -96,7 +96,7 @@ export async function isAllowed(
   return settings.may === null ? isOwnSession(principal, session) : settings.may(principal, action, session, run);
 }
 
-/** A copy without secrets. */
+/** Returns a copy without secrets. */
 export function redactSecrets({ settings }: Pick<ServerContext, "settings">, value: unknown): unknown {
   return redactJson(value as Json, settings.redact);
 }

@@ -1,9 +1,9 @@
 /**
- * What is known of a session: by its log or, as long as nobody has taken its first request, by that request.
+ * The info of a session: from its log or, until its first request has been consumed, from that request.
  */
 import { findBeginning, type SessionInfo, type SessionSummary, type Store } from "../index.js";
 
-/** A child session belongs to the principal that began the session at the top. */
+/** A child session belongs to the principal that began the top session. */
 export async function loadSessionInfo(
   store: Store,
   { sessionId, info: storedInfo }: Pick<SessionSummary, "sessionId" | "info">,
@@ -14,7 +14,7 @@ export async function loadSessionInfo(
   return principal === undefined ? info : { ...info, principal };
 }
 
-/** Of a session whose log was empty a moment ago. The process that takes its first request says which model it has. */
+/** For a session whose log was just empty. Its model is set by the process that consumes the first request. */
 export async function loadBeginningInfo(store: Store, sessionId: string): Promise<SessionInfo | null> {
   const beginning = await findBeginning(store, sessionId);
   return beginning === null ? null : { model: "", ...beginning.session };

@@ -1,6 +1,6 @@
 /**
- * The shapes of requests: a small part of JSON Schema, enough for what the routes take. The same object checks a request
- * and stands in the OpenAPI document.
+ * The shapes of requests: a small subset of JSON Schema, enough for the routes. The same object checks a request and appears in
+ * the OpenAPI document.
  */
 import { ServerError } from "./server-error.js";
 
@@ -55,7 +55,7 @@ export const integer = (description: string, minimum: number, maximum: number): 
 
 export const anyJson = (description: string): Shape => ({ description });
 
-/** @param where how messages name the value: "the body", "the query" @throws ServerError `bad_input` */
+/** @param where the value's name in messages: "the body", "the query" @throws ServerError `bad_input` */
 export function checkShape(value: unknown, shape: Shape, where: string): void {
   const problem = findProblem(value, shape);
   if (problem !== null) throw new ServerError("bad_input", `${where} ${problem}`);
@@ -86,7 +86,7 @@ function findStringProblem(
   if (values !== undefined && !values.includes(value))
     return `must be one of ${values.map((member) => JSON.stringify(member)).join(", ")}.`;
   if (value.length < minLength) return "must not be empty.";
-  // Not every store can keep them, and none of them is in what a client was given.
+  // Not every store can store these characters, and no value from the server contains them.
   if (/\0|\p{Surrogate}/u.test(value)) return "must not have the character U+0000, or half of a surrogate pair.";
   if (maxLength !== undefined && value.length > maxLength)
     return `has ${value.length} characters; the most is ${maxLength}.`;
@@ -112,7 +112,7 @@ function isObject(value: unknown): value is { readonly [name: string]: unknown }
 }
 
 /**
- * The parameters of a query, with the types that the shape names.
+ * Parses the parameters of a query, with the types of the shape.
  * @throws ServerError `bad_input`
  */
 export function parseQuery(query: URLSearchParams, shape: ObjectShape): { readonly [name: string]: unknown } {
@@ -127,9 +127,9 @@ export function parseQuery(query: URLSearchParams, shape: ObjectShape): { readon
   return values;
 }
 
-function parseQueryValue(string: string, shape: Shape | undefined): unknown {
-  if (shape?.type === "integer") return /^\d{1,15}$/.test(string) ? Number(string) : string;
+function parseQueryValue(text: string, shape: Shape | undefined): unknown {
+  if (shape?.type === "integer") return /^\d{1,15}$/.test(text) ? Number(text) : text;
   if (shape?.type === "boolean")
-    return string === "1" || string === "true" ? true : string === "0" || string === "false" ? false : string;
-  return string;
+    return text === "1" || text === "true" ? true : text === "0" || text === "false" ? false : text;
+  return text;
 }

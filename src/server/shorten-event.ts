@@ -1,5 +1,5 @@
 /**
- * Events as a list shows them, a line each: the beginnings of their texts. The whole event is among the session's events.
+ * Shortens events for lists, to the beginnings of their texts. The whole event is among the session's events.
  */
 import type { PublicEvent, UserMessage } from "../index.js";
 
@@ -31,7 +31,7 @@ export function shortenEvent(event: PublicEvent): PublicEvent {
   }
 }
 
-/** The text of a request in one part; what it attaches is named. */
+/** Joins the text of a request into one part. Attachments are replaced by their names. */
 function shortenInput(input: readonly UserMessage[]): readonly UserMessage[] {
   const texts = input
     .flatMap(({ parts }) => parts)
@@ -39,7 +39,7 @@ function shortenInput(input: readonly UserMessage[]): readonly UserMessage[] {
   return [{ role: "user", parts: [{ type: "text", text: truncate(texts.join("\n")) }] }];
 }
 
-/** Not within a character that takes two units. */
+/** Truncates a text, never within a surrogate pair. */
 function truncate(text: string): string {
   if (text.length <= maxCharacters) return text;
   const splitsSurrogatePair = /[\uD800-\uDBFF]$/.test(text.slice(0, maxCharacters));

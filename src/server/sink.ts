@@ -1,25 +1,25 @@
 /**
- * Where a stream is written to: a socket of Node, or a stream of the Web.
+ * The output of a stream: a Node socket, or a Web stream.
  */
 export type Sink = {
   /** Does nothing after the end. */
   readonly write: (bytes: Uint8Array) => void;
-  /** How many bytes were written and have not left. */
+  /** The number of bytes that were written and are not sent yet. */
   readonly unsentBytes: () => number;
-  /** Resolves when most of what was written has left, or when the sink is closed. */
+  /** Resolves when most of the written data is sent, or when the sink is closed. */
   readonly whenDrained: () => Promise<void>;
-  /** Ends the stream. What was written is still sent. */
+  /** Ends the stream. Written data is still sent. */
   readonly end: () => void;
-  /** Breaks the stream off, so that the other side does not take what it got for all there is. */
+  /** Aborts the stream, so that the other side does not take it for complete. */
   readonly destroy: () => void;
-  /** Calls back once, when the other side has left or the stream has ended. */
+  /** Calls the listener once, when the other side has disconnected or the stream has ended. */
   readonly onClose: (listener: () => void) => void;
 };
 
-/** How much may wait before the history of a session is read on. */
+/** How many bytes may be unsent before the reading of a session's history pauses. */
 export const unsentHighWaterMark = 64 * 1024;
 
-/** A sink and the body of the response that it fills. */
+/** Creates a sink and the response body that it writes to. */
 export function createWebSink(): { readonly sink: Sink; readonly body: ReadableStream<Uint8Array> } {
   const closeListeners: (() => void)[] = [];
   const drainWaiters: (() => void)[] = [];

@@ -1,5 +1,5 @@
 /**
- * The open streams of a server: one timer for the heartbeats, the ages and the rights of them all.
+ * The open streams of a server: one timer for the heartbeats, the ages and the permissions of all of them.
  */
 import type { ByeReason } from "./client/index.js";
 import { createCheckedSink, createReadPermission, type ReadPermission } from "./read-permission.js";
@@ -14,15 +14,15 @@ export type StreamRules = {
 
 export type OpenStreams = {
   /**
-   * Opens a stream that a person reads: it ends when they may not read any more, and shows nothing after that.
-   * @param canStay asked at most once a second while something is written, and within a minute in any case
-   * @param start starts to write to the sink that it is given
+   * Opens a client's stream: when the client may not read any more, the stream ends and sends nothing else.
+   * @param canStay called at most once a second while something is written, and within a minute in any case
+   * @param start starts writing to the given sink
    */
   readonly open: (sink: Sink, canStay: () => Promise<boolean>, start: (sink: Sink) => OpenStream) => OpenStream;
-  /** Keeps a stream between processes. @param canStay asked within a minute */
+  /** Adds a stream between processes. @param canStay called within a minute */
   readonly add: (stream: OpenStream, canStay: () => Promise<boolean>) => () => void;
   readonly count: () => number;
-  /** Ends all, spread over a time in which they may come back. */
+  /** Ends all streams. Their clients are told to reconnect at different times within `spreadMs`. */
   readonly endAll: (why: ByeReason, spreadMs: number) => void;
 };
 
@@ -33,13 +33,13 @@ type TrackedStream = {
   beatAt: number;
 };
 
-/** With the time until the next look, a withdrawn right ends a stream within a minute. */
+/** Together with the sweep interval, this ends a stream within a minute after its permission was withdrawn. */
 const recheckEveryMs = 40_000;
 const maxSweepIntervalMs = 15_000;
 
 export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules): OpenStreams {
   const open = new Set<TrackedStream>();
-  /** Set once all were ended. A stream that is opened later is told the same. */
+  /** Set when all streams were ended. A stream that is opened later ends in the same way. */
   let ended: { readonly why: ByeReason; readonly spreadMs: number } | null = null;
   let timer: ReturnType<typeof setInterval> | null = null;
 

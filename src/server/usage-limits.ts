@@ -1,5 +1,5 @@
 /**
- * What each principal may use at a time: changes in a minute, open streams, and requests that wait (SEC-4).
+ * Limits for each principal: changes per minute, open streams, and waiting requests (SEC-4).
  */
 import { createMetricRegistry } from "./metrics/registry.js";
 import { ServerError } from "./server-error.js";
@@ -8,11 +8,11 @@ import type { ServerSettings } from "./server-options.js";
 export type UsageLimits = {
   /** Counts a change. @throws ServerError `too_many` */
   readonly countChange: (principalId: string, now: number) => void;
-  /** Counts a stream; the returned function gives it back. @throws ServerError `too_many` */
+  /** Counts a stream; the returned function releases it. @throws ServerError `too_many` */
   readonly acquireStream: (principalId: string) => () => void;
-  /** Counts a request that waits; the returned function gives it back. @throws ServerError `too_many` */
+  /** Counts a waiting request; the returned function releases it. @throws ServerError `too_many` */
   readonly acquireWait: (principalId: string) => () => void;
-  /** The requests that were refused, as a figure of Prometheus. */
+  /** The number of refused requests, as a Prometheus metric. */
   readonly text: () => string;
 };
 
@@ -20,7 +20,7 @@ type Minute = { readonly from: number; changes: number };
 
 const minuteMs = 60_000;
 
-/** Principals are forgotten when their minute is over, and all of them if there are more than this. */
+/** A principal is forgotten when its minute is over. If there are more than this, all are forgotten. */
 const maxRememberedPrincipals = 10_000;
 
 export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): UsageLimits {
@@ -78,7 +78,7 @@ type SlotRules = {
   readonly createTotalLimitError: () => ServerError;
 };
 
-/** Places that principals take and give back. */
+/** Slots that principals acquire and release. */
 function createSlots({
   maxTotal,
   maxPerPrincipal,

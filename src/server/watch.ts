@@ -1,10 +1,10 @@
 /**
  * Streams one session to one client: first the log after its cursor, then live frames from the hub.
  *
- * 1. The watcher joins the hub, and then reads the log to its end. Everything that the hub has sent before is in the log;
- *    everything after it waits here. So nothing is skipped, and what comes twice is known by its cursor.
- * 2. The log is read as fast as the socket takes it. Live frames that the socket does not take end the stream, except one
- *    large frame: a client that was cut off for it would be told it again.
+ * 1. The watcher joins the hub, and then reads the log to its end. Everything that the hub sent before is in the log; everything
+ *    after it is buffered here. So nothing is skipped, and duplicates are recognized by their cursors.
+ * 2. The log is read as fast as the socket accepts it. If the socket does not accept live frames, the stream ends, except for a
+ *    single large frame: a client that was disconnected for it would get the same frame again.
  */
 
 import type { PublicEvent } from "../index.js";
@@ -22,38 +22,38 @@ import type { Hub, Watcher } from "./hub.js";
 import type { Sink } from "./sink.js";
 
 export type WatchOptions = {
-  /** Where to go on from; null: from the beginning. */
+  /** The cursor after which the stream continues; null: from the beginning. */
   readonly after: Cursor | null;
-  /** Whether the cursor that was asked for is beyond the log. */
+  /** Whether the requested cursor is beyond the log. */
   readonly isReset: boolean;
-  /** Only what belongs to this run, or to no run. */
+  /** Only items of this run, or of no run. */
   readonly runId: string | undefined;
-  /** Whether deltas and everything else that the log does not keep are wanted. */
+  /** Whether to send deltas and everything else that is not in the log. */
   readonly deltas: boolean;
-  /** The stream ends with this run. Null: the run has ended already. Undefined: the stream does not end by itself. */
+  /** The run that ends the stream. Null: the run has already ended. Undefined: the stream does not end by itself. */
   readonly until: string | null | undefined;
 };
 
 export type WatchSource = {
   readonly hub: () => Promise<Hub>;
-  /** The events of the log after a cursor, to its present end, as they may be shown. */
+  /** The redacted events of the log after a cursor, to its current end. */
   readonly logged: (after: Cursor | null, runId: string | undefined) => AsyncIterable<PublicEvent>;
   /** The first frame. */
   readonly opening: () => Promise<Uint8Array>;
-  /** The most bytes that may wait for the socket. */
+  /** The maximum number of unsent bytes. */
   readonly maxUnsent: number;
 };
 
-/** A stream that is open. */
+/** An open stream. */
 export type OpenStream = {
   readonly bye: (why: ByeReason, retryMs?: number) => void;
-  /** Writes a comment if nothing was written since the last beat. */
+  /** Writes a comment if nothing was written since the last heartbeat. */
   readonly heartbeat: () => void;
 };
 
 /**
- * Starts to watch. The stream ends when the other side leaves, or with a `bye`. What has joined the hub no longer holds its
- * source: a process may have many watchers in whose sessions nothing happens.
+ * Starts watching. The stream ends when the other side disconnects, or with a `bye`. After it has joined the hub, it no longer
+ * holds its source, because a process may have many watchers of inactive sessions.
  */
 export function watchSession(source: WatchSource, options: WatchOptions, sink: Sink): OpenStream {
   const { maxUnsent } = source;
@@ -63,7 +63,7 @@ export function watchSession(source: WatchSource, options: WatchOptions, sink: S
   let bufferedBytes = 0;
   let isClosed = false;
   let isQuiet = true;
-  /** The bytes of the largest frame since the socket had taken everything. */
+  /** The size of the largest frame since the socket had last accepted everything. */
   let maxFrameBytes = 0;
 
   function write(bytes: Uint8Array): void {
@@ -121,9 +121,9 @@ export function watchSession(source: WatchSource, options: WatchOptions, sink: S
   }
 
   /** A hub ends with its last watcher: then the next one is asked for. */
-  async function joinHub({ hub: open }: WatchSource): Promise<SnapshotFrame | null> {
+  async function joinHub({ hub: openHub }: WatchSource): Promise<SnapshotFrame | null> {
     while (!isClosed) {
-      const opened = await open();
+      const opened = await openHub();
       const joining = isClosed ? opened.removeWatcher(watcher) : opened.addWatcher(watcher);
       if (joining === undefined || joining === null) continue;
       hub = opened;
@@ -137,7 +137,7 @@ export function watchSession(source: WatchSource, options: WatchOptions, sink: S
     write(await watchSource.opening());
     if (options.isReset) write(encodeControlFrame({ type: "reset" }));
     await sendLog(watchSource);
-    // All of a run that has ended is in the log.
+    // If the run has ended, all of it is in the log.
     if (options.until === null) return bye("end");
     const snapshot = await joinHub(watchSource);
     await sendLog(watchSource);

@@ -11,7 +11,7 @@ export type Cursor = {
   readonly index: number;
 };
 
-/** What a public event, or anything else with a position in the log, has of a cursor. */
+/** The position of a public event, or of anything else in the log. */
 type LogPosition = { readonly seq: number; readonly index: number };
 
 /** After one event. */

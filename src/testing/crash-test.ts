@@ -1,6 +1,6 @@
 /**
  * The crash kit. It plays a user's agent to its end, then again with a crash before and after every commit, in one
- * process and without waiting. After each play it checks what Pawl promises.
+ * process and without waiting. After each play it checks Pawl's promises.
  */
 
 import { randomUUID } from "node:crypto";
@@ -52,7 +52,7 @@ export type CrashTestOptions = {
   readonly check?: (play: CrashPlay) => void | Promise<void>;
   /** Called before each play: resets the outside world, so that no play sees the effects of another. */
   readonly reset?: () => void | Promise<void>;
-  /** Whether every pair of crashes is played too. Default false. */
+  /** Whether every pair of crashes is also played. Default false. */
   readonly pairs?: boolean;
   /**
    * `commits`: crash before and after every commit. `waits`: also around each request, model call and tool call.
@@ -70,7 +70,7 @@ export type CrashTestOptions = {
   readonly patienceMs?: number;
   /**
    * Real milliseconds that the kit waits before it moves its clock. Needed for work that it cannot see: models and
-   * tools of agents behind tools. Default 0.
+   * tools of the agents that tools run. Default 0.
    */
   readonly quietMs?: number;
 };
@@ -101,7 +101,7 @@ export type CrashPlay = {
   readonly at: readonly number[];
 };
 
-/** What a crash test did. */
+/** The report of a crash test. */
 export type CrashReport = {
   /** The points at which the process can die in the play without crashes: two for each commit. */
   readonly points: number;
@@ -115,9 +115,9 @@ export type CrashReport = {
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** A play broke a promise or failed a check. The message tells what happened, and how to play it again. */
+/** A play broke a promise or failed a check. The message describes what happened, and how to play it again. */
 export class CrashFailure extends Error {
-  /** Tells the error from others. */
+  /** Distinguishes this error from others. */
   override readonly name = "CrashFailure";
   /** The points at which the process died: `crashTest({ …, at })` plays it again. */
   readonly at: readonly number[];
@@ -145,7 +145,7 @@ export class CrashFailure extends Error {
  * import { crashTest } from "pawl/testing";
  *
  * const report = await crashTest({
- *   agent: () => createAgent({ model, tools }), // made again after every crash, as a process makes it when it starts
+ *   agent: () => createAgent({ model, tools }), // created again after every crash, as when a process starts
  *   input: "Pay the invoice.",
  *   reset: () => ledger.clear(),
  *   check: () => assert.equal(ledger.size, 1),
@@ -224,12 +224,12 @@ function createScenario(world: World, options: CrashTestOptions, runId: string, 
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
     /**
-     * Does a worker's job: resumes the run if the session of an agent behind a tool is due, because its process died.
+     * Does a worker's job: resumes the run if the session of an agent that a tool runs is due, because its process died.
      */
     async whenStill({ agent }: Process) {
       const due = await world.include(world.store.due(world.clock.now(), maxDue));
       const isChild = due.some((sessionId) => sessionId !== world.sessionId);
-      // `attendRun` gets the result. Here the session only has to be resumed.
+      // `runToEnd` gets the result. Here the session only has to be resumed.
       if (isChild)
         void agent
           .session(world.sessionId)
@@ -252,7 +252,7 @@ const respondByDefault: Respond = ({ why, callKey, name }) => {
   throw new PawlError("bad_input", `${callKey} (${name}) runs elsewhere: pass \`respond\`, which returns its result.`);
 };
 
-/** The session, and the sessions of the agents behind its tools. */
+/** The session, and the sessions of the agents that its tools run. */
 async function listFamily(store: Store, sessionId: string): Promise<readonly string[]> {
   const all = await store.list();
   const children = all.filter(({ info }) => info?.top === sessionId).map((child) => child.sessionId);

@@ -55,7 +55,7 @@ export type KillTestOptions = {
   readonly kills?:
     | "commits"
     | {
-        /** How many plays, each with a kill at a random moment. */
+        /** How many deaths, each at a random moment. */
         readonly random: number;
         /** The seed of these moments. */
         readonly seed?: number;
@@ -82,7 +82,7 @@ const optionRules: OptionTable<KillTestOptions> = {
 
 /** A play in which the program has done its work. */
 export type KillPlay = {
-  /** The folder of the play, which the program got. */
+  /** The folder of the play, in which the program ran. */
   readonly folder: string;
   readonly store: Store;
   /** The log of each session, by session id. */
@@ -93,11 +93,11 @@ export type KillPlay = {
   readonly stdout: string;
 };
 
-/** What a kill test did. */
+/** The report of a kill test. */
 export type KillReport = {
-  /** How many plays it had. */
+  /** The number of plays. */
   readonly plays: number;
-  /** Deaths by SIGKILL. */
+  /** The number of deaths by SIGKILL. */
   readonly kills: number;
   /** By tool, how often a call was started again. */
   readonly repeated: Readonly<Record<string, number>>;
@@ -107,7 +107,7 @@ export type KillReport = {
 
 /** A play broke a promise or failed a check. */
 export class KillFailure extends Error {
-  /** Tells the error from others. */
+  /** Distinguishes this error from others. */
   override readonly name = "KillFailure";
   /** Where the program died. */
   readonly at: readonly string[];

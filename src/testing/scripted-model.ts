@@ -8,17 +8,17 @@ import type { Price } from "../ports/services.js";
 
 /** One answer: reasoning, then text, then calls, then `done`, or `error` if the step has one. */
 export type ScriptedStep = {
-  /** What the model thinks first. */
+  /** The model's reasoning, which comes first. */
   readonly reasoning?: string;
-  /** What it says. */
+  /** The text of the answer. */
   readonly text?: string;
-  /** The tools that it calls. */
+  /** The tool calls that the model requests. */
   readonly calls?: readonly ScriptedCall[];
   /** Default `tool-calls` if there are calls, else `stop`. */
   readonly finish?: FinishReason["unified"];
   /** Default 10 tokens in and 5 out. */
   readonly usage?: Usage;
-  /** What the model says that it could not do of what was asked. */
+  /** Warnings about parts of the request that the model could not honour. */
   readonly warnings?: readonly string[];
   /** Ends the answer, after its reasoning, text and calls were streamed. */
   readonly error?: ModelFailure;
@@ -29,7 +29,7 @@ export type ScriptedStep = {
   /** Awaited before the first delta; an abort ends the wait and the answer. */
   readonly wait?: Promise<unknown>;
   /**
-   * Characters in each delta of text, and of a call's arguments. Default: a word of text each, and no deltas of
+   * Characters in each delta of text, and of a call's arguments. Default: a word in each delta of text, and no deltas of
    * arguments.
    */
   readonly chunk?: number;
@@ -48,7 +48,7 @@ export type ScriptedCall = {
 };
 
 /**
- * Steps in order, one for each request, failed attempts included. Or a function of the request: it gives the same
+ * Steps in order, one for each request, failed attempts included. Or a function of the request, which gives the same
  * answer when the request is repeated after a crash.
  */
 export type Script = readonly ScriptedStep[] | ((request: ModelRequest) => ScriptedStep | undefined);
@@ -60,11 +60,11 @@ export type ScriptedModelOptions = {
   /** Its context window, in tokens. Default: unknown. */
   readonly contextWindow?: number;
   /**
-   * What its answers cost, in US dollars per million tokens: `{ input: 1, output: 5 }`. A run with `maxCostUsd` needs a model
+   * The price of its answers, in US dollars per million tokens: `{ input: 1, output: 5 }`. A run with `maxCostUsd` needs a model
    * with a price. Default: unknown.
    */
   readonly price?: Price;
-  /** Whether `requests` keeps the requests, each with the conversation as it was then. Default true. */
+  /** Whether `requests` stores the requests, each with the conversation as it was then. Default true. */
   readonly record?: boolean;
 };
 
@@ -75,7 +75,7 @@ const optionRules: OptionTable<ScriptedModelOptions> = {
   record: aBoolean,
 };
 
-/** A model that answers by a script. */
+/** A model that answers from a script. */
 export type ScriptedModel = Model & {
   /** All requests so far, each with its messages at that time. */
   readonly requests: readonly ModelRequest[];

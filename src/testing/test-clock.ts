@@ -14,10 +14,10 @@ export type TestClock = Clock & {
   readonly advance: (ms: number) => Promise<void>;
   /**
    * Moves time to the next timer, again and again, until no timer is left or `maxMs` have passed. Default an hour,
-   * because some timers set themselves again for ever.
+   * because some timers set themselves again forever.
    */
   readonly runUntilIdle: (options?: {
-    /** The most time that may pass on the clock, in milliseconds. */
+    /** The maximum time that may pass on the clock, in milliseconds. */
     readonly maxMs?: number;
   }) => Promise<void>;
   /** Moves time to the next timer and calls it at once. @returns false if there is no timer */
@@ -30,11 +30,11 @@ type PendingTimer = { readonly due: number; readonly call: () => void };
 
 const hourMs = 3_600_000;
 
-// The validator is loaded lazily. Loaded now, because a test's time could move on while it loads.
+// The validator is otherwise loaded lazily, and a test's time could move on while it loads.
 await loadValidator();
 
 /**
- * Makes a clock that stands still until a test moves it.
+ * Creates a clock that stands still until a test moves it.
  * @param startAt the initial time in epoch milliseconds; default 1,000,000
  *
  * @example

@@ -1,5 +1,5 @@
 /**
- * `askPerson()`: the model asks the person whom it works for.
+ * `askPerson()`: lets the model ask the person it works for.
  */
 import type { AnyTool } from "../ports/tool.js";
 import { defineTool } from "./lib/define-tool.js";
@@ -24,8 +24,8 @@ const inputSchema = {
 } as const;
 
 /**
- * A tool `ask_person` with `{ question, options? }`. The run waits for the answer as it waits for an approval, also for
- * days and through restarts. The person may decline.
+ * A tool `ask_person` with `{ question, options? }`. The run waits for the answer as for an approval, for days if necessary and
+ * through restarts. The person may decline.
  */
 export function askPerson(): AnyTool {
   return defineTool({

@@ -1,5 +1,5 @@
 /**
- * `todo()`: the model keeps a plan of its work with the session.
+ * `todo()`: lets the model keep a plan of its work in the session.
  */
 import type { Json } from "../core/data/message.js";
 import type { Hint } from "../ports/context.js";
@@ -7,16 +7,16 @@ import type { SessionData } from "../ports/session-data.js";
 import type { AnyTool } from "../ports/tool.js";
 import { defineTool } from "./lib/define-tool.js";
 
-/** The key of the session's data under which the plan is kept. */
+/** The plan's key in the session's data. */
 const key = "todo";
 
 const statuses = ["open", "in_progress", "done"] as const;
 
-/** One item of the list. */
+/** One item of the plan. */
 export type TodoItem = {
-  /** What is to be done. */
+  /** The task. */
   readonly text: string;
-  /** How far it is. */
+  /** The status of the task. */
   readonly status: (typeof statuses)[number];
 };
 
@@ -43,8 +43,8 @@ const inputSchema = {
 } as const;
 
 /**
- * A tool `todo` with `{ items: { text, status }[] }`. The plan is kept under `todo` in the session's data, so it
- * survives crashes and compaction. `todoHint` tells the model of it again after a compaction.
+ * A tool `todo` with `{ items: { text, status }[] }`. The plan is stored under `todo` in the session's data, so it survives
+ * crashes and compaction. `todoHint` shows the plan to the model again after a compaction.
  */
 export function todo(): AnyTool {
   return defineTool({
@@ -62,7 +62,7 @@ export function todo(): AnyTool {
   });
 }
 
-/** A hint with the plan, as long as something of it is not done: for `context: { hints: [todoHint] }`. */
+/** A hint with the plan, while any item of it is not done: for `context: { hints: [todoHint] }`. */
 export const todoHint: Hint = Object.freeze({
   name: "todo",
   text(_run: unknown, { data }: { readonly data: SessionData }): string | undefined {
@@ -71,7 +71,7 @@ export const todoHint: Hint = Object.freeze({
   },
 });
 
-/** Anybody may change the session's data: what is no item is left out. */
+/** Any client can write the session's data, so invalid items are skipped. */
 function readItems(plan: Json | undefined): readonly TodoItem[] {
   return Array.isArray(plan) ? (plan.filter(isItem) as readonly unknown[] as readonly TodoItem[]) : [];
 }

@@ -1,13 +1,13 @@
 /**
- * The fold of a session's stream: what each item changes, and what is there now. Every front is a map from these changes.
+ * The fold of a session's stream: what each item changes, and the current state. Every front end maps these changes.
  *
- * 1. An event of the log counts once, by its cursor. `apply` gives [] exactly if an item is late: its event was applied, its
+ * 1. An event of the log counts once, by its cursor. `apply` returns [] exactly if an item is late: its event was applied, its
  *    attempt is over, or its deltas are included.
  * 2. One message is streamed at a time: see streamed-message.ts. A later attempt, its event or the end of its run ends it.
- * 3. A view that misses live items, or gets none, ends where one that got them all does: the log has everything that stays.
- * 4. The same step gives its parts and calls the same names, whether it is watched, joined in the middle, or read from the
+ * 3. A view that misses live items, or gets none, ends in the same state as one that got them all: the log has all that stays.
+ * 4. A step gives its parts and calls the same names, whether it is watched, joined in the middle, or read from the
  *    log. Only parts that a model starts and leaves empty count live and are not in the log.
- * 5. It keeps nothing of the past: the message that is streamed, the open calls and questions of the present run, the last
+ * 5. It keeps nothing of the past: only the message that is streamed, the open calls and questions of the current run, the last
  *    cursor. A run has as many calls and questions at once as the log's rules allow.
  * 6. It is pure, and what it hands out is frozen.
  */
@@ -33,20 +33,20 @@ import {
 } from "./view-change.js";
 
 export type SessionSnapshot = {
-  /** The cursor after the last event; where the view was begun if there is none. */
+  /** The cursor after the last event; the initial cursor of the view if there is none. */
   readonly cursor: Cursor;
   /** The last run. `result` is null until it has ended. */
   readonly run: { readonly runId: string; readonly result: RunResult | null } | null;
   /** The message that is being streamed; null if there is none, or if deltas of it are missing. */
   readonly streamed: Snapshot | null;
-  /** The calls that have no result yet, in their order. `input` is there once the call is decided. */
+  /** The calls that have no result yet, in their order. `input` is present once the call is decided. */
   readonly calls: readonly { readonly callKey: string; readonly name: string; readonly input?: Json }[];
-  /** What waits for an answer. */
+  /** The questions that wait for an answer. */
   readonly questions: readonly Question[];
 };
 
 export type SessionView = {
-  /** Takes the next item. */
+  /** Applies the next item. */
   readonly apply: (item: StreamItem) => readonly ViewChange[];
   readonly snapshot: () => SessionSnapshot;
 };
@@ -134,7 +134,7 @@ export function createSessionView(after: Cursor = startCursor): SessionView {
     changes.push(event.type === "final" ? { type: "run_ended", by: event } : { type: "run_started", by: event });
   }
 
-  /** What the event does to the message that is streamed. */
+  /** Applies an event to the message that is streamed. */
   function applyMessage(event: PublicEvent, changes: ViewChange[]): void {
     switch (event.type) {
       case "message":

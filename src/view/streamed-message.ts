@@ -3,7 +3,7 @@
  *
  * 1. Deltas have numbers without gaps. A delta that does not continue the message is not applied, and neither is anything
  *    after it, until a snapshot of the attempt fills the gap. So the text is always a prefix of the whole text.
- * 2. A part starts once, grows, and ends once. In the end its text is that of the log: the message brings what no delta has.
+ * 2. A part starts once, grows, and ends once. In the end its text is that of the log: the message adds what the deltas lacked.
  * 3. A call has the key that its events will have: the position among the calls that Pawl runs.
  * 4. When the message is settled, nothing of it is kept but the attempt.
  */
@@ -39,7 +39,7 @@ export type StreamedMessage = Attempt & {
   parts: StreamedPart[];
   /** The parts that may grow, by kind and by the id that the deltas name. */
   readonly open: Map<string, StreamedText>;
-  /** By the id that the deltas name. */
+  /** The arguments of calls, by the id that the deltas name. */
   readonly inputs: Map<string, StreamedInput>;
   texts: number;
   calls: number;
@@ -51,7 +51,7 @@ export function createMessage({ runId, modelCallIndex, attempt }: Attempt): Stre
   return { runId, modelCallIndex, attempt, state: "growing", isStarted: false, ...counts, ...contents };
 }
 
-/** The message so far, as a snapshot has it; null if it is not known. */
+/** The message so far, as a snapshot has it; null if it is unknown. */
 export function toSnapshot(message: StreamedMessage): Snapshot | null {
   if (message.state !== "growing") return null;
   const { runId, modelCallIndex, attempt, deltaSeq, parts, open, inputs } = message;
@@ -150,7 +150,7 @@ function toToolCall({ id, name, input, providerExecuted }: Extract<MessageDelta,
   }
 }
 
-/** The message is shown as a step when the first part or call of it starts. */
+/** The message is shown as a step when its first part or call starts. */
 export function startStep(message: StreamedMessage, changes: ViewChange[]): void {
   if (message.isStarted) return;
   message.isStarted = true;
@@ -226,7 +226,7 @@ function isText(part: AssistantPart): part is Extract<AssistantPart, { readonly 
   return part.type === "text" || part.type === "reasoning";
 }
 
-/** Brings the message up to a snapshot, which has parts that are still empty: so its texts have the positions they started in. */
+/** Updates the message to a snapshot. A snapshot has its empty parts, so its texts have the positions that they started in. */
 export function mergeSnapshot(message: StreamedMessage, snapshot: Snapshot, changes: ViewChange[]): boolean {
   if (message.state === "settled" || (message.state === "growing" && snapshot.deltaSeq < message.deltaSeq))
     return false;
@@ -255,7 +255,7 @@ export function mergeSnapshot(message: StreamedMessage, snapshot: Snapshot, chan
   return true;
 }
 
-/** Calls that are whole come before those that are being written. */
+/** Calls that are complete come before those that are being written. */
 function mergeInputs(message: StreamedMessage, { message: { parts }, inputs }: Snapshot, changes: ViewChange[]): void {
   for (const part of parts) {
     if (part.type !== "tool_call") continue;
@@ -271,7 +271,7 @@ function mergeInputs(message: StreamedMessage, { message: { parts }, inputs }: S
   }
 }
 
-/** Brings what the deltas have not, and settles the message. A part that stayed empty is not in it. */
+/** Adds what the deltas lacked, and settles the message. A part that stayed empty is not in it. */
 export function mergeMessage(message: StreamedMessage, { parts }: AssistantMessage, changes: ViewChange[]): void {
   if (message.state === "settled") return;
   startStep(message, changes);
@@ -320,8 +320,9 @@ function emitWholePart(part: WholePart, changes: ViewChange[]): void {
 }
 
 /**
- * A call that is in the message has events from now on. A call that the provider runs once somebody allows it counts among
- * the calls with events, and no delta says so before its input: then the calls after it were opened under wrong keys.
+ * Ends the streamed input of a call that is in the message: events report on the call from now on. A call that the provider runs
+ * once a person approves it also has events, but no delta says so before its input: then the calls after it were opened
+ * under wrong keys.
  */
 function reconcileCall({ inputs }: StreamedMessage, callKey: string, name: string, changes: ViewChange[]): void {
   const [id, opened] = [...inputs].find(([, input]) => input.callKey === callKey) ?? [];
@@ -331,7 +332,7 @@ function reconcileCall({ inputs }: StreamedMessage, callKey: string, name: strin
   changes.push({ type: "call_opened", callKey, name, by: null });
 }
 
-/** Ends what is open. Calls that are not in the message never run. */
+/** Ends everything that is open. Calls that are not in the message never run. */
 export function settleMessage(message: StreamedMessage, changes: ViewChange[]): void {
   if (message.state === "settled") return;
   message.state = "settled";

@@ -1,5 +1,5 @@
 /**
- * What an item of a session's stream changes for somebody who shows the session.
+ * The changes that an item of a session's stream makes for a front end that shows the session.
  */
 import type { FilePart, PublicEvent, SourcePart, StreamItem, ToolCallPart, ToolResultPart } from "../index.js";
 
@@ -10,7 +10,7 @@ export type TextKind = "text" | "reasoning";
 
 type EventOf<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
-/** Each event of the log is in exactly one change, the last one that it gives. */
+/** Each event of the log is in exactly one change, the last one that it causes. */
 export type ViewChange =
   | ({ readonly type: "step_started" } & Attempt)
   | ({ readonly type: "step_ended" } & Attempt)
@@ -39,7 +39,7 @@ export type ViewChange =
       readonly by: EventOf<"tool_result"> | ToolResultPart | null;
     }
   | { readonly type: "question_opened"; readonly question: Question }
-  /** `by` is the answer; null for a question that nobody can answer any more, because its call or its run has ended. */
+  /** `by` is the answer; null for a question that can no longer be answered, because its call or its run has ended. */
   | {
       readonly type: "question_closed";
       readonly callKey: string;
@@ -48,9 +48,9 @@ export type ViewChange =
     }
   | { readonly type: "run_started"; readonly by: EventOf<"run_started"> }
   | { readonly type: "run_ended"; readonly by: EventOf<"final"> }
-  /** Deltas are missing. The message that is being streamed is unknown until a snapshot, or its event, brings it. */
+  /** Deltas are missing. The message that is being streamed is unknown until a snapshot, or its event, supplies it. */
   | { readonly type: "gap" }
-  /** Everything else: the front decides whether to show it. */
+  /** Everything else: the front end decides whether to show it. */
   | { readonly type: "note"; readonly item: NotedItem };
 
 /** `input_grew`: the model has written more of the call's arguments. */
@@ -77,14 +77,14 @@ export type NotedItem = Exclude<
     }
 >;
 
-/** The event of the log that a change is of; null for a change that only live items make. */
+/** The log event that caused a change; null for a change that only live items cause. */
 export function findLogEvent(change: ViewChange): PublicEvent | null {
   if (change.type === "question_opened") return change.question;
   const cause = change.type === "note" ? change.item : "by" in change ? change.by : null;
   return cause !== null && "seq" in cause ? cause : null;
 }
 
-/** Names a question: a call, and the question of its tool. */
+/** The key of a question: its call, and the question of its tool. */
 export function questionKey({
   callKey,
   questionId = "",

@@ -28,7 +28,7 @@ export type Block = {
 };
 
 /**
- * Expects that the work never keeps the event loop for more than `mostPasses` plain passes over the input.
+ * Expects that the work never keeps the event loop for more than `maxPasses` plain passes over the input.
  *
  * @param what names the work in the message of a failure
  * @param input the text that the work gets; for other inputs, their JSON

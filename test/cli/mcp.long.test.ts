@@ -95,7 +95,7 @@ describe.each(["auto", "legacy"] as const)("pawl mcp, protocol negotiation %s", 
     const client = await clientOf(world, mode, undefined, ["--yes", "--allow-shell"]);
     const stop = new AbortController();
     let begun = () => {};
-    const hasBegun = new Promise<void>((resolve) => {
+    const whenBegun = new Promise<void>((resolve) => {
       begun = resolve;
     });
     const onprogress = ({ message = "" }: { readonly message?: string | undefined }) => {
@@ -103,7 +103,7 @@ describe.each(["auto", "legacy"] as const)("pawl mcp, protocol negotiation %s", 
     };
     const result = client.callTool(called(`run: ${gate.command}`), { onprogress, signal: stop.signal });
     result.catch(() => {});
-    await hasBegun;
+    await whenBegun;
     stop.abort();
     await expect(result).rejects.toThrow();
     await expect

@@ -5,7 +5,7 @@ export type Chance = {
   /** An integer from 0 to `below` - 1. */
   readonly below: (below: number) => number;
   readonly pick: <T>(items: readonly [T, ...T[]]) => T;
-  /** True once in `of` times. */
+  /** True once in `times` times. */
   readonly oneIn: (times: number) => boolean;
 };
 

@@ -228,8 +228,8 @@ function checkReports(before: State, event: Event, after: State): void {
   if (event.type === "parent_told") check(!owesReport, "the parent was told, and is to be told the same again");
   const reports = effects(after).filter((effect) => effect.type === "tell_parent");
   check(reports.length === (owesReport ? 1 : 0), "a report that is owed is not wanted");
-  for (const { askedAt: callsIn } of reports)
-    check((callsIn !== null) === (after.status === "awaiting_human"), "the parent is told the contrary");
+  for (const { askedAt: childAskedAt } of reports)
+    check((childAskedAt !== null) === (after.status === "awaiting_human"), "the parent is told the contrary");
 }
 
 /** A session has the title that it was given last. What else changes leaves it alone. */

@@ -142,8 +142,8 @@ test("what anybody says means events that all apply, or none; said again at once
   fc.assert(
     fc.property(said, ({ session, message }) => {
       let { state } = session;
-      for (const body of eventsOf(message, state, defaults)) {
-        const after = advance(state, { ...body, at: session.at });
+      for (const event of eventsOf(message, state, defaults)) {
+        const after = advance(state, { ...event, at: session.at });
         expect(after.state).not.toBe(state);
         state = after.state;
       }

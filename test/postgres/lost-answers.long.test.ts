@@ -46,9 +46,9 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
       const { store, beside, proxy } = await behindProxy();
       const lease = await claim(store, "s", { leaseMs });
       await beside.post("s", createMessage("m"));
-      const isCut = proxy.cut(".append(", when);
+      const cutDone = proxy.cut(".append(", when);
       expect(await store.commit(lease, createCommit(0, parts))).toEqual({ type: "ok", seq: parts.events });
-      await isCut;
+      await cutDone;
       expect((await beside.read("s")).map(({ seq }) => seq)).toEqual(
         parts.events === 2 ? [1, 2] : parts.events === 1 ? [1] : [],
       );
@@ -63,18 +63,18 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
       const { store, beside, proxy } = await behindProxy();
       const ids = Array.from({ length: 8 }, (_, index) => `s${index}`);
       const leases = await Promise.all(ids.map((id) => claim(store, id, { leaseMs })));
-      const isCut = proxy.cut(".append(", when);
+      const cutDone = proxy.cut(".append(", when);
       const results = await Promise.all(leases.map((lease) => store.commit(lease, createCommit(0))));
-      await isCut;
+      await cutDone;
       expect(results).toEqual(ids.map(() => ({ type: "ok", seq: 1 })));
       for (const id of ids) expect(await beside.read(id)).toHaveLength(1);
     });
 
     test("a post is one message, and said to be posted", verifies("STOR-2", "DIST-2#outcome"), async () => {
       const { store, beside, proxy } = await behindProxy();
-      const isCut = proxy.cut(".post(", when);
+      const cutDone = proxy.cut(".post(", when);
       expect(await store.post("s", createMessage("m"))).toEqual({ type: "posted" });
-      await isCut;
+      await cutDone;
       expect(await readInboxIds(beside)).toEqual(["m"]);
       // Another message of this id came first, and is no one's second attempt.
       await beside.post("s", createMessage("taken", t0, "first"));
@@ -112,9 +112,9 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
         database,
       );
       await until(async () => (await locksOf(database)) > 0);
-      const isCut = proxy.cut(".append(", "meanwhile");
+      const cutDone = proxy.cut(".append(", "meanwhile");
       const result = await store.commit(lease, createCommit(0, parts));
-      await Promise.all([isCut, blocked]);
+      await Promise.all([cutDone, blocked]);
       const events = parts.events ?? 1;
       expect(result).toEqual({ type: "ok", seq: events });
       expect(await beside.read(sessionId)).toHaveLength(events);

@@ -260,7 +260,7 @@ describe("a permission", () => {
   test("that is given elsewhere is no longer asked for", async () => {
     const made = agentOf([pay, { text: "Paid." }]);
     let cancelled = () => {};
-    const isCancelled = new Promise<void>((resolve) => {
+    const whenCancelled = new Promise<void>((resolve) => {
       cancelled = resolve;
     });
     const answer: Person["answer"] = async ({ toolCall, sessionId }, signal) => {
@@ -275,7 +275,7 @@ describe("a permission", () => {
     const { sessionId } = await editor.request("session/new", open);
     expect(await editor.prompt(sessionId, "Pay.")).toMatchObject({ stopReason: "end_turn" });
     expect(made.paid).toEqual([{ cents: 5 }]);
-    await isCancelled;
+    await whenCancelled;
   });
 
   test("of several calls is asked one after the other", async () => {
@@ -334,7 +334,7 @@ describe("session/cancel", () => {
 
   test("ends a prompt that waits for a permission, and the one behind it", async () => {
     let asked = () => {};
-    const isAsked = new Promise<void>((resolve) => {
+    const whenAsked = new Promise<void>((resolve) => {
       asked = resolve;
     });
     const made = agentOf([pay, { text: "Never." }]);
@@ -345,7 +345,7 @@ describe("session/cancel", () => {
     const editor = await editorOf(made, { answer });
     const { sessionId } = await editor.request("session/new", open);
     const prompts = [editor.prompt(sessionId, "Pay."), editor.prompt(sessionId, "Pay again.")];
-    await isAsked;
+    await whenAsked;
     await editor.cancel(sessionId);
     expect(await Promise.all(prompts)).toMatchObject([{ stopReason: "cancelled" }, { stopReason: "cancelled" }]);
     expect(made.paid).toEqual([]);

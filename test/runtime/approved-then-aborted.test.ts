@@ -96,13 +96,13 @@ test("an approval and an abort that a dead holder has not seen are both in the l
 
 test("a model call that one commit both prepares and aborts is not made, and the run ends at once", async () => {
   const shared = createMemoryStore();
-  const [prepares, isHeld] = [createDeferred(), createDeferred()];
+  const [prepares, whenHeld] = [createDeferred(), createDeferred()];
   const [prepare, write] = [createDeferred(), createDeferred()];
   const store: Store = {
     ...shared,
     async commit(lease, commit) {
       if (commit.events.some(({ type }) => type === "data_changed")) {
-        isHeld.resolve();
+        whenHeld.resolve();
         await write.promise;
       }
       return shared.commit(lease, commit);
@@ -129,14 +129,14 @@ test("a model call that one commit both prepares and aborts is not made, and the
   const result = agent.run("One", ids);
   await prepares.promise;
   const session = agent.session("s");
-  const isSet = session.setData({ set: { a: 1 } });
-  await isHeld.promise;
-  const isAborted = session.abort();
+  const whenSet = session.setData({ set: { a: 1 } });
+  await whenHeld.promise;
+  const abortReply = session.abort();
   prepare.resolve();
   // The abort and the prepared call are now in the same batch, after the commit that is held.
   await settled();
   write.resolve();
-  await Promise.all([isSet, isAborted]);
+  await Promise.all([whenSet, abortReply]);
   expect(await result).toMatchObject({ status: "aborted" });
   expect(calls).toBe(0);
 });

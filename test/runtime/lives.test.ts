@@ -156,9 +156,9 @@ describe.each(localStores)("in $name, a run", ({ open }) => {
         const result = agent.run("Go", { sessionId: "s" });
         await Promise.all([quick.started, stuck.started]);
         const down = agent.shutdown({ graceMs: 2_000 });
-        const isKept = finishedCalls(store, 2);
+        const whenKept = finishedCalls(store, 2);
         quick.open("in time");
-        await isKept;
+        await whenKept;
         await clock.advance(2_000);
         await down;
         expect(await result).toMatchObject({ status: "interrupted", reason: "shutdown", resumable: true });

@@ -77,16 +77,16 @@ function cuttingFetch(cuts: readonly number[]): typeof fetch {
 
 /** Reads a stream to its end, and tells when some of the last message has come: as a snapshot, or in deltas. */
 function joinLate(followed: AsyncIterable<Followed>) {
-  const hasText = createDeferred();
+  const textArrived = createDeferred();
   async function read(): Promise<readonly StreamFrame[]> {
     const frames: StreamFrame[] = [];
     for await (const { frame, view } of followed) {
       frames.push(frame);
-      if (view.partial()?.attempt === 2 && textIn(view) !== "") hasText.resolve();
+      if (view.partial()?.attempt === 2 && textIn(view) !== "") textArrived.resolve();
     }
     return frames;
   }
-  return { frames: read(), hasText: hasText.promise };
+  return { frames: read(), textArrived: textArrived.promise };
 }
 
 const textIn = (view: StreamView) =>
@@ -143,7 +143,7 @@ describe.each(localStores)("a stream over HTTP, on $name", ({ open }) => {
           const first = collectFrames(follow(path));
           await reached.promise;
           const joined = Array.from({ length: 5 }, () => joinLate(follow(path)));
-          for (const { hasText } of joined) await hasText;
+          for (const { textArrived } of joined) await textArrived;
           goOn.resolve();
           const whole = pickLoggedEvents(await first);
           for (const { frames: joining } of joined) {

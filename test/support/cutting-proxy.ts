@@ -16,7 +16,7 @@ export type CuttingProxy = {
   readonly port: number;
   /** Cuts the connection of the next statement that has this text. Resolves when that has happened. */
   readonly cut: (text: string, when: Cut) => Promise<void>;
-  /** Cuts all connections. New ones are refused until `open`. */
+  /** Cuts all connections. New ones are refused until `acceptConnections`. */
   readonly refuseConnections: () => void;
   readonly acceptConnections: () => void;
   /** Cuts all connections. New ones lead to this port. */

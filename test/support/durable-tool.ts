@@ -4,7 +4,7 @@
 import { type Agent, type AnyTool, createAgent, type Event, type Store, type ToolContext } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 
-/** An agent whose model calls the tool once, and then ends. `more` is of the tool, `beside` of the agent. */
+/** An agent whose model calls the tool once, and then ends. `toolOptions` are of the tool, `agentOptions` of the agent. */
 export function createDurableAgent(
   execute: (context: ToolContext) => unknown,
   toolOptions: Partial<AnyTool> = {},

@@ -38,7 +38,7 @@ export const actTool = defineTool({
   },
 });
 
-/** A call of `act`; `place` sets it off from others: calls that repeat one another have rules of their own. */
+/** A call of `act`; `distinguishingFields` make it differ from others: calls that repeat one another have rules of their own. */
 export function createFatedCall(
   { fate, id }: FatedCall,
   distinguishingFields: { readonly [key: string]: Json },

@@ -102,7 +102,7 @@ describe("several questions of one tool", () => {
 async function interrupted(world: World): Promise<void> {
   const store = await openSqliteStore({ path: join(world.home, "sessions.db") });
   let started = () => {};
-  const isStarted = new Promise<void>((done) => {
+  const whenStarted = new Promise<void>((done) => {
     started = done;
   });
   const edit = defineTool({
@@ -119,7 +119,7 @@ async function interrupted(world: World): Promise<void> {
   const model = createScriptedModel([{ calls: [{ name: "edit_file", input }] }]);
   const agent = createAgent({ name: "pawl", root: world.root, model, tools: [edit], store });
   void agent.run("Edit", { sessionId: "s" });
-  await isStarted;
+  await whenStarted;
   await agent.shutdown({ graceMs: 0 });
   await store.close();
 }

@@ -1,9 +1,9 @@
 /**
- * What joins a message as data: files that it names as `@path`, and the output of commands that the person ran.
+ * Data that joins a message: files that it names as `@path`, and the output of commands that the person ran.
  *
- * 1. A message has its text first. Each further part begins with a line that says what it is, so that the screen shows that
- *    line and not the whole part.
- * 2. Nothing outside the folder joins, and what joins is bounded.
+ * 1. The text of a message comes first. Each further part begins with a line that describes it, so that the screen shows only
+ *    that line and not the whole part.
+ * 2. No file outside the folder joins a message, and the size of what joins is bounded.
  */
 import { resolve } from "node:path";
 import { type Model, textOf, type UserMessage, type UserPart } from "../../index.js";
@@ -11,12 +11,12 @@ import { decodeText, readFolderFile } from "../files/folder-file.js";
 import type { Permissions } from "../permissions/permissions.js";
 import { formatCount } from "../terminal/text.js";
 
-/** Of one message. */
+/** The maximum number of files in one message. */
 const maxFiles = 20;
-/** Characters of the texts that join a message, in all. */
+/** The maximum number of characters of all texts that join a message. */
 const maxCharacters = 600_000;
 
-/** What models see as it is, by the end of the name. */
+/** Media types that are sent to the model as files, by file extension. */
 const mediaTypes: { readonly [extension: string]: string | undefined } = {
   gif: "image/gif",
   jpeg: "image/jpeg",
@@ -28,24 +28,24 @@ const mediaTypes: { readonly [extension: string]: string | undefined } = {
 
 export type ComposedMessage = {
   readonly input: readonly UserPart[];
-  /** What did not join, and why. */
+  /** Why files did not join, one string for each. */
   readonly problems: readonly string[];
 };
 
 export type ComposeOptions = {
   /** The real path of the folder. */
   readonly root: string;
-  /** Whether a rule leaves a file open to the model, by its absolute path. Default: all are open. */
+  /** Whether the permission rules let the model read a file, given its absolute path. Default: all files are readable. */
   readonly mayReach?: Permissions["mayReach"];
-  /** Why the model's provider would refuse a file. Default: not known. */
+  /** Returns why the model's provider would refuse a file. Default: unknown. */
   readonly whyRefused?: Model["whyRefused"];
   /** Parts that also join the message, before the files. */
   readonly before?: readonly UserPart[];
-  /** The words whose files join. Default: the text. */
+  /** The string whose `@path` mentions are read. Default: the text. */
   readonly named?: string;
 };
 
-/** The message with the files that it names. */
+/** Creates a message from a text and the files that it mentions. */
 export function composeMessage(
   text: string,
   { root, mayReach = () => true, whyRefused = () => null, before = [], named = text }: ComposeOptions,
@@ -56,7 +56,7 @@ export function composeMessage(
   for (const [at, path] of parseMentionedPaths(named).entries()) {
     const file = readFolderFile(root, path);
     if (file.type === "missing") {
-      // A word with an @ may be no path at all.
+      // A word that begins with @ is not always a path.
       if (/[./\\]/.test(path))
         problems.push(`@${path} does not join the message: there is no such file in the folder.`);
       continue;
@@ -92,7 +92,7 @@ export function composeMessage(
   return { input: parts, problems };
 }
 
-/** The paths behind an `@` that begins a word, each once: `@src/a.ts`, `@"a name.txt"`. */
+/** The distinct paths after an `@` at the start of a word: `@src/a.ts`, `@"a name.txt"`. */
 function parseMentionedPaths(text: string): readonly string[] {
   const mentions = [...text.matchAll(/(?:^|\s)@(?:"([^"\n]{1,1000})"|(\S{1,1000}))/g)];
   return [...new Set(mentions.map(([, quoted, plain = ""]) => quoted ?? plain.replace(/[,;:.!?)]+$/, "")))].filter(
@@ -107,14 +107,14 @@ function toUserPart(path: string, bytes: Buffer): UserPart | null {
   return text === null ? null : createDataPart(`The file ${path}, as it is now:`, text);
 }
 
-/** A text that joins a message under a line that says what it is. */
+/** Creates a message part: a title line, then the text in a code fence. */
 export function createDataPart(title: string, text: string): UserPart {
   const longestFence = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
   const fence = "`".repeat(longestFence + 1);
   return { type: "text", text: `${title.replace(/\s+/g, " ")}\n${fence}\n${text}\n${fence}` };
 }
 
-/** What the screen shows of a message: its text, and a line for each part that joined it. */
+/** Summarizes a message for the screen: its text, and a line for each part that joined it. */
 export function summarizeMessage({ parts }: UserMessage): {
   readonly text: string;
   readonly joined: readonly string[];

@@ -43,12 +43,12 @@ export async function chooseConfiguredModel(
   };
 }
 
-/** The library reads PAWL_MODEL itself, and then says so. */
+/** The library reads PAWL_MODEL itself, and then names it in `why`. So a name that equals it is not passed. */
 function toNameOption(name: string | undefined): { readonly name?: string } {
   return name === undefined || name === process.env.PAWL_MODEL?.trim() ? {} : { name };
 }
 
-/** A model on this machine may have to be loaded, and reads a long prompt slowly. So only the person limits that wait. */
+/** A local model may have to be loaded first, and reads a long prompt slowly. So only the person limits that wait. */
 function toTimeouts(timeout: number | undefined, isLocal: boolean): ModelTimeouts {
   if (timeout !== undefined) return { firstChunkMs: timeout, totalMs: timeout + restMs };
   return isLocal ? { firstChunkMs: Number.POSITIVE_INFINITY, totalMs: Number.POSITIVE_INFINITY } : {};

@@ -3,10 +3,10 @@
  *
  * 1. The line says what was true when the session began. It never changes, so that the provider can read the prompt from
  *    its cache. It is the text of a context source, which the log keeps for later runs, other processes and forks.
- * 2. Another branch or another day is a text as well: a message after the request tells the model once. Replays take both
- *    from the log.
+ * 2. A new branch or a new day is also a text: a message after the request tells the model once. Replays take both from
+ *    the log.
  * 3. A session that began without the line never gets one.
- * 4. No text has the time of day: every run would have another.
+ * 4. No text has the time of day: it would differ in every run.
  */
 import { arch, type } from "node:os";
 import type { ContextSource, SourceText } from "../../index.js";
@@ -30,7 +30,7 @@ export function createEnvironment(root: string, shell: string | undefined): Cont
       const today = formatDay(new Date());
       if (line === undefined) return [toText(names.line, formatLine(today, shell, git))];
       const start = parseLine(line.text);
-      // If Git cannot say, its last word still counts.
+      // If Git cannot be read, the last branch that it reported still applies.
       const lastBranch = earlier?.find(({ name }) => name === names.branch);
       const branch = git === null ? lastBranch : toText(names.branch, formatBranch(git));
       return [
@@ -58,7 +58,7 @@ function formatChanged({ changed }: GitState): string {
   return changed === 1 ? ", 1 file changed" : `, ${changed} files changed`;
 }
 
-/** The reverse of `formatLine`: no name of a branch has blanks. Undefined where the line does not say. */
+/** The inverse of `formatLine`. Branch names contain no blanks. A field that the line does not have is undefined. */
 function parseLine(line: string): { readonly day: string | undefined; readonly branch: string | undefined } {
   const found = /^([\d-]+)[^;]*(?:; git: (.+?)(?:, \d+ files? changed)? when the session began)?$/.exec(line);
   return { day: found?.[1], branch: found?.[2] };

@@ -1,15 +1,15 @@
 /**
- * What the file tools have written, kept so that it can be taken back: the bytes before and after as blobs of the session,
- * and their hashes in the session's data, which is committed with the result of the call.
+ * Records of what the file tools have written, so that it can be undone. The bytes before and after are blobs of the session.
+ * Their hashes are in the session's data, which is committed with the result of the call.
  *
- * 1. The bytes from before are in the store before the file changes.
- * 2. What cannot be kept (a file that is too large, or no room in the session's data) never fails a call.
+ * 1. The bytes from before a change are in the store before the file changes.
+ * 2. A change that cannot be recorded (the file is too large, or the session's data is full) never fails a call.
  */
 import { relative, resolve } from "node:path";
 import type { AnyTool, Json, Store, ToolContext } from "../../index.js";
 import { readFolderFile } from "../files/folder-file.js";
 
-/** A change of a file by a call. The hashes name blobs of the session; null: there was no file. */
+/** One change to a file, made by one call. The hashes name blobs of the session; null means that there was no file. */
 export type FileRecord = {
   readonly callKey: string;
   readonly path: string;
@@ -17,9 +17,9 @@ export type FileRecord = {
   readonly after: string | null;
 };
 
-/** The keys of the session's data: what can be taken back, and what was. The newest is last. */
+/** Keys in the session's data: changes that can be undone, and changes that were undone. The newest is last. */
 export const recordKeys = { done: "files", undone: "files undone" } as const;
-/** Of the session: the oldest are forgotten. */
+/** The maximum number of records of a session. The oldest are dropped. */
 const maxRecords = 100;
 
 const fileWriters: ReadonlySet<string> = new Set(["write_file", "edit_file"]);
@@ -28,7 +28,7 @@ export function isFileWriter(tool: string): boolean {
   return fileWriters.has(tool);
 }
 
-/** The tool, if it writes files, with a record of each change; any other tool as it is. */
+/** Wraps a tool that writes files, so that each change is recorded. Other tools are returned unchanged. */
 export function recordFileChanges(tool: AnyTool, root: string, store: Store): AnyTool {
   const { execute } = tool;
   if (!isFileWriter(tool.name) || execute === undefined) return tool;
@@ -51,7 +51,7 @@ function pathOfInput(input: unknown, root: string): string | null {
   return typeof path === "string" ? relative(root, resolve(root, path)) : null;
 }
 
-/** The hash of a file's bytes, which are in the store then; null if there is no file, undefined if it cannot be kept. */
+/** Stores a file's bytes and returns their hash; null if there is no file, undefined if the file cannot be stored. */
 async function storeFileContent(
   root: string,
   path: string,
@@ -67,11 +67,11 @@ function appendRecord(change: FileRecord, { data }: ToolContext): void {
   try {
     data.update(recordKeys.done, (old) => [...readRecords(old), change].slice(-maxRecords));
   } catch {
-    // There is no room left in the session's data: the change counts, and /undo says that it is not kept.
+    // The session's data is full: the file stays changed, and /undo reports that the change was not recorded.
   }
 }
 
-/** The records among the session's data. Anybody may change it: what is no record is left out. */
+/** Reads the records from the session's data. Any client can write that data, so invalid records are skipped. */
 export function readRecords(value: Json | undefined): readonly FileRecord[] {
   return Array.isArray(value) ? (value.filter(isRecord) as readonly unknown[] as readonly FileRecord[]) : [];
 }

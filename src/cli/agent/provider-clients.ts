@@ -1,6 +1,6 @@
 /**
- * The clients of model providers. The command line brings some of them, so that a first command needs no other package. The others are
- * packages that the person installs.
+ * The client packages of model providers. Some are bundled with the command line, so that a first command needs no other
+ * package. The person installs the others.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export async function importClient(packageName: string): Promise<ImportedModule>
   );
 }
 
-/** A package of the folder is code that nobody has trusted. */
+/** Explains why a copy in the folder's `node_modules` is not used: its code is not trusted. */
 function formatUnusedCopy(packageName: string): string {
   const isInFolder = existsSync(join("node_modules", packageName, "package.json"));
   return isInFolder ? " The copy in this folder is not used, because a folder's packages are not trusted." : "";

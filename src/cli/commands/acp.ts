@@ -1,7 +1,7 @@
 /**
  * `pawl acp`: the agent of the command line in an editor, over standard input and output.
  *
- * Standard output belongs to the protocol. What is for a person goes to standard error, where editors keep a log.
+ * Standard output carries the protocol. Messages for a person go to standard error, which editors log.
  */
 import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
@@ -25,7 +25,7 @@ import { sanitize } from "../terminal/text.js";
 
 export type AcpCommandOptions = Omit<DriveOptions, "json">;
 
-/** How long tools that run may take to finish when the editor leaves; milliseconds. */
+/** The grace period of running tools when the editor disconnects; milliseconds. */
 const graceMs = 5_000;
 
 export async function acp(options: AcpCommandOptions, version: string, terminal: Terminal): Promise<number> {
@@ -69,7 +69,7 @@ type AgentsOptions = Pick<Parameters<typeof createFolderAgent>[0], "store" | "ho
   readonly printMessage: (text: string) => void;
 };
 
-/** One agent for each folder and model. What a person allows for good holds for it, until the process ends. */
+/** One agent for each folder and model. The rules that a person adds last as long as the process. */
 function createAgents({ store, home, options, printMessage }: AgentsOptions) {
   const agentsByKey = new Map<string, Promise<AcpAgent>>();
   const running = new Set<Agent>();
@@ -126,7 +126,7 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
       const key = JSON.stringify([root, name ?? ""]);
       const agent = agentsByKey.get(key) ?? createAcpAgent(root, name);
       agentsByKey.set(key, agent);
-      // The failure may pass, for example a missing key. The next session tries again.
+      // The failure may be temporary, for example a missing key. The next session tries again.
       agent.catch(() => agentsByKey.delete(key));
       return agent;
     },

@@ -19,7 +19,7 @@ export async function approvals(id: string | undefined, options: { readonly json
   try {
     const all = await listPendingCalls(store, terminal.redaction);
     const calls = id === undefined ? all : findMatchingCalls(all, id);
-    // An id that names nothing is a slip, not a session in which nothing waits.
+    // An id without waiting calls is an error if there is no such session, and an empty list otherwise.
     if (id !== undefined && calls.length === 0) await getSession(store, parseCallId(id).head);
     if (options.json === true) for (const call of calls) terminal.out(formatJsonLine(call));
     else printCalls(calls, terminal);

@@ -174,8 +174,8 @@ function createWrongAnswerError(
   option: string | undefined,
   advice: string,
 ): PawlError {
-  const answer = option === undefined ? `A plain ${verb === "deny" ? "no" : "approval"}` : `--${option}`;
-  return new PawlError("bad_input", `${answer} cannot settle call ${id}. ${advice}`);
+  const answerText = option === undefined ? `A plain ${verb === "deny" ? "no" : "approval"}` : `--${option}`;
+  return new PawlError("bad_input", `${answerText} cannot settle call ${id}. ${advice}`);
 }
 
 /** Approves the call with the changed input, or unchanged if the person changed nothing. */
@@ -207,7 +207,7 @@ async function editInput(input: Json): Promise<string> {
 
 type AnsweredCall = { readonly session: ClientSession; readonly callKey: string; readonly id: string };
 
-/** Finds a call that waited before. @throws PawlError `no_such_call`, `no_session` */
+/** Finds the last matching call that was answered. @throws PawlError `no_such_call`, `no_session` */
 async function findAnsweredCall(store: Store, id: string): Promise<AnsweredCall> {
   const { head, step, position } = parseCallId(id);
   const { sessionId } = (await findSession(store, id)) ?? (await getSession(store, head));
@@ -226,7 +226,7 @@ async function findAnsweredCall(store: Store, id: string): Promise<AnsweredCall>
   return { session, callKey, id: formatCallId(shortId(sessionId), callKey) };
 }
 
-/** The calls that were answered or expired, in that order. */
+/** Yields the keys of the calls that were answered or expired, in log order, then those with an answer in the inbox. */
 async function* listAnsweredCallKeys(store: Store, sessionId: string): AsyncGenerator<string> {
   for (let after = 0; ; ) {
     const entries = await store.read(sessionId, after, 1_000);
@@ -240,7 +240,7 @@ async function* listAnsweredCallKeys(store: Store, sessionId: string): AsyncGene
   for (const { body } of await store.inbox(sessionId)) if (body.type === "answer") yield body.callKey;
 }
 
-/** Reports that another answer came first, and which. */
+/** Reports that another answer came first, and which one. */
 async function reportEarlierDecision(
   call: AnsweredCall,
   verb: Verb,
@@ -258,7 +258,7 @@ async function reportEarlierDecision(
   return { sessionId: session.id, isFirst: false, isSame };
 }
 
-/** Whether the first answer says what this one would say. A note does not count: it changes no outcome. */
+/** Whether the first answer has the same outcome as this one. A note does not count: it changes no outcome. */
 function isSameDecision(first: GivenAnswer | null, verb: Verb, options: AnswerCommandOptions): boolean {
   if (first === null) return false;
   const { input, result, rerun, failed, edit } = options;
@@ -282,7 +282,7 @@ function isSameDecision(first: GivenAnswer | null, verb: Verb, options: AnswerCo
   }
 }
 
-/** The text counts as JSON if it is some, or as it stands: for a question, the schema has decided which. */
+/** The text matches as plain text or as JSON, because the question's schema has decided how the first reply was read. */
 function isSameReply(text: string, value: Json | undefined): boolean {
   return value === text || isSameInput(text, value);
 }
@@ -318,7 +318,7 @@ function formatFirstDecision(first: GivenAnswer | null): string {
   return `${firstDecisionTexts[overruled?.answer ?? first.type]}${by} ${formatAgo(first.at, Date.now())}${denied}${note}.`;
 }
 
-/** Tells what continues the session. */
+/** Describes which process continues the session, or which command does. */
 async function formatNextStep(
   store: Store,
   { sessionId }: PendingCall,

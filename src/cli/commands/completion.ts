@@ -1,6 +1,6 @@
 /**
- * `pawl completion`: scripts for shells, written from the commands and options that the program has. A script starts no
- * process when it completes.
+ * `pawl completion`: completion scripts for shells, generated from the program's commands and options. A script does not start
+ * a process to complete a word.
  */
 import type { Command, Option } from "commander";
 import { exitCodes } from "../exit.js";
@@ -17,17 +17,17 @@ export function completion(shell: Shell, program: Command, terminal: Terminal): 
 
 type CompletionWord = { readonly word: string; readonly about: string };
 
-/** What may follow a command. */
+/** The words that can follow a command. */
 type CompletionContext = {
   /** The words so far: `pawl sessions show`. */
   readonly path: string;
   readonly commands: readonly CompletionWord[];
   readonly options: readonly CompletionWord[];
-  /** What the command itself takes: the words that an argument may be. */
+  /** The choices for the command's arguments. */
   readonly choices: readonly string[];
-  /** Options that a file or folder follows. */
+  /** Options whose value is a file or folder. */
   readonly takesPath: readonly string[];
-  /** Options that any other value follows. */
+  /** Options with any other value. */
   readonly takesValue: readonly string[];
 };
 
@@ -67,13 +67,13 @@ const scriptWriters: { readonly [Name in Shell]: (contexts: readonly CompletionC
 
 const formatHeader = (shell: Shell) => `# Completion of pawl for ${shell}. Written by: pawl completion ${shell}\n`;
 
-/** The way from the words of the line to the command that is meant, for bash and zsh. */
+/** The `case` that follows the words of the line to the command, for bash and zsh. */
 function formatWordLoop(contexts: readonly CompletionContext[]): string {
   const inner = contexts.filter(({ path }) => path.includes(" ")).map(({ path }) => quoteWord(path));
   return `    case "$at $word" in\n      ${inner.join("|")}) at="$at $word" ;;\n    esac`;
 }
 
-/** What is completed behind an option that a value follows, for bash and zsh: files, or nothing. */
+/** Completes the value of an option, for bash and zsh: files, or nothing. */
 function formatValueCases({ takesPath, takesValue }: CompletionContext, completeFiles: string): readonly string[] {
   const formatCase = (options: readonly string[], act: string) =>
     options.length === 0 ? [] : [`      case "$before" in ${options.join("|")}) ${act} ;; esac`];
@@ -163,7 +163,7 @@ ${lines.join("\n")}
 `;
 }
 
-/** A text between single quotes, as sh, zsh and fish read it alike. */
+/** Puts a string in single quotes, which sh, zsh and fish read alike. An apostrophe in it becomes a typographic one. */
 function quoteWord(text: string): string {
   return `'${text.replaceAll("'", "’")}'`;
 }

@@ -42,14 +42,14 @@ export function set(key: string, value: string, options: ChangeOptions, terminal
   return exitCodes.done;
 }
 
-/** What a person begins with who has no file yet. */
+/** The initial content of a new file. */
 const templateText = `{
   // "model": "anthropic/claude-sonnet-5-5",
   // "limits": { "maxCostUsd": 5 },
   "permissions": { "allow": [], "ask": [], "deny": [] }
 }`;
 
-/** The text that is written is one that can be used. Another one is kept beside the file, for the next edit. */
+/** Only a valid configuration is written. An invalid one is saved as a draft next to the file, for the next edit. */
 export async function edit(options: ChangeOptions, terminal: Terminal): Promise<number> {
   const path = resolveFile(options);
   const draft = `${path}.draft`;

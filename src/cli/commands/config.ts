@@ -1,5 +1,5 @@
 /**
- * `pawl config`: what is in force in a folder, and which file says so.
+ * `pawl config`: the settings that apply in a folder, and the file that each comes from.
  */
 
 import { join } from "node:path";
@@ -78,7 +78,7 @@ export function path(options: ConfigOptions, terminal: Terminal): number {
   return exitCodes.done;
 }
 
-/** Reads everything; what cannot be used is an error that says why. */
+/** Reads the whole configuration. Throws an error that says why a part of it is invalid. */
 export function check(options: ConfigOptions, terminal: Terminal): number {
   const folders = resolveFolders(options);
   const { user, project, trust, notice } = resolveConfiguration(folders);

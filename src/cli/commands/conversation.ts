@@ -19,7 +19,7 @@ export async function conversation(
       code: "pawl.noTerminal",
     });
   }
-  // It brings libraries that no other command needs.
+  // Imported lazily: it loads libraries that no other command needs.
   const { converse } = await import("../conversation/converse.js");
   return converse(words.join(" "), options, version, terminal);
 }
@@ -33,7 +33,7 @@ function rejectUnknownCommand(words: readonly string[], program: Command): void 
   program.error(`error: unknown command '${word}'${suggestionNote}`, { code: "commander.unknownCommand" });
 }
 
-/** Whether two names differ in one place, or begin alike. */
+/** Whether two names differ in at most two adjacent characters, or the name begins with the word. */
 function isNear(name: string, word: string): boolean {
   if (word.length > 2 && name.startsWith(word)) return true;
   let start = 0;

@@ -17,7 +17,7 @@ import { sanitize } from "../terminal/text.js";
 
 export type McpCommandOptions = Omit<DriveOptions, "json"> & { readonly root?: string };
 
-/** How long tools that run may take to finish when the client leaves; milliseconds. */
+/** The grace period of running tools when the client disconnects; milliseconds. */
 const graceMs = 5_000;
 
 export async function mcp(options: McpCommandOptions, version: string, terminal: Terminal): Promise<number> {

@@ -1,5 +1,5 @@
 /**
- * `pawl permissions`: the rules that a person keeps for a folder and for everywhere.
+ * `pawl permissions`: the rules that a person has stored for a folder, and those for all folders.
  */
 import { PawlError } from "../../index.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
@@ -87,7 +87,7 @@ export async function remove(text: string, options: PermissionsOptions, terminal
   return exitCodes.done;
 }
 
-/** As it is listed, as it is kept, or by its tool if it is for a version. */
+/** Matches a rule by its listed form, its stored form, or, for a rule about a tool version, by the name of the tool. */
 function isRuleNamed({ rule, tool, version }: Rule, text: string): boolean {
   return rule === text || shortenRule(rule) === text || (version !== undefined && tool === text);
 }

@@ -1,5 +1,5 @@
 /**
- * `pawl postgres`: makes the tables of a PostgreSQL store, and prints the rights that its users need.
+ * `pawl postgres`: creates the tables of a PostgreSQL store, and prints the privileges that its users need.
  */
 import { PawlError } from "../../index.js";
 import { grantsFor, migrate as migrateTables, type PostgresConnection } from "../../stores/postgres/index.js";

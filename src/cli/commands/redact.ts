@@ -1,8 +1,8 @@
 /**
- * `pawl sessions redact`: takes a leaked text out of a session, or all content of entries and calls.
+ * `pawl sessions redact`: removes a leaked string from a session, or all content of entries and calls.
  *
- * The text is never an argument: it would stay in the history of the shell, and other users could read it in the list of
- * processes.
+ * The string is never an argument: it would stay in the shell's history, and other users could read it in the process
+ * list.
  */
 import { text as textOf } from "node:stream/consumers";
 import { createClient, PawlError, type RedactionResult } from "../../index.js";
@@ -19,7 +19,7 @@ export type RedactCommandOptions = JsonOption & {
   readonly note?: string;
 };
 
-/** The most entries whose numbers are printed. */
+/** The maximum number of entry numbers that are printed. */
 const maxNamed = 10;
 
 export function redact(id: string, options: RedactCommandOptions, terminal: Terminal): Promise<number> {

@@ -1,8 +1,8 @@
 /**
  * `pawl sessions rename`: gives a session another title, as `/rename` does in a conversation.
  *
- * A session at rest has it at once. One with a run under way gets it from the process that drives the run; nothing here may
- * carry that run on, so without such a process the title waits in the session's inbox.
+ * A session at rest gets the title at once. If a run is in progress, the process that drives it sets the title. This command
+ * must not continue that run, so if no process drives it, the title waits in the session's inbox.
  */
 import { createClient, isHolderDead } from "../../index.js";
 import { createPassiveAgent } from "../agent/folder-agent.js";

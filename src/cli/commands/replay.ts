@@ -1,5 +1,5 @@
 /**
- * `pawl replay`: runs a session's log again with the current code, without any effect.
+ * `pawl replay`: replays a session's log with the current code, without any effect.
  */
 import { excerpts } from "../../core/index.js";
 import { PawlError, type Replay, type ReplayDifference, type SessionSummary } from "../../index.js";

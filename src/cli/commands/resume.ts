@@ -10,7 +10,7 @@ import { awaitOutcome } from "../run/run-on-terminal.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 
-/** The run's earlier permissions do not apply: the person who resumes gives them again. */
+/** Permissions given earlier in the run do not apply: the person who resumes it gives them again. */
 export async function resume(id: string, options: DriveOptions, terminal: Terminal): Promise<number> {
   return withSessionDriver(options, terminal, async ({ store, drive }) => {
     const summary = await getSession(store, id);

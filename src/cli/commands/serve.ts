@@ -1,8 +1,8 @@
 /**
  * `pawl serve`: the sessions of the command line, or the agents of a module, over HTTP.
  *
- * There is no server without a token, also not on this machine alone (SEC-1). It is made for each start, unless a file or
- * the environment gives one. Any other address than this machine's own needs one that was given.
+ * A server always has a token, even on this machine alone (SEC-1). Each start creates one, unless a file or the environment
+ * provides it. An address other than this machine's own requires a provided token.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
@@ -53,10 +53,10 @@ export type ServeOptions = DriveOptions &
 
 const graceMs = 5_000;
 
-/** Sockets at a time: all streams that a server has by default, and as many requests beside them. */
+/** Sockets at a time: all streams that a server has by default, and as many other requests. */
 const maxConnections = 4_000;
 
-/** @param onPage is told the link of the inspector, in the place of the token */
+/** @param onPage receives the link of the inspector, which is then not printed; nor is the token */
 export async function serve(
   module: string | undefined,
   options: ServeOptions,
@@ -68,7 +68,7 @@ export async function serve(
   const metrics = createMetrics();
   const served = await loadServedAgents(module, options, terminal, metrics.observer);
   const log = (line: LogLine) => terminal.err(`${formatLogLine(line)}\n`);
-  // Processes on other machines have the secret of the peers in common, and not this home folder.
+  // Processes on other machines share the secret of the peers, but not this home folder.
   const peers = toPeerOptions(options);
   const secret = peers.peers?.secret ?? loadServerSecret(resolveHome(process.env));
   const ui = options.ui !== false && options.socket === undefined;
@@ -78,10 +78,10 @@ export async function serve(
     log,
     metrics,
     ui,
-    // The server refuses other names.
+    // `createServer` refuses unknown names.
     clientOptions: (options.clientOptions ?? []) as readonly ClientOption[],
     secret,
-    // Alone on this machine, a page is let in by this start only: anybody here may listen on the port when the server has ended.
+    // Without peers, a page has access only until this server ends: afterwards any local user may listen on the same port.
     ...(peers.peers === undefined ? { pageAccess: "start" as const } : {}),
     ...toHostOptions(options),
     ...peers,
@@ -94,20 +94,20 @@ export async function serve(
     await listen(http, options);
     const url = formatUrl(http, options);
     const link = ui ? `${url}/#start=${server.createStartCode()}` : null;
-    // A server of other agents is not one of the sessions of this machine.
+    // Only a server of the command line's own sessions is recorded.
     if (ui && module === undefined && !isProvided)
       removeServerFile = recordServer(resolveHome(process.env), process.env.PAWL_STORE, {
         url,
         token,
         proofKey: deriveProofKey(secret),
       });
-    // Whoever reads the link or the address may start `pawl ui` at once.
+    // The link is printed after the server is recorded, because its reader may run `pawl ui` at once.
     if (onPage === undefined || link === null)
       terminal.err(formatGreeting(url, server, link, isProvided ? null : token));
     else onPage(link);
     await waitForSignal(interruptions.stop, interruptions.shutdown);
     removeServerFile();
-    // Whoever asks a second time does not want to wait. No run is lost by it: it is due for another process.
+    // A second signal exits at once. No run is lost: it is due for another process.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
       process.once(signal, () => process.exit(exitCodes.interrupted));
     terminal.err(`Exiting: what runs has ${graceMs / 1_000} s to settle.\n`);
@@ -122,7 +122,7 @@ export async function serve(
   }
 }
 
-/** What the server signs is known to the next one, too: the secret stays in the home folder, for its owner alone. */
+/** The secret is stored in the home folder, readable only by its owner, so that the next server accepts what this one signed. */
 function loadServerSecret(home: string): string {
   const file = join(home, "server-secret");
   mkdirSync(home, { recursive: true, mode: 0o700 });

@@ -129,7 +129,7 @@ async function printTranscript(
   }
 }
 
-/** Deeper children stand below each other. */
+/** The maximum indentation. Deeper children are not indented further. */
 const maxIndents = 8;
 
 const numberWidth = 5;

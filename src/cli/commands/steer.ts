@@ -1,5 +1,5 @@
 /**
- * `pawl steer`: sends a message to a run under way, from another terminal.
+ * `pawl steer`: sends a message to a run in progress, from another terminal.
  */
 import { text } from "node:stream/consumers";
 import { createClient, isHolderDead, PawlError, type SessionSummary } from "../../index.js";

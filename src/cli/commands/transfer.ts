@@ -1,5 +1,5 @@
 /**
- * `pawl sessions export` and `pawl sessions import`: the log of a session to read, and complete copies of sessions to move.
+ * `pawl sessions export` and `pawl sessions import`: a readable log of a session, or complete copies of sessions to move.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { type JsonOption, withStore } from "./sessions.js";
 export type ExportOptions = { readonly raw?: true; readonly all?: true };
 
 const pageSize = 1_000;
-/** So many lines are given to the terminal before it is waited for. */
+/** Lines that are written to the terminal before its output is awaited. */
 const linesBetweenFlushes = 50;
 
 /** Prints the log of a session, entry by entry; with `--raw` a complete copy of sessions. */
@@ -77,7 +77,7 @@ export async function importFile(file: string | undefined, options: JsonOption, 
   );
 }
 
-/** An import reads its text twice, and standard input can be read once: it waits in a file, which nobody else can read. */
+/** An import reads its input twice, but standard input can be read only once. So it is copied to a private temporary file. */
 async function withStandardInputFile<Result>(use: (path: string) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), "pawl-import-"));
   try {

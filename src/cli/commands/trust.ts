@@ -1,5 +1,5 @@
 /**
- * `pawl trust`: shows what the folder brings, whole, and lets the person trust exactly that.
+ * `pawl trust`: shows every file that the folder supplies in full, and lets the person trust exactly those.
  */
 import { PawlError } from "../../index.js";
 import { resolveUserName } from "../decisions/user-name.js";
@@ -56,7 +56,12 @@ export async function trust(options: TrustOptions, terminal: Terminal): Promise<
 function reportTrust(root: string, home: string, { json }: TrustOptions, terminal: Terminal): number {
   const { files, hash } = readFolderTrust(root, home);
   if (json === true) {
-    const shown = files.map(({ path, hash: own, isTrusted, effects }) => ({ path, hash: own, isTrusted, effects }));
+    const shown = files.map(({ path, hash: fileHash, isTrusted, effects }) => ({
+      path,
+      hash: fileHash,
+      isTrusted,
+      effects,
+    }));
     const all = files.length > 0 && files.every(({ isTrusted }) => isTrusted);
     terminal.json({ folder: root, isTrusted: all, ...(files.length === 0 ? {} : { hash, files: shown }) });
   } else if (files.length === 0)
@@ -68,7 +73,7 @@ function reportTrust(root: string, home: string, { json }: TrustOptions, termina
   return exitCodes.done;
 }
 
-/** The files that the person trusts; each is asked about. */
+/** Asks about each file, and returns those that the person trusts. */
 async function askWhichToTrust(
   untrusted: readonly SuppliedFile[],
   { hash }: FolderTrust,

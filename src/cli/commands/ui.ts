@@ -1,6 +1,6 @@
 /**
- * `pawl ui`: the inspector, a page with the sessions of this machine. A server that runs already is used; else one is
- * started, as by `pawl serve`.
+ * `pawl ui`: the inspector, a page with the sessions of this machine. A running server is used if there is one. Otherwise
+ * the command starts one, as `pawl serve` does.
  */
 import { spawn } from "node:child_process";
 import { exitCodes } from "../exit.js";
@@ -14,7 +14,7 @@ export type UiOptions = Omit<ServeOptions, "host"> & { readonly open?: true };
 export async function ui(options: UiOptions, terminal: Terminal): Promise<number> {
   const printLink = (link: string) => {
     if (options.open === true) openInBrowser(link);
-    // The link alone is on the standard output, so that another program can take it.
+    // Only the link goes to standard output, so that another program can read it.
     terminal.err("The inspector. The link lets in one browser, within 10 minutes:\n");
     terminal.out(`${link}\n`);
   };
@@ -34,7 +34,7 @@ const browserCommands: { readonly [platform: string]: readonly [command: string,
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** If there is no browser, the link is still on the terminal. */
+/** Errors are ignored: without a browser, the link is still on the terminal. */
 function openInBrowser(link: string): void {
   const [command, ...args] = browserCommands[process.platform] ?? ["xdg-open"];
   const child = spawn(command, [...args, link], { stdio: "ignore", detached: true });

@@ -1,9 +1,9 @@
 /**
  * Changes `pawl.config.json`: one value, or the whole text.
  *
- * 1. What would be written is read first, as the file will be. What cannot be used is never written.
- * 2. The file is written whole: into another file first, which takes its place. A link stays one.
- * 3. Comments are the person's. A change that would lose them is refused.
+ * 1. The new text is parsed before it is written, as the file would be. An invalid text is never written.
+ * 2. The file is replaced as a whole: the text goes to a temporary file, which is then renamed. A symbolic link stays a link.
+ * 3. Comments belong to the person. A change that would lose them is refused.
  */
 import { mkdirSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -15,16 +15,16 @@ import { parseConfiguration, settingNames } from "./configuration.js";
 import { type SettingKind, settingTable } from "./setting-table.js";
 import { stripComments } from "./strip-comments.js";
 
-/** The file as it is, whether or not it can be used; null if there is none. @throws PawlError `bad_configuration` */
+/** The content of the file, valid or not; null if there is none. @throws PawlError `bad_configuration` */
 export function readConfigurationText(path: string): string | null {
   return readSmallText(
     path,
     maxConfigurationBytes,
-    (why) => new PawlError("bad_configuration", `${path} cannot be changed: ${why}. Mend the file.`),
+    (why) => new PawlError("bad_configuration", `${path} cannot be changed: ${why}. Fix the file.`),
   );
 }
 
-/** @throws PawlError `bad_configuration` if the text cannot be used: then the file stays as it is */
+/** @throws PawlError `bad_configuration` if the text is invalid; the file is then unchanged */
 export function writeConfiguration(path: string, text: string): void {
   parseConfiguration(path, text);
   const size = Buffer.byteLength(text);
@@ -49,15 +49,15 @@ function resolveLink(path: string): string {
 }
 
 /**
- * Sets one value. What else is in the file stays.
- * @param value as a person writes it
+ * Sets one value. The rest of the file is unchanged.
+ * @param value as written on the command line
  * @throws PawlError `bad_input`, `bad_configuration`
  */
 export function setValue(path: string, key: string, value: string): Json {
   const rule = Object.hasOwn(settingTable, key) ? settingTable[key] : undefined;
   if (rule === undefined) throw createUnknownKeyError(key);
   const text = readConfigurationText(path) ?? "{}";
-  // The present file must be well, or a change would hide what is wrong with it.
+  // The current file must be valid, or the change would hide what is wrong with it.
   parseConfiguration(path, text);
   const parsedText = parseJson(text);
   if (!parsedText.ok && parseJson(stripComments(text)).ok)
@@ -76,7 +76,7 @@ function setIn(container: Json | undefined, [name = "", ...inner]: readonly stri
   return { ...members, [name]: inner.length === 0 ? value : setIn(members[name], inner, value) };
 }
 
-/** The value that a person means. A list is written with commas. */
+/** Parses a value from the command line. A list is separated by commas. */
 function parseSettingValue({ type }: SettingKind, key: string, value: string): Json {
   switch (type) {
     case "whole number":

@@ -1,11 +1,11 @@
 /**
- * Texts in files `NAME.md` of a folder `commands`, which a person sends by `/NAME`: beside their own `pawl.config.json`, and in the
- * `.pawl` of a folder.
+ * Commands in files: `/NAME` sends the text of `NAME.md` in a folder `commands`, which is next to the person's
+ * `pawl.config.json` or in the `.pawl` of a folder.
  *
- * 1. A text runs nothing: a `!` in it is text, and an `@` names no file.
- * 2. No file takes the place of a command of pawl.
- * 3. The folder and its files are bounded. A file that does not count is told of.
- * 4. What a folder brings is read within the folder, also through links.
+ * 1. A text runs nothing: a `!` in it is plain text, and an `@` does not name a file.
+ * 2. No file replaces a built-in command of pawl.
+ * 3. The folder and its files are bounded. A file that is ignored is reported.
+ * 4. The files that a folder supplies are read within the folder, also through links.
  */
 import { type Dirent, opendirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -16,33 +16,33 @@ import { toOneLine } from "../terminal/text.js";
 
 export type CommandFile = {
   readonly name: string;
-  /** Where it is named. */
+  /** The path as shown to the person. */
   readonly path: string;
-  /** Where its bytes are. */
+  /** The real path. */
   readonly real: string;
   readonly text: string;
 };
 
 export type CommandFiles = {
   readonly list: readonly CommandFile[];
-  /** The files that do not count, and why. */
+  /** Why files are ignored, one string for each. */
   readonly problems: readonly string[];
 };
 
 const maxFiles = 100;
 const maxEntries = 1_000;
-/** Bytes of a file. */
+/** The maximum size of a file; bytes. */
 const maxBytes = 32 * 1024;
-/** Bytes of all files of a folder: a person is shown each of them before it counts. */
+/** The maximum size of all files of a folder; bytes. It is small because a person is shown each file before it applies. */
 const maxOfFolder = 256 * 1024;
-/** The others are counted. */
+/** The maximum number of problems that are listed. The others are counted. */
 const maxProblems = 5;
 const namePattern = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
-/** Where a folder has its commands. */
+/** The folder of the commands within a project folder. */
 export const folderCommandsName = ".pawl/commands";
 
-/** The person's own, in the folder of their configuration. */
+/** Reads the person's own commands, from the folder of their configuration. */
 export function readUserCommands(configuration: string): CommandFiles {
   const folder = join(configuration, "commands");
   return readCommands(folder, folder, (path) => {
@@ -52,7 +52,7 @@ export function readUserCommands(configuration: string): CommandFiles {
   });
 }
 
-/** Those that a folder brings. Nothing is said here of whether they count. */
+/** Reads the commands that a folder supplies, whether they are trusted or not. */
 export function readFolderCommands(root: string): CommandFiles {
   const shownFolder = join(root, folderCommandsName);
   const folder = resolveInFolder(root, folderCommandsName);
@@ -74,7 +74,7 @@ export function readFolderCommands(root: string): CommandFiles {
 
 type ReadFile = (path: string) => Pick<CommandFile, "text" | "real">;
 
-/** @param shownFolder the folder as it is named. @param read a file of it. @throws Error that says why it does not count */
+/** @param shownFolder the folder in messages. @param read reads a file of it, and throws an Error that says why it is ignored */
 function readCommands(folder: string, shownFolder: string, read: ReadFile): CommandFiles {
   const files = listCommandFiles(folder);
   if (files === null)
@@ -108,16 +108,16 @@ function readCommands(folder: string, shownFolder: string, read: ReadFile): Comm
   };
 }
 
-/** @throws Error that says why it does not count */
+/** @throws Error that says why the file is ignored */
 function readCommand(name: string, path: string, read: ReadFile): Pick<CommandFile, "text" | "real"> {
   if (isCommandName(name)) throw new Error(`pawl has a command /${name} of its own`);
-  if (!namePattern.test(name)) throw new Error("its name is not made of at most 40 small letters, digits and hyphens");
+  if (!namePattern.test(name)) throw new Error("its name must be at most 40 lower-case letters, digits and hyphens");
   const found = read(path);
   if (found.text.trim() === "") throw new Error("it is empty");
   return found;
 }
 
-/** The files of commands, by name; null if there are too many to look at. */
+/** The names of the command files, sorted; null if the folder has too many entries. */
 function listCommandFiles(folder: string): readonly string[] | null {
   const names: string[] = [];
   try {

@@ -1,8 +1,8 @@
 /**
- * What `pawl.config.json` says, for the person and for a folder.
+ * The content of `pawl.config.json`, the person's or a folder's.
  *
- * 1. A key that is not known is an error with the nearest name, never left out.
- * 2. What is read is what counts: the bytes are read once, and the trust in a folder is about these bytes.
+ * 1. An unknown key is an error with the nearest name. It is never ignored.
+ * 2. The bytes that are trusted are the bytes that apply: the file is read once, and the trust in a folder is about these bytes.
  */
 import { join } from "node:path";
 import { nearestName, parseJson } from "../../core/index.js";
@@ -19,7 +19,7 @@ export const configurationName = "pawl.config.json";
 /** Limits of each run. */
 export type ConfiguredLimits = Partial<Pick<RunLimits, "maxSteps" | "maxTokens" | "maxCostUsd" | "maxWallClockMs">>;
 
-/** Values by the names that `pawl config` has for them, such as `limits.maxSteps` and `models.fast.use`. */
+/** Values by their names in `pawl config`, such as `limits.maxSteps` and `models.fast.use`. */
 export type Settings = { readonly [key: string]: Json };
 
 export type Configuration = {
@@ -33,7 +33,7 @@ export type ConfigurationFile = {
   readonly value: Configuration;
 };
 
-/** The settings that are one value or one list, as `pawl config get` and `set` name them. */
+/** The names of the settings, as `pawl config get` and `set` accept them. */
 export const settingNames: readonly string[] = Object.keys(settingTable);
 
 /** The file of a folder; null if there is none. @throws PawlError `bad_configuration` */
@@ -49,11 +49,11 @@ export function readConfiguration(folder: string): ConfigurationFile | null {
   return file;
 }
 
-/** Files that were read before, so that the same text is parsed once. */
+/** Caches parsed files, so that the same text is parsed once. */
 const known = new Map<string, ConfigurationFile>();
 const maxKnown = 100;
 
-/** What a text says that is, or is to be, in this file. @throws PawlError `bad_configuration` */
+/** Parses the text of this file, which may not be written yet. @throws PawlError `bad_configuration` */
 export function parseConfiguration(path: string, text: string): Configuration {
   const createError = (why: string) => createConfigurationError(path, why);
   const parsed = parseJson(stripComments(text));
@@ -73,17 +73,17 @@ function requireObject(value: Json, what: string, createError: CreateError): { r
   throw createError(`${what} must be an object`);
 }
 
-const settingPaths = Object.keys(settingTable).map((names) => names.split("."));
+const settingPaths = Object.keys(settingTable).map((key) => key.split("."));
 
-/** Reads the members of an object of the file, and of those within it, by the table. */
+/** Reads the members of an object of the file, and nested members, as the table describes them. */
 function readMembers(
   members: { readonly [key: string]: Json },
   parentPath: readonly string[],
   settings: { [key: string]: Json },
   createError: CreateError,
 ): void {
-  const matchingPaths = settingPaths.filter((names) => parentPath.every((name, at) => names[at] === name));
-  const known = [...new Set(matchingPaths.map((names) => names[parentPath.length] ?? ""))];
+  const matchingPaths = settingPaths.filter((settingPath) => parentPath.every((name, at) => settingPath[at] === name));
+  const known = [...new Set(matchingPaths.map((settingPath) => settingPath[parentPath.length] ?? ""))];
   for (const [name, value] of Object.entries(members)) {
     const path = [...parentPath, name];
     const key = path.join(".");
@@ -117,6 +117,6 @@ function createUnknownSettingError(
 function createConfigurationError(path: string, why: string): PawlError {
   return new PawlError(
     "bad_configuration",
-    `${path} cannot be used: ${why}. Mend the file; "pawl config check" looks at it again.`,
+    `${path} cannot be used: ${why}. Fix the file; "pawl config check" checks it again.`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * What is in force, with where it comes from: for `pawl config` and `/config`.
+ * Formats the settings that apply and where each comes from, for `pawl config` and `/config`.
  */
 import type { Json } from "../../index.js";
 import { formatServer } from "../mcp/format-server.js";
@@ -9,17 +9,17 @@ import { sanitize } from "../terminal/text.js";
 import { formatCommand, type ResolvedCommand } from "./resolve-commands.js";
 import type { ResolvedConfiguration, ResolvedSetting } from "./resolve-configuration.js";
 
-/** What is set by somebody. The defaults are in the guide. */
+/** The settings that a file or the environment sets. The guide lists the defaults. */
 export function listChangedSettings({ settings }: ResolvedConfiguration): readonly ResolvedSetting[] {
   return settings.filter(({ from }) => from !== "default");
 }
 
-/** A value as a person writes it. */
+/** A value as it is written on the command line. */
 export function formatSettingValue(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A line for each setting, rule, server and command. No character in it does anything to a terminal. */
+/** A line for each setting, rule, server and command. The lines contain no control characters. */
 export function formatConfiguration(
   configured: ResolvedConfiguration,
   rules: readonly Rule[],

@@ -1,15 +1,15 @@
 /**
- * Models of one's own: names for a model with its settings, under `models` in `pawl.config.json`.
+ * Model aliases: names for a model with its settings, under `models` in `pawl.config.json`.
  *
- * 1. A key is named by its variable, never written. A name with an address of its own gets no other key than the one it names: the key
- *    for one server never goes to another.
- * 2. A name counts whole, as the strongest file that has it says. So a folder never sends a person's key to an address of the folder,
- *    unless its own file, which the person has trusted, names that key.
+ * 1. A key is given by the name of its variable and is never written in the file. An alias with its own address uses only the key
+ *    that it names, so that the key for one server is never sent to another.
+ * 2. An alias is taken as a whole from the strongest file that has it. So a folder cannot send a person's key to an address
+ *    of the folder, unless the folder's own file, which the person has trusted, names that key.
  */
 import type { Json } from "../../index.js";
 import { type ProviderEnvironment, variablesOf } from "../../models/index.js";
 
-/** What the name of an environment variable may be. */
+/** The pattern of an environment variable's name. */
 export const variablePattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
 
 export function isVariableName(value: Json): boolean {
@@ -23,14 +23,14 @@ export type ModelAlias = {
   readonly contextWindow?: number;
   /** The address of the model's server. */
   readonly baseUrl?: string;
-  /** The variable with the key for it. */
+  /** The environment variable with the API key for that address. */
   readonly apiKeyEnv?: string;
 };
 
 /** By name. */
 export type ModelAliases = { readonly [name: string]: ModelAlias };
 
-/** What a name may be. It has no slash, so it is never the name of a provider's model. */
+/** The pattern of an alias. It allows no slash, so an alias is never the name of a provider's model. */
 export const aliasPattern = "^(?!demo$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$";
 export const maxAliases = 200;
 /** `provider/model`. */
@@ -46,7 +46,7 @@ const memberRules: { readonly [name in keyof ModelAlias]-?: readonly [(value: Js
   apiKeyEnv: [isVariableName, "must be the name of an environment variable"],
 };
 
-/** Says what is wrong with a value of `models`; null if nothing is. */
+/** Describes the first problem of a value of `models`; null if there is none. */
 export function findAliasesProblem(value: Json): string | null {
   if (!isObject(value)) return 'must be an object, such as { "fast": { "use": "ollama/qwen3" } }';
   const names = Object.keys(value);
@@ -77,13 +77,13 @@ function isObject(value: Json): value is { readonly [key: string]: Json } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The settings of a model: by its own name, or those of the first name for this `provider/model`. */
+/** Finds the settings of a model: the alias with this name, or the first alias of this `provider/model`. */
 export function findAlias(name: string, aliases: ModelAliases): ModelAlias | undefined {
   if (Object.hasOwn(aliases, name)) return aliases[name];
   return Object.values(aliases).find(({ use }) => use === name);
 }
 
-/** The environment with the address and the key of a model in the places where its provider looks for them. */
+/** Adds a model's address and key to the environment, in the variables that its provider reads. */
 export function toProviderEnvironment(
   { use, baseUrl, apiKeyEnv }: ModelAlias,
   environment: ProviderEnvironment,

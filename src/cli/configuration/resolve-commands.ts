@@ -1,5 +1,5 @@
 /**
- * Which commands in files there are in a folder: the person's own, and those of the folder, as far as each file is trusted.
+ * The command files that apply in a folder: the person's own, and those of the folder that are trusted.
  */
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/session-store.js";
@@ -12,19 +12,19 @@ export type CustomCommand = {
   /** The first line of the text. */
   readonly about: string;
   readonly text: string;
-  /** Whose file it is. */
+  /** Whether the file belongs to the person or to the folder. */
   readonly scope: "user" | "folder";
   readonly path: string;
 };
 
-/** A command, and why it is off; null: it counts. */
+/** A command, and why it is off; null if it is on. */
 export type ResolvedCommand = CustomCommand & { readonly off: string | null };
 
 export type ResolvedCommands = {
   readonly all: readonly ResolvedCommand[];
-  /** Those that count. */
+  /** The commands that are on. */
   readonly list: readonly CustomCommand[];
-  /** The files that do not count, and why. What only waits for trust is not among them. */
+  /** Why files are ignored. Files that only wait for trust are not included. */
   readonly problems: readonly string[];
 };
 
@@ -72,18 +72,18 @@ function resolveCommand(
   };
 }
 
-/** What is sent: the text with the person's words in the place of `$ARGUMENTS`, or behind it. */
+/** The text to send: the person's words replace `$ARGUMENTS`, or are appended if the text does not have it. */
 export function expandCommand({ text }: Pick<CustomCommand, "text">, words: string): string {
   if (text.includes("$ARGUMENTS")) return text.replaceAll("$ARGUMENTS", () => words);
   return words === "" ? text : `${text}\n\n${words}`;
 }
 
-/** For `pawl config`. It may have control characters. */
+/** Formats a command for `pawl config`. The result may have control characters. */
 export function formatCommand({ name, path, about, off }: ResolvedCommand): string {
   return `command  /${name}  ${about}  (${path})${off === null ? "" : `  off: ${off}`}`;
 }
 
-/** For programs. */
+/** The command as JSON, for programs. */
 export function toCommandRecord({ name, scope, path, about, off }: ResolvedCommand) {
   return { name, scope, path, about, ...(off === null ? { on: true } : { on: false, why: off }) };
 }

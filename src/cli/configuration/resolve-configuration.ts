@@ -1,6 +1,6 @@
 /**
- * What is in force in a folder. The weakest stands first: defaults, the person's file, the folder's as far as it is trusted, the person's
- * file for this folder, the environment. Options of a command are above them.
+ * Resolves the configuration of a folder. Later sources override earlier ones: defaults, the person's file, the folder's file
+ * if it is trusted, the person's file for this folder, the environment. Options of a command override all of them.
  */
 import { basename, dirname } from "node:path";
 import type { Json } from "../../index.js";
@@ -26,7 +26,7 @@ import {
 import type { ModelAliases } from "./model-aliases.js";
 import { settingDefaults, settingTable } from "./setting-table.js";
 
-/** A setting with what it is from. */
+/** A setting and its source. */
 export type ResolvedSetting = { readonly key: string; readonly value: Json; readonly from: string };
 
 export type ResolvedConfiguration = {
@@ -36,12 +36,12 @@ export type ResolvedConfiguration = {
   /** The person's file for this folder. */
   readonly project: ConfigurationFile | null;
   readonly trust: FolderTrust;
-  /** All that is set, with where it is from. */
+  /** All settings, with their sources. */
   readonly settings: readonly ResolvedSetting[];
   readonly model: string | undefined;
   readonly models: ModelAliases;
   readonly limits: ConfiguredLimits;
-  /** Why a part of what the folder brings is off; null if all of it counts. */
+  /** Why some of the files that the folder supplies are off; null if all of them are on. */
   readonly notice: string | null;
 };
 
@@ -76,7 +76,7 @@ export function resolveConfiguration({
   };
 }
 
-/** What the environment sets. An empty variable sets nothing. */
+/** The settings from the environment. An empty variable sets nothing. */
 function readEnvironmentSettings({ PAWL_MODEL: model = "" }: Environment): Settings {
   return model.trim() === "" ? {} : { model: model.trim() };
 }
@@ -85,11 +85,11 @@ function mergeLayers(layers: readonly (readonly [from: string, settings: Setting
   const all = new Map<string, ResolvedSetting>();
   for (const [from, settings] of layers)
     for (const [key, value] of Object.entries(settings)) all.set(key, mergeSetting(all.get(key), { key, value, from }));
-  // In the order of the table, whatever the layers are.
+  // In the order of the table, independent of the layers.
   return Object.keys(settingTable).flatMap((key) => all.get(key) ?? []);
 }
 
-/** Names of models add up; another value takes the place of the weaker one. */
+/** Model aliases are merged; any other value replaces the weaker one. */
 function mergeSetting(base: ResolvedSetting | undefined, override: ResolvedSetting): ResolvedSetting {
   const { key, value, from } = override;
   if (base === undefined || settingTable[key]?.kind.type !== "models") return override;
@@ -115,7 +115,7 @@ function formatTrustNotice(trust: FolderTrust): string | null {
 
 const maxNamed = 5;
 
-/** A folder may bring many. */
+/** A folder may have many commands, so the list is bounded. */
 function formatCommandsNotice(commands: readonly SuppliedFile[]): string {
   const names = commands.slice(0, maxNamed).map(({ path }) => `/${basename(path, ".md")}`);
   const more = commands.length - names.length;
@@ -123,7 +123,7 @@ function formatCommandsNotice(commands: readonly SuppliedFile[]): string {
   return `Commands of ${dirname(commands[0]?.path ?? "")} are not trusted, or have changed since, so they are off: ${listed}.`;
 }
 
-/** The rules of the files. What the folder allows counts only if it is trusted, and its other rules always. */
+/** The rules in the files. The folder's `allow` rules apply only if the folder is trusted; its other rules always apply. */
 export function resolveRules({ root, home, environment = process.env }: ConfigurationFolders): {
   readonly user: RuleLists;
   readonly folder: RuleLists;

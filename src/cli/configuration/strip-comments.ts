@@ -1,6 +1,6 @@
 /**
- * JSON with comments and commas at the end of lists, as people write configuration. It is made plain JSON first, with
- * blanks in the place of what is left out, so places in error messages stay right.
+ * Turns JSON with comments and trailing commas, as people write configuration, into plain JSON. What is removed is replaced by
+ * blanks, so that positions in error messages stay correct.
  */
 export function stripComments(text: string): string {
   let plain = "";

@@ -1,6 +1,6 @@
 /**
- * The processes in the background of a conversation. When one ends, the person is told, and the session's data no longer
- * has it: so the next start of the program tells only of those that ran until the end.
+ * Reports background processes of a conversation. When one ends, the person is notified and the process is removed from the
+ * session's data. So the next start of the program reports only processes that were running when the program ended.
  */
 import type { Agent } from "../../index.js";
 import { type BackgroundProcess, type BackgroundProcesses, createBackgroundProcesses } from "../../tools/index.js";
@@ -10,9 +10,9 @@ import type { SessionControl } from "./session-control.js";
 
 export type BackgroundNotifier = {
   readonly processes: BackgroundProcesses;
-  /** Who is told from now on. */
+  /** Sets the conversation that is notified from now on. */
   readonly notify: (control: SessionControl, agent: Agent) => void;
-  /** Stops all processes, and says how many there were. */
+  /** Stops all processes, and resolves to their number. */
   readonly close: () => Promise<void>;
 };
 
@@ -30,7 +30,7 @@ export function createBackgroundNotifier(redact: (text: string) => string): Back
       const what = `Process ${number} in the background ended (${ended}): ${truncate(toOneLine(redact(command)), 60)}`;
       control.say([lineOf(`${what} · /ps ${number} shows its output`, "dim")]);
     }
-    // Without this, the next start would tell of the process once more.
+    // Otherwise, the next start would report the process again.
     const update = agent
       .session(sessionId)
       .setData({ unset: [`process ${number}`] })

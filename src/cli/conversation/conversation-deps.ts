@@ -1,5 +1,5 @@
 /**
- * What a conversation is started with, and where it takes place.
+ * The options of a conversation, and what its talks share.
  */
 import type { Store } from "../../index.js";
 import type { FolderAgentFlags } from "../agent/folder-agent.js";
@@ -18,7 +18,7 @@ export type ConversationOptions = FolderAgentFlags & {
   readonly screenReader?: boolean;
 };
 
-/** What all talks of a conversation have in common. */
+/** Shared by all talks of a conversation. */
 export type ConversationDeps = {
   readonly front: Front;
   readonly store: Store;

@@ -1,9 +1,9 @@
 /**
- * What the conversation uses of highlight.js. The types of the package need those of a browser, and would bring them
- * into every file.
+ * The part of highlight.js that the conversation uses. The package's own types need browser types, and would add them to every
+ * file.
  */
 type Highlighted = {
-  /** HTML: the text in elements with the classes `hljs-…`. */
+  /** HTML: the text, in elements with the classes `hljs-…`. */
   readonly value: string;
   /** The mode in which the text ended. */
   readonly _top?: unknown;

@@ -1,8 +1,8 @@
 /**
- * "Always" as an answer to a question: which rules are offered, and what follows when one is kept.
+ * The answer "always" to a question: the rules that are offered, and the effects of saving one.
  *
  * 1. The rule is durable before the call is approved.
- * 2. Other questions that the rule answers are answered with it.
+ * 2. Other open questions that the rule settles are answered by it as well.
  */
 import type { Agent } from "../../index.js";
 import type { Permissions } from "../permissions/permissions.js";
@@ -16,13 +16,13 @@ import type { SessionControl } from "./session-control.js";
 import type { OpenQuestion } from "./view/questions.js";
 import { explainQuestion } from "./view/questions.js";
 
-/** What fails, and what cannot be offered, is said in the conversation. */
+/** Failures, and why no rule can be offered, are reported in the conversation. */
 export type RuleActions = {
-  /** Shows the rules that are offered for a call that asks. */
+  /** Offers rules for the call of a question. */
   readonly offer: (question: OpenQuestion, show: (offers: readonly RuleOffer[]) => void) => void;
-  /** Keeps the rules, and lets the call run. */
+  /** Saves the rules, and lets the call run. */
   readonly keep: (question: OpenQuestion, offer: RuleOffer, scope: StorageScope) => void;
-  /** Says why a call asks. */
+  /** Explains why a call needs an answer. */
   readonly explain: (question: OpenQuestion) => void;
 };
 

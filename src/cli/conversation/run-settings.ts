@@ -1,33 +1,33 @@
 /**
- * What a person chose for the runs of a session, beside its model: the most that a run may cost, and how much the model
+ * The person's settings for the runs of a session, other than the model: the maximum cost of a run, and how much the model
  * thinks.
  *
- * 1. A choice is kept in the session's data, so it holds in every process that shows the session.
- * 2. A run that had begun before its budget was set is stopped from here, after a model call.
+ * 1. A setting is stored in the session's data, so it applies in every process that shows the session.
+ * 2. A run that began before its budget was set is stopped by this process, after a model call.
  */
 import type { Json, StartOptions } from "../../index.js";
 import { createStoredValue, type StoredValue, type ValueSession } from "./stored-value.js";
 
-/** The words that all providers know. */
+/** The effort levels that all providers accept. */
 export const effortLevels = ["low", "medium", "high"] as const;
 export type Effort = (typeof effortLevels)[number];
 
-/** Absent: what the agent has. */
+/** An absent setting is the agent's. */
 export type RunSettings = {
-  /** US dollars that a run may cost. */
+  /** The maximum cost of a run; US dollars. */
   readonly budget?: number;
   readonly effort?: Effort;
 };
 
-/** The key of the session's data. */
+/** The key in the session's data. */
 const choiceKey = "choices";
 
 export type RunSettingsStore = StoredValue<RunSettings> & {
   /** The options of the next run. */
   readonly options: () => Pick<StartOptions, "limits" | "providerOptions">;
-  /** The run under way goes by the budget, too, although it had begun before. */
+  /** Applies the budget to a run in progress, although it began before the budget was set. */
   readonly watch: (runId: string) => void;
-  /** The budget that the run has spent; null if it goes on. */
+  /** The budget, if the run has spent it; null if the run continues. */
   readonly findSpentBudget: (runId: string, costUsd: number | undefined) => number | null;
 };
 
@@ -59,7 +59,7 @@ export function createRunSettingsStore(session: ValueSession, by: string): RunSe
   };
 }
 
-/** Anybody may change the session's data: what is no choice is left out. */
+/** Any client can write the session's data, so invalid values are ignored. */
 function readRunSettings(value: Json | undefined): RunSettings {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
   const { budget, effort: named } = value as { readonly [key: string]: Json | undefined };
@@ -70,7 +70,7 @@ function readRunSettings(value: Json | undefined): RunSettings {
   };
 }
 
-/** Each provider has a name of its own for it, and reads only what is under its own name. */
+/** Each provider has its own name for the setting, and reads only the options under its own name. */
 function toProviderOptions(effort: Effort): NonNullable<StartOptions["providerOptions"]> {
   return {
     anthropic: { effort },

@@ -1,5 +1,6 @@
 /**
- * The talk with one session: what the person types goes to its commands or to the model, until they leave or go on to another session.
+ * Runs the talk with one session: what the person types goes to its commands or to the model, until the person leaves or
+ * switches to another session.
  */
 import type { Agent, SessionSummary } from "../../index.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
@@ -28,7 +29,7 @@ export type TalkSetup = {
   readonly control: SessionControl;
   readonly chosen: ChosenModel;
   readonly configured: ResolvedConfiguration;
-  /** Null: the session is new. */
+  /** Null if the session is new. */
   readonly summary: SessionSummary | null;
   /** The folder in which the session works. */
   readonly root: string;
@@ -36,16 +37,16 @@ export type TalkSetup = {
   readonly text: string;
   readonly draft: string | undefined;
   readonly isFirst: boolean;
-  /** What the folder brings, is not trusted, and is to be asked about. */
+  /** Untrusted files of the folder, which the person is asked about. */
   readonly open: readonly SuppliedFile[];
 };
 
-/** What ends a talk: the next session, or leaving with an exit code. */
+/** How a talk ends: with the next session, or with the person leaving. */
 export type TalkEnd =
   | { readonly type: "next"; readonly next: Extract<NextTalk, { type: "session" }> }
   | { readonly type: "left"; readonly how: LeaveMode };
 
-/** They ask the process to exit. */
+/** Signals that ask the process to exit. */
 const signals = ["SIGTERM", "SIGHUP"] as const;
 
 export async function runTalk(conversation: ConversationDeps, setup: TalkSetup): Promise<TalkEnd> {
@@ -71,7 +72,7 @@ export async function runTalk(conversation: ConversationDeps, setup: TalkSetup):
       custom: custom.list,
       command: commands.run,
       runOwn: (commandLine) => void ownCommands.run(commandLine),
-      // Both are stopped, if there are two.
+      // Both are stopped if both are running.
       stopOwn: () => [commands.stop(), ownCommands.stop()].includes(true),
       fileNames: () => listFileNames(root, talkEnded.signal),
       rings: findSettingValue(configured.settings, "ui.bell") === "when-waiting",
@@ -100,7 +101,7 @@ async function showWelcome(
       control.say(wrapNote(sanitize(terminal.redaction.text(problem)), front.columns(), "yellow"));
 }
 
-/** Opens the session, asks about the folder, and sends the first message, if there is one. */
+/** Opens the session, asks about untrusted files, and sends the first message, if there is one. */
 async function beginTalk(
   conversation: ConversationDeps,
   setup: TalkSetup,
@@ -119,11 +120,11 @@ async function beginTalk(
 type TalkCommands = {
   readonly context: CommandContext;
   readonly run: Talk["command"];
-  /** Stops what a command has under way. @returns whether there was anything */
+  /** Stops the command in progress. @returns whether there was one */
   readonly stop: () => boolean;
 };
 
-/** The commands of the conversation: the lines that begin with a slash. */
+/** Creates the handler of commands: lines that begin with a slash. */
 function createCommands(
   conversation: ConversationDeps,
   setup: TalkSetup,
@@ -148,7 +149,7 @@ function createCommands(
     else pendingSwitch = switchSession(next);
   }
 
-  /** A model that cannot be used is told here, and the session stays as it is. */
+  /** If the model cannot be used, the error is shown here, and the current session stays open. */
   async function switchSession(next: Extract<NextTalk, { type: "session" }>): Promise<"stays" | "leads_on"> {
     try {
       if (next.model !== undefined) await chooseConfiguredModel(next.model, conversation.options, configured);
@@ -175,7 +176,7 @@ function createCommands(
   };
 }
 
-/** What commands are given of the place and of the session. */
+/** The part of the command context that comes from the conversation and the session. */
 function createContext(
   { front, store, home, version, options, background, servers, terminal }: ConversationDeps,
   { agent, permissions, control, chosen, configured, root, hasShell }: TalkSetup,

@@ -7,17 +7,17 @@ import { noServers, restartServer, type StartedServers, startServers } from "../
 import type { FolderTrust } from "../trust/trust.js";
 
 export type ServerManager = {
-  /** Starts those that are in force. Servers that run stay, unless others are in force by now. */
+  /** Starts the servers that are configured. Running servers stay, unless the configuration has changed. */
   readonly start: (root: string, trust: FolderTrust) => Promise<void>;
-  /** Ends a server and starts it again, unless `signal` ends the attempt. Other servers stay. */
+  /** Restarts a server, unless `signal` aborts the attempt. Other servers stay. */
   readonly restart: (name: string, root: string, signal: AbortSignal) => Promise<void>;
   readonly current: () => StartedServers;
   readonly close: () => Promise<void>;
 };
 
 /**
- * @param onStart told the names of the servers that are started, because that may take a while, and what ends the wait for those that
- * have not answered yet
+ * @param onStart called with the names of the servers that are starting, because that may take a while, and with a function that
+ * ends the wait for servers that have not answered yet
  */
 export function createServerManager(home: string, onStart: (names: string, skip: () => void) => void): ServerManager {
   const closed = new AbortController();

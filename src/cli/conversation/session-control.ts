@@ -1,8 +1,8 @@
 /**
  * One session of a conversation: starts and steers its runs, answers its questions, and feeds its items to the view.
  *
- * 1. Everything that is shown of the session comes from its stream, so a restart shows the same.
- * 2. The view yields, so that keys are answered while much arrives.
+ * 1. Everything that is shown of the session comes from its stream, so it looks the same after a restart.
+ * 2. The view yields while many items arrive, so that keys are still handled.
  */
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { hasCalls, isResting } from "../../core/index.js";
@@ -40,9 +40,9 @@ export type SessionControlDeps = {
   readonly sessionId: string;
   /** The folder of the session. */
   readonly root: string;
-  /** Whether a file may join a message. */
+  /** Whether the permission rules let a file join a message. */
   readonly mayReach: Permissions["mayReach"];
-  /** Why the model's provider would refuse one. */
+  /** Returns why the model's provider would refuse a file. */
   readonly whyRefused?: Model["whyRefused"];
   readonly redaction: Redaction;
   /** The person at the terminal, for the log. */
@@ -55,42 +55,42 @@ export type SessionControlDeps = {
 export type SessionControl = {
   readonly sessionId: string;
   readonly view: View;
-  /** What holds for the next runs. */
+  /** The settings of the next runs. */
   readonly choices: RunSettingsStore;
-  /** Which calls run without a question. */
+  /** The mode, which decides which calls run without a question. */
   readonly mode: SessionMode;
-  /** Shows what the session has, and carries its run on if one was interrupted. */
+  /** Shows the session so far, and continues its run if one was interrupted. */
   readonly open: () => Promise<void>;
   /** Adds data to the next message. */
   readonly join: (part: UserPart) => void;
   /**
-   * Starts a run. A run under way gets the text before its next model call; after a run that is being stopped, the text is the next
-   * run. Files that the text, or `named`, names join it.
+   * Starts a run. A run in progress gets the text before its next model call; if a run is being stopped, the text starts the next
+   * run. Files that are mentioned in the text, or in `named`, join it.
    */
   readonly send: (text: string, named?: string) => void;
   /** Makes the text the next run. */
   readonly queue: (text: string) => void;
-  /** Starts what is queued, after a run was stopped. */
+  /** Starts the queued runs, after a run was stopped. */
   readonly startQueued: () => void;
-  /** Takes the last queued run back. @returns its text; null if there is none */
+  /** Removes the last queued run. @returns its text; null if there is none */
   readonly takeBack: () => string | null;
-  /** The present text of the file that a call would change; null if it changes none, or the file is not known. */
+  /** The current text of the file that a call would change; null if it changes none, or the file is not known. */
   readonly fileOf: (question: OpenQuestion) => string | null;
   readonly stop: () => void;
-  /** Stops, and waits for the end of the run, but no longer than this. */
+  /** Stops the run, and waits at most `maxMs` for its end. */
   readonly stopAndWait: (maxMs: number) => Promise<void>;
   readonly answer: (question: OpenQuestion, decision: ApprovalDecision) => void;
   readonly say: (lines: readonly Line[]) => void;
-  /** Shows what the person has under way beside the session; null: nothing. */
+  /** Shows an activity outside the session, such as a command; null if there is none. */
   readonly setOwn: (activity: Activity | null) => void;
   readonly fail: (error: unknown) => void;
-  /** Ends the stream and the agent. A run that goes on is interrupted after `graceMs`. */
+  /** Ends the stream and shuts the agent down. A run that is still in progress is interrupted after `graceMs`. */
   readonly close: (graceMs: number) => Promise<void>;
 };
 
-/** Entries of the log that are shown when a session is opened. */
+/** The number of log entries that are shown when a session is opened. */
 const maxShown = 600;
-/** Milliseconds of work after which keys are looked at. */
+/** How long the view works before it lets keys be handled; milliseconds. */
 const sliceMs = 8;
 
 export function createSessionControl(deps: SessionControlDeps): SessionControl {
@@ -99,7 +99,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const view = createView({ fileOf });
   const choices = createRunSettingsStore(session, by);
   const mode = createSessionMode(session, by);
-  /** While events from before are shown: the calls that still ask. Null after that. */
+  /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */
   let replayedQuestions: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
   const closing = new AbortController();
   let display: Promise<void> | null = null;
@@ -114,7 +114,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     say(wrapNote(`✗ ${redaction.text(formatError(error, false))}`, columns(), "red"));
   }
 
-  /** The file that a call would change now. What an earlier call has changed is another file by now. */
+  /** The file that a call would change now. For an earlier call the file is unknown, because its content has changed since. */
   function fileOf({ callKey, childId, input }: OpenQuestion): string | null {
     if (childId !== undefined || (replayedQuestions !== null && !replayedQuestions.callKeys.has(callKey))) return null;
     const path = typeof input === "object" && input !== null && "path" in input ? input.path : undefined;
@@ -122,12 +122,12 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   }
 
   async function showFrom(after: number): Promise<void> {
-    // Lines of the history never change, so the colours are there before the first one.
+    // Lines of the history never change, so the highlighter is loaded before the first one.
     await loadHighlighting();
     const redact = redaction.stream();
     let isAtStepStart = after === 0;
     let sliceEnd = performance.now() + sliceMs;
-    /** Shows what there is, and lets keys in. */
+    /** Draws what is there, and lets keys be handled. */
     const yieldToKeys = async () => {
       onChange();
       await setImmediate();
@@ -136,7 +136,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     for await (const item of session.events({ after, signal: closing.signal })) {
       if ("seq" in item && replayedQuestions !== null && item.seq > replayedQuestions.until) replayedQuestions = null;
       for (const redactedItem of redact(item)) {
-        // The first events of a log that is shown in part belong to a step whose beginning is not shown.
+        // If only the end of a log is shown, its first events belong to a step whose beginning is not shown.
         isAtStepStart ||= item.type === "run_started" || item.type === "step_finished";
         if (!isAtStepStart) continue;
         for (const _ of view.showInSteps(isQuestion(item) ? item : redactedItem, columns(), Date.now()))
@@ -201,21 +201,21 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   };
   const start = (text: string, named = text) => startWith(compose(text, named));
 
-  /** The screen may be behind the log: a run that it shows as under way may be over. Then the text starts the next one, by the
-   * choices of the person. */
+  /** The screen may lag behind the log: a run that it shows as in progress may have ended. Then the text starts the next run,
+   * with the person's settings. */
   async function steer(text: string, named: string): Promise<void> {
     const input = compose(text, named);
     if (isResting(await session.state())) startWith(input);
     else await session.steer(input, { by });
   }
 
-  /** One message, so that nothing queued comes first and no run waits for another Enter. */
+  /** A single message, so that no queued run comes first and none waits for another Enter. */
   async function replace(text: string, named: string): Promise<void> {
     await session.send(compose(text, named), { ...choices.options(), mode: "interrupt" });
     resumeRun();
   }
 
-  /** What joins the next message beside the files that it names. */
+  /** Data that joins the next message, in addition to the files that it mentions. */
   let pendingParts: readonly UserPart[] = [];
 
   function compose(text: string, named: string): readonly UserPart[] {
@@ -225,7 +225,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     return input;
   }
 
-  /** Somebody answered from elsewhere, and nobody drives the session: it goes on here. */
+  /** If an answer came from elsewhere and no process drives the session, it continues here. */
   const unwatch = store.watch((change) => {
     const mayBeInInbox = change.gap === true || (change.sessionId === sessionId && change.in !== "log");
     if (!mayBeInInbox || !view.state().isWaiting) return;

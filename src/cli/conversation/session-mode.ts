@@ -1,6 +1,6 @@
 /**
- * The mode of the session that a conversation shows: read from its data, changed by the person. Before the first message
- * calls ask, whatever was chosen, until it is kept.
+ * The mode of the session that a conversation shows: read from its data, changed by the person. Before the first message, calls
+ * ask, whatever mode was chosen, until the choice is stored.
  */
 import { type Mode, modeKey, modeOf } from "../permissions/mode.js";
 import { createStoredValue, type StoredValue, type ValueSession } from "./stored-value.js";

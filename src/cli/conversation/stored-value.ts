@@ -1,8 +1,8 @@
 /**
- * A value that a person chose for a session, and that the session's data keeps.
+ * A value that a person chose for a session, stored in the session's data.
  *
- * 1. It is the present one only when it is durable. Before the first message there is no session: then it is present at once, and
- *    is kept when that message was taken.
+ * 1. A new value becomes the current one only when it is durable. Before the first message there is no session: then the value
+ *    becomes current at once, and is stored once that message has been accepted.
  * 2. Reads and writes come one after another, so an earlier one never undoes a later one.
  */
 import type { Session, SessionData } from "../../index.js";
@@ -15,17 +15,17 @@ type Patch = Parameters<Session["setData"]>[0];
 export type StoredValue<Value> = {
   readonly current: () => Value;
   /**
-   * Makes the next value from the present one, when the changes before are over. Durable when it resolves, if there is a session. If it
-   * rejects, the value is as it was.
+   * Computes the next value from the current one, after the changes before it have ended. If there is a session, the value is
+   * durable when the promise resolves. If it rejects, the value is unchanged.
    */
   readonly change: (update: (current: Value) => Value) => Promise<Value>;
-  /** Reads what the session keeps. */
+  /** Reads the value from the session's data. */
   readonly load: () => Promise<void>;
-  /** Keeps what was chosen before there was a session. */
+  /** Stores a value that was chosen before there was a session. */
   readonly storePending: () => Promise<void>;
 };
 
-/** How a value is kept in a session's data. */
+/** How a value is stored in a session's data. */
 export type ValueCodec<Value> = {
   readonly read: (data: SessionData) => Value;
   readonly patch: (value: Value) => Patch;

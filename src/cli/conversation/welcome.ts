@@ -1,5 +1,5 @@
 /**
- * What a conversation says first.
+ * The first lines of a conversation.
  */
 import type { SessionSummary, Store } from "../../index.js";
 import type { ChosenModel } from "../agent/choose-model.js";
@@ -15,7 +15,7 @@ import { wrapNote } from "./lines/view-lines.js";
 type WelcomeDeps = {
   readonly store: Store;
   readonly root: string;
-  /** What cannot be kept, and why; null if everything is. */
+  /** What is lost when the command ends, and why; null if everything is stored. */
   readonly loss: string | null;
   readonly version: string;
   readonly options: { readonly model?: string };
@@ -23,7 +23,7 @@ type WelcomeDeps = {
   readonly terminal: Terminal;
 };
 
-/** The first lines: what this is, and what there is to go on with. */
+/** Renders the first lines: the version, the session, and what can be continued. */
 export async function renderWelcome(
   { store, root, loss, version, options, front, terminal }: WelcomeDeps,
   { model, why }: ChosenModel,

@@ -1,5 +1,5 @@
 /**
- * A person's answer in words.
+ * Describes a person's answer.
  */
 import type { PublicEventOf } from "../../index.js";
 
@@ -19,7 +19,7 @@ export function formatDecisionType(answer: string): string {
   return decisionWords[answer] ?? answer;
 }
 
-/** The answer, who gave it, and the note; for an approval that the permissions overruled, also what came of it. */
+/** The answer, who gave it, and the note; for an approval that the permissions overruled, also the outcome. */
 export function formatDecision({
   answer,
   by,

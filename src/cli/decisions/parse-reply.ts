@@ -1,10 +1,10 @@
 /**
- * What a person types as the answer to a tool.
+ * Parses a person's reply to a tool.
  */
 import { parseJson } from "../../core/index.js";
 import type { Json, PendingApproval } from "../../index.js";
 
-/** JSON if the text is some, unless the question wants a text; otherwise the text itself. */
+/** Parses the text as JSON if it is valid JSON, unless the question asks for a string; otherwise returns the text. */
 export function parseToolReply(text: string, schema: PendingApproval["schema"]): Json {
   if (schema?.type === "string" && !/^\s*"/.test(text)) return text;
   const parsed = parseJson(text);

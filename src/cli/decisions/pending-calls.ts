@@ -1,8 +1,8 @@
 /**
- * Lists, finds and shows the calls that wait for a person.
+ * Lists, finds and formats the calls that wait for a person.
  *
- * The id of a call is `session/step/position`, as `3f8c2a1b/1/2`: the beginning of its session's id, and the end of
- * its key.
+ * The id of a call is `session/step/position`, such as `3f8c2a1b/1/2`: the beginning of its session's id, and the end of its
+ * key.
  */
 import { PawlError, pendingApprovals, type Store, type StoredApproval } from "../../index.js";
 import { shortId } from "../files/session-store.js";
@@ -20,13 +20,13 @@ import {
 import type { StyleText } from "../terminal/text-style.js";
 
 export type PendingCall = StoredApproval & {
-  /** `session/step/position`, which the commands print and take. */
+  /** `session/step/position`, which the commands print and accept. */
   readonly id: string;
 };
 
 /**
- * All calls that wait, the longest first. The description of a session is redacted. The call itself is not: a person
- * must see what would run.
+ * All waiting calls; the one that has waited longest is first. The description of a session is redacted. The call itself is
+ * not: a person must see what would run.
  */
 export async function listPendingCalls(store: Store, redaction?: Redaction): Promise<readonly PendingCall[]> {
   const found: StoredApproval[] = [];
@@ -37,7 +37,7 @@ export async function listPendingCalls(store: Store, redaction?: Redaction): Pro
   return calls.sort((a, b) => a.askedAt - b.askedAt);
 }
 
-/** The id of a call: its key, with the session instead of the run. */
+/** Formats the id of a call: its key, with the session instead of the run. */
 export function formatCallId(session: string, callKey: string): string {
   const { step, position } = parseCallId(callKey);
   return `${session}/${step}/${position}`;
@@ -45,13 +45,13 @@ export function formatCallId(session: string, callKey: string): string {
 
 type CallIdParts = { readonly head: string; readonly step?: string; readonly position?: string };
 
-/** Splits `head/step/position`. The head is a session or a run; it may stand alone. */
+/** Splits `head/step/position`. The head is a session or a run, and can be alone. */
 export function parseCallId(id: string): CallIdParts {
   const [, head, step, position] = /^(.*)\/(\d+)\/(\d+)$/s.exec(id) ?? [];
   return head === undefined || step === undefined || position === undefined ? { head: id } : { head, step, position };
 }
 
-/** The calls that an id names: a call, a session or the sessions that it started. The beginning of an id is enough. */
+/** The calls that match an id: of a call, of a session, or of its top session. A prefix of an id is enough. */
 export function findMatchingCalls(pending: readonly PendingCall[], id: string): readonly PendingCall[] {
   const exact = pending.filter((call) => matchesId(call, id, (text, head) => text === head));
   return exact.length > 0
@@ -68,7 +68,7 @@ function matchesId(pending: PendingCall, id: string, matches: (text: string, hea
 }
 
 /**
- * @param question the question of a tool, if its call asks several
+ * @param question the id of a question, if the call asks several
  * @throws PawlError `bad_input` if the id names more than one call, or a call that asks several questions
  */
 export function requireOneMatch(
@@ -99,7 +99,7 @@ function formatTitle(call: PendingCall, now: number, style: StyleText): string {
   return formatWithTitle(call, sanitizeStrictly(call.name), now, style);
 }
 
-/** In a list, the path or the command tells the calls of one tool apart: `3f8c2a1b/1/2  write_file a.txt  needs …` */
+/** For lists: the path or the command distinguishes calls of the same tool: `3f8c2a1b/1/2  write_file a.txt  needs …` */
 export function formatListed(call: PendingCall, now: number, style: StyleText): string {
   return formatWithTitle(call, formatCallTitle(call.name, call.input, maxTitleColumns), now, style);
 }
@@ -125,7 +125,7 @@ const reasonTexts: { readonly [why in PendingCall["why"]]: string } = {
   tool: "asks you",
 };
 
-/** The call with its whole input: nothing is left out or hidden. */
+/** Formats a call with its whole input: nothing is omitted or hidden. */
 export function formatCall(call: PendingCall, now: number, style: StyleText): string {
   const lines = [formatTitle(call, now, style), style("dim", `  ${formatSessionLine(call)}`)];
   if (call.question !== undefined) lines.push(`  ${sanitizeStrictly(call.question)}`);
@@ -136,7 +136,7 @@ export function formatCall(call: PendingCall, now: number, style: StyleText): st
   return `${lines.join("\n")}\n`;
 }
 
-/** What the answer to a tool must be. */
+/** Describes the schema of the reply. */
 function formatExpectedReply({ schema }: Pick<PendingCall, "schema">): string {
   return schema === undefined
     ? ""

@@ -1,6 +1,6 @@
 /**
- * The answers to a call that was interrupted: done, failed, again. They have the same keys and words wherever pawl asks.
- * "Yes" and "no" are not among them: to "Run it again?" and to "Is it done?" they would mean opposite things.
+ * The answers to an interrupted call: done, failed, again. They have the same keys and words wherever pawl asks. "Yes" and "no"
+ * are not among them, because they would mean opposite things for "Run it again?" and "Is it done?".
  */
 import type { ApprovalDecision } from "../../index.js";
 
@@ -8,7 +8,7 @@ export type RecoveryChoice = {
   readonly key: string;
   readonly word: string;
   readonly label: string;
-  /** @param text what the person adds: the result of a call that is done, or the reason why a call failed */
+  /** @param text the person's text: the result of a call that is done, or the reason of a failure */
   readonly toDecision: (text: string) => ApprovalDecision;
 };
 

@@ -1,6 +1,5 @@
 /**
- * Sends the answer of a person to a call that waits, in whatever session. The answer counts only for the input that was
- * shown.
+ * Sends a person's answer to a waiting call in any session. The answer is valid only for the input that was shown.
  */
 import type { ApprovalDecision, ClientSession } from "../../index.js";
 import type { PendingCall } from "./pending-calls.js";
@@ -19,7 +18,7 @@ export function sendDecision(
   return session.answer(callKey, decision, { by, ...question, ...(inputHash === undefined ? {} : { inputHash }) });
 }
 
-/** What is said of an answer that was sent. */
+/** The confirmation of an answer that was sent. */
 export const confirmationTexts: { readonly [type in ApprovalDecision["type"]]: string } = {
   approve: "Approved",
   modify: "Approved with changes:",

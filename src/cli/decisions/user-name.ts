@@ -9,7 +9,7 @@ export function resolveUserName(name?: string): string {
   try {
     return userInfo().username;
   } catch {
-    // In a container, the process may run under a user id that has no name.
+    // In a container, the process may run under a user id without a name.
     return `user ${process.getuid?.() ?? "unknown"}`;
   }
 }

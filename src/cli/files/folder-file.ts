@@ -1,11 +1,11 @@
 /**
- * Reads files of the folder for the screen and for messages. Nothing outside the folder is read, also not through links.
+ * Reads files of the folder for the screen and for messages. Nothing outside the folder is read, not even through links.
  */
 import { constants, lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
 import { readSmallFile } from "./small-file.js";
 
-/** Bytes. A larger file is not read. */
+/** The default maximum size of a file; bytes. A larger one is not read. */
 export const maxBytes = 1_000_000;
 
 export type FolderFile =
@@ -13,7 +13,7 @@ export type FolderFile =
   | { readonly type: "missing" }
   | { readonly type: "refused"; readonly why: string };
 
-/** @param maxSize bytes of the file */
+/** @param maxSize the maximum size; bytes */
 export function readFolderFile(root: string, path: string, maxSize = maxBytes): FolderFile {
   const resolved = resolveInFolder(root, path);
   if (resolved.type !== "inside") return resolved;
@@ -27,14 +27,14 @@ export function readFolderFile(root: string, path: string, maxSize = maxBytes): 
   }
 }
 
-/** Whether the open file is the one at the path, which had no links: a folder on the way may have become one before it was opened. */
+/** Whether the open file is at this path, which had no links: a parent folder may have become a link before the opening. */
 function isSameFile(path: string, { dev, ino }: Stats, file: number): boolean {
   if (process.platform === "linux") return readlinkSync(`/proc/self/fd/${file}`) === path;
   const current = lstatSync(path);
   return current.dev === dev && current.ino === ino && realpathSync(path) === path;
 }
 
-/** Where something of the folder is, behind all links. */
+/** A path in the folder, with all links resolved. */
 export type FolderPath =
   /** `path` is relative to the folder. */
   { readonly type: "inside"; readonly path: string; readonly real: string } | Exclude<FolderFile, { type: "file" }>;
@@ -57,7 +57,7 @@ function toUnreadable(error: unknown): Exclude<FolderFile, { type: "file" }> {
   return isMissing ? { type: "missing" } : { type: "refused", why: `it cannot be read (${code})` };
 }
 
-/** The text of a file; null if it is none in UTF-8, or cannot be read. */
+/** The text of a file; null if it is not valid UTF-8 text, or cannot be read. */
 export function readFolderText(root: string, path: string): string | null {
   const result = readFolderFile(root, path);
   return result.type === "file" ? decodeText(result.bytes) : null;

@@ -1,6 +1,6 @@
 /**
- * Where the command line keeps its sessions: one SQLite file, the same for every folder. `--store` and `PAWL_STORE` name
- * another file, or a PostgreSQL database.
+ * The store of the command line's sessions: one SQLite file, the same for every folder. `--store` and `PAWL_STORE` name another
+ * file, or a PostgreSQL database.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
@@ -14,10 +14,10 @@ export type Environment = { readonly [name: string]: string | undefined };
 
 /** `PAWL_HOME`, else `XDG_DATA_HOME/pawl`, else `~/.local/share/pawl`, which is the default of the XDG standard. */
 export function resolveHome(environment: Environment): string {
-  const { PAWL_HOME: own, XDG_DATA_HOME: data } = environment;
-  if (own !== undefined && own !== "") return resolve(own);
+  const { PAWL_HOME: pawlHome, XDG_DATA_HOME: xdgDataHome } = environment;
+  if (pawlHome !== undefined && pawlHome !== "") return resolve(pawlHome);
   // The XDG standard says to ignore a relative path.
-  if (data !== undefined && isAbsolute(data)) return join(data, "pawl");
+  if (xdgDataHome !== undefined && isAbsolute(xdgDataHome)) return join(xdgDataHome, "pawl");
   return join(homedir(), ".local", "share", "pawl");
 }
 
@@ -25,7 +25,7 @@ export type StoreLocation =
   | {
       readonly type: "file";
       readonly path: string;
-      /** Whether a person named the file. Only commands that begin sessions create such a file: its name may be mistyped. */
+      /** Whether a person named the file. Only commands that begin sessions create it, because the name may be mistyped. */
       readonly isNamed: boolean;
     }
   | { readonly type: "postgres"; readonly connection: PostgresConnection };
@@ -33,16 +33,16 @@ export type StoreLocation =
 /** A scheme of two letters or more: `C:\` is a file. */
 const addressPattern = /^[a-z][a-z\d+.-]+:/i;
 
-/** The value of `--store` or `PAWL_STORE` with the whole path of a file, so that it names the same store in every folder. */
+/** Resolves the value of `--store` or `PAWL_STORE` to an absolute path, so that it names the same store in every folder. */
 export function resolveStoreName(name: string): string {
   return name === "" || addressPattern.test(name) ? name : resolve(name);
 }
 
-/** @throws PawlError `bad_configuration` if `PAWL_STORE` is the address of something else than PostgreSQL */
+/** @throws PawlError `bad_configuration` if `PAWL_STORE` is an address, but not of PostgreSQL */
 export function parseStoreLocation(home: string, { PAWL_STORE: name = "" }: Environment): StoreLocation {
   if (name === "") return { type: "file", path: join(home, "sessions.db"), isNamed: false };
   if (!addressPattern.test(name)) return { type: "file", path: resolve(name), isNamed: true };
-  // The address may hold a password. So the message does not repeat it.
+  // The address may contain a password, so the message does not repeat it.
   if (!/^postgres(?:ql)?:\/\//.test(name) || !URL.canParse(name))
     throw new PawlError(
       "bad_configuration",
@@ -54,18 +54,18 @@ export function parseStoreLocation(home: string, { PAWL_STORE: name = "" }: Envi
   return { type: "postgres", connection: { url: url.href, ...(schema === null ? {} : { schema }) } };
 }
 
-/** The files of the store that tools must never write. */
+/** The files of the store, which tools must never write. */
 export function listStoreFiles(home: string): readonly string[] {
   const location = parseStoreLocation(home, process.env);
   if (location.type === "postgres") return [home];
-  // If the path is a link, the other files are next to the file that it leads to.
+  // If the path is a link, SQLite's other files are next to its target.
   const files = new Set([location.path, existsSync(location.path) ? realpathSync(location.path) : location.path]);
   const suffixes = ["", "-journal", "-wal", "-shm", "-redacting"];
   return [home, ...[...files].flatMap((file) => suffixes.map((suffix) => `${file}${suffix}`))];
 }
 
 type OpenOptions = {
-  /** Whether a file that was named is created if it does not exist. Default false. */
+  /** Whether a named file is created if it does not exist. Default: false. */
   readonly creates?: boolean;
 };
 
@@ -110,11 +110,14 @@ export async function withSqlite<T>(work: () => Promise<T>): Promise<T> {
 
 export type OpenedStore = {
   readonly store: Store;
-  /** Why the sessions of this store are lost when the process ends; null if they are kept. */
+  /** Why the sessions of this store are lost when the process ends; null if they are stored. */
   readonly loss: string | null;
 };
 
-/** Opens the sessions, or a store in memory if Node has no SQLite and no store was named. @throws PawlError as `openStore`, except for that */
+/**
+ * Opens the store, or a store in memory if Node has no SQLite and no store was named.
+ * @throws PawlError as `openStore`; `missing_package` only if a store was named
+ */
 export async function openStoreOrMemory(home: string): Promise<OpenedStore> {
   try {
     return { store: await openStore(home, { creates: true }), loss: null };
@@ -156,7 +159,7 @@ export async function getSession(store: Store, id: string): Promise<SessionSumma
   throw new PawlError("no_session", `There is no session ${JSON.stringify(id)}. "pawl sessions" lists all sessions.`);
 }
 
-/** The first 8 characters of an id, or as many as tell it from the others. */
+/** The first 8 characters of an id, or as many as are necessary to distinguish it from the others. */
 export function shortId(id: string, all: readonly string[] = []): string {
   for (let length = 8; length < id.length; length++) {
     const short = id.slice(0, length);

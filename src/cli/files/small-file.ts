@@ -1,8 +1,8 @@
 /**
- * Reads files that are small if they are what they should be: settings, rules, texts that join a message.
+ * Reads files that should be small: settings, rules, texts that join a message.
  *
- * 1. A file is opened once and looked at before it is read. No more than its bound is ever in memory, also if it grows meanwhile.
- * 2. What is no regular file is refused. A pipe would never end.
+ * 1. A file is opened once and checked before it is read. At most its bound is in memory, even if the file grows meanwhile.
+ * 2. Anything but a regular file is refused. A pipe might never end.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 
@@ -11,7 +11,7 @@ export type SmallFile =
   | { readonly type: "refused"; readonly why: string };
 
 /**
- * @param flags of `open`, beside reading
+ * @param flags additional flags of `open`
  * @param isExpectedFile whether the open file is the one that was meant
  * @throws what `open` and `read` throw
  */
@@ -21,7 +21,7 @@ export function readSmallFile(
   flags = 0,
   isExpectedFile: (opened: Stats, file: number) => boolean = () => true,
 ): SmallFile {
-  // A pipe is opened without waiting for its writer.
+  // Non-blocking: opening a pipe must not wait for its writer.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | flags);
   try {
     const stats = fstatSync(file);
@@ -35,11 +35,11 @@ export function readSmallFile(
   }
 }
 
-/** @param expected bytes; the file may have changed since. @returns null if there are more than `mostBytes` */
+/** @param expected the expected size; bytes. @returns null if the file has more than `maxBytes` */
 function readBounded(file: number, maxBytes: number, expected: number): Buffer | null {
   const pieces: Buffer[] = [];
   let length = 0;
-  // One byte more than expected, so that the end is seen in the same read.
+  // One byte more than expected, so that the end of the file is seen in the same read.
   for (let nextBytes = expected + 1; ; nextBytes = pieceBytes) {
     const piece = Buffer.alloc(Math.min(nextBytes, maxBytes + 1 - length));
     const read = readSync(file, piece);
@@ -52,7 +52,7 @@ function readBounded(file: number, maxBytes: number, expected: number): Buffer |
 
 const pieceBytes = 64 * 1024;
 
-/** The text of a file, as its bytes are in UTF-8; null if there is no file. @throws what `refuse` makes of the reason */
+/** The text of a file, as its bytes are in UTF-8; null if there is no file. @throws what `createError` makes of the reason */
 export function readSmallText(path: string, maxBytes: number, createError: (why: string) => Error): string | null {
   let result: SmallFile;
   try {

@@ -1,11 +1,11 @@
 /**
- * An MCP server in one line, and for programs.
+ * Formats an MCP server as one line, or as JSON for programs.
  */
 
 import type { ResolvedServer } from "./resolve-servers.js";
 import { formatServerTarget } from "./servers-file.js";
 
-/** It may have control characters. */
+/** The result may contain control characters. */
 export function formatServer({ name, transport, path, off }: ResolvedServer): string {
   const targetText = transport === null ? "" : `  ${formatServerTarget(transport)}`;
   return `mcp  ${name}${targetText}  (${path})${off === null ? "" : `  off: ${off}`}`;

@@ -1,5 +1,5 @@
 /**
- * Which MCP servers there are in a folder: the person's own, and those of the folder, as far as its file is trusted.
+ * The MCP servers that apply in a folder: the person's own, and those of the folder's file if it is trusted.
  */
 import { join } from "node:path";
 import type { McpTransport } from "../../tools/mcp/index.js";
@@ -11,11 +11,11 @@ import { folderServersName, readServersFile, userServersName } from "./servers-f
 
 export type ResolvedServer = {
   readonly name: string;
-  /** Whose file names it. */
+  /** Whether the server is in the person's file or in the folder's. */
   readonly scope: "user" | "folder";
   readonly path: string;
   readonly transport: McpTransport | null;
-  /** Why it is off; null: it is started. */
+  /** Why the server is off; null if it is started. */
   readonly off: string | null;
 };
 
@@ -50,7 +50,7 @@ export function resolveServers(
   ];
 }
 
-/** The server of a name. Of two of one name, the one that is started. */
+/** Finds a server by name. If two have the same name, the result is the one that is started. */
 export function findServer<Server extends ResolvedServer>(
   name: string,
   servers: readonly Server[],
@@ -59,7 +59,7 @@ export function findServer<Server extends ResolvedServer>(
   return all.find(({ off }) => off === null) ?? all[0];
 }
 
-/** The names of those that are started, safe to show; empty if there are none. */
+/** The names of the servers to start, safe to show; empty if there are none. */
 export function formatServersToStart(servers: readonly ResolvedServer[]): string {
   return sanitize(
     servers

@@ -1,10 +1,10 @@
 /**
- * The MCP servers that a file names, in the form that other programs read, too: `.mcp.json` in a folder, and `mcp.json` beside the
- * person's `pawl.config.json`.
+ * Reads MCP servers from a file, in the format that other programs also read: `.mcp.json` in a folder, and `mcp.json` next to
+ * the person's `pawl.config.json`.
  *
- * 1. A server that cannot be used is told with the reason, and the others work.
- * 2. Keys that other programs have beside ours are left out: none of them can allow or start anything here.
- * 3. What is shown of a server has the names of variables, never their values.
+ * 1. An invalid server is reported with the reason, and the others still work.
+ * 2. Additional keys of other programs are ignored: none of them can allow or start anything here.
+ * 3. The description of a server shows the names of its variables, never their values.
  */
 import { type Json, parseJson } from "../../core/index.js";
 import { PawlError } from "../../index.js";
@@ -17,9 +17,9 @@ export const userServersName = "mcp.json";
 
 export type ConfiguredServer = {
   readonly name: string;
-  /** As it is written: variables are named. Null if it cannot be used. */
+  /** The transport as written, with variables not yet expanded. Null if it cannot be used. */
   readonly transport: McpTransport | null;
-  /** Why it cannot be used, or is off. */
+  /** Why the server cannot be used, or is off. */
   readonly problem?: string;
 };
 
@@ -32,7 +32,7 @@ export type ServersFile = {
 const maxBytes = 256 * 1024;
 const maxServers = 64;
 
-/** The file at a path; null if there is none. @throws PawlError `bad_configuration` if it names no servers */
+/** Reads the file at a path; null if there is none. @throws PawlError `bad_configuration` if it has no list of servers */
 export function readServersFile(path: string): ServersFile | null {
   const text = readSmallText(path, maxBytes, (why) => createFileError(path, why));
   if (text === null) return null;
@@ -72,10 +72,10 @@ function parseServer(name: string, value: Json): ConfiguredServer {
   return members.disabled === true ? { name, transport, problem: "it is disabled in the file" } : { name, transport };
 }
 
-/** Programs write these types for streamable HTTP. */
+/** The types that programs write for streamable HTTP. */
 const httpTypes: ReadonlySet<Json> = new Set(["http", "streamable-http", "streamableHttp"]);
 
-/** A text says why there is none. */
+/** Returns a string that says what is wrong if the transport is invalid. */
 function parseTransport(members: Members): McpTransport | string {
   const { type, command, args = [], env = {}, url, headers = {}, cwd } = members;
   if (type === "sse")
@@ -100,10 +100,10 @@ function isStringRecord(value: Json): value is { readonly [key: string]: string 
 }
 
 function createFileError(path: string, why: string): PawlError {
-  return new PawlError("bad_configuration", `${path} cannot be used: ${why}. Mend the file, or remove it.`);
+  return new PawlError("bad_configuration", `${path} cannot be used: ${why}. Fix the file, or remove it.`);
 }
 
-/** The command or address, with the names of its variables and headers. It may have control characters. */
+/** The command or address, with the names of its variables and headers. The result may contain control characters. */
 export function formatServerTarget(transport: McpTransport): string {
   const names = Object.keys((transport.type === "http" ? transport.headers : transport.env) ?? {});
   const variablesNote = names.length === 0 ? "" : ` (with ${names.join(", ")})`;
@@ -114,8 +114,8 @@ export function formatServerTarget(transport: McpTransport): string {
 }
 
 /**
- * The server with the values of its variables, `${NAME}` or `${NAME:-otherwise}`.
- * @throws PawlError `bad_configuration` if one is not set
+ * Replaces the variables of a server, `${NAME}` or `${NAME:-default}`, with their values.
+ * @throws PawlError `bad_configuration` if a variable is not set and has no default
  */
 export function expandVariables(
   name: string,

@@ -1,8 +1,8 @@
 /**
- * Rules for commands: words, and at the end perhaps a `*` for any further words.
+ * Patterns of rules for commands: words, and optionally a final `*` for any further words.
  *
  * 1. A `*` never covers a program whose arguments choose what runs, nor arguments that do so.
- * 2. A pattern that denies is looked for more widely than one that allows: it guards against accidents.
+ * 2. A pattern that denies matches more widely than one that allows: it guards against accidents.
  */
 import { basename } from "node:path";
 import { acceptsOperands, findKnownCommand, isOption, isReadOnlyGit } from "./known-commands.js";
@@ -12,11 +12,11 @@ import type { PlainCommand } from "./shell-line.js";
 export type CommandPattern = {
   readonly words: readonly string[];
   readonly anyFurther: boolean;
-  /** The folder that the rule is about, relative to the root: `shell(cd web && npm test)`. Null: it names none. */
+  /** The folder of the rule, relative to the root: `shell(cd web && npm test)`. Null if the rule names none. */
   readonly folder: string | null;
 };
 
-/** Reads the words of a rule. They may be quoted as on a shell's line. */
+/** Parses the words of a rule. They may be quoted as on a shell's command line. */
 export function parseCommandPattern(
   text: string,
   verdict: "allow" | "ask" | "deny",
@@ -38,7 +38,7 @@ export function parseCommandPattern(
   return { words, anyFurther, folder };
 }
 
-/** Takes `cd FOLDER &&` off the words. */
+/** Splits a leading `cd FOLDER &&` from the words. */
 function splitFolder(words: readonly string[], verdict: "allow" | "ask" | "deny", createError: CreateRuleError) {
   const [first, folder = "", separator] = words;
   if (first !== "cd" || separator !== "&&") return { folder: null, words };
@@ -47,7 +47,7 @@ function splitFolder(words: readonly string[], verdict: "allow" | "ask" | "deny"
   return { folder: folder.replace(/\/$/, ""), words: words.slice(3) };
 }
 
-/** The name of the program, after variables. */
+/** The name of the program, after assignments of variables. */
 export function programOf(words: readonly string[]): string {
   return words[findProgramIndex(words)] ?? "";
 }
@@ -57,13 +57,13 @@ function findProgramIndex(words: readonly string[]): number {
   return at === -1 ? words.length : at;
 }
 
-/** The words of a command without the variables before it, and without `--no-pager` of Git, which has no pager here. */
+/** The words of a command without leading assignments, and without Git's `--no-pager`, because Git has no pager here. */
 export function commandOf(words: readonly string[]): readonly string[] {
   const own = words.slice(findProgramIndex(words));
   return own[0] === "git" && own[1] === "--no-pager" ? ["git", ...own.slice(2)] : own;
 }
 
-/** The words of a text without a shell's marks. Null if a quote is not closed. */
+/** Splits a text into words and removes the quotes. Null if a quote is not closed. */
 function splitWords(text: string): readonly string[] | null {
   const words: string[] = [];
   const rest = text.replace(/\s*((?:[^\s'"]|'[^']*'|"[^"]*")+)/gsy, (_, word: string) => {
@@ -73,14 +73,14 @@ function splitWords(text: string): readonly string[] | null {
   return rest.trim() === "" && words.length > 0 ? words : null;
 }
 
-/** How a rule for exactly these words is written. */
+/** Formats exactly these words as the pattern of a rule. */
 export function quoteWords(words: readonly string[]): string {
   return words
     .map((word) => (/^[^\s'"*()]+$/.test(word) ? word : word.includes("'") ? `"${word}"` : `'${word}'`))
     .join(" ");
 }
 
-/** Whether one command, word by word, is what an allowing rule says. */
+/** Whether an allowing rule matches a command, word by word. */
 export function allowsCommand(pattern: CommandPattern, command: PlainCommand): boolean {
   const variables = command.words.slice(0, findProgramIndex(command.words));
   const words = [...variables, ...commandOf(command.words)];
@@ -95,8 +95,10 @@ export function allowsCommand(pattern: CommandPattern, command: PlainCommand): b
 }
 
 /** A rule without a folder holds in each folder for commands that do the same in each. */
-function isInFolder({ folder }: CommandPattern, { folder: own, words }: PlainCommand): boolean {
-  return folder === null ? own === "" || explainFolderControl(commandOf(words)) === null : folder === own;
+function isInFolder({ folder }: CommandPattern, { folder: commandFolder, words }: PlainCommand): boolean {
+  return folder === null
+    ? commandFolder === "" || explainFolderControl(commandOf(words)) === null
+    : folder === commandFolder;
 }
 
 /** Whether `*` covers these arguments of a command. */
@@ -112,7 +114,7 @@ export function coversArguments(
   const isEnough = known !== null && known.words.length === 1;
   const hasOptions = known === null || !isEnough || known.never.letters !== "" || known.never.names.length > 0;
   return further.every((word, at) => {
-    // A file's name may look like an option, so a pattern begins with other characters, unless no option matters.
+    // A file name may look like an option, so a pattern must begin with another character, unless no option matters.
     if (isPattern(at) && /^[*?[-]/.test(word) && hasOptions && (end === -1 || at < end)) return false;
     if (known !== null && isOption(known.never, word)) return false;
     return isEnough || !isDangerousArgument(word);
@@ -120,8 +122,8 @@ export function coversArguments(
 }
 
 /**
- * Whether a command that stands somewhere in a line is what a rule denies, or asks about. Options before and between
- * the words do not hide it, and neither does the folder of the program.
+ * Whether a rule that denies or asks matches a command anywhere in a line. Options before and between the words do not hide
+ * it, nor does the folder of the program.
  */
 export function matchesCommand(
   { words: [program = "", ...others], anyFurther }: CommandPattern,
@@ -160,12 +162,12 @@ const runnerPrograms: ReadonlySet<string> = new Set(
    test [ printf wait kill trap hash fc jobs bind complete compgen compopt`.split(/\s+/),
 );
 
-/** Programs among them that take their input as data. */
+/** The runner programs whose standard input is data. */
 const dataFilters: ReadonlySet<string> = new Set(
   "sed awk gawk mawk nawk less more most test [ printf curl wget".split(" "),
 );
 
-/** Whether a command does what its input says: `… | sh`, `… | xargs rm`. No rule for its words can say what that is. */
+/** Whether a command executes its input: `… | sh`, `… | xargs rm`. No rule about its words can cover such input. */
 export function executesInput(words: readonly string[]): boolean {
   const [program = "", subcommand = ""] = commandOf(words);
   const name = basename(program);
@@ -190,7 +192,7 @@ const dangerousOptions =
   git-dir work-tree cwd dir directory makefile file ssh ssh-command`.split(/\s+/);
 
 /**
- * Whether an argument can choose what runs. Programs take the beginnings of long options, too: `--outp` is `--output`.
+ * Whether an argument can choose what runs. Programs also accept prefixes of long options: `--outp` is `--output`.
  */
 export function isDangerousArgument(word: string): boolean {
   const [, long] = /^--([^=]+)/.exec(word) ?? [];
@@ -198,13 +200,13 @@ export function isDangerousArgument(word: string): boolean {
   return /^-(?:[cC](?:$|[=/.~])|[oO]|exec|ok|toolexec|vettool|overlay|modfile)/.test(word);
 }
 
-/** What a file of the folder defines, so that an agent who may write that file chooses what runs. */
+/** Explains how files of the folder decide what a command runs, so that an agent that can write them decides it; null if none do. */
 export function explainFolderControl(words: readonly string[]): string | null {
   const [program = "", subcommand = ""] = words;
   const commandText = words.slice(0, 2).join(" ");
   if (program === "git" && !isReadOnlyGit(words) && !/^--?(version|help)$/.test(subcommand))
     return `${commandText} may run programs that the repository's configuration names, such as hooks and filters.`;
-  // For a dependency from Git, npm view and npm outdated run the program that .npmrc names.
+  // For a dependency from Git, `npm view` and `npm outdated` run the program that .npmrc names.
   if (/^(pnpm|yarn|bun)$/.test(program) || (program === "npm" && !/^(ls|list|why|-v|--version)$/.test(subcommand)))
     return `${commandText} runs what package.json and the settings of the folder say.`;
   if (/^(make|gmake|ninja|just|rake|cmake|task)$/.test(program))

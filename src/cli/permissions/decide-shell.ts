@@ -1,5 +1,5 @@
 /**
- * What the rules say of a line of the shell.
+ * Tests the rules against a shell line.
  */
 import { resolve } from "node:path";
 import { allowsCommand, programOf } from "./command-pattern.js";
@@ -48,7 +48,7 @@ export async function createShellTest(
           loose.commands.some((command) => matchesStartedCommand(about.pattern, command)) ||
           loose.mentions.has(programOf(about.pattern.words))
         );
-      // A command that names a file may read it or write it. What only keeps files from being written is asked about.
+      // A command that names a file may read or write it. A rule that only protects against writing makes the line ask.
       if (rule.verdict !== "deny") return false;
       paths ??= listNamedPaths(loose, root);
       return [...paths].some((path) => closesPath(rule, path, root));
@@ -60,7 +60,7 @@ export async function createShellTest(
   };
 }
 
-/** What the rules leave to the commands that only read. */
+/** What the rules permit to commands that only read. */
 export function createReadingAccess(rules: readonly Rule[], { root, names, closesPath }: ShellTestDeps): ReadingAccess {
   return {
     root,
@@ -72,7 +72,7 @@ export function createReadingAccess(rules: readonly Rule[], { root, names, close
   };
 }
 
-/** Each command has to be allowed by a rule, or it only reads. */
+/** Finds the rule that allows a line. Each of its commands must be allowed by a rule, or only read. */
 async function findAllowingRule(strict: StrictLine, rules: readonly Rule[], reading: ReadingAccess) {
   if (!strict.ok) return { why: `No rule can allow this line, because ${strict.why}.` };
   let first: Rule | null = null;
@@ -95,8 +95,8 @@ async function findAllowingRule(strict: StrictLine, rules: readonly Rule[], read
 }
 
 /**
- * The paths that a line may name, from each folder that it may be in. A `..` after a link is taken in both ways: back, as a shell
- * does it in `cd`, and on to the parent of the link's target, as system calls do.
+ * The paths that a line may name, from each folder that it may be in. A `..` after a link is resolved in both ways: lexically, as
+ * a shell's `cd` does, and to the parent of the link's target, as system calls do.
  */
 function listNamedPaths({ words, patterns, folders }: LooseLine, root: string): ReadonlySet<string> {
   const resolveBothWays = (base: string, path: string) => [resolve(base, path), followPath(base, path)];

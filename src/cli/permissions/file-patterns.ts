@@ -1,8 +1,8 @@
 /**
- * Replaces patterns by the names of files, as a shell does: `*`, `?` and `[…]`, of which a leading dot is no part.
+ * Expands patterns to file names, as a shell does: `*`, `?` and `[…]`, which do not match a leading dot.
  *
- * There may be more names than the shell finds, and never fewer: a `[…]` counts as any character, and what a `?` is in a name that
- * is not plain ASCII depends on the locale, so there it counts as any characters.
+ * The result may have more names than the shell finds, and never fewer: a `[…]` matches any character. In a name with
+ * characters other than plain ASCII, a `?` depends on the locale, so there it matches any number of characters.
  */
 import { readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
@@ -10,12 +10,12 @@ import { matchesName } from "./path-pattern.js";
 
 const maxNames = 5_000;
 
-/** Whether a pattern has no other brackets than lists and ranges of letters and digits: `[ab]`, `[0-9_]`. */
+/** Whether the only brackets of a pattern are lists and ranges of letters and digits: `[ab]`, `[0-9_]`. */
 export function isPlainPattern(pattern: string): boolean {
   return !/[[\]]/.test(pattern.replace(/\[[A-Za-z0-9_-]+\]/g, ""));
 }
 
-/** @returns absolute paths, which may have `..` in them; null if there are too many to look at, or one that cannot be read */
+/** @returns absolute paths, which may contain `..`; null if there are too many to check, or one that cannot be decoded */
 export function findMatchingFiles(pattern: string, folder: string): readonly string[] | null {
   let matches: readonly string[] = [isAbsolute(pattern) ? "" : folder];
   let remaining = maxNames;

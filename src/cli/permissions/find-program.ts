@@ -1,13 +1,13 @@
 /**
- * Finds a program as a shell would. A folder may have a file `ls` or `git` of its own, and `npx` puts `node_modules/.bin` first
- * in PATH, so it matters where the program is.
+ * Finds a program as a shell would. The location matters: a folder may have its own file `ls` or `git`, and `npx` puts
+ * `node_modules/.bin` first in PATH.
  */
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
 export type ProgramLocation = {
   readonly path: string;
-  /** Whether it is, or may be, a file below the folder. */
+  /** Whether the program is, or may be, a file below the folder. */
   readonly isBelow: boolean;
 };
 
@@ -15,7 +15,7 @@ export type ProgramLocation = {
 export function findProgram(name: string, root: string): ProgramLocation | null {
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {
     const path = join(folder, name);
-    // A relative folder is another one after each `cd`.
+    // A relative folder depends on the current folder, which each `cd` changes.
     if (!isAbsolute(folder)) return { path, isBelow: true };
     try {
       accessSync(path, constants.X_OK);

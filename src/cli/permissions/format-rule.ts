@@ -1,5 +1,5 @@
 /**
- * The rules in force as lines, and what the rules say of a command line: for `/permissions` and `pawl permissions`.
+ * Formats rules, and the verdict of the rules on a command line, for `/permissions` and `pawl permissions`.
  */
 import type { Permissions } from "./permissions.js";
 import { formatRuleSource, type Rule } from "./rule.js";
@@ -12,7 +12,7 @@ export function formatRule({ verdict, rule, by, at, ...other }: Rule): string {
   return `${verdict.padEnd(5)}  ${shortenRule(rule)}  (${formatRuleSource(other)}${origin === "" ? "" : `; ${origin}`})`;
 }
 
-/** What the rules say of a line of the shell, in words. */
+/** Describes the verdict of the rules on a shell line. */
 export async function formatTestedLine(
   permissions: Permissions,
   line: string,

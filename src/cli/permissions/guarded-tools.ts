@@ -1,9 +1,9 @@
 /**
- * Holds tools to what was permitted, while they work.
+ * Restricts tools, while they run, to what was permitted.
  *
- * 1. A file tool writes the file that the decision was about: if a link was put in its place meanwhile, the call fails. The path is resolved
- *    once, by the decision. A call whose decision was made by an earlier process is decided about again.
- * 2. The whole output of an earlier call is read again only if the rules, as they are by then, do not deny that call.
+ * 1. A file tool writes only the file that the decision was about: if a link was put in its place meanwhile, the call fails. The
+ *    path is resolved once, by the decision. If an earlier process made the decision, the call is decided again.
+ * 2. The whole output of an earlier call can be read again only if the current rules do not deny that call.
  * 3. A redirect to another host is followed only if the rules allow that host.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -24,14 +24,14 @@ import type { SessionRules } from "./session-rules.js";
 
 export type GuardedTools = {
   readonly tools: readonly AnyTool[];
-  /** The permission check of the agent: it notes which file a call is about. */
+  /** The permission check of the agent. It also records the file that a call is about. */
   readonly canExecuteTool: CanExecuteTool;
 };
 
-/** Calls whose files are remembered. A call that was forgotten is decided about again. */
+/** The maximum number of calls whose files are remembered. A forgotten call is decided again. */
 const maxPending = 1_000;
 
-/** @param store that of the sessions, whose logs have the outputs */
+/** @param store the sessions' store, to find the call of an earlier output */
 export function createGuardedTools(permissions: Permissions, protect: readonly string[], store: Store): GuardedTools {
   const { root, mayReach, decide } = permissions;
   const decidedPaths = new Map<string, string>();
@@ -69,7 +69,7 @@ export function createGuardedTools(permissions: Permissions, protect: readonly s
       const closedReason = await findClosedReason(call, context, store, permissions);
       if (closedReason !== null) return { verdict: "deny", reason: closedReason };
       return await permissions.canExecuteTool(call, context, ({ path }) => {
-        // A call that is decided about again, for example after a person's answer, is still about the file that was shown.
+        // If a call is decided again, for example after a person's answer, the file that was shown still applies.
         if (path === undefined || !writesFiles(call.tool.name) || decidedPaths.has(call.callKey)) return;
         if (decidedPaths.size >= maxPending) decidedPaths.clear();
         decidedPaths.set(call.callKey, path);
@@ -78,7 +78,7 @@ export function createGuardedTools(permissions: Permissions, protect: readonly s
   };
 }
 
-/** Why an output may not be read again; null if it may be, or if the call reads none. */
+/** Why an output must not be read again; null if it may be, or if the call does not read one. */
 async function findClosedReason(
   { tool, input }: PermissionRequest,
   { sessionId, data }: Pick<PermissionContext, "sessionId" | "data">,
@@ -95,19 +95,19 @@ async function findClosedReason(
     : null;
 }
 
-/** Looking for the earlier call reads the log. Without a rule that denies, there is nothing to find. */
+/** Whether any rule denies. Otherwise the log need not be searched for the earlier call. */
 function hasDenyingRule({ rules }: Permissions, session: SessionRules): boolean {
   try {
     return rules(session).some(({ verdict }) => verdict === "deny");
   } catch {
-    // Rules that cannot be read: the decision says what becomes of the call.
+    // The rules cannot be read. The decision itself handles that error.
     return true;
   }
 }
 
 const outputTools: ReadonlySet<string> = new Set(["read_output", "search_output"]);
 
-/** The call that gave an output, with the input with which it ran. */
+/** The call that produced an output, with the input that it ran with. */
 async function findCallOfOutput(
   store: Store,
   sessionId: string,
@@ -136,5 +136,5 @@ function restrictToPath(tool: AnyTool, resolvePath: ResolveCallPath, writablePat
   };
 }
 
-/** @throws Error if the decision is not known here, and a rule denies the call by now */
+/** @throws Error if the decision is not known in this process, and a rule now denies the call */
 type ResolveCallPath = (tool: string, input: unknown, context: ToolContext) => Promise<string>;

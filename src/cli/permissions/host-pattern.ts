@@ -1,6 +1,6 @@
 /**
- * Rules for addresses of the web: a host, `*.host` for the names below it, with a scheme or a port only if they are
- * written. Rules that ask or deny take addresses and ranges, too.
+ * Rules about web addresses: a host, or `*.host` for its subdomains, optionally with a scheme and a port. Rules that ask or deny
+ * also accept IP addresses and ranges.
  */
 import { BlockList, isIP, isIPv4 } from "node:net";
 import type { CreateRuleError, Verdict } from "./rule-types.js";
@@ -15,7 +15,7 @@ export function createHostTest(text: string, verdict: Verdict, createError: Crea
   const matchesHost = createHostNameTest(host.toLowerCase(), verdict, createError);
   return (url) => {
     if (scheme !== undefined && url.protocol !== `${scheme.toLowerCase()}:`) return false;
-    // What allows a host allows its usual port. What denies it denies every port.
+    // Without a port, a rule that allows a host allows only its default port, and a rule that denies it denies every port.
     const matchesPort = port === undefined ? verdict !== "allow" || url.port === "" : portOf(url) === port;
     return matchesPort && matchesHost(normalizeHost(url, verdict));
   };
@@ -50,7 +50,7 @@ function createAddressTest(
   return (hostName) => isIP(hostName) !== 0 && list.check(hostName, isIPv4(hostName) ? "ipv4" : "ipv6");
 }
 
-/** The URL has done the rest: lower case, punycode, one form for each address. */
+/** The URL parser has already normalised case, punycode and the form of IP addresses. */
 function normalizeHost({ hostname }: URL, verdict: Verdict): string {
   const plain = hostname.replace(/^\[(.*)\]$/, "$1");
   return verdict === "allow" ? plain : plain.replace(/\.$/, "");

@@ -1,13 +1,13 @@
 /**
- * Programs that start the program that their arguments name: `sudo`, `xargs`, `docker exec`. For rules that deny or ask.
+ * Programs that start another program, which their arguments name: `sudo`, `xargs`, `docker exec`. For rules that deny or ask.
  */
 import { basename } from "node:path";
 import { type CommandPattern, commandOf, matchesCommand } from "./command-pattern.js";
 import { findKnownCommand, isExactReadCommand, isOption, isPlainFind, isPlainSed } from "./known-commands.js";
 
 /**
- * Whether a pattern catches a command, or one that it may start: programs that start programs are too many to know, so each later
- * word may be the name of one, unless it is an argument of a command that starts nothing.
+ * Whether a pattern matches a command, or one that it may start. Not all programs that start others can be known, so each later
+ * word may name a program, unless it is an argument of a command that starts nothing.
  */
 export function matchesStartedCommand(pattern: CommandPattern, command: readonly string[]): boolean {
   const program = basename(pattern.words[0] ?? "");
@@ -17,8 +17,8 @@ export function matchesStartedCommand(pattern: CommandPattern, command: readonly
 }
 
 /**
- * The positions of the words that may be the names of programs, as far as people write them. The arguments of a command that starts
- * nothing are not among them: `grep rm`, `timeout 5 grep rm`.
+ * The positions of the words that may name programs, up to a limit. The arguments of a command that starts nothing are excluded:
+ * `grep rm`, `timeout 5 grep rm`.
  */
 export function findPossibleStarts(command: readonly string[]): readonly number[] {
   const words = command.slice(0, maxStarts);
@@ -39,10 +39,10 @@ function findNonStarter(words: readonly string[]): number | null {
 
 const maxStarts = 30;
 
-/** Commands of a shell that take their arguments as data. */
+/** Shell commands whose arguments are data. */
 const dataCommands: ReadonlySet<string> = new Set(["cd", "pushd", "test", "[", "printf"]);
 
-/** Whether a command is known to start no program that its arguments name. */
+/** Whether a command is known not to start a program that its arguments name. */
 function startsNothing(words: readonly string[]): boolean {
   const [program = "", ...args] = commandOf([basename(words[0] ?? ""), ...words.slice(1)]);
   if (dataCommands.has(program) || isExactReadCommand([program, ...args])) return true;
@@ -52,7 +52,7 @@ function startsNothing(words: readonly string[]): boolean {
   return known !== null && !args.some((word) => isOption(known.never, word));
 }
 
-/** Programs that start another: the letters of their options with a value, and how many operands come before its name. */
+/** Programs that start another: the letters of their options with a value, and the number of operands before its name. */
 const wrapperPrograms: { readonly [program: string]: readonly [valued: string, operands: number] | undefined } = {
   env: ["uCSa", 0],
   sudo: ["ughpCTrtUDR", 0],
@@ -85,14 +85,14 @@ const wrapperPrograms: { readonly [program: string]: readonly [valued: string, o
   ssh: ["BbcDEeFIiJLlmOoPpQRSWw", 1],
 };
 
-/** Long options of these programs whose value may be the next word. */
+/** Their long options whose value may be the next word. */
 const valuedLongOptions: ReadonlySet<string> = new Set(
   `signal kill-after unset chdir split-string argv0 user group other-user prompt close-from adjustment class classdata
    max-args max-procs max-chars delimiter arg-file input output error interval format jobs
    target setuid setgid wait timeout conflict-exit-code property unit`.split(/\s+/),
 );
 
-/** The position of the command that a program starts; null if it starts none that is known. */
+/** The position of the command that a program starts; null if it is not known to start one. */
 export function findInnerCommand([name = "", ...args]: readonly string[]): number | null {
   const program = basename(name);
   const wrapper = Object.hasOwn(wrapperPrograms, program) ? wrapperPrograms[program] : undefined;
@@ -104,7 +104,7 @@ export function findInnerCommand([name = "", ...args]: readonly string[]): numbe
     const word = args[at] ?? "";
     const [, first = "", others = ""] = /^-([^-])(.*)$/s.exec(word) ?? [];
     if (first !== "") {
-      // The value of an option is attached, or it is the next word.
+      // The value of an option is attached or is the next word.
       const takesNextWord = [first, ...others].findIndex((letter) => valuedLetters.includes(letter)) === others.length;
       if (takesNextWord) at += 1;
     } else if (word === "-") continue;
@@ -115,7 +115,7 @@ export function findInnerCommand([name = "", ...args]: readonly string[]): numbe
   return null;
 }
 
-/** Whether a program is known to start the one that its arguments name. */
+/** Whether a program is known to start another one that its arguments name. */
 export function isWrapper(program: string): boolean {
   return Object.hasOwn(wrapperPrograms, program);
 }

@@ -1,10 +1,10 @@
 /**
- * What a repository makes Git run when it only reads. Its `.git/config` is a file like any other: whoever wrote the folder may
- * have written it, and it can name programs.
+ * Finds which programs a repository makes Git run even when Git only reads. Its `.git/config` may have been written by the
+ * author of the folder, and it can name programs.
  *
- * 1. Lines whose Git commands only read run with the settings below, which turn off what can be turned off by its name.
- * 2. Programs of other names (filters, text conversions, external diffs) stay. A repository that names one asks, and the
- *    model is not given its branch.
+ * 1. Lines whose Git commands only read run with the settings below, which turn off everything that has a fixed name.
+ * 2. Programs under other names (filters, text conversions, external diffs) stay on. In a repository that names one, commands
+ *    ask, and the model is not given its branch.
  */
 import { execFile } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
@@ -23,18 +23,18 @@ const quietSettings: readonly (readonly [name: string, value: string])[] = [
   ["gpg.ssh.program", "false"],
   ["gpg.x509.program", "false"],
   ["log.showSignature", "false"],
-  // `remerge` repeats a merge, with the merge drivers of the repository.
+  // `remerge` repeats a merge, with the repository's merge drivers.
   ["log.diffMerges", "separate"],
-  // Git looks into a submodule by running itself there, with the settings of the submodule.
+  // Git inspects a submodule by running itself there, with the submodule's settings.
   ["diff.ignoreSubmodules", "dirty"],
   ["diff.submodule", "short"],
   ["status.submoduleSummary", "false"],
   ["submodule.recurse", "false"],
-  // A folder can look like a repository without a .git that a person would see.
+  // A folder can be a repository without a `.git` that a person would see.
   ["safe.bareRepository", "explicit"],
 ];
 
-/** Variables for a line whose Git commands only read. */
+/** The environment variables for a line whose Git commands only read. */
 export const quietGit: { readonly [name: string]: string } = {
   GIT_CONFIG_COUNT: String(quietSettings.length),
   ...Object.fromEntries(
@@ -43,23 +43,23 @@ export const quietGit: { readonly [name: string]: string } = {
       [`GIT_CONFIG_VALUE_${at}`, value],
     ]),
   ),
-  // No helper for a remote is started, also not to fetch what a partial clone lacks.
+  // No remote helper is started, not even to fetch what a partial clone lacks.
   GIT_ALLOW_PROTOCOL: "none",
   GIT_NO_LAZY_FETCH: "1",
-  // Git does not write the index, after which it would run a hook.
+  // Git does not write the index; after writing it, Git would run a hook.
   GIT_OPTIONAL_LOCKS: "0",
   GIT_PAGER: "cat",
 };
 
-/** Settings of a repository that name programs, by the ends of their names. */
+/** Settings of a repository that name programs, matched by the ends of their names. */
 const programSetting =
   /^(filter\..*\.(clean|smudge|process)|diff\.(.*\.)?(command|textconv|external)|core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\.(.*\.)?program|submodule\..*\.ignore|merge\..*\.driver|(man|browser)\..*\.(cmd|path)|help\.browser|lfs\.(extension|customtransfer)\..*)$/i;
-/** What the settings above, and the variables, turn off. */
+/** The settings that the list above and the variables turn off. */
 const disabledSetting =
   /^(core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\..*)$/i;
 /** Settings of a repository that name a file whose content Git may show. */
 const fileSetting = /^(blame\.ignorerevsfile|mailmap\.file|core\.(excludesfile|attributesfile)|diff\.orderfile)$/i;
-/** Git LFS as it installs itself. */
+/** The settings that Git LFS installs. */
 const trustedSettings: ReadonlySet<string> = new Set([
   "filter.lfs.clean\ngit-lfs clean -- %f",
   "filter.lfs.smudge\ngit-lfs smudge -- %f",
@@ -76,22 +76,22 @@ export type GitFolder = {
 const timeoutMs = 5_000;
 const execGit = promisify(execFile);
 
-/** Asks Git itself, which runs nothing for these questions. Both are real paths. */
+/** Asks Git itself, which runs no other program for these questions. @param folder a real path. @param root a real path */
 export async function inspectGitFolder(folder: string, root: string): Promise<GitFolder> {
   const git = await openGit(folder, root);
   if ("refused" in git) return { risk: git.refused, isBelow: false };
-  const { runGit, quietSettings: repositorySettings, risk } = git;
+  const { runGit, repositorySettings, risk } = git;
   try {
     const paths = await runGit("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir");
     const [own = "", common = ""] = paths.trimEnd().split("\n");
-    // Fails in a repository without a worktree, and in the folder .git.
+    // This fails in a repository without a worktree, and in the folder `.git`.
     const top = (await runGit("rev-parse", "--path-format=absolute", "--show-toplevel")).trimEnd();
     return {
       risk: risk ?? (await findSubmoduleRisk(runGit, top)),
       isBelow: await isBelow(root, { top, own, common }, repositorySettings),
     };
   } catch (error) {
-    // Without a repository, there is nothing of one to run or to read. After any other failure, Git may read anything.
+    // Without a repository, there is nothing to run or to read. After any other failure, assume that Git may read anything.
     return { risk, isBelow: isWithoutRepository(error) };
   }
 }
@@ -100,12 +100,12 @@ type OpenGit = {
   /** Runs Git in the folder, with the settings that turn programs off, and returns its output. */
   readonly runGit: (...args: readonly string[]) => Promise<string>;
   /** The configuration that holds in the folder. */
-  readonly quietSettings: readonly Setting[];
+  readonly repositorySettings: readonly Setting[];
   /** Why Git may run programs here although it only reads. */
   readonly risk: string | null;
 };
 
-/** Finds the machine's own Git and reads the configuration of a folder; `refused` says why that cannot be done. */
+/** Finds the Git that is installed on this machine, and reads a folder's configuration; `refused` says why that failed. */
 async function openGit(
   folder: string,
   root: string,
@@ -118,10 +118,10 @@ async function openGit(
   const runGit = async (...args: readonly string[]) =>
     (await execGit(git.path, args, { cwd: folder, env, ...limits })).stdout;
   try {
-    const quietSettings = parseSettings(
+    const repositorySettings = parseSettings(
       await runGit("config", "--list", "--show-scope", "--show-origin", "--includes", "-z"),
     );
-    return { runGit, quietSettings, risk: findRisk(quietSettings, root) };
+    return { runGit, repositorySettings, risk: findRisk(repositorySettings, root) };
   } catch {
     return { refused: "Git does not say what its configuration is here" };
   }
@@ -131,15 +131,14 @@ async function openGit(
 export type GitState = {
   /** At most 100 characters, without blanks and control characters; empty if no branch is checked out. */
   readonly branch: string;
-  /** Absent if it was not asked for, or if Git took too long. */
+  /** Absent if it was not requested, or if Git took too long. */
   readonly changed?: number;
 };
 
 /**
- * Reads the state of a folder's repository, in at most 5 seconds; when they are over, or the signal is aborted, Git is
- * killed.
+ * Reads the state of a folder's repository, within 5 seconds. After that, or when the signal is aborted, Git is killed.
  * @param root a real path
- * @returns null if there is no repository, if Git could run programs that it names, or if Git took too long
+ * @returns null if there is no repository, if Git could run programs that the repository names, or if Git took too long
  */
 export async function readGitState(
   root: string,
@@ -152,33 +151,33 @@ export async function readGitState(
     const shown = await git.runGit("branch", "--show-current");
     state = { branch: shown.slice(0, maxBranchCharacters).replace(/[\p{C}\p{Z}]/gu, "") };
     if (!countChanges) return state;
-    // On the command line, because .gitmodules overrules the setting, and Git would run itself in a submodule.
+    // An option, because .gitmodules overrides the setting, and Git would then run itself in a submodule.
     const status = await git.runGit("status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty");
     return { ...state, changed: status.split("\n").length - 1 };
   } catch {
-    // Whatever Git cannot say is left out.
+    // The result has what Git has reported so far.
     return state;
   }
 }
 
 const maxBranchCharacters = 100;
 
-/** The messages of Git are in English: `openGit` sets LANG. */
+/** Git's messages are in English, because `openGit` sets LANG. */
 function isWithoutRepository(error: unknown): boolean {
   const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: unknown };
   return code === 128 && typeof stderr === "string" && stderr.startsWith("fatal: not a git repository");
 }
 
 type Setting = {
-  /** `local` and `worktree` are the repository's own. */
+  /** The scope. `local` and `worktree` are settings of the repository itself. */
   readonly scope: string;
-  /** The file that has the setting, relative to the top of the worktree. */
+  /** The file with the setting, relative to the top of the worktree. */
   readonly origin: string;
   readonly name: string;
   readonly value: string;
 };
 
-/** @param listed scope, origin and setting in turn, each ended by NUL: `local`, `file:.git/config`, `core.pager\nless` */
+/** @param listed scope, origin and setting in turn, each terminated by NUL: `local`, `file:.git/config`, `core.pager\nless` */
 function parseSettings(listed: string): readonly Setting[] {
   const parts = listed.split("\0");
   const found: Setting[] = [];
@@ -191,7 +190,7 @@ function parseSettings(listed: string): readonly Setting[] {
   return found;
 }
 
-/** `npx` puts the folder's `node_modules/.bin` first in PATH, and Git starts whatever is called `git-lfs` there. */
+/** Whether `git-lfs` is outside of the folder: `npx` puts the folder's `node_modules/.bin` first in PATH. */
 function isLfsOfMachine(root: string): boolean {
   return findProgram("git-lfs", root)?.isBelow !== true;
 }
@@ -213,7 +212,7 @@ function findRisk(all: readonly Setting[], root: string): string | null {
   return isQuiet ? null : "this version of Git cannot be told to run no programs";
 }
 
-/** Only a submodule whose `ignore` says so is looked into. Git takes .gitmodules from the first of three places that has it. */
+/** Git inspects only submodules whose `ignore` demands it. It takes .gitmodules from the first of three places that has it. */
 async function findSubmoduleRisk(runGit: OpenGit["runGit"], top: string): Promise<string | null> {
   const file = join(top, ".gitmodules");
   const places = [
@@ -230,7 +229,7 @@ async function ignoreRisk(runGit: OpenGit["runGit"], place: readonly string[]): 
     await runGit("config", ...place, "--get-regexp", "^submodule\\..*\\.ignore$");
     return "this repository's .gitmodules says how submodules are looked into";
   } catch (error) {
-    // Git did not find the setting, or no .gitmodules.
+    // Git found no such setting, or no .gitmodules.
     const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: unknown };
     if (code === 1 || String(stderr).startsWith("error: unable to resolve config blob")) return null;
     return "Git cannot read this repository's .gitmodules";
@@ -242,12 +241,12 @@ type GitPaths = { readonly top: string; readonly own: string; readonly common: s
 async function isBelow(root: string, { top, own, common }: GitPaths, all: readonly Setting[]): Promise<boolean> {
   try {
     const [real, ownReal] = [await realpath(common), await realpath(own)];
-    // A worktree's repository is elsewhere, and it has to know the worktree.
+    // A worktree's repository is elsewhere, and that repository must list the worktree.
     const home = findMainWorktree(top) === top ? root : dirname(real);
     const isPermitted = (path: string) => isWithinFolder(root, path) || isWithinFolder(home, path);
     const namedPaths = all.filter(isRepositorySetting).flatMap(({ origin, name, value }) => [
       resolve(top, origin),
-      // `~` and `%(prefix)` lead elsewhere.
+      // `~` and `%(prefix)` point elsewhere.
       ...(fileSetting.test(name) ? [/^[~%:]/.test(value) ? "/" : resolve(top, value)] : []),
     ]);
     return (
@@ -263,7 +262,7 @@ async function isBelow(root: string, { top, own, common }: GitPaths, all: readon
   }
 }
 
-/** A file that is missing has nothing to show, and may be named anywhere. */
+/** Resolves a path. A missing file has no content to show, so its path is returned unresolved. */
 function resolveOrMissing(path: string): string {
   try {
     return realpathSync(path);
@@ -273,11 +272,11 @@ function resolveOrMissing(path: string): string {
   }
 }
 
-/** Git reads nothing in these folders to show it. */
+/** Folders whose content Git never shows. */
 const unreadFolders: ReadonlySet<string> = new Set(["hooks", "lfs", "modules", "annex"]);
 const maxEntries = 100_000;
 
-/** Whether all links in a repository lead to where Git may read: its objects and references may be links, also one by one. */
+/** Whether all links in a repository point to permitted paths: its objects and references may be links, even one by one. */
 async function areLinksAllowed(isPermitted: (path: string) => boolean, repository: string): Promise<boolean> {
   let remaining = maxEntries;
   const folders = [repository];

@@ -1,26 +1,26 @@
 /**
- * The commands whose options Pawl knows. Only these are offered with any arguments, and only these can run unasked.
+ * The commands whose options Pawl knows. Only these are offered with any arguments, and only these can run without a question.
  *
- * Each option that is listed here was run: test/cli/permissions/corpus shows what it does.
+ * Each option in this list was tried: test/cli/permissions/corpus shows its effects.
  */
 import { basename } from "node:path";
 
 export type KnownCommand = {
-  /** The words that a rule for any arguments begins with. */
+  /** The first words of a rule that covers any arguments. */
   readonly words: readonly string[];
   /** Options that run programs, write files, or read settings. No rule for any arguments covers them. */
   readonly never: OptionSet;
-  /** How many words may be operands. Absent: any number. A further one would be a file that it writes. */
+  /** The maximum number of operands, because a further one would be a file to write. Absent: any number. */
   readonly maxOperands?: number;
-  /** What each operand has to be. Another one would change something. */
+  /** The pattern of each operand, because another operand would change something. */
   readonly operand?: RegExp;
-  /** The command only reads, so it can run unasked. Absent: it does more than that. */
+  /** Present if the command only reads, so that it can run without a question. */
   readonly reads?: {
-    /** `names`: what its arguments name. `nothing`: no file. `below`: all that lies below, or in the repository. */
+    /** `names`: the files that its arguments name. `nothing`: no file. `below`: everything below a folder or in the repository. */
     readonly what: "names" | "nothing" | "below";
-    /** Options that make it read what no argument names: lists of names, and links. */
+    /** Options with which it reads files that no argument names: lists of names, and links. */
     readonly strays: OptionSet;
-    /** Options that make it read all that lies below a folder. */
+    /** Options with which it reads everything below a folder. */
     readonly below: OptionSet;
     /** Whether it follows links in the folders that its arguments name. */
     readonly followsLinks: boolean;
@@ -37,7 +37,7 @@ function parseOptions(text: string): OptionSet {
   };
 }
 
-/** Whether a word is one of the options, also in a cluster (`-rno`) or as the beginning of its name (`--outp`). */
+/** Whether a word is one of the options, including in a cluster (`-rno`) or as a prefix of its name (`--outp`). */
 export function isOption({ letters, names }: OptionSet, word: string): boolean {
   const [, name] = /^--([^=]+)/.exec(word) ?? [];
   if (name !== undefined) return names.some((one) => one.startsWith(name) || name.startsWith(`${one}-`));
@@ -72,7 +72,7 @@ const gitNever =
   "--output --ext-diff --textconv --show-signature --submodule --recurse-submodules --ignore-submodules " +
   // Merges are repeated, with the merge drivers that are configured.
   "--remerge-diff --diff-merges " +
-  // The viewer of manuals is configured, too.
+  // The viewer of manuals is also configurable.
   "--help";
 const npmNever =
   "-C -c --prefix --script-shell --shell --node-options --userconfig --globalconfig --globalignorefile --git --editor " +
@@ -107,7 +107,7 @@ const knownCommands: readonly KnownCommand[] = [
     never: "-z --pre --pre-glob --search-zip --hostname-bin",
     strays: "-L --follow",
   }),
-  // Twice, -v shows the changes.
+  // Given twice, -v shows the changes.
   ...readingCommands("names", "git status", { never: gitNever, below: "-v --verbose" }),
   ...readingCommands("names", "git ls-files, git rev-parse, git describe", { never: gitNever }),
   ...readingCommands("below", "git log, git diff, git show, git blame, git shortlog", { never: gitNever }),
@@ -120,32 +120,32 @@ const knownCommands: readonly KnownCommand[] = [
   ...otherCommands("cargo build, cargo check, cargo test", "-C -Z --config --manifest-path --target-dir"),
 ];
 
-/** Commands that only read, and that are known with exactly these words. */
+/** Commands that only read if they have exactly these words. */
 const exactCommands: ReadonlySet<string> = new Set([
   ...["git branch", "git branch -a", "git branch -r", "git branch -v", "git branch -vv", "git branch --show-current"],
   ...["git tag", "git tag -l", "git tag --list", "git remote", "git remote -v", "git stash list", "git worktree list"],
   ...["git --version", "node --version", "node -v", "npm --version", "npm -v", "cargo --version", "python3 --version"],
 ]);
 
-/** What can be set to run unasked, by name: programs, and the subcommands of Git. */
+/** The names that can be allowed to run without a question: programs, and subcommands of Git. */
 export const readingNames: readonly string[] = [
   ...knownCommands.filter(({ reads }) => reads !== undefined).map(({ words }) => words.join(" ")),
   ...["find", "sed -n"],
   ...exactCommands,
 ];
 
-/** The known command that these words are; null if its options are not known. */
+/** Finds the known command that these words call; null if its options are not known. */
 export function findKnownCommand(args: readonly string[]): KnownCommand | null {
   const command = knownCommands.find(({ words }) => words.every((word, at) => matchesWord(word, args[at])));
   if (command === undefined) return null;
   return { ...command, words: command.words.map((_, at) => args[at] ?? "") };
 }
 
-function matchesWord(word: string, args: string | undefined): boolean {
-  return word === "*" ? args !== undefined && /^[a-z][\w:.-]*$/i.test(args) : word === args;
+function matchesWord(word: string, arg: string | undefined): boolean {
+  return word === "*" ? arg !== undefined && /^[a-z][\w:.-]*$/i.test(arg) : word === arg;
 }
 
-/** Whether the operands of a known command, among its arguments, are those that it may have. */
+/** Whether the operands among the arguments are permitted. */
 export function acceptsOperands(
   { maxOperands = Infinity, operand }: Pick<KnownCommand, "maxOperands" | "operand">,
   args: readonly string[],
@@ -155,12 +155,12 @@ export function acceptsOperands(
   return operands.length <= maxOperands && operands.every((word) => operand?.test(word) !== false);
 }
 
-/** Whether a known command, if it is on the list of those that read, is one by its exact words. */
+/** Whether these exact words are a command that only reads. */
 export function isExactReadCommand(words: readonly string[]): boolean {
   return exactCommands.has(words.join(" "));
 }
 
-/** Whether Git is called with a subcommand that only reads. */
+/** Whether the words call Git with a subcommand that only reads. */
 export function isReadOnlyGit(words: readonly string[]): boolean {
   const [program = "", subcommand = ""] = words;
   if (basename(program) !== "git") return false;
@@ -169,7 +169,7 @@ export function isReadOnlyGit(words: readonly string[]): boolean {
     : findKnownCommand(["git", ...words.slice(1)])?.reads !== undefined;
 }
 
-/** What `find` may be given so that it lists names, and does nothing else. */
+/** The options with which `find` only lists names. */
 const plainFindOptions =
   /^-(name|iname|path|ipath|wholename|regex|iregex|type|maxdepth|mindepth|size|empty|mtime|mmin|newer|perm|user|print|print0|ls|prune|depth|not|a|and|o|or|xdev)$/;
 
@@ -177,7 +177,7 @@ export function isPlainFind(args: readonly string[]): boolean {
   return args.every((word) => !word.startsWith("-") || plainFindOptions.test(word));
 }
 
-/** `sed -n 5,20p`: it prints lines by their numbers. */
+/** Whether `sed` only prints lines by their numbers: `sed -n 5,20p`. */
 export function isPlainSed([option = "", script = "", ...files]: readonly string[]): boolean {
   return option === "-n" && /^(\d+|\$)(,(\d+|\$))?p$/.test(script) && !files.some((word) => word.startsWith("-"));
 }

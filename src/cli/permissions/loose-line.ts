@@ -1,8 +1,8 @@
 /**
- * Reads a line of a shell for rules that deny or ask: what it may run or name, wherever that is in the line.
+ * Parses a shell line for rules that deny or ask: finds what it may run or name, anywhere in the line.
  *
- * It looks through programs that start programs: `sudo`, `xargs`, `find -exec`, `sh -c`, `… | sh` and others. It reads more
- * into a line than is there rather than less. It is no proof: a program can do what its name does not say.
+ * It looks into programs that start programs: `sudo`, `xargs`, `find -exec`, `sh -c`, `… | sh` and others. When in doubt, it
+ * finds too much rather than too little. It is not a proof: a program can do what its name does not suggest.
  */
 import { basename } from "node:path";
 import type { Command, ParsedScript, Pipeline, Redirection, SyntaxNode, Word } from "unbash";
@@ -13,31 +13,31 @@ import { loadParser } from "./shell-line.js";
 
 type Parser = typeof import("unbash");
 
-/** What a line may run or name. */
+/** The commands and names that may be in a line. */
 export type LooseLine = {
   readonly commands: readonly (readonly string[])[];
-  /** Names in the code that it gives to interpreters: `rm` of `perl -e 'system("rm x")'`. */
+  /** Names in code that is passed to interpreters: `rm` of `perl -e 'system("rm x")'`. */
   readonly mentions: ReadonlySet<string>;
-  /** All words, also those of redirections and assignments. */
+  /** All words, including those of redirections and assignments. */
   readonly words: readonly string[];
-  /** Words that the shell replaces by the names of files. */
+  /** Words that the shell expands to file names. */
   readonly patterns: readonly string[];
-  /** Where `cd` in the line may lead, as it is written. */
+  /** The folders that `cd` may enter, as written. */
   readonly folders: readonly string[];
-  /** Whether it may name files that are not listed here: by braces, or by patterns that are not read. */
+  /** Whether the line may name files that are not in this list: through braces, or patterns that are not expanded. */
   readonly mayNameMore: boolean;
-  /** Whether something in it cannot be known beforehand: its syntax, or the name of a command. */
+  /** Whether a part of the line cannot be known in advance: its syntax, or the name of a command. */
   readonly isUnknown: boolean;
 };
 
 const maxBytes = 128 * 1024;
 const maxNodes = 20_000;
 const maxNestedLines = 8;
-/** Of all lines within lines together. */
+/** The maximum size of all nested lines together. */
 const maxNestedCharacters = 8 * maxBytes;
 const maxCommands = 2_000;
 const maxFolders = 10;
-/** How many `..` are followed. */
+/** The maximum number of `..` that are followed. */
 const maxUpward = 500;
 
 type LooseFindings = {
@@ -57,7 +57,7 @@ type LooseFindings = {
 type AddLine = (text: string) => void;
 
 export async function parseLoosely(line: string): Promise<LooseLine> {
-  const facts: LooseFindings = {
+  const findings: LooseFindings = {
     commands: [],
     mentions: new Set(),
     words: [],
@@ -70,63 +70,63 @@ export async function parseLoosely(line: string): Promise<LooseLine> {
     commandsLeft: maxCommands,
     charactersLeft: maxNestedCharacters,
   };
-  if (facts.isUnknown) return facts;
+  if (findings.isUnknown) return findings;
   const { parse, forEachChild } = await loadParser();
   const lines = [{ text: line, depth: 0 }];
   for (let next = lines.pop(); next !== undefined; next = lines.pop()) {
     const { text, depth } = next;
-    visit(parse(text), facts, forEachChild, (inner) => {
-      facts.charactersLeft -= inner.length;
-      if (depth < maxNestedLines && facts.charactersLeft > 0) lines.push({ text: inner, depth: depth + 1 });
-      else facts.isUnknown = true;
+    visit(parse(text), findings, forEachChild, (inner) => {
+      findings.charactersLeft -= inner.length;
+      if (depth < maxNestedLines && findings.charactersLeft > 0) lines.push({ text: inner, depth: depth + 1 });
+      else findings.isUnknown = true;
     });
   }
-  return { ...facts, isUnknown: facts.isUnknown || facts.nodesLeft <= 0 || facts.commandsLeft <= 0 };
+  return { ...findings, isUnknown: findings.isUnknown || findings.nodesLeft <= 0 || findings.commandsLeft <= 0 };
 }
 
-function visit(top: SyntaxNode, facts: LooseFindings, forEachChild: Parser["forEachChild"], addLine: AddLine): void {
+function visit(top: SyntaxNode, findings: LooseFindings, forEachChild: Parser["forEachChild"], addLine: AddLine): void {
   const pendingNodes: SyntaxNode[] = [top];
-  for (let node = pendingNodes.pop(); node !== undefined && facts.nodesLeft > 0; node = pendingNodes.pop()) {
-    facts.nodesLeft -= 1;
-    if (node.type === "Script" && ((node as ParsedScript).errors ?? []).length > 0) facts.isUnknown = true;
-    if (node.type === "Word") addWord(node, facts);
-    if (node.type === "Command" && node.name !== undefined) addCommand(node, node.name, facts, addLine);
-    if (node.type === "Pipeline") addPipedInput(node, facts, addLine);
+  for (let node = pendingNodes.pop(); node !== undefined && findings.nodesLeft > 0; node = pendingNodes.pop()) {
+    findings.nodesLeft -= 1;
+    if (node.type === "Script" && ((node as ParsedScript).errors ?? []).length > 0) findings.isUnknown = true;
+    if (node.type === "Word") addWord(node, findings);
+    if (node.type === "Command" && node.name !== undefined) addCommand(node, node.name, findings, addLine);
+    if (node.type === "Pipeline") addPipedInput(node, findings, addLine);
     forEachChild(node, (child) => pendingNodes.push(child));
   }
 }
 
-function addWord(word: Word, facts: LooseFindings): void {
-  facts.upwardLeft -= word.value.split("..").length - 1;
-  if (facts.upwardLeft < 0) facts.mayNameMore = true;
-  else facts.words.push(word.value);
+function addWord(word: Word, findings: LooseFindings): void {
+  findings.upwardLeft -= word.value.split("..").length - 1;
+  if (findings.upwardLeft < 0) findings.mayNameMore = true;
+  else findings.words.push(word.value);
   const has = (kind: string) => word.parts?.some(({ type }) => type === kind) === true;
-  if (has("BraceExpansion") || has("ExtendedGlob")) facts.mayNameMore = true;
+  if (has("BraceExpansion") || has("ExtendedGlob")) findings.mayNameMore = true;
   if (!has("Glob")) return;
-  if (isPlainPattern(word.value) && !/['"\\]/.test(word.text)) facts.patterns.push(word.value);
-  else facts.mayNameMore = true;
+  if (isPlainPattern(word.value) && !/['"\\]/.test(word.text)) findings.patterns.push(word.value);
+  else findings.mayNameMore = true;
 }
 
-function addCommand(command: Command, name: Word, facts: LooseFindings, addLine: AddLine): void {
+function addCommand(command: Command, name: Word, findings: LooseFindings, addLine: AddLine): void {
   const args = command.suffix.flatMap((one) => (one.type === "Word" || one.type === "Assignment" ? [one] : []));
   const words = [name.value, ...args.map((one) => (one.type === "Word" ? one.value : one.text))];
-  if (isComputed(name)) facts.isUnknown = true;
+  if (isComputed(name)) findings.isUnknown = true;
   if (/^(cd|pushd)$/.test(name.value)) {
-    if (facts.folders.length === maxFolders) facts.mayNameMore = true;
-    else facts.folders.push(words.slice(1).find((word) => !/^-[LPe@]+$/.test(word)) ?? "");
+    if (findings.folders.length === maxFolders) findings.mayNameMore = true;
+    else findings.folders.push(words.slice(1).find((word) => !/^-[LPe@]+$/.test(word)) ?? "");
   }
   if (executesInput(words))
-    for (const one of command.redirects) addRedirectedInput(one, facts, runsInputLines(words) ? addLine : () => {});
-  followStarts(words, facts, addLine, (at) => {
+    for (const one of command.redirects) addRedirectedInput(one, findings, runsInputLines(words) ? addLine : () => {});
+  followStarts(words, findings, addLine, (at) => {
     const word = args[at - 1];
-    if (word?.type === "Word" && isComputed(word)) facts.isUnknown = true;
+    if (word?.type === "Word" && isComputed(word)) findings.isUnknown = true;
   });
 }
 
-/** Follows a command to those that it starts. @param onInner called with the position of the name of each */
+/** Finds the commands that a command starts. @param onInner called with the position of each name */
 function followStarts(
   words: readonly string[],
-  facts: LooseFindings,
+  findings: LooseFindings,
   addLine: AddLine,
   onInner: (at: number) => void,
 ): void {
@@ -134,37 +134,37 @@ function followStarts(
   const visitedStarts = new Set<number>();
   for (
     let at = starts.pop();
-    at !== undefined && facts.commandsLeft > 0 && facts.charactersLeft > 0;
+    at !== undefined && findings.commandsLeft > 0 && findings.charactersLeft > 0;
     at = starts.pop()
   ) {
     if (visitedStarts.has(at)) continue;
     visitedStarts.add(at);
-    facts.commandsLeft -= 1;
+    findings.commandsLeft -= 1;
     const command = words.slice(at);
     const [name = "", ...args] = command;
     const program = basename(name);
-    facts.commands.push(command);
+    findings.commands.push(command);
     if (at > 0) onInner(at);
     const inner = findInnerCommand(command);
     if (inner !== null) starts.push(at + inner);
     if (program === "find") {
-      if (args.includes("-delete")) facts.commands.push(["rm"]);
+      if (args.includes("-delete")) findings.commands.push(["rm"]);
       for (const [position, word] of args.entries())
         if (/^-(exec|ok)(dir)?$/.test(word)) starts.push(at + position + 2);
     }
     if (lineRunners.has(program)) for (const line of [...listNestedCode(args), args.join(" ")]) addLine(line);
-    else if (runsItsArguments(name) && !dataPrograms.has(program)) for (const word of args) addMentions(word, facts);
+    else if (runsItsArguments(name) && !dataPrograms.has(program)) for (const word of args) addMentions(word, findings);
     for (const line of listNestedLines(program, args)) addLine(line);
   }
 }
 
-/** Whether a word is the name of a program whose arguments are lines, or another command. */
+/** Whether a word names a program whose arguments are shell lines or another command. */
 function startsOtherPrograms(word: string): boolean {
   const program = basename(word);
   return lineRunners.has(program) || isWrapper(program);
 }
 
-/** A word may be a line, or have one after `=` or a letter: `sh -c 'rm x'`, `alias x='rm y'`. */
+/** Words that may be shell lines, or contain one after `=` or an option's letter: `sh -c 'rm x'`, `alias x='rm y'`. */
 function listNestedCode(args: readonly string[]): readonly string[] {
   return args.flatMap((word, at) => {
     const [, inner] = /^(?:-\w|[^\s=]*=)(.+)$/s.exec(word) ?? [];
@@ -174,23 +174,24 @@ function listNestedCode(args: readonly string[]): readonly string[] {
 }
 
 /** The code of an interpreter is not read. If it has the name of a program that is denied, it counts as running it. */
-function addMentions(code: string, facts: LooseFindings): void {
-  if (/[\s;|(){}'"]/.test(code)) for (const [mention] of code.matchAll(/[\w.-]{1,100}/g)) facts.mentions.add(mention);
+function addMentions(code: string, findings: LooseFindings): void {
+  if (/[\s;|(){}'"]/.test(code))
+    for (const [mention] of code.matchAll(/[\w.-]{1,100}/g)) findings.mentions.add(mention);
 }
 
-/** Programs among those that choose what runs whose arguments are data. */
+/** The runner programs whose arguments are data. */
 const dataPrograms: ReadonlySet<string> = new Set(
   "curl wget test [ printf less more most man info find fd docker podman kubectl helm kill wait ssh scp".split(" "),
 );
 
-/** Programs whose arguments are lines of a shell. */
+/** Programs whose arguments are shell lines. */
 const lineRunners: ReadonlySet<string> = new Set(
   "sh bash dash zsh ksh mksh ash fish eval alias trap watch su sg runuser ssh script flock parallel npx pnpx bunx".split(
     " ",
   ),
 );
 
-/** Options, and words, of other programs after which a line or the name of a program comes. */
+/** Options and words of other programs that are followed by a shell line or the name of a program. */
 const optionsBeforeLines: { readonly [program: string]: readonly string[] | undefined } = {
   env: ["-S", "--split-string"],
   npm: ["exec", "x", "--call", "-c"],
@@ -208,7 +209,7 @@ const optionsBeforeLines: { readonly [program: string]: readonly string[] | unde
 
 const maxOptions = 30;
 
-/** What follows such an option: the rest of the words, or the value that is attached to it. */
+/** The text after such an option: the rest of the words, or the value that is attached to the option. */
 function listNestedLines(program: string, args: readonly string[]): readonly string[] {
   const names = Object.hasOwn(optionsBeforeLines, program) ? (optionsBeforeLines[program] ?? []) : [];
   return names.flatMap((name) =>
@@ -221,13 +222,13 @@ function listNestedLines(program: string, args: readonly string[]): readonly str
   );
 }
 
-/** `alias.x=!rm y` of Git's settings, or the whole word. */
+/** Removes the name of a Git setting: `alias.x=!rm y` becomes `rm y`. Other words are unchanged. */
 function stripSettingName(word: string): string {
   return word.replace(/^[\w.-]+=!?/, "");
 }
 
 /** What a command gets as its input is what it runs: `echo 'rm x' | sh`. */
-function addPipedInput({ commands }: Pipeline, facts: LooseFindings, addLine: AddLine): void {
+function addPipedInput({ commands }: Pipeline, findings: LooseFindings, addLine: AddLine): void {
   for (const [at, command] of commands.entries()) {
     const previous = commands[at - 1];
     if (previous === undefined || command.type !== "Command" || command.name === undefined) continue;
@@ -238,17 +239,17 @@ function addPipedInput({ commands }: Pipeline, facts: LooseFindings, addLine: Ad
       previous.type === "Command" ? previous.suffix.flatMap((one) => (one.type === "Word" ? [one] : [])) : [];
     const runsLines = runsInputLines(words);
     if (previous.type === "Command")
-      for (const one of previous.redirects) addRedirectedInput(one, facts, runsLines ? addLine : () => {});
-    if (runsLines && (!isText || args.some(isComputed))) facts.isUnknown = true;
+      for (const one of previous.redirects) addRedirectedInput(one, findings, runsLines ? addLine : () => {});
+    if (runsLines && (!isText || args.some(isComputed))) findings.isUnknown = true;
     if (!isText) continue;
     for (const text of [...args.map(({ value }) => value), args.map(({ value }) => value).join(" ")]) {
       if (runsLines) addLine(text);
-      addMentions(text, facts);
+      addMentions(text, findings);
     }
   }
 }
 
-/** Whether the lines of a command's input are run: by a shell, or by `xargs` with the name of the program in the input. */
+/** Whether the lines of a command's input are run: by a shell, or by `xargs` if the input names the program. */
 function runsInputLines(words: readonly string[], isGivenInput = false): boolean {
   const [name = "", ...args] = words;
   const program = basename(name);
@@ -259,7 +260,7 @@ function runsInputLines(words: readonly string[], isGivenInput = false): boolean
       args.some((word) => word.includes("{}"))
     );
   const inner = findInnerCommand(words);
-  // What xargs gives to a program that starts another may be the name of that.
+  // The input that xargs passes to a wrapper may be the name of the program that it starts.
   if (inner === null) return /^(parallel|at|batch)$/.test(program) || (isGivenInput && isWrapper(program));
   const innerName = words[inner] ?? "";
   return /[{}%]/.test(innerName) || runsInputLines(words.slice(inner), isGivenInput || program === "xargs");
@@ -269,16 +270,16 @@ const standardInputPath = /^\/(dev\/stdin|dev\/fd\/0|proc\/self\/fd\/0)$/;
 
 const shells: ReadonlySet<string> = new Set("sh bash dash zsh ksh mksh ash fish csh tcsh".split(" "));
 
-function addRedirectedInput(redirection: Redirection, facts: LooseFindings, addLine: AddLine): void {
+function addRedirectedInput(redirection: Redirection, findings: LooseFindings, addLine: AddLine): void {
   if (redirection.type === "Redirect") return;
   if (redirection.type === "HereString" && redirection.target !== undefined && isComputed(redirection.target))
-    facts.isUnknown = true;
+    findings.isUnknown = true;
   const text = redirection.type === "HereString" ? (redirection.target?.value ?? "") : redirection.body.text;
   addLine(text);
-  addMentions(text, facts);
+  addMentions(text, findings);
 }
 
-/** Whether the text of a word is known only when it runs. */
+/** Whether the value of a word is known only when the line runs. */
 function isComputed({ parts = [] }: Word): boolean {
   return parts.some(
     (part) =>

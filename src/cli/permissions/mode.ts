@@ -1,8 +1,9 @@
 /**
- * The mode of a session: *edits* lets the file tools that write run in the folder without a question, until it is taken back.
+ * The mode of a session: *edits* lets the file tools that write run in the folder without a question, until it is switched off.
  *
- * 1. It is part of the session's data, so it is in its log, and a resume has it. It names its session, so a fork does not have it.
- * 2. It is a rule of the session that allows: what another rule denies or asks about stays so, and files that are always protected do, too.
+ * 1. It is part of the session's data, so it is in the log and survives a resume. It names its session, so a fork does not have
+ *    it.
+ * 2. It is an allowing rule of the session. What another rule denies or asks about stays so, and protected files stay protected.
  */
 import { userHome } from "./path-pattern.js";
 import { parseRule, type Rule } from "./rule.js";
@@ -14,7 +15,7 @@ export type Mode = (typeof modes)[number];
 /** The key in the session's data. */
 export const modeKey = "mode";
 
-/** Anybody may change the session's data: what is no mode counts as none. */
+/** Any client can write the session's data, so an invalid mode counts as `ask`. */
 export function modeOf({ sessionId, data }: SessionRules): Mode {
   const value = data[modeKey];
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "ask";
@@ -22,12 +23,12 @@ export function modeOf({ sessionId, data }: SessionRules): Mode {
   return session === sessionId && is === "edits" ? "edits" : "ask";
 }
 
-/** A relative pattern is about the folder only, by the real path of the file. */
+/** A relative pattern applies only to the folder, by the real path of the file. */
 const editRules: readonly Rule[] = ["edit_file(**)", "write_file(**)"].map((rule) =>
   parseRule("allow", { rule }, "session", userHome),
 );
 
-/** What the mode allows. */
+/** The rules that the mode adds. */
 export function listModeRules(session: SessionRules | undefined): readonly Rule[] {
   return session !== undefined && modeOf(session) === "edits" ? editRules : [];
 }

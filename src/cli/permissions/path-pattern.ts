@@ -1,14 +1,14 @@
 /**
- * Patterns for paths in rules: `*` and `?` within a name, `**` for any folders. Everything else stands for itself.
+ * Patterns for paths in rules: `*` and `?` within a name, `**` for any folders. Every other character is literal.
  *
- * They are matched name by name, and no regular expression is made of them: the time is at most the length of the pattern
- * times the length of the path.
+ * Patterns are matched name by name, without regular expressions: the time is at most the length of the pattern times the
+ * length of the path.
  */
 import { homedir } from "node:os";
 import type { CreateRuleError } from "./rule-types.js";
 
 export type PathPattern = {
-  /** Relative patterns are about the folder of the session. */
+  /** Relative patterns apply to the folder of the session. */
   readonly isAbsolute: boolean;
   readonly names: readonly string[];
 };
@@ -28,11 +28,11 @@ export function compilePathPattern(text: string, home: string, createError: Crea
 /** The home folder of the person, for `~/`. */
 export const userHome = homedir();
 
-/** @param path names with `/` between them, without one at the beginning; empty for the folder itself */
+/** @param path names joined by `/`, without a leading `/`; empty for the folder itself */
 export function matchesPath({ names }: PathPattern, path: string, ignoreCase = false): boolean {
   const foldCase = (text: string) => (ignoreCase ? text.toLowerCase() : text);
   const pathNames = path === "" ? [] : foldCase(path).split("/");
-  // Which numbers of names, from the beginning of the pattern, can fit all parts so far.
+  // The positions in the pattern that can be reached with the parts so far.
   let positions = skipFolders(new Set([0]), names);
   for (const part of pathNames) {
     const next = new Set<number>();
@@ -46,13 +46,13 @@ export function matchesPath({ names }: PathPattern, path: string, ignoreCase = f
   return positions.has(names.length);
 }
 
-/** `**` fits no folder, too. */
+/** `**` also matches no folder at all. */
 function skipFolders(positions: Set<number>, names: readonly string[]): Set<number> {
   for (const at of positions) if (names[at] === "**") positions.add(at + 1);
   return positions;
 }
 
-/** Goes back to the last `*` only, which is enough for patterns of one line. */
+/** Backtracks only to the last `*`, which is enough for patterns of one name. */
 export function matchesName(pattern: string, name: string): boolean {
   let [at, nameIndex, star, from] = [0, 0, -1, 0];
   while (nameIndex < name.length) {

@@ -1,6 +1,6 @@
 /**
- * Where a person's own files for one folder are: in the home, outside of the folder, so that neither an agent nor git can
- * write them. Worktrees of one repository share them.
+ * The location of a person's own files for one folder: in the home, outside of the folder, so that neither an agent nor Git can
+ * write them. Worktrees of one repository share these files.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, realpathSync, statSync } from "node:fs";
@@ -12,8 +12,8 @@ export function resolveProjectFolder(home: string, root: string): string {
 }
 
 /**
- * The first worktree of the repository whose worktree this folder is; else the folder. A folder could claim to be a worktree
- * of another repository, so that repository must know it, too.
+ * The main worktree of the repository to which this worktree belongs; otherwise the folder itself. A folder could claim to be a
+ * worktree of another repository, so that repository must list it as well.
  */
 export function findMainWorktree(root: string): string {
   const link = join(root, ".git");

@@ -1,5 +1,5 @@
 /**
- * A shell whose lines run no programs of a repository's configuration, if their Git commands only read.
+ * A shell tool that, for lines whose Git commands only read, keeps Git from running programs of the repository's configuration.
  */
 import type { Tool } from "../../index.js";
 import { commandOf } from "./command-pattern.js";
@@ -10,7 +10,7 @@ import { parseShellLine } from "./shell-line.js";
 type Shell = Tool<{ readonly command: string }, string>;
 type Variables = { readonly [name: string]: string };
 
-/** @param create makes the shell for lines that get these variables */
+/** @param create creates the shell tool with these environment variables */
 export function createQuietGitShell(root: string, env: Variables, create: (env: Variables) => Shell): Shell {
   const defaultShell = create(env);
   let quietShell: Shell | null = null;
@@ -27,7 +27,7 @@ export function createQuietGitShell(root: string, env: Variables, create: (env: 
   };
 }
 
-/** Whether the line is understood, and each Git command in it only reads. */
+/** Whether the line can be parsed, has a Git command, and each of its Git commands only reads. */
 export async function onlyReadsGit(line: string, root: string): Promise<boolean> {
   const parsed = await parseShellLine(line, root);
   if (!parsed.ok) return false;

@@ -1,8 +1,8 @@
 /**
- * Which commands run without a question because they only read: a built-in list, by what each of them was seen to do.
+ * The commands that run without a question because they only read: a built-in list, based on what each was observed to do.
  *
- * 1. A command on the list writes nothing, starts nothing, and reads nothing outside of the root or that a rule closes.
- * 2. Its program is one of the system, not a file of the folder that has the same name.
+ * 1. A command on the list writes nothing, starts nothing, and reads nothing that is outside of the root or closed by a rule.
+ * 2. Its program is a program of the system, not a file of the folder with the same name.
  */
 import { realpathSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, resolve } from "node:path";
@@ -26,15 +26,15 @@ import type { PlainCommand } from "./shell-line.js";
 export type ReadingAccess = {
   /** A real path. */
   readonly root: string;
-  /** Whether a rule closes a path to what reads. */
+  /** Whether a rule closes a path to reading. */
   readonly isClosed: (path: string) => boolean;
   /** Whether rules close any path. */
   readonly closesSome: boolean;
-  /** The names of the commands that may run unasked: `ls`, `git status`. */
+  /** The names of the commands that may run without a question: `ls`, `git status`. */
   readonly names: ReadonlySet<string>;
 };
 
-/** Whether a command only reads, and only what it may. */
+/** Whether a command only reads, and only permitted files. */
 export async function onlyReads(command: PlainCommand, access: ReadingAccess): Promise<boolean> {
   const words = commandOf(command.words);
   const [program = "", ...givenArgs] = words;
@@ -59,7 +59,7 @@ export async function onlyReads(command: PlainCommand, access: ReadingAccess): P
   return risk === null && isBelow;
 }
 
-/** Whether the files that a command gets as its input are ones that it may read. */
+/** Whether a command may read the files that are redirected to its input. */
 export function readsInputsBelow({ inputs, folder }: PlainCommand, access: ReadingAccess): boolean {
   return inputs.every((path) => canRead(path, join(access.root, folder), access, "not read"));
 }
@@ -67,7 +67,7 @@ export function readsInputsBelow({ inputs, folder }: PlainCommand, access: Readi
 type ReadingCommand = NonNullable<KnownCommand["reads"]> & {
   readonly name: string;
   readonly known: Omit<KnownCommand, "words">;
-  /** How many of the arguments are part of its name. */
+  /** The number of arguments that are part of its name. */
   readonly skipped: number;
 };
 
@@ -84,7 +84,7 @@ function classifyReading(words: readonly string[]): ReadingCommand | null {
   return { ...known.reads, known, name: known.words.join(" "), skipped: known.words.length - 1 };
 }
 
-/** Reads folders, not only files. */
+/** Commands that read folders as well as files. */
 const listingCommands = /^(ls|stat|realpath|readlink|file|git .*)$/;
 
 function optionsOnlyRead(reads: ReadingCommand, args: readonly string[], patterns: ReadonlySet<number>): boolean {
@@ -92,7 +92,7 @@ function optionsOnlyRead(reads: ReadingCommand, args: readonly string[], pattern
   const end = args.indexOf("--");
   const options = (end === -1 ? args : args.slice(0, end)).filter((word) => word.startsWith("-"));
   if (options.some((word) => isOption(never, word) || isOption(reads.strays, word))) return false;
-  // A name that looks like an option may come up after the names were looked at.
+  // A file whose name looks like an option may appear after this check.
   const hasOptions = never.letters !== "" || never.names.length > 0 || reads.name === "find";
   const mayBeOption = (word: string, at: number) =>
     hasOptions && patterns.has(at) && /^[*?[-]/.test(word) && (end === -1 || at < end);
@@ -104,7 +104,7 @@ function readsBelow(reads: ReadingCommand, args: readonly string[]): boolean {
   return reads.what === "below" || args.some((word) => isOption(reads.below, word));
 }
 
-/** What of an argument may be a path: all of it, what follows `=` or `:`, and what may be attached to a letter. */
+/** The parts of an argument that may be a path: all of it, the text after `=` or `:`, and a value attached to a letter. */
 export function listPathsInWord(word: string): readonly string[] {
   const attached = /^-[^-]./.test(word) ? listAttachedValues(word) : [];
   return [word, ...word.split(/[=:]/).slice(1), ...attached].filter((path) => path !== "");
@@ -116,10 +116,10 @@ function listAttachedValues(word: string): readonly string[] {
   return Array.from({ length: Math.min(word.length, maxLetters) - 2 }, (_, at) => word.slice(at + 2));
 }
 
-/** What a program does with a folder that is named to it. */
+/** How a program handles a folder that is named to it. */
 type FolderPolicy = "read" | "not read" | "refused";
 
-/** Most programs open a path as it is. A few, such as Git, normalise it before. */
+/** Most programs open a path as it is. A few, such as Git, normalise it first, so both paths must be readable. */
 function canRead(path: string, folder: string, access: ReadingAccess, folderPolicy: FolderPolicy): boolean {
   const paths = new Set([followPath(folder, path), resolve(folder, path)]);
   return [...paths].every((absolute) => canOpen(absolute, access, folderPolicy));
@@ -134,7 +134,7 @@ function canOpen(absolute: string, { root, isClosed }: ReadingAccess, folderPoli
     return folderPolicy === "not read" && statSync(real).isDirectory();
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "";
-    // Nothing can be read where nothing is. From a folder deep below, a path may be short enough that is too long from the root.
+    // A missing file has no content. A path that is too long from the root may be short enough from a folder deep below it.
     if (code === "ENAMETOOLONG") return Buffer.byteLength(absolute) < maxPathCharacters;
     return code === "ENOENT" || code === "ENOTDIR";
   }
@@ -143,7 +143,7 @@ function canOpen(absolute: string, { root, isClosed }: ReadingAccess, folderPoli
 function canMatch(pattern: string, folder: string, access: ReadingAccess, folderPolicy: FolderPolicy): boolean {
   const policyForMatches = folderPolicy === "refused" ? folderPolicy : "read";
   if (isAbsolute(pattern) || pattern.split("/").includes("..")) return false;
-  // A pattern that matches nothing is passed as it is.
+  // A pattern without a match is passed on unchanged.
   if (!canRead(pattern, folder, access, policyForMatches)) return false;
   const matchedFiles = findMatchingFiles(pattern, folder);
   const mayBeOption = (path: string) =>

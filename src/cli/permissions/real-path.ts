@@ -1,13 +1,13 @@
 /**
- * Real paths, for files and folders that may not exist yet.
+ * Resolves real paths, including those of files and folders that do not exist yet.
  */
 import { realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 
-/** No system call takes a longer path. */
+/** The longest path that system calls accept. */
 export const maxPathCharacters = 4_096;
 
-/** Follows links as far as the path exists. */
+/** Resolves links in the part of the path that exists. */
 export function resolveExistingPart(path: string): string {
   if (path.length > 2 * maxPathCharacters) return path;
   try {
@@ -19,8 +19,8 @@ export function resolveExistingPart(path: string): string {
 }
 
 /**
- * The absolute path that a system call opens for a path. For `link/..` that is the parent of the folder to which the link leads,
- * and not the folder that holds the link, as `resolve` has it.
+ * The absolute path that a system call opens. For `link/..`, that is the parent of the link's target, not the folder that
+ * contains the link, which `resolve` would return.
  */
 export function followPath(folder: string, path: string): string {
   if (!path.includes("..") || path.length > maxPathCharacters) return resolve(folder, path);

@@ -1,19 +1,19 @@
 /**
- * The rules that a person may pick at a question, each with the place where it is kept.
+ * The rules that a person can choose at a question, each with the scope in which it is saved.
  */
 import type { PendingApproval } from "../../index.js";
 import type { Permissions } from "./permissions.js";
 import { loadSessionData, type RuleSession, type StorageScope, saveRule } from "./save-rule.js";
 
 export type RuleChoice = {
-  /** The rule and its place, in words. */
+  /** Describes the rule and its scope. */
   readonly label: string;
   readonly keep: () => Promise<void>;
 };
 
 export type RuleChoices = {
   readonly choices: readonly RuleChoice[];
-  /** What the person should know of the rules; or why there are none. */
+  /** Notes about the rules, or why there are none. */
   readonly notes: readonly string[];
 };
 
@@ -28,11 +28,11 @@ export type RuleChoiceOptions = {
   /** The session that the person works in. */
   readonly session: RuleSession;
   readonly by: string;
-  /** Where rules may be kept. Default: wherever a person keeps rules. */
+  /** The scopes in which rules can be saved. Default: all. */
   readonly scopes?: readonly StorageScope[];
 };
 
-/** @param call one that asks, of this session or of a child */
+/** The first argument is the waiting call, of this session or of a child. */
 export async function createRuleChoices(
   { name, input, callKey, sessionId: askingSessionId }: PendingApproval,
   { permissions, session, by, scopes = ["session", "project", "user"] }: RuleChoiceOptions,
@@ -44,7 +44,7 @@ export async function createRuleChoices(
   if ("why" in offered) return { choices: [], notes: [offered.why] };
   const choices = offered.offers.flatMap(({ rules, label, canPersist }) =>
     scopes
-      // A child session has rules of its own.
+      // A child session has its own rules.
       .filter((scope) => (scope === "session" ? askingSessionId === session.id : canPersist))
       .map((scope) => ({
         label: `${label}, ${scopeTexts[scope]}`,

@@ -1,9 +1,9 @@
 /**
  * A file with permission rules.
  *
- * 1. It is written whole: into another file first, which takes its place, under a lock. A reader never sees a part of it.
- * 2. A file that cannot be read is a problem that is told. It is never taken for a file without rules.
- * 3. It is read again whenever it has changed, so a rule that another process removes stops counting at once.
+ * 1. The file is replaced as a whole, under a lock: a temporary file is written and renamed. A reader never sees a part of it.
+ * 2. A file that cannot be read is reported as an error. It is never treated as a file without rules.
+ * 3. The file is read again whenever it has changed, so a rule that another process removes stops applying at once.
  */
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -17,13 +17,13 @@ const maxRules = 1_000;
 
 export type RuleFile = {
   readonly path: string;
-  /** The lists as they are now. @throws PawlError `bad_configuration` if the file cannot be read */
+  /** Returns the current lists. @throws PawlError `bad_configuration` if the file cannot be read */
   readonly read: () => RuleLists;
-  /** Changes the lists as they are by then. @throws PawlError `bad_configuration` */
+  /** Updates the lists, starting from their content under the lock. @throws PawlError `bad_configuration` */
   readonly change: (update: (lists: RuleLists) => RuleLists) => Promise<void>;
 };
 
-/** @param header told in the file, so that a person who opens it knows what it is about */
+/** @param header written to the file, so that a person who opens it knows what it is for */
 export function openRuleFile(path: string, header: { readonly folder?: string } = {}): RuleFile {
   let cached: { readonly stamp: string; readonly lists: RuleLists } | null = null;
   const read = (): RuleLists => {
@@ -46,7 +46,7 @@ export function openRuleFile(path: string, header: { readonly folder?: string } 
   };
 }
 
-/** Differs after each change; empty if there is no file. */
+/** A stamp that differs after each change; empty if there is no file. */
 function readStamp(path: string): string {
   try {
     const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
@@ -73,16 +73,16 @@ function parseRules(path: string): RuleLists {
   return parseRuleLists(lists, (why) => createUnreadableError(path, why));
 }
 
-/** Reads `{ allow, ask, deny }`. @throws what `refuse` makes */
+/** Reads `{ allow, ask, deny }`. @throws what `createError` makes */
 export function parseRuleLists(value: unknown, createError: (why: string) => Error): RuleLists {
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw createError("permissions is no object");
+    throw createError("permissions is not an object");
   const lists: { -readonly [Name in keyof RuleLists]: RuleLists[Name] } = {};
   for (const [name, list] of Object.entries(value)) {
     const verdict = verdicts.find((one) => one === name);
     if (verdict === undefined) throw createError(`it has ${JSON.stringify(name)}: only allow, ask and deny are known`);
     if (!Array.isArray(list) || list.length > maxRules)
-      throw createError(`${name} is no list of at most ${maxRules} rules`);
+      throw createError(`${name} is not a list of at most ${maxRules} rules`);
     lists[verdict] = list.map((stored) => parseStoredRule(stored, name, createError));
   }
   return lists;
@@ -106,11 +106,11 @@ function createUnreadableError(path: string, why: string): PawlError {
   );
 }
 
-/** Milliseconds after which a lock is that of a process that died. */
+/** A lock that is older than this belongs to a dead process; milliseconds. */
 const staleMs = 10_000;
 const pauseMs = 20;
 
-/** A folder can be made only once, by whichever process comes first. */
+/** Uses a folder as a lock: only one process can create it. */
 async function withLock(path: string, task: () => void): Promise<void> {
   for (;;) {
     try {

@@ -1,5 +1,5 @@
 /**
- * What a person who adds a rule should know of it.
+ * Notes for a person who adds a rule.
  */
 import { PawlError } from "../../index.js";
 import { commandOf, explainFolderControl } from "./command-pattern.js";
@@ -9,7 +9,7 @@ import { parseRule, type Rule } from "./rule.js";
 import type { StoredRule } from "./rule-types.js";
 import { isServerTool } from "./tool-version.js";
 
-/** The note to a rule; null if it allows only what it says. */
+/** The note about a rule; null if it allows nothing beyond its words. */
 export function findRuleNote({ verdict, tool, version, scope, about }: Rule): string | null {
   if (verdict !== "allow") return null;
   if (about.kind === "tool" && isServerTool(tool) && version === undefined && scope !== "option")
@@ -23,7 +23,7 @@ export function findRuleNote({ verdict, tool, version, scope, about }: Rule): st
   return explainFolderControl(command);
 }
 
-/** The same for a rule of a file that allows. Null also if the rule cannot be read, which is an error elsewhere. */
+/** The same for an allowing rule of a file. Also null if the rule is invalid, which is reported elsewhere. */
 export function findAllowedRuleNote(stored: StoredRule): string | null {
   try {
     return findRuleNote(parseRule("allow", stored, "folder", userHome));

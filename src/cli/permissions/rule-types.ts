@@ -1,15 +1,15 @@
 /**
- * The words of permission rules: what they do, where they are kept, and how they are kept.
+ * The types of permission rules: their verdicts, their scopes, and how they are stored.
  */
 import type { PawlError, PermissionRule } from "../../index.js";
 
 export const verdicts = ["allow", "ask", "deny"] as const;
 export type Verdict = (typeof verdicts)[number];
 
-/** Where a rule is kept. `option`: of this process. `folder`: in the folder's own configuration. */
+/** Where a rule is stored. `option`: only in this process. `folder`: in the folder's own configuration. */
 export type RuleScope = PermissionRule["scope"];
 
-/** A rule as it is kept, with who made it, when, and for which call. */
+/** A stored rule, with who made it, when, and for which call. */
 export type StoredRule = {
   readonly rule: string;
   readonly by?: string;
@@ -20,5 +20,5 @@ export type StoredRule = {
 
 export type RuleLists = { readonly [Name in Verdict]?: readonly StoredRule[] };
 
-/** Makes the error that says why a rule cannot be read. */
+/** Creates the error for an invalid rule. */
 export type CreateRuleError = (why: string) => PawlError;

@@ -1,5 +1,5 @@
 /**
- * Keeps a rule, and takes one away.
+ * Saves and removes rules.
  */
 import { PawlError, type Session, type SessionData } from "../../index.js";
 import { userHome } from "./path-pattern.js";
@@ -8,14 +8,14 @@ import { parseRule, type Rule } from "./rule.js";
 import { type RuleLists, type RuleScope, type StoredRule, type Verdict, verdicts } from "./rule-types.js";
 import { readSessionRules, sessionRulesKey } from "./session-rules.js";
 
-/** The scopes in which a person keeps rules. */
+/** The scopes in which a person can save rules. */
 export type StorageScope = Extract<RuleScope, "session" | "project" | "user">;
 
 export type RuleSession = Pick<Session, "id" | "data" | "setData">;
 
 type RuleStorageDeps = { readonly permissions: Permissions; readonly session: RuleSession | null; readonly by: string };
 
-/** @throws PawlError `bad_configuration` if the rule cannot be read, or if there is no session yet */
+/** @throws PawlError `bad_configuration` if the rule is invalid, or if there is no session yet */
 export async function saveRule(
   { permissions, session, by }: RuleStorageDeps,
   scope: StorageScope,
@@ -40,10 +40,10 @@ export async function saveRule(
   return compiledRule;
 }
 
-/** The tool of a rule, without its version: a rule for the present version takes the place of the earlier ones. */
+/** The tool of a rule without its version, because a rule for the current version replaces the earlier ones. */
 const toolNameOf = (rule: string) => rule.trim().replace(/@[0-9a-f]*$/, "");
 
-/** Takes the rule away wherever a person keeps it. @returns whether there was one */
+/** Removes a rule from its scope. @returns whether there was one */
 export async function removeRule(
   deps: RuleStorageDeps,
   { rule, verdict, scope }: Pick<Rule, "rule" | "verdict" | "scope">,

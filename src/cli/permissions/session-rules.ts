@@ -1,12 +1,12 @@
 /**
- * The rules of a session: part of its data, so they are in its log, and a resume has them. They name their session, so a
+ * The rules of a session. They are part of its data, so they are in the log and survive a resume. They name their session, so a
  * fork does not have them.
  */
 import { PawlError, type SessionData } from "../../index.js";
 import { parseRuleLists } from "./rule-file.js";
 import type { RuleLists } from "./rule-types.js";
 
-/** Where the rules of a session come from. */
+/** The source of a session's rules. */
 export type SessionRules = { readonly sessionId: string; readonly data: SessionData };
 
 /** The key in the session's data. */

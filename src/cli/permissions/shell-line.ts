@@ -1,9 +1,9 @@
 /**
- * Reads a line of a shell for rules that allow.
+ * Parses a shell line for rules that allow.
  *
- * The line is read strictly: plain and quoted words, patterns for names of files, plain variables, redirections that write
- * no file, `cd` into a folder below the root, and commands joined by `&&`, `||`, `;`, `|` and new lines. Every character
- * belongs to one of these. Whatever a parser learns to read later is refused until it is understood here.
+ * The parsing is strict. Allowed are plain and quoted words, patterns of file names, plain variables, redirections that write no
+ * file, and `cd` into a folder below the root. Commands are joined by `&&`, `||`, `;`, `|` and new lines. Every character belongs
+ * to one of these. Syntax that the parser learns later is refused until this file handles it.
  */
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { posix, relative, resolve, sep } from "node:path";
@@ -13,21 +13,21 @@ import { changesPrograms, isPlainValue } from "./variables.js";
 
 type Parser = typeof import("unbash");
 
-/** One command of a line, as the shell runs it. */
+/** One command of a line, as the shell would run it. */
 export type PlainCommand = {
-  /** The words. Variables that a rule has to name come first: `TZ=Asia/Tokyo date`. */
+  /** The words. Variables that a rule must name come first: `TZ=Asia/Tokyo date`. */
   readonly words: readonly string[];
-  /** The positions of words that the shell replaces by the names of files: `*.js`. */
+  /** The positions of words that the shell expands to file names: `*.js`. */
   readonly patterns: ReadonlySet<number>;
-  /** Files that it gets as its input: `< a.txt`. */
+  /** The files that are redirected to its input: `< a.txt`. */
   readonly inputs: readonly string[];
-  /** Whether it gets the output of another command, or a file, as its input. */
+  /** Whether its input is the output of another command, or a file. */
   readonly isFed: boolean;
   /** The folder in which it runs, relative to the root, with `/` between names. Empty for the root. */
   readonly folder: string;
 };
 
-/** The commands of a line that is nothing but commands, or why it is more than that. */
+/** The commands of a line that consists only of commands, or why it does not. */
 export type StrictLine =
   | { readonly ok: true; readonly commands: readonly PlainCommand[] }
   | { readonly ok: false; readonly why: string };
@@ -68,16 +68,16 @@ function toUnreadable(why: string): StrictLine {
 
 class UnreadableLineError extends Error {}
 
-/** A command, and how it is joined to the one before it. */
+/** A command, and how it is joined to the previous one. */
 type JoinedCommand = {
   readonly command: Command;
   readonly isPiped: boolean;
-  /** Its position in a chain of `&&` and `||`, and how many commands the chain has. */
+  /** Its position in a chain of `&&` and `||`, and the length of the chain. */
   readonly chain: { readonly at: number; readonly length: number; readonly hasOr: boolean; readonly isLast: boolean };
   readonly isInPipeline: boolean;
 };
 
-/** The simple commands in their order; null if there is anything else. */
+/** The simple commands in order; null if there is anything else. */
 function listSimpleCommands({ commands }: ParsedScript): readonly JoinedCommand[] | null {
   const joinedCommands: JoinedCommand[] = [];
   for (const [index, statement] of commands.entries()) {
@@ -114,7 +114,7 @@ const blankPattern = /^[ \t]+$/;
 const maybeBlankPattern = /^[ \t]*$/;
 const separatorPattern = /^[ \t]*(?:&&|\|\||\||;|\n)[ \t\n]*$/;
 
-/** Decodes each part of a command by its own characters, and checks all that is between the parts. */
+/** Decodes each part of a command from its own characters, and checks everything between the parts. */
 function decodeCommands(line: string, joinedCommands: readonly JoinedCommand[]): readonly DecodedCommand[] {
   let end = 0;
   const decodedCommands = joinedCommands.map(({ command, isPiped, chain, isInPipeline }, index) => {
@@ -162,7 +162,7 @@ function decodeWord(source: string, { value }: Word): { readonly text: string; r
   return decoded;
 }
 
-/** A rule has to name a variable, unless it is plain. */
+/** A rule must name a variable, unless its value is plain. */
 function decodeVariable(source: string, { name, value, append, index }: Assignment): readonly string[] {
   if (value.type !== "Word" || append === true || index !== undefined || !source.startsWith(`${name}=`))
     throw new UnreadableLineError("it sets a variable in an unusual way");
@@ -171,7 +171,7 @@ function decodeVariable(source: string, { name, value, append, index }: Assignme
   return isPlainValue(text) ? [] : [`${name}=${text}`];
 }
 
-/** Redirections that write no file. @returns the files that are read */
+/** Accepts redirections that write no file. @returns the files that are read */
 function decodeRedirection(source: string, redirection: Redirection): readonly string[] {
   if (redirection.type !== "Redirect") throw new UnreadableLineError("it has a here-document");
   if (/^[012]?>&[12]$|^(?:[012]?>{1,2}|&>{1,2}|[0]?<)[ \t]*\/dev\/null$/.test(source)) return [];
@@ -195,7 +195,7 @@ function assertPlainName(words: readonly string[], patterns: ReadonlySet<number>
     throw new UnreadableLineError(`${program} can change what later words mean`);
 }
 
-/** Commands of a shell that change what later words of its line mean, or where they run. */
+/** Shell commands that change the meaning of later words in the line, or where they run. */
 const changesLaterWords: ReadonlySet<string> = new Set(
   `cd pushd popd alias unalias export set unset shopt source . eval exec command builtin enable hash trap read readonly
    declare typeset local let umask ulimit getopts mapfile readarray return break continue shift exit logout wait`.split(
@@ -203,13 +203,13 @@ const changesLaterWords: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Characters that mean nothing but themselves in every shell, outside of quotes. A ~ does within a word: HEAD~1. */
+/** Characters without a special meaning in any shell, outside of quotes. A `~` is plain within a word: `HEAD~1`. */
 const plainTextPattern = /^(?:[\p{L}\p{N}_@%+=:,./-]|(?<=[\p{L}\p{N}_])~(?=\d|$))+$/u;
 const globTextPattern = /^[\p{L}\p{N}_@%+=:,./*?[\]-]+$/u;
 
 /**
- * The text of a word that is plain, quoted, or a pattern for names of files; null if it is more than that. A word with quotes
- * in it is not read as a pattern, because its text does not say which of its characters were quoted.
+ * The value of a word that is plain, quoted, or a pattern of file names; null if it is more than that. A word with quotes is not
+ * read as a pattern, because its value does not show which of its characters were quoted.
  */
 function decodeSource(source: string): { readonly text: string; readonly isPattern: boolean } | null {
   let text = "";
@@ -226,11 +226,11 @@ function decodeSource(source: string): { readonly text: string; readonly isPatte
     } else return null;
   }
   if (isPattern && (text !== source || !isPlainPattern(text))) return null;
-  // Zsh replaces a leading = by the path of a program.
+  // Zsh replaces a leading `=` with the path of a program.
   return source.startsWith("=") ? null : { text, isPattern };
 }
 
-/** Takes each `cd` out of the line, and gives the commands after it their folder. */
+/** Removes each `cd` from the line, and assigns its folder to the commands after it. */
 function assignFolders(decodedCommands: readonly DecodedCommand[], root: string): readonly PlainCommand[] {
   let folder = "";
   const commands: PlainCommand[] = [];
@@ -240,14 +240,14 @@ function assignFolders(decodedCommands: readonly DecodedCommand[], root: string)
       continue;
     }
     const isFolderCertain = !isInPipeline && !chain.hasOr && (chain.at === 0 || chain.isLast);
-    if (!isFolderCertain) throw new UnreadableLineError("it is not sure in which folder its commands run");
+    if (!isFolderCertain) throw new UnreadableLineError("it is not certain in which folder its commands run");
     folder = resolveFolderBelow(command, folder, root);
   }
   if (commands.length === 0) throw new UnreadableLineError("it only changes the folder");
   return commands;
 }
 
-/** A path without links in it: after a link, a shell takes the next `..` back, and a program leads it on. */
+/** Resolves a folder whose path has no links: after a link, a shell and a program resolve the next `..` differently. */
 function resolveFolderBelow(
   { words, patterns, inputs }: Omit<PlainCommand, "folder">,
   folder: string,

@@ -1,28 +1,28 @@
 /**
- * Versions of the tools of MCP servers. A server may change what a tool says and takes, so a kept rule is for the version
+ * Versions of the tools of MCP servers. A server may change a tool's description and input, so a stored rule is for the version
  * that a person has allowed: `mcp__docs__search@<SHA-256>`.
  *
- * 1. An allowing rule without a version, as Pawl 0.1 kept them, counts only if it was given to this process (`--allow`).
- *    Then it is about the tools as they were when the server was started.
- * 2. Rules that deny or ask are for every version.
+ * 1. An allowing rule without a version, as Pawl 0.1 stored them, counts only if it was given to this process (`--allow`). Then
+ *    it is about the tools as they were when the server was started.
+ * 2. Rules that deny or ask apply to every version.
  */
 
 import { formatRuleSource, type Rule } from "./rule.js";
 import type { CallToDecide, ToolVersion } from "./rule-test.js";
 
-/** The present version of a server's tool; undefined for all other tools. */
+/** Returns the current version of a server's tool; undefined for all other tools. */
 export type FindVersion = (tool: string) => ToolVersion | undefined;
 
 export const isServerTool = (tool: string) => tool.startsWith("mcp__");
 
-/** Whether a rule that names the tool is for its present version. */
+/** Whether a rule that names the tool is for its current version. */
 export function coversVersion({ version, scope }: Rule, { tool, version: currentVersion }: CallToDecide): boolean {
   if (!isServerTool(tool)) return true;
   if (version !== undefined) return version === currentVersion?.hash;
   return scope === "option" && currentVersion?.isChanged !== true;
 }
 
-/** Why a rule that names the tool does not allow the call, as a person is told who is asked. */
+/** Explains, to the person who is asked, why a rule that names the tool does not allow the call. */
 export function explainVersionMismatch(rule: Rule, { tool, version }: CallToDecide): string {
   const name = `${rule.tool} (${formatRuleSource(rule)})`;
   if (version === undefined) return `The rule ${name} does not count, because no server lists ${tool} now.`;
@@ -33,7 +33,7 @@ export function explainVersionMismatch(rule: Rule, { tool, version }: CallToDeci
   return `${tool} has changed since ${since}. Look at it before you allow it again: pawl mcp test ${server}`;
 }
 
-/** A rule to be read by a person: the first characters of a version are enough. */
+/** Shortens the version in a rule for display. */
 export function shortenRule(rule: string): string {
   return rule.replace(/^(mcp__[\w-]+@[0-9a-f]{8})[0-9a-f]{56}$/, "$1…");
 }

@@ -1,9 +1,9 @@
 /**
  * Variables before a command: `FOO=1 npm test`. Many programs read options, settings or names of programs from variables, so
- * only plain ones go without a word in a rule.
+ * only variables with plain values need no word in a rule.
  */
 
-/** Whether a value can hardly be an option, a path, or a list of them. */
+/** Whether a value is unlikely to be an option, a path, or a list of them. */
 export function isPlainValue(value: string): boolean {
   return /^(?!-)[\w.,@%+-]*$/.test(value);
 }
@@ -20,7 +20,7 @@ const protectedVariables: ReadonlySet<string> = new Set(
 const protectedPattern =
   /^(LD|DYLD|GIT|SSH|GPG|BASH|ZSH|NPM|npm|PNPM|YARN|BUN|DENO|COREPACK|TS_NODE|TSX|VITEST|JEST|BABEL|ESLINT|PYTHON|PYTEST|PIP|UV|POETRY|CONDA|PERL|PERL5|RUBY|GEM|BUNDLE|LUA|PHP|JDK|JAVA|MAVEN|MVN|GRADLE|SBT|KOTLIN|SCALA|CARGO|RUST|RUSTC|RUSTUP|GO|CGO|CMAKE|NINJA|DOTNET|COREHOST|COMPlus|MSBUILD|ERL|ELIXIR|MIX|R|JULIA|GHC|STACK|OCAML|NIX|DOCKER|BUILDKIT|KUBE|HELM|TF|AWS|GCLOUD|CLOUDSDK|AZURE|ANSIBLE|PG|MYSQL|SQLITE|MALLOC|GLIBC|XDG|DBUS|SYSTEMD|PKG|LC_RPATH|FZF)_|^_?JAVA_|^(PERL5|RUBY|GO|PYTHON)[A-Z0-9]+$|(OPTS|OPTIONS|FLAGS|ARGS|COMMAND|CMD|PATH|EXEC|RUNNER|WRAPPER|LOADER|PRELOAD|PLUGINS?|CONFIG|RC|PROXY|EDITOR|PAGER|SHELL|HOOKS?|ASKPASS)$/i;
 
-/** Whether a variable can change what programs run, or where they read their settings. No rule covers it. */
+/** Whether a variable can change which programs run, or where they read their settings. No rule covers such a variable. */
 export function changesPrograms(name: string): boolean {
   return protectedVariables.has(name.toUpperCase()) || protectedPattern.test(name);
 }

@@ -23,7 +23,7 @@ const addConfig: AddCommand = (program, terminal, finish) => {
       formatExamples("pawl config", "pawl config get model", "pawl config set model demo", "pawl config check"),
     )
     .action(async (options: config.ConfigOptions) => finish(config.config(options, terminal)));
-  // Commander gives options behind a command's name to that command alone.
+  // Commander passes options after a command's name only to that command.
   const addSubcommand = (name: string, description: string) =>
     command
       .command(name)

@@ -1,5 +1,5 @@
 /**
- * The commands for those who run a PostgreSQL database with sessions: `pawl postgres migrate` and `pawl postgres grants`.
+ * The commands for operators of a PostgreSQL store: `pawl postgres migrate` and `pawl postgres grants`.
  */
 import type { MigrateOptions } from "../commands/postgres.js";
 import { type AddCommand, formatExamples } from "./options.js";

@@ -1,5 +1,5 @@
 /**
- * The commands `pawl serve` and `pawl ui`, their options and their help. The server is loaded when one of them runs.
+ * The commands `pawl serve` and `pawl ui`, their options and their help. The server module is loaded when one of them runs.
  */
 import type { ServeOptions } from "../commands/serve.js";
 import type { UiOptions } from "../commands/ui.js";

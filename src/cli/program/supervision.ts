@@ -180,7 +180,7 @@ those that a run started with.
 `,
     )
     .action(async (module: string | undefined, options: WorkerCommandOptions) => {
-      // It brings the server for its figures.
+      // Imported lazily: it loads the server module for its metrics.
       const { worker } = await import("../commands/worker.js");
       finish(await worker(module, options, terminal));
     });

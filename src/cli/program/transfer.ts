@@ -1,5 +1,5 @@
 /**
- * The commands that give sessions out and take them in: `pawl sessions export` and `pawl sessions import`.
+ * The commands that move sessions between stores: `pawl sessions export` and `pawl sessions import`.
  */
 import * as transfer from "../commands/transfer.js";
 import { type AddCommand, formatExamples } from "./options.js";

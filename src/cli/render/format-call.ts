@@ -1,10 +1,10 @@
 /**
- * A tool call in one line, for questions, lists and progress.
+ * Formats a tool call on one line, for questions, lists and progress.
  */
 import type { Json } from "../../index.js";
 import { summarizeInput, toOneLine, truncate } from "../terminal/text.js";
 
-/** A call in a few words: its command or its path before other fields. */
+/** A short title of a call: its command, or its path before other fields. */
 export function formatCallTitle(name: string, input: Json, columns: number): string {
   const title = toOneLine(name);
   const remainingColumns = Math.max(10, columns - title.length - 1);

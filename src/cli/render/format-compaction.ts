@@ -15,7 +15,7 @@ export function formatCompaction({
   fault,
 }: CompactedEvent): string {
   if (summary === undefined) {
-    // At rest, a person asked for it.
+    // Outside of a run, a person requested the compaction.
     const outcome =
       runId === undefined ? "The conversation stays as it is" : "The conversation could not be summarised";
     return `${outcome}${fault === undefined ? "" : `: ${toOneLine(fault.message)}`}`;

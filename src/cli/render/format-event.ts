@@ -1,5 +1,5 @@
 /**
- * What is said of events that are a line of their own.
+ * The notes about events that get their own line.
  */
 import type { PublicEvent } from "../../index.js";
 import { sanitize } from "../terminal/text.js";

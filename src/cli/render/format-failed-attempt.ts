@@ -26,13 +26,13 @@ function formatFailedModelCall({ failure, attempt, next, retryInMs = 0 }: Failed
   return `Model call failed (${failure.kind}, attempt ${attempt}): ${endSentence(toOneLine(failure.message))} ${nextSteps[next]}`;
 }
 
-/** A wait of an hour is not waited for, but the person is to know when to come back. */
+/** Pawl does not wait for an hour, but the person should know when to try again. */
 function formatRetryAfter(retryAfterMs: number | undefined): string {
   const when = retryAfterMs === undefined ? "" : `The provider asks to wait ${formatDuration(retryAfterMs)}. `;
   return `${when}No further attempt.`;
 }
 
-/** A text with the mark that ends a sentence: a provider's message often has none. */
+/** Adds a full stop if the text has no final punctuation: a provider's message often has none. */
 function endSentence(text: string): string {
   return /[.!?…)]$/.test(text) ? text : `${text}.`;
 }

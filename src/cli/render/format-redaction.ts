@@ -1,5 +1,5 @@
 /**
- * One line on content that was redacted.
+ * The line about redacted content.
  */
 import type { PublicEvent } from "../../index.js";
 

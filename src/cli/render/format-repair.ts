@@ -1,5 +1,5 @@
 /**
- * What was made of a call that the model wrote badly, for the person who reads along.
+ * Describes how a malformed call of the model was repaired.
  */
 import type { PublicEvent } from "../../index.js";
 import { toOneLine, truncate } from "../terminal/text.js";

@@ -18,13 +18,13 @@ import { planTool, showPlan, type TextState, writeLine } from "./render-text.js"
 
 type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
-/** What a renderer remembers of calls. */
+/** The state of a renderer about calls. */
 export type CallState = {
-  /** Several calls are open, so each result needs the name of its call. */
+  /** Whether several calls are open, so that each result needs the name of its call. */
   isParallel: boolean;
   /** Open calls. A call that began before the renderer was created has no input here. */
   readonly calls: Map<string, { readonly input?: Json; readonly result?: string }>;
-  /** The line of a call that a question may follow. */
+  /** The line of the last call, which is replaced if a question about the call follows. */
   bufferedCall: { readonly callKey: string; readonly lines: readonly string[] } | null;
 };
 
@@ -36,7 +36,7 @@ export function createCallState(): CallState {
   return { isParallel: false, calls: new Map(), bufferedCall: null };
 }
 
-/** With `canAsk`, the line is held back: the question about the call shows all of it. */
+/** With `canAsk`, the line is buffered, because a question about the call would show all of it. */
 export function showCall(state: RendererState, event: EventOfType<"tool_call">, options: CallOptions): void {
   const { callKey, name, input, repair } = event;
   const title = sanitize(name);
@@ -49,7 +49,7 @@ export function showCall(state: RendererState, event: EventOfType<"tool_call">, 
   if (options.canAsk !== true) flushCall(state);
 }
 
-/** Writes the line of a call that was held back. */
+/** Writes the buffered line of a call. */
 export function flushCall(state: RendererState): void {
   for (const line of state.bufferedCall?.lines ?? []) writeLine(state, line);
   state.bufferedCall = null;
@@ -71,7 +71,7 @@ export function showResult(
 ): void {
   const call = state.calls.get(event.callKey);
   const isOk = event.status === "ok";
-  // The tool did its work, but what it ran did not end well.
+  // The shell tool succeeded, but the command failed.
   const isSuccessful = isOk && !(event.name === "shell" && hasFailedCommand(call?.result ?? ""));
   const mark = isSuccessful ? style("green", "✓") : style(isOk ? "yellow" : "red", "✗");
   const needsName = state.isParallel || call?.input === undefined;

@@ -1,5 +1,5 @@
 /**
- * The text that a renderer has written: what is on which line, what was streamed, and what is held back.
+ * The state of a renderer's text: which line is open, what was streamed, and what is buffered.
  */
 import { sanitize, truncate } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
@@ -8,13 +8,13 @@ export type Piece = { readonly to: "out" | "err"; readonly text: string };
 
 export type TextState = {
   readonly pieces: Piece[];
-  /** The stream whose last line is not complete. */
+  /** The stream whose last line is not complete; null if there is none. */
   openLine: "out" | "err" | null;
-  /** The first half of a character, if the last delta ended with one. */
+  /** The first half of a surrogate pair, if the last delta ended with one. */
   halfCharacter: string;
   /** The text streamed since the last tool call. */
   streamed: string;
-  /** Texts that may be the answer, or that calls may follow; null if text is shown live. */
+  /** Texts that may be the answer, or may be followed by calls; null if text is shown live. */
   readonly bufferedTexts: string[] | null;
 };
 
@@ -22,7 +22,7 @@ export function createTextState(when: "live" | "answer"): TextState {
   return { pieces: [], openLine: null, halfCharacter: "", streamed: "", bufferedTexts: when === "answer" ? [] : null };
 }
 
-/** Holds back the first half of a character whose second half is in the next delta. */
+/** Buffers the first half of a surrogate pair whose second half is in the next delta. */
 export function takeWholeCharacters(state: TextState, text: string): string {
   const joined = state.halfCharacter + text;
   const last = joined.charCodeAt(joined.length - 1);
@@ -35,7 +35,7 @@ export function writeText(state: TextState, text: string): void {
   if (state.bufferedTexts === null) write(state, "out", sanitize(text), text);
 }
 
-/** Shows what the model said before it went on: it is not the answer. */
+/** Shows the buffered texts: the model continued after them, so they are not the answer. */
 export function flushBuffered(state: TextState, answer = ""): void {
   for (const text of state.bufferedTexts?.splice(0) ?? []) {
     if (answer.includes(text)) continue;
@@ -63,7 +63,7 @@ export function writeLine(state: TextState, line: string): void {
   state.pieces.push({ to: "err", text: `${line}\n` });
 }
 
-/** Shows a text unless its deltas were shown already. */
+/** Shows a text unless its deltas were already shown. */
 export function writeTextOnce(state: TextState, text: string): void {
   closeLine(state);
   if (isStreamed(state, text)) return;
@@ -75,13 +75,13 @@ export function isStreamed({ streamed }: TextState, text: string): boolean {
   return removeSpaces(streamed).includes(removeSpaces(text));
 }
 
-/** Shows the text that was streamed before a run was stopped. It is no answer. */
+/** Shows the text that was streamed before a run was stopped. It is not an answer. */
 export function showPartialText(state: TextState, text: string): void {
   if (state.bufferedTexts === null) writeTextOnce(state, text);
   else state.bufferedTexts.push(text);
 }
 
-/** Shows the answer of a run, unless it was shown while the model wrote it. */
+/** Shows the answer of a run, unless it was already shown live. */
 export function writeAnswer(state: TextState, answer: string): void {
   if (state.bufferedTexts === null) {
     writeTextOnce(state, answer);
@@ -96,7 +96,7 @@ export function removeSpaces(text: string): string {
   return text.replace(/\s+/g, "");
 }
 
-/** The tool `todo()` gives its plan, a line for each item. */
+/** The tool of `todo()`. Its result is the plan, one line for each item. */
 export const planTool = "todo";
 const maxPlanLines = 20;
 

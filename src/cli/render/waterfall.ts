@@ -47,9 +47,9 @@ export function renderWaterfall(run: LoopTrace, columns: number, style: StyleTex
   const layout = computeLayout(columns, rows);
   const toCell = createScale(rows, layout.bar);
   return [
-    ...sections.flatMap(({ title, rows: ownRows }) => [
+    ...sections.flatMap(({ title, rows: sectionRows }) => [
       truncate(title, columns),
-      ...ownRows.map((row) => renderRow(row, toCell, layout, style)),
+      ...sectionRows.map((row) => renderRow(row, toCell, layout, style)),
     ]),
     ...(rows.length === 0 ? [] : [formatTotals(rows, style)]),
   ];

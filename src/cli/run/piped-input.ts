@@ -1,18 +1,18 @@
 /**
- * What is piped to a command that has its task from its arguments: `git diff | pawl run "Review this"`.
+ * Reads what is piped to a command whose task is in its arguments: `git diff | pawl run "Review this"`.
  *
- * 1. A program that starts pawl may leave the pipe open and never write to it, so the first byte is not awaited for ever.
- * 2. What is read is bounded.
+ * 1. The program that starts pawl may leave the pipe open and never write to it, so the wait for the first byte is bounded.
+ * 2. The input is bounded.
  */
 export type PipedInput =
   | { readonly type: "none" }
   | { readonly type: "text"; readonly text: string; readonly isCut: boolean }
-  /** Nothing joins the task, and the person is to know why. */
+  /** Nothing joins the task, and the person is told why. */
   | { readonly type: "refused"; readonly why: string };
 
-/** Milliseconds in which the first byte must come. */
+/** How long to wait for the first byte; milliseconds. */
 const firstByteMs = 3_000;
-/** Bytes. */
+/** The maximum size of the input; bytes. */
 const maxBytes = 600_000;
 
 export async function readPipedInput(stdin: NodeJS.ReadStream = process.stdin): Promise<PipedInput> {
@@ -41,7 +41,7 @@ export async function readPipedInput(stdin: NodeJS.ReadStream = process.stdin): 
   return text.trim() === "" ? { type: "none" } : { type: "text", text, isCut: ending === "cut" };
 }
 
-/** The text; null if it is none. A character that is cut at the end is left out. */
+/** The text; null if the bytes are not text. A truncated character at the end is dropped. */
 function decodeText(bytes: Buffer): string | null {
   try {
     return bytes.includes(0) ? null : new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });

@@ -107,7 +107,7 @@ type ShownState = {
   seq: number;
   /** Calls that nobody was asked about. */
   readonly undecided: Set<string>;
-  /** How many of `unasked` were denied. */
+  /** How many of `undecided` were denied. */
   denied: number;
   /** Whether the last entry ends or suspends the run. */
   hasEnd: boolean;

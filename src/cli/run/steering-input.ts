@@ -1,9 +1,9 @@
 /**
- * Lets a person type a message to a run at work. The run gets each line before its next model call.
+ * Lets a person type messages to a run in progress. The run gets each line before its next model call.
  *
- * 1. Output is held back from the first key to the end of the line, so that output and typing do not mix.
+ * 1. Output is buffered from the first key to the end of the line, so that output and typing do not mix.
  * 2. Keys typed before a question is on the screen do not answer it.
- * 3. A background job leaves the terminal alone: the system would stop it for touching the terminal.
+ * 3. A background job does not touch the terminal, because the system would stop it.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -90,7 +90,7 @@ export function listenForSteering({ terminal, interruptions, onLine }: SteeringI
   };
 }
 
-/** Drops all keys typed so far. The next ones come from a person who sees the question. */
+/** Drops all keys typed so far, so that only a person who sees the question can answer it. */
 export async function discardTypedInput({ interrupt }: Interruptions): Promise<void> {
   const discardKeys = (typed: string) => {
     if (typed.includes(keys.interrupt)) interrupt();
@@ -102,7 +102,7 @@ export async function discardTypedInput({ interrupt }: Interruptions): Promise<v
   stdin.setRawMode(false);
 }
 
-/** Whether this process is in the foreground of its terminal. True if the system does not tell. */
+/** Whether this process is in the foreground of its terminal. True if the system does not report it. */
 function isInForeground(): boolean {
   try {
     const [group, foreground] = process.platform === "linux" ? readGroupsFromProc() : readGroupsFromPs();

@@ -1,6 +1,6 @@
 /**
- * What keys do to the draft. Keys that mean something else to a conversation (Enter, Tab, Esc, Ctrl-C, Ctrl-D) are not
- * among them.
+ * The effects of keys on the draft. Keys with another meaning in a conversation (Enter, Tab, Esc, Ctrl-C, Ctrl-D) are not
+ * handled here.
  */
 
 import type { Draft } from "./draft.js";
@@ -20,7 +20,7 @@ const up: DraftChange = (draft, { prompt, columns }) =>
 const down: DraftChange = (draft, { prompt, columns }) =>
   moveRow(draft, "down", prompt, columns) ?? edit.recall(draft, "on");
 
-/** By modifiers and name. */
+/** Keyed by modifiers and name. */
 const changeByKey: { readonly [key: string]: DraftChange | undefined } = {
   "shift-enter": newLine,
   "alt-enter": newLine,
@@ -60,7 +60,7 @@ export function formatKey(key: Extract<Key, { type: "key" }>): string {
   return `${key.ctrl ? "ctrl-" : ""}${key.alt ? "alt-" : ""}${key.shift ? "shift-" : ""}${key.name}`;
 }
 
-/** The draft after a key; null if the key does nothing to it. */
+/** Applies a key to the draft; null if the key has no effect on it. */
 export function applyKey(draft: Draft, key: Key, layout: PromptLayout): Draft | null {
   switch (key.type) {
     case "text":
@@ -72,7 +72,7 @@ export function applyKey(draft: Draft, key: Key, layout: PromptLayout): Draft | 
   }
 }
 
-/** The draft with a new line in the place of a `\` before the cursor; null if there is none. */
+/** Replaces a `\` before the cursor with a new line; null if there is none. */
 export function continueLine(draft: Draft): Draft | null {
   if (draft.text[draft.cursor - 1] !== "\\") return null;
   return edit.insert(edit.remove(draft, "back", "character"), "\n");

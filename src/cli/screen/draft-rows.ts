@@ -1,5 +1,5 @@
 /**
- * The draft as rows of the screen, and moving the cursor between rows.
+ * Renders the draft as rows of the screen, and moves the cursor between rows.
  */
 import { widthOf } from "../terminal/text.js";
 import { type Draft, formatText } from "./draft.js";
@@ -10,7 +10,7 @@ export type DraftRows = {
   readonly cursor: { readonly row: number; readonly before: Line };
 };
 
-/** A row: where it begins and ends in the draft's text. */
+/** A row, as offsets into the draft's text. */
 type Row = { readonly start: number; readonly end: number };
 
 const indent = "  ";
@@ -41,7 +41,7 @@ function findRow(rows: readonly Row[], cursor: number): number {
   return Math.max(0, rowIndex);
 }
 
-/** The rows around the cursor, at most `most`, with the prompt in front of the first one. */
+/** The rows around the cursor, at most `maxRows`, with the prompt in front of the first one. */
 export function renderDraft(draft: Draft, prompt: string, columns: number, maxRows: number): DraftRows {
   const width = Math.max(1, columns - widthOf(prompt) - 1);
   const rows = breakIntoRows(draft, width);
@@ -57,7 +57,7 @@ export function renderDraft(draft: Draft, prompt: string, columns: number, maxRo
   };
 }
 
-/** The draft with the cursor in the row above or below; null if there is none. */
+/** Moves the cursor to the row above or below; null if there is none. */
 export function moveRow(draft: Draft, direction: "up" | "down", prompt: string, columns: number): Draft | null {
   const rows = breakIntoRows(draft, Math.max(1, columns - widthOf(prompt) - 1));
   const at = findRow(rows, draft.cursor);

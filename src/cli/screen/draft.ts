@@ -1,24 +1,24 @@
 /**
- * The draft: the text that a person is writing, with a cursor, what was cut, what can be undone, and earlier messages.
+ * The draft: the text that a person is writing, with a cursor, cut texts, an undo history, and earlier messages.
  *
- * A long paste stands in the text as one character. It is shown as `[pasted 120 lines]` and sent whole.
+ * A long paste is represented by one character. It is shown as `[pasted 120 lines]` and sent in full.
  */
 import { sanitize, toOneLine } from "../terminal/text.js";
 import { splitGraphemes } from "./line.js";
 
 export type Draft = {
   readonly text: string;
-  /** The index in `text` before which the cursor stands. */
+  /** The offset of the cursor in `text`. */
   readonly cursor: number;
   readonly pastes: readonly string[];
   /** Texts that were cut, the newest last. */
   readonly killed: readonly string[];
-  /** The states that Ctrl-_ goes back to. */
+  /** Earlier states, which Ctrl-_ restores. */
   readonly undo: readonly DraftSnapshot[];
-  /** Messages that were sent before, the newest last; and which of them is shown. */
+  /** Earlier messages, the newest last. `shown` is the index of the one that is shown. */
   readonly history: readonly string[];
   readonly shown: number | null;
-  /** The draft that is put away while an earlier message is shown. */
+  /** The draft that was set aside while an earlier message is shown. */
   readonly putAway: DraftSnapshot | null;
 };
 
@@ -38,10 +38,10 @@ export const emptyDraft: Draft = {
 const maxUndo = 200;
 const maxKilled = 20;
 const maxHistory = 200;
-/** A paste of more stands as one character. */
+/** A longer paste is represented by one character. */
 const longPasteThreshold = { lines: 10, characters: 1_000 } as const;
 
-/** The characters that stand for pastes: U+F0000 is the first one. */
+/** The first of the characters that represent pastes: U+F0000. */
 const firstPaste = 0xf0000;
 const maxPastes = 1_000;
 const pastePattern = /[\u{f0000}-\u{f03e7}]/gu;
@@ -50,7 +50,7 @@ export function isEmpty({ text }: Draft): boolean {
   return text === "";
 }
 
-/** The whole text, with every paste in its place. */
+/** The whole text, with every paste expanded. */
 export function expandPastes({ text, pastes }: Pick<Draft, "text" | "pastes">): string {
   return text.replace(pastePattern, (character) => pastes[(character.codePointAt(0) ?? 0) - firstPaste] ?? "");
 }
@@ -78,7 +78,7 @@ export function insert(draft: Draft, added: string): Draft {
   );
 }
 
-/** Adds a pasted text. Its control characters are made visible. */
+/** Inserts a pasted text. Its control characters are made visible. */
 export function paste(draft: Draft, pasted: string): Draft {
   const text = sanitize(pasted).replace(pastePattern, "\ufffd");
   const isLong = text.length > longPasteThreshold.characters || text.split("\n").length > longPasteThreshold.lines;
@@ -92,7 +92,7 @@ export function paste(draft: Draft, pasted: string): Draft {
   return { ...next, pastes: [...draft.pastes, text] };
 }
 
-/** Replaces the text between two places, and puts the cursor behind it. */
+/** Replaces the text between two offsets, and puts the cursor after it. */
 export function replace(draft: Draft, start: number, end: number, by: string): Draft {
   const text = sanitize(by).replace(pastePattern, "\ufffd");
   return withText(draft, draft.text.slice(0, start) + text + draft.text.slice(end), start + text.length);
@@ -103,7 +103,7 @@ export function write(draft: Draft, text: string): Draft {
   return paste({ ...withText(draft, "", 0), pastes: [] }, text);
 }
 
-/** Empties the draft, and keeps its text among the earlier messages. */
+/** Clears the draft, and adds its text to the earlier messages. */
 export function submit(draft: Draft): { readonly text: string; readonly draft: Draft } {
   const text = expandPastes(draft);
   const isNew = text.trim() !== "" && draft.history.at(-1) !== text;
@@ -117,7 +117,7 @@ export function clear(draft: Draft): Draft {
 
 type MoveUnit = "character" | "word" | "line" | "all";
 
-/** The index before the cursor, one character, word or line away. */
+/** The offset one character, word or line before the cursor. */
 function findBefore({ text, cursor }: Draft, unit: MoveUnit): number {
   if (unit === "all") return 0;
   const head = text.slice(0, cursor);
@@ -135,7 +135,7 @@ function findAfter({ text, cursor }: Draft, unit: MoveUnit): number {
   return cursor + (splitGraphemes(tail.slice(0, maxCharacterLength)).next().value ?? "").length;
 }
 
-/** Longer characters than this count as several. */
+/** Longer grapheme clusters count as several. */
 const maxCharacterLength = 64;
 
 function findLastCharacter(text: string): string {
@@ -149,7 +149,7 @@ export function move(draft: Draft, direction: "back" | "on", unit: MoveUnit): Dr
   return { ...draft, cursor: direction === "back" ? findBefore(draft, unit) : findAfter(draft, unit) };
 }
 
-/** Deletes what is between the cursor and another place. What is longer than a character can be put back with `yank`. */
+/** Deletes the text between the cursor and the offset of the move. More than a character can be restored with `yank`. */
 export function remove(draft: Draft, direction: "back" | "on", unit: MoveUnit): Draft {
   const [from, to] =
     direction === "back" ? [findBefore(draft, unit), draft.cursor] : [draft.cursor, findAfter(draft, unit)];
@@ -161,7 +161,7 @@ export function remove(draft: Draft, direction: "back" | "on", unit: MoveUnit): 
   return unit === "character" ? next : { ...next, killed: [...draft.killed.slice(1 - maxKilled), removed] };
 }
 
-/** Puts back what was cut last. */
+/** Inserts the text that was cut last. */
 export function yank(draft: Draft): Draft {
   const text = draft.killed.at(-1) ?? "";
   if (text === "") return draft;
@@ -177,12 +177,12 @@ export function undo(draft: Draft): Draft {
   return last === undefined ? draft : { ...draft, ...last, undo: draft.undo.slice(0, -1) };
 }
 
-/** The earlier messages, the newest first, as a list to choose from. */
+/** The earlier messages as choices, the newest first. */
 export function listEarlierMessages({ history }: Draft): readonly { readonly id: string; readonly text: string }[] {
   return history.map((text) => ({ id: text, text: toOneLine(text) })).toReversed();
 }
 
-/** Shows an older or a newer message. Behind the newest is the draft itself. */
+/** Shows an older or a newer message. After the newest comes the draft itself. */
 export function recall(draft: Draft, direction: "back" | "on"): Draft {
   const { history, shown } = draft;
   const at =

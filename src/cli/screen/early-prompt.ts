@@ -1,8 +1,8 @@
 /**
- * The prompt before anything else is there: the first frame of a conversation. It needs the screen and the draft only,
- * so a person sees it while the rest of the program is loaded.
+ * The early prompt: the first frame of a conversation. It depends only on the screen and the draft, so a person sees it while the
+ * rest of the program is being loaded.
  *
- * What is typed meanwhile is kept: the draft, and the messages that were sent.
+ * What is typed meanwhile is not lost: the draft, and the messages that were sent.
  */
 import { createStyleText, type Theme } from "../terminal/text-style.js";
 import { clear, type Draft, emptyDraft, isEmpty, submit } from "./draft.js";
@@ -19,18 +19,18 @@ export type EarlyInput = { readonly draft: Draft; readonly messages: readonly st
 export type Prompt = {
   readonly tty: Tty;
   readonly screen: Screen;
-  /** Passes all further keys on. @returns what was typed until now */
+  /** Passes all further keys to `onKey`. @returns what was typed until now */
   readonly handOver: (onKey: (key: Key) => void) => EarlyInput;
-  /** Removes the prompt, and gives the terminal back. */
+  /** Removes the prompt, and restores the terminal. */
   readonly close: () => void;
 };
 
 const maxDraftRows = 4;
 const maxMessages = 3;
-/** The exit code of a process that Ctrl-C has ended. */
+/** The exit code after Ctrl-C. */
 const interruptedExitCode = 130;
 
-/** Shows the prompt at once. Ctrl-C and Ctrl-D end the process as long as nobody else takes the keys. */
+/** Shows the prompt at once. Ctrl-C and Ctrl-D end the process until the keys are handed over. */
 export function openPrompt(
   streams: TtyStreams,
   environment: { readonly [name: string]: string | undefined },

@@ -1,10 +1,10 @@
 /**
- * Reads keys from what a terminal sends: text, keys with modifiers, and pasted text.
+ * Parses the input of a terminal: text, keys with modifiers, and pasted text.
  *
- * 1. A sequence may be split at any byte. A lone Esc is a key once nothing has followed it for `escapeMs`.
- * 2. Pasted text is text, whatever it contains. What arrives in one piece with the end of a paste belongs to it, because
- *    a paste may contain the mark of its own end.
- * 3. Memory is bounded: a paste keeps `mostPasted` characters, and a sequence that is too long is dropped.
+ * 1. A sequence may be split at any byte. A lone Esc becomes a key when nothing has followed it for `escapeMs`.
+ * 2. Pasted text is text, whatever it contains. Data that arrives in the same chunk as the end of a paste belongs to the paste,
+ *    because a paste may contain its own end mark.
+ * 3. Memory is bounded: a paste keeps `maxPasted` characters, and a sequence that is too long is dropped.
  */
 
 export type KeyName =
@@ -39,9 +39,9 @@ export type KeyReader = {
   readonly close: () => void;
 };
 
-/** Milliseconds. */
+/** How long to wait for the rest of a sequence after Esc; milliseconds. */
 export const escapeMs = 40;
-/** Characters. A run takes no longer input. */
+/** The maximum length of a paste; characters. A run does not accept longer input. */
 export const maxPasted = 900_000;
 const maxSequence = 64;
 
@@ -85,7 +85,7 @@ export function createKeyReader(onKey: (key: Key) => void): KeyReader {
     if (pendingText !== "") timer = setTimeout(flushPending, escapeMs);
   }
 
-  /** What has come of a sequence is all there is: Esc was pressed, or the sequence is none. */
+  /** Nothing has followed, so the sequence is complete: Esc was pressed, or it is not a sequence. */
   function flushPending(): void {
     const kept = pendingText;
     pendingText = "";
@@ -110,7 +110,7 @@ export function createKeyReader(onKey: (key: Key) => void): KeyReader {
   return { feed, close: stopTimer };
 }
 
-/** How much of a pasted text cannot be the beginning of the mark of its end. */
+/** The length of the text without a suffix that may be the beginning of the end mark. */
 function findSafeLength(text: string): number {
   for (let length = Math.min(pasteEnd.length - 1, text.length); length > 0; length--)
     if (pasteEnd.startsWith(text.slice(-length))) return text.length - length;
@@ -121,7 +121,7 @@ function normalizePaste(text: string): string {
   return text.replaceAll(pasteEnd, "").replace(/\r\n?/g, "\n");
 }
 
-/** The length of the key at this place; 0 if the text may end in the middle of one. */
+/** The length of the key at this offset; 0 if the text may end in the middle of one. */
 function findKeyLength(text: string, at: number): number {
   if (text[at] !== "\x1b") {
     if (/[\x00-\x1f\x7f]/.test(text[at] ?? "")) return 1;
@@ -136,7 +136,7 @@ function findKeyLength(text: string, at: number): number {
     sequence.lastIndex = at;
     const found = sequence.exec(text);
     if (found !== null) return found[0].length;
-    // A character that no sequence has ends it.
+    // A character that is invalid in a sequence ends it.
     const partial = /\x1b\[[\x30-\x3f]*[\x20-\x2f]*/y;
     partial.lastIndex = at;
     const length = partial.exec(text)?.[0].length ?? 2;
@@ -220,7 +220,7 @@ function parseSequence(text: string): Key | null {
   const known = keyByCode[first];
   if (known !== undefined) return createKey(known, modifiers);
   const code = Number(first);
-  // The codes from 57344 on are keys without a text of their own.
+  // Codes from 57344 on are keys without text.
   if (!(code >= 32 && code < 57_344)) return null;
   const character = String.fromCodePoint(code);
   if (modifiers.ctrl === true || modifiers.alt === true) return createKey(character.toLowerCase(), modifiers);

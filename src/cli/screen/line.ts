@@ -1,8 +1,8 @@
 /**
- * Text for the screen as data: lines of styled spans.
+ * Text for the screen, as data: lines of styled spans.
  *
- * Only `paint` makes text for the terminal, and every span passes through `visible` there. So no text of a model, a tool
- * or a file can control the terminal, wherever it is shown.
+ * Only `paint` and `toPlainText` produce strings for the terminal, and they pass every span through `toPrintable`. So no text of
+ * a model, a tool or a file can control the terminal, wherever it is shown.
  */
 import { isPlainText, sanitize, segmentText, widthOf } from "../terminal/text.js";
 import type { StyleText, TextStyle } from "../terminal/text-style.js";
@@ -25,7 +25,7 @@ export function linesOf(text: string, style?: TextStyle): readonly Line[] {
   return text.split(/\r?\n/).map((line) => lineOf(line, style));
 }
 
-/** Text on one line, without anything that a terminal would obey. */
+/** Puts a text on one line, without any control sequence that a terminal would obey. */
 export function toPrintable(text: string): string {
   return isPlainText(text) ? text : sanitize(text.replaceAll("\t", "    ").replaceAll("\n", " "));
 }
@@ -44,7 +44,7 @@ export function measureLine(line: Line): number {
   return line.reduce((width, { text }) => width + widthOf(toPrintable(text)), 0);
 }
 
-/** Cuts a line to this many columns. A line that was cut ends with `…`. */
+/** Truncates a line to this many columns. A truncated line ends with `…`. */
 export function truncateLine(line: Line, columns: number): Line {
   const spans: Span[] = [];
   let width = 0;
@@ -61,13 +61,13 @@ export function truncateLine(line: Line, columns: number): Line {
   return spans;
 }
 
-/** A longer text does not fit, whatever its characters are. */
+/** UTF-16 units per column: a longer text cannot fit, whatever its characters are. */
 const maxUnitsOfColumn = 40;
 
-/** The segmenter of Node 20 takes quadratic time, so it gets a longer text in pieces. */
+/** Node 20's segmenter takes quadratic time, so a longer text is split into pieces. */
 const maxSegmentedLength = 240;
 
-/** The characters of a text as a person counts them. At a seam between two pieces, one character may count as two. */
+/** The grapheme clusters of a text. At a seam between two pieces, one cluster may be split in two. */
 export function* splitGraphemes(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(text.length, start + maxSegmentedLength);
@@ -117,7 +117,7 @@ type WrapState = {
   readonly rows: Line[];
   row: Span[];
   width: number;
-  /** What stands between the row and the next word, if that has its place in the same row. */
+  /** The blanks before the next word, if it fits into the same row. */
   space: string;
 };
 
@@ -132,7 +132,7 @@ function findWordEnd(text: string, from: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** Puts a word behind the row, or into the next one. */
+/** Appends a word to the row, or begins the next one. */
 function placeWord(state: WrapState, word: readonly Span[]): void {
   if (word.length === 0) return;
   const { columns, space } = state;
@@ -157,7 +157,7 @@ function endRow(state: WrapState): void {
   [state.row, state.width, state.space] = [[], 0, ""];
 }
 
-/** Words of one style are one span: a line has few of them, and each costs when it is painted. */
+/** Appends text to a row. Words of the same style share a span, because painting each span has a cost. */
 function appendText(state: WrapState, text: string, width: number, style?: TextStyle): void {
   const { row } = state;
   const last = row.at(-1);
@@ -166,7 +166,7 @@ function appendText(state: WrapState, text: string, width: number, style?: TextS
   else row.push(spanOf(text, style));
 }
 
-/** A word in pieces that fit: the first one into `first` columns, the others into `columns`. */
+/** Splits a word into pieces that fit: the first one into `first` columns, the others into `columns`. */
 function* breakWord(text: string, columns: number, first: number): Generator<string> {
   if (widthOf(text) <= first) return yield text;
   let [piece, width, available] = ["", 0, first];

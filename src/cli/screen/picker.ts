@@ -1,5 +1,5 @@
 /**
- * A list to choose from: words narrow it, arrows move in it.
+ * A list to choose from: typed words filter it, arrow keys move in it.
  */
 import { type Draft, emptyDraft, isEmpty } from "./draft.js";
 import { applyKey } from "./draft-keys.js";
@@ -26,7 +26,7 @@ export function createPicker(title: string, choices: readonly Choice[]): Picker 
   return { title, choices, words: emptyDraft, at: 0 };
 }
 
-/** The choices that have every word. */
+/** The choices that contain every word. */
 export function filterChoices({ choices, words }: Picker): readonly Choice[] {
   const queryWords = words.text.toLowerCase().split(/\s+/);
   return choices.filter(({ text }) => queryWords.every((word) => text.toLowerCase().includes(word)));
@@ -55,10 +55,10 @@ export function pressPicker(picker: Picker, key: Key): PickerResult {
   return { type: "open", picker: words === null ? picker : { ...picker, words, at: 0 } };
 }
 
-/** Columns below which the keys stand without words. */
+/** With fewer columns, the hint shows the keys without words. */
 const narrowColumns = 60;
 
-/** The picker as rows, at most `most`. */
+/** The picker as rows, at most `maxRows`. */
 export function renderPicker(picker: Picker, columns: number, maxRows: number): Region {
   const matches = filterChoices(picker);
   const input = renderDraft(picker.words, `${picker.title} › `, columns, 1);

@@ -1,27 +1,27 @@
 /**
- * The screen of a conversation: lines that are written once, and a small region below them that is drawn again.
+ * The screen of a conversation: lines that are written once, and a small region below them that is redrawn.
  *
  * 1. A line of the history is written once, in order, and never touched again. The terminal scrolls and wraps it.
- * 2. The region is at the end of the output. A frame changes only rows of the region and what is below its top.
- * 3. A frame is one write. There are at most 30 a second, and none while the terminal is behind: the newest state wins.
- *    The frame of a key does not wait for the others (decision 0105).
- * 4. Rows of the region are narrower than the terminal and are written with autowrap off, so a character whose width the
- *    terminal sees otherwise adds no row.
+ * 2. The region is at the end of the output. A frame changes only rows of the region and below it.
+ * 3. A frame is one write. There are at most 30 a second, and none while the terminal lags: the newest state wins. The frame of
+ *    a key does not wait for the others (decision 0105).
+ * 4. Rows of the region are narrower than the terminal and are written with autowrap off, so that a character whose width the
+ *    terminal measures differently cannot add a row.
  */
 import type { StyleText } from "../terminal/text-style.js";
 import { type Line, measureLine, paint, truncateLine } from "./line.js";
 
 export type Region = {
   readonly rows: readonly Line[];
-  /** Where the cursor stands: the row, and what is before it in that row. Null: the cursor is hidden. */
+  /** The position of the cursor: its row, and the text before it in that row. Null: the cursor is hidden. */
   readonly cursor: { readonly row: number; readonly before: Line } | null;
 };
 
-/** What the screen needs of a terminal's stream. */
+/** The part of a terminal's stream that the screen uses. */
 export type ScreenOutput = {
   readonly columns: number;
   readonly rows: number;
-  /** @returns false if the stream wants `onDrain` to be awaited */
+  /** @returns false if the caller must wait for `onDrain` */
   readonly write: (text: string) => boolean;
   readonly onDrain: (listener: () => void) => void;
 };
@@ -29,29 +29,29 @@ export type ScreenOutput = {
 export type Screen = {
   /** Adds lines to the history. */
   readonly commit: (lines: readonly Line[]) => void;
-  /** Says what the region shows from the next frame on. A function is asked when the frame is drawn, and may add lines. */
+  /** Sets the region from the next frame on. A function is called when the frame is drawn, and may add lines. */
   readonly show: (region: Region | (() => Region)) => void;
-  /** A key was pressed, and what it changes has been shown: it is drawn before anything else happens. */
+  /** Called after a key was handled: its frame is drawn before anything else happens. */
   readonly answerKey: () => void;
-  /** Draws at once what was said since the last frame. */
+  /** Draws all changes since the last frame at once. */
   readonly drawNow: () => void;
-  /** Called when the terminal has another size. */
+  /** Called when the size of the terminal has changed. */
   readonly resize: () => void;
   /** Writes all lines and removes the region. Nothing is drawn until `open`. */
   readonly close: () => void;
   readonly open: () => void;
-  /** Styles what is drawn from now on in another way. What is in the history stays as it is. */
+  /** Changes the style of what is drawn from now on. The history is not changed. */
   readonly restyle: (style: StyleText) => void;
-  /** Draws the region again, for a terminal that something else has written to. */
+  /** Redraws the region, after something else has written to the terminal. */
   readonly redraw: () => void;
 };
 
-/** Milliseconds. */
+/** The least time between two frames; milliseconds. */
 export const frameIntervalMs = 34;
-/** Milliseconds without a change of the size, after which the region is drawn again. */
+/** How long the size must be stable before the region is redrawn; milliseconds. */
 export const resizeDelayMs = 60;
 
-/** Milliseconds. Keys that come faster wait for a frame: held ones, or input that a program writes. */
+/** Keys that come faster share a frame: held keys, or input that a program writes; milliseconds. */
 const keyFrameIntervalMs = 16;
 
 const beginFrame = "\x1b[?2026h\x1b[?25l";
@@ -64,7 +64,7 @@ type ScreenState = {
   style: StyleText;
   pending: Line[];
   region: () => Region;
-  /** The rows of the region that are on the terminal, and where the cursor is among them. */
+  /** The rows of the region that are on the terminal. `cursor` is the cursor's position in them. */
   drawn: readonly DrawnRow[];
   cursor: { readonly row: number; readonly width: number };
   isBlocked: boolean;
@@ -142,7 +142,7 @@ function schedule(state: ScreenState, wait = Math.max(0, state.lastFrame + frame
   }, wait);
 }
 
-/** Keys that came together are drawn together. A timer would let all other work of this turn go first. */
+/** Keys of the same chunk share a frame. A microtask is used, because a timer would let all other work of this turn run first. */
 function answerKey(state: ScreenState): void {
   const now = performance.now();
   if (now - state.lastKey < keyFrameIntervalMs) return;
@@ -169,7 +169,7 @@ function drawNow(state: ScreenState, region: () => Region): void {
   });
 }
 
-/** The text that brings the terminal from what is drawn to the pending lines and this region. */
+/** The output that updates the terminal from what is drawn to the pending lines and this region. */
 function renderFrame(state: ScreenState, region: Region): string {
   const { output, style, pending, drawn } = state;
   const maxColumns = Math.max(1, output.columns - 1);
@@ -200,16 +200,15 @@ function moveToTop(row: number): string {
 }
 
 /**
- * Erases this many rows, from the cursor's row on. Erasing the whole screen at once would make some terminals put what
- * was on it into their history. The cursor is saved, because the last rows may be gone from a terminal that was made
- * lower.
+ * Erases this many rows, starting at the cursor's row. Erasing the whole screen at once would make some terminals move its
+ * content to their history. The cursor is saved, because the last rows may be missing if the terminal's height has shrunk.
  */
 function eraseRows(count: number): string {
   if (count === 0) return "";
   return `\x1b7${Array.from({ length: count }, () => "\x1b[2K").join("\x1b[B")}\x1b8`;
 }
 
-/** Writes the rows that differ from those on the terminal, from the top of the region on. The cursor ends in the last row. */
+/** Writes the rows that differ from those on the terminal, from the top of the region. The cursor ends in the last row. */
 function renderRows(rows: readonly DrawnRow[], drawn: readonly DrawnRow[]): string {
   if (rows.length === 0) return eraseRows(drawn.length);
   const changed = rows.map(({ text }, at) => {
@@ -221,7 +220,7 @@ function renderRows(rows: readonly DrawnRow[], drawn: readonly DrawnRow[]): stri
   return `\x1b[?7l${changed.join("\r\n")}\x1b[?7h`;
 }
 
-/** From the last row to the cursor's place. The text before the cursor is written once more, so the terminal says where it is. */
+/** Moves from the last row to the cursor. The text before it is written again, so that the terminal determines the column. */
 function renderCursor(count: number, row: number, before: string, isShown: boolean): string {
   const rowsUp = count - 1 - row;
   const movement = `${rowsUp > 0 ? `\x1b[${rowsUp}A` : ""}\r\x1b[?7l${before}\x1b[?7h`;
@@ -229,8 +228,8 @@ function renderCursor(count: number, row: number, before: string, isShown: boole
 }
 
 /**
- * Removes the region at once. A terminal that was made narrower has wrapped its rows, so the region may take more rows
- * than were drawn.
+ * Removes the region at once. A terminal that has become narrower has wrapped its rows, so the region may take more rows than
+ * were drawn.
  */
 function eraseForResize(state: ScreenState): void {
   if (!state.isOpen || state.isBlocked) return;

@@ -1,13 +1,13 @@
 /**
- * The terminal as a device: raw mode, the modes that a conversation turns on, its size, and being stopped and continued.
+ * The terminal device: raw mode, the modes of a conversation, the size, and suspend and continue.
  *
- * Whatever ends the process but SIGKILL, the modes are off again: `leave` runs at exit, too.
+ * The modes are turned off however the process ends, except by SIGKILL: `leave` also runs at exit.
  */
 import type { ReadStream, WriteStream } from "node:tty";
 import { createKeyReader, type Key } from "./keys.js";
 import type { ScreenOutput } from "./screen.js";
 
-/** Bracketed paste, and the kitty protocol's names for keys that other terminals cannot tell apart. */
+/** Bracketed paste, and the kitty keyboard protocol, which distinguishes keys that are otherwise the same. */
 const modesOn = "\x1b[?2004h\x1b[>1u";
 const modesOff = "\x1b[<u\x1b[?2004l\x1b[?7h\x1b[?2026l\x1b[?25h";
 
@@ -16,15 +16,15 @@ export type Tty = ScreenOutput & {
   readonly enter: () => void;
   /** Turns the modes off. */
   readonly leave: () => void;
-  /** Stops this process, as Ctrl-Z does. `onContinue` is called when it goes on. */
+  /** Suspends this process, as Ctrl-Z does. `onContinue` is called when it continues. */
   readonly suspend: (onContinue: () => void) => void;
-  /** Leaves, and ends all that keeps the process alive. */
+  /** Turns the modes off, and releases everything that keeps the process alive. */
   readonly close: () => void;
 };
 
 export type TtyStreams = { readonly input: ReadStream; readonly output: WriteStream };
 
-/** Milliseconds. */
+/** The interval of a timer that only keeps the process alive; milliseconds. */
 const keepAliveMs = 1_000_000_000;
 const defaultSize = { columns: 80, rows: 24 } as const;
 
@@ -69,7 +69,7 @@ export function openTty({ input, output }: TtyStreams, onKey: (key: Key) => void
     enter,
     leave,
     suspend(onContinue) {
-      // Nothing else may keep the process alive until the signal has come.
+      // Nothing else may be keeping the process alive until the signal arrives.
       const keepAlive = setInterval(() => {}, keepAliveMs);
       process.once("SIGCONT", () => {
         clearInterval(keepAlive);

@@ -1,8 +1,8 @@
 /**
- * Has the requests of this process go through the proxies of `HTTPS_PROXY` and `HTTP_PROXY`: model calls, MCP servers over HTTP, and
- * all else that uses the global `fetch`. `fetch_url` has its own requests.
+ * Sends the requests of this process through the proxies of `HTTPS_PROXY` and `HTTP_PROXY`: model calls, MCP servers over HTTP,
+ * and everything else that uses the global `fetch`. `fetch_url` makes its own requests.
  *
- * Node has this only from 24 on, and not by default. undici is loaded with the first request.
+ * Node supports this only from version 24 on, and not by default. undici is loaded with the first request.
  */
 import type { Agent, Dispatcher } from "undici";
 import { describeProxy, findProxy, type HttpProxy, hasProxy, type ProxyEnvironment } from "../../tools/web/proxy.js";
@@ -12,7 +12,7 @@ type Connect = NonNullable<Agent.Options["connect"]>;
 
 let isInstalled = false;
 
-/** @throws PawlError `bad_configuration` if a variable names no proxy that can be used */
+/** @throws PawlError `bad_configuration` if a variable does not name a usable proxy */
 export function installProxies(env: ProxyEnvironment): void {
   if (!hasProxy(env) || isInstalled) return;
   isInstalled = true;
@@ -36,7 +36,7 @@ async function installDispatcher(env: ProxyEnvironment): Promise<void> {
   setGlobalDispatcher(new Agent({ factory }));
 }
 
-/** A tunnel for https. For http the proxy is asked for the whole address: many proxies open tunnels to port 443 alone. */
+/** For https, a tunnel. For http, the proxy gets the whole URL, because many proxies open tunnels only to port 443. */
 function createProxyDispatcher({ Pool, ProxyAgent }: Undici, proxy: HttpProxy, { protocol }: URL): Dispatcher {
   return new ProxyAgent({
     uri: proxy.url.href,
@@ -50,7 +50,7 @@ function createProxyDispatcher({ Pool, ProxyAgent }: Undici, proxy: HttpProxy, {
   });
 }
 
-/** Says in an error that it was the proxy that could not be reached. */
+/** Makes errors say that the proxy could not be reached. */
 function withProxyInErrors(connect: Connect, proxy: HttpProxy): Connect {
   if (typeof connect !== "function") return connect;
   return (options, done) =>

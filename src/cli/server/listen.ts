@@ -1,5 +1,5 @@
 /**
- * Where a server of the command line listens, and which token lets a request in.
+ * The address that a server of the command line listens on, and the token that authorizes requests.
  */
 import { chmodSync } from "node:fs";
 import type { Server as HttpServer } from "node:http";
@@ -10,7 +10,7 @@ import { readSmallText } from "../files/small-file.js";
 export type ListenOptions = {
   readonly port: number;
   readonly host: string;
-  /** The path of a Unix socket, instead. */
+  /** The path of a Unix socket; replaces `host` and `port`. */
   readonly socket?: string;
   readonly tokenFile?: string;
 };
@@ -67,12 +67,12 @@ export function formatUrl(http: HttpServer, { socket }: ListenOptions): string {
   return `http://${host}:${address.port}`;
 }
 
-/** On this machine, only its own names are answered. Elsewhere, the names that lead there: those of the option. */
+/** On loopback, only the loopback names are accepted. Otherwise, the names of the option are accepted. */
 export function toHostOptions({ host, port, socket }: ListenOptions): Pick<ServerOptions, "hosts"> {
   return socket !== undefined || loopback.has(host) ? {} : { hosts: [`${host}:${port}`, host] };
 }
 
-/** No bodies and no tokens. */
+/** The line contains no bodies and no tokens. */
 export function formatLogLine({ at, requestId, principal, action, sessionId, status, error }: LogLine): string {
   const fields = [new Date(at).toISOString(), action, sessionId ?? "-", principal ?? "-", String(status), requestId];
   const failure = error === undefined ? [] : [error instanceof Error ? error.message : String(error)];

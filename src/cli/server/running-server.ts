@@ -1,10 +1,10 @@
 /**
- * The server of this machine's sessions that runs at present: `pawl ui` asks it for a link, and starts none beside it.
+ * Finds the running server of this machine's sessions: `pawl ui` gets a link from it, and does not start a second one.
  *
- * 1. A file in the home folder says where it listens and has its token. Only its owner can read it.
- * 2. Each store has a file of its own, so that nobody is shown the sessions of another one.
- * 3. The file may be left over from a process that was killed, and somebody else on this machine may listen on its port. So
- *    whoever answers has to prove first that it knows the key in the file. The token follows on the same connection.
+ * 1. A file in the home folder has its address and its token. Only the file's owner can read it.
+ * 2. Each store has its own file, so that nobody is shown the sessions of another store.
+ * 3. The file may be left over from a killed process, and another user of this machine may listen on its port. So the server
+ *    must first prove that it knows the key in the file. The token follows on the same connection.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,21 +15,21 @@ import { join } from "node:path";
 export type RunningServer = {
   readonly url: string;
   readonly token: string;
-  /** With it the server proves that it is the one of this home folder. */
+  /** The key with which the server proves that it belongs to this home folder. */
   readonly proofKey: string;
 };
 
-/** The key with which a server with this secret proves itself at `/v1/ui/proof`. */
+/** Derives the key with which a server with this secret proves itself at `/v1/ui/proof`. */
 export function deriveProofKey(secret: string): string {
   return createHmac("sha256", secret).update("server proof\0").digest("hex");
 }
 
-/** How long a server may take to answer, in milliseconds. */
+/** The timeout of a response; milliseconds. */
 const responseTimeoutMs = 2_000;
 
 /**
- * Writes where the server listens. Gives a function that takes it back.
- * @param store the address of its database; undefined: its sessions are in a file of the home folder
+ * Writes the file of a running server. Returns a function that removes it.
+ * @param store the address of its database; undefined if its sessions are in a file of the home folder
  */
 export function recordServer(home: string, store: string | undefined, server: RunningServer): () => void {
   const text = `${JSON.stringify(server)}\n`;
@@ -37,12 +37,12 @@ export function recordServer(home: string, store: string | undefined, server: Ru
   rmSync(path, { force: true });
   writeFileSync(path, text, { mode: 0o600 });
   return () => {
-    // Another server may have been started since.
+    // Meanwhile, another server may have written the file.
     if (readFileOrNull(path) === text) rmSync(path, { force: true });
   };
 }
 
-/** A link of the server that runs at present on this store; null if it does not answer, or another program does. */
+/** A link from the running server of this store; null if none responds, or if another program does. */
 export async function fetchRunningServerLink(home: string, store: string | undefined): Promise<string | null> {
   const server = parseServerFile(readFileOrNull(resolveServerFile(home, store)));
   if (server === null) return null;
@@ -68,10 +68,10 @@ export async function fetchRunningServerLink(home: string, store: string | undef
 
 type ParsedResponse = { readonly json: unknown; readonly socket: Socket };
 
-/** The most characters of an answer. */
+/** The maximum length of a response; characters. */
 const maxCharacters = 10_000;
 
-/** A request by the agent's only connection. One with a token is sent on a connection that has proved itself, or not at all. */
+/** Sends requests on the agent's only connection. A token is sent only on the connection that has proved itself. */
 function createRequester(agent: Agent, signal: AbortSignal) {
   return (url: string, authorized: { readonly token: string; readonly on: Socket } | null): Promise<ParsedResponse> =>
     new Promise((resolve, reject) => {
@@ -97,7 +97,7 @@ function createRequester(agent: Agent, signal: AbortSignal) {
         response.on("error", reject);
         response.on("end", () => {
           try {
-            // The connection is free for the next request when this event is over.
+            // The connection is free for the next request after this event.
             const json: unknown = JSON.parse(text);
             setImmediate(resolve, { json, socket });
           } catch (error) {
@@ -116,7 +116,7 @@ function isEqualSecret(actual: unknown, expected: string): boolean {
   );
 }
 
-/** The address of a database may hold a password, so the file has its hash. */
+/** The address of a database may contain a password, so the file name has its hash. */
 function resolveServerFile(home: string, store = ""): string {
   const hash = createHash("sha256").update(store).digest("hex").slice(0, 16);
   return join(home, store === "" ? "server.json" : `server-${hash}.json`);
@@ -130,7 +130,7 @@ function readFileOrNull(path: string): string | null {
   }
 }
 
-/** The token goes to this machine only, whatever the file says. A file of an earlier version has no key, and is left alone. */
+/** The token is only sent to this machine, whatever the file says. A file of an earlier version has no key, and is ignored. */
 function parseServerFile(text: string | null): RunningServer | null {
   try {
     const { url, token, proofKey } = JSON.parse(text ?? "") as { readonly [name: string]: unknown };

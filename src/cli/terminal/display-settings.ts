@@ -1,6 +1,6 @@
 /**
- * How a person wants things shown, from their own `pawl.config.json`: the first frame and the colours go by it, before the program is
- * loaded and reads all that is in force. It looks at nothing else in the file, and does not say what is wrong with it.
+ * Reads the display settings from the person's own `pawl.config.json`, for the first frame and the colours, before the program
+ * loads and reads the whole configuration. It ignores the rest of the file, and does not report what is wrong with it.
  */
 import { join } from "node:path";
 import { stripComments } from "../configuration/strip-comments.js";
@@ -12,7 +12,7 @@ export type DisplaySettings = { readonly theme: Theme; readonly screenReader: bo
 
 const defaultDisplay: DisplaySettings = { theme: "auto", screenReader: false };
 
-/** Null if the file does not say it in a way that can be used: what reads the whole file tells why. */
+/** Null if the file is invalid: the code that reads the whole file reports why. */
 export function readDisplaySettings(environment: {
   readonly [name: string]: string | undefined;
 }): DisplaySettings | null {

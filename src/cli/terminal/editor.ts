@@ -13,7 +13,7 @@ export function findEditor({ VISUAL, EDITOR }: Environment): string | undefined 
 }
 
 /**
- * Work goes on beside the editor, and leases are renewed.
+ * The process is not blocked while the editor is open: work continues, and leases are renewed.
  * @returns the edited text; null if the editor ends with an error, as after `:cq` in vi
  */
 export async function editText(editor: string, text: string, name = "input.json"): Promise<string | null> {

@@ -7,9 +7,9 @@ import type { Terminal } from "./terminal.js";
 export type Interruptions = {
   /** Aborted by the first Ctrl-C: end the run and wait for its end. A second Ctrl-C exits at once. */
   readonly stop: AbortSignal;
-  /** Aborted by SIGTERM, and when the terminal closes: let tools that run finish within a grace period, then exit. */
+  /** Aborted by SIGTERM, and when the terminal closes: let running tools finish within a grace period, then exit. */
   readonly shutdown: AbortSignal;
-  /** Does what Ctrl-C does. In raw mode the terminal sends a character for Ctrl-C, and no signal. */
+  /** Does what Ctrl-C does. In raw mode, the terminal sends a character for Ctrl-C instead of a signal. */
   readonly interrupt: () => void;
 };
 

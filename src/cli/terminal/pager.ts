@@ -1,11 +1,11 @@
 /**
- * Shows a text in the person's pager, and copies one to their clipboard. Both are programs of their own, and nothing waits for
- * them: runs go on meanwhile.
+ * Shows a text in the person's pager, and copies text to their clipboard. Both are separate programs that block nothing: runs
+ * continue meanwhile.
  */
 import { spawn } from "node:child_process";
 import type { Environment } from "../files/session-store.js";
 
-/** The exit code of a shell that has not found the program. */
+/** The exit code of a shell that cannot find the program. */
 const notFoundExitCode = 127;
 
 /** Shows the text until the person leaves the pager. @returns false if there is no pager */
@@ -20,16 +20,16 @@ export function showInPager(text: string, { PAGER }: Environment): Promise<boole
   });
 }
 
-/** Bytes. Terminals take no more. */
+/** The maximum that terminals accept; bytes. */
 const maxForTerminal = 74_000;
 
-/** What asks the terminal to put a text into its clipboard (OSC 52); empty if the text is too long. */
+/** The sequence that makes the terminal copy a text to its clipboard (OSC 52); empty if the text is too long. */
 export function createClipboardSequence(text: string): string {
   const encoded = Buffer.from(text).toString("base64");
   return encoded.length > maxForTerminal ? "" : `\x1b]52;c;${encoded}\x07`;
 }
 
-/** Gives a text to the clipboard's program of this system, for terminals that do not do it. */
+/** Copies a text with the system's clipboard program, for terminals without OSC 52. */
 export function copyToClipboard(text: string, environment: Environment): void {
   const command = findClipboardCommand(environment);
   if (command === null) return;

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline/promises";
 import type { Interruptions } from "./interruptions.js";
 
 export type PromptLineOptions = {
-  /** Text that is on the line already, which the person may edit. */
+  /** The initial text of the line, which the person may edit. */
   readonly initialText?: string;
   /** Cancels the prompt. */
   readonly signal?: AbortSignal;

@@ -5,10 +5,10 @@ import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 
-/** The line that was typed; empty at the end of the input and on Ctrl-C. */
+/** Returns the typed line; empty at the end of the input and on Ctrl-C. */
 export async function promptSecret(prompt: string): Promise<string> {
   stderr.write(prompt);
-  // What `readline` would show of the line goes nowhere.
+  // Discards what `readline` would echo.
   const discard = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: discard, terminal: true, historySize: 0 });
   const cancelled = new AbortController();

@@ -18,7 +18,7 @@ import type { Environment } from "../files/session-store.js";
 const secretNamePattern = /(?:^|_)(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET(?:_?KEY)?|TOKEN|PASSWORD|PASSWD)$/i;
 const minSecretLength = 8;
 
-/** The values of environment variables that are named as secrets, and the password of `PAWL_STORE`. */
+/** The values of environment variables with names of secrets, and the password of `PAWL_STORE`. */
 export function listSecrets(environment: Environment): readonly string[] {
   return [
     ...Object.entries(environment),

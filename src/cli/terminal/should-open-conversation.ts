@@ -1,10 +1,10 @@
 /**
- * Whether a command line surely begins a conversation on a live screen, so that its prompt can be shown before the
- * program is loaded. If in doubt, it says no: the prompt is then shown a little later.
+ * Whether a command line certainly begins a conversation on a live screen, so that its prompt can be shown before the program is
+ * loaded. If in doubt, the answer is no: the prompt is then shown a little later.
  */
 import type { ReadStream, WriteStream } from "node:tty";
 
-/** The options of a conversation, and whether a value follows. Options that change the screen are not among them. */
+/** The options of a conversation, and whether each has a value. Options that change the screen are not listed. */
 export const quickOptions: { readonly [option: string]: boolean | undefined } = {
   "--continue": false,
   "--yes": false,
@@ -22,7 +22,7 @@ export const quickOptions: { readonly [option: string]: boolean | undefined } = 
   "--expire-after": true,
 };
 
-/** A terminal that is smaller has no room for the live screen. */
+/** The minimum size of a terminal for the live screen. */
 const minScreen = { columns: 20, rows: 6 } as const;
 
 export type Streams = {
@@ -30,7 +30,7 @@ export type Streams = {
   readonly output: Pick<WriteStream, "isTTY" | "columns" | "rows">;
 };
 
-/** Whether a terminal has a live screen. */
+/** Whether a terminal can have a live screen. */
 export function hasLiveScreen(
   { output: { columns, rows } }: Pick<Streams, "output">,
   { TERM }: { readonly [name: string]: string | undefined },
@@ -40,8 +40,8 @@ export function hasLiveScreen(
 }
 
 /**
- * @param args what stands behind `pawl`
- * @param display what the person's own file says of the screen; null if that is not clear
+ * @param args the arguments after `pawl`
+ * @param display the display settings of the person's own file; null if the file is invalid
  */
 export function shouldOpenConversation(
   args: readonly string[],
@@ -54,7 +54,7 @@ export function shouldOpenConversation(
   if (!hasLiveScreen(streams, environment)) return false;
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at] ?? "";
-    // One word may be a command.
+    // A single word may be a command.
     if (!arg.startsWith("-")) return /\s/.test(arg);
     const [name = "", value] = arg.split("=", 2);
     const takesValue = Object.hasOwn(quickOptions, name) ? quickOptions[name] : undefined;

@@ -14,9 +14,9 @@ export type Terminal = {
   readonly err: (text: string) => void;
   /** Shows a line of progress, on a terminal only; null erases it. */
   readonly status: (line: string | null) => void;
-  /** Holds output back until the returned function is called. Meanwhile a person can type on a line of its own. */
+  /** Buffers output until the returned function is called. Meanwhile, a person can type on a separate line. */
   readonly bufferOutput: () => () => void;
-  /** Whether a person can be asked: standard input and standard error are a terminal. */
+  /** Whether a person can be asked: standard input and standard error are terminals. */
   readonly isInteractive: boolean;
   /** Whether standard error is a terminal on which a line can be overwritten. */
   readonly isLive: boolean;
@@ -28,12 +28,12 @@ export type Terminal = {
   readonly styleOut: StyleText;
   /** Redacts everything that is printed, except a call that a person is asked to approve. */
   readonly redaction: Redaction;
-  /** Gives the prompt away that is on the screen already; null if there is none. What is written removes one that nobody took. */
+  /** Hands over the prompt that is already on the screen; null if there is none. Output removes a prompt that was not taken. */
   readonly takePrompt: () => Prompt | null;
   /** Redacts plain data and prints it as a line of JSON. */
   readonly json: (value: object) => void;
   readonly columns: () => number;
-  /** Resolves when the streams have taken everything that was written. */
+  /** Resolves when the streams have accepted everything that was written. */
   readonly flush: () => Promise<void>;
 };
 

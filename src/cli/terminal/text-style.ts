@@ -20,7 +20,7 @@ const styleFormats = {
 
 type Format = Parameters<typeof styleText>[0];
 
-/** `red-strong` and `green-strong` mark words within a line that is red or green already. */
+/** `red-strong` and `green-strong` mark words within a red or green line. */
 export type TextStyle = keyof typeof styleFormats;
 export type StyleText = (style: TextStyle, text: string) => string;
 
@@ -28,7 +28,7 @@ export const plainText: StyleText = (_, text) => text;
 
 export const themes = ["auto", "none"] as const;
 
-/** `auto`: the colours of the terminal, if it has some. `none`: no colours and no styles. */
+/** `auto`: the colours of the terminal, if it supports any. `none`: no colours and no styles. */
 export type Theme = (typeof themes)[number];
 
 export function isTheme(value: unknown): value is Theme {
@@ -36,8 +36,8 @@ export function isTheme(value: unknown): value is Theme {
 }
 
 /**
- * Returns plain text if the stream is not a terminal, if `NO_COLOR` is set (https://no-color.org), if `TERM` is `dumb`, or if the theme
- * is `none`. `FORCE_COLOR` is above all of these, as it is in Node: with `0` it takes the colours away, else it gives them.
+ * Returns plain text if the stream is not a terminal, if `NO_COLOR` is set (https://no-color.org), if `TERM` is `dumb`, or if the
+ * theme is `none`. `FORCE_COLOR` overrides all of these, as in Node: `0` turns colours off, other known values turn them on.
  */
 export function createStyleText(
   stream: { readonly isTTY?: boolean },
@@ -53,5 +53,5 @@ export function createStyleText(
     : plainText;
 }
 
-/** Values of `FORCE_COLOR` that give colours; another one takes them away. */
+/** Values of `FORCE_COLOR` that turn colours on; all others turn them off. */
 const colourForcingValues: ReadonlySet<string> = new Set(["", "1", "2", "3", "true"]);

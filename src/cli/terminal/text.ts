@@ -7,31 +7,31 @@ import { escapeCharacter, showHidden } from "../../core/index.js";
 import type { Json } from "../../index.js";
 
 /**
- * Control characters, characters that reorder or hide text, and half characters. Not newlines, tabs, and joiners of
+ * Control characters, characters that reorder or hide text, and lone surrogates. Excluded are newlines, tabs, and joiners of
  * letters and emoji.
  */
 const hidden = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Escapes characters that a terminal would obey or not show. */
+/** Escapes characters that a terminal would obey or hide. */
 export function sanitize(text: string): string {
   return isPlainText(text) ? text : text.replace(hidden, escapeCharacter);
 }
 
-/** Like `visible`, for text that a person approves: also escapes every other character that cannot be seen. */
+/** Like `sanitize`, for text that a person approves: also escapes every other character that cannot be seen. */
 export const sanitizeStrictly = showHidden;
 
-/** Latin letters, dashes, arrows, boxes, check marks and Braille: each takes one column, and none joins another. */
+/** Latin letters, dashes, arrows, boxes, check marks and Braille: each takes one column, and none combines with another. */
 const plainPattern =
   /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25cf\u2713-\u2718\u2800-\u28ff]*$/;
 
-/** Almost every text. It has no line break, no tab and nothing that a terminal would obey. */
+/** Whether a text is plain, as almost every text is: no line break, no tab and nothing that a terminal would obey. */
 export function isPlainText(text: string): boolean {
   return plainPattern.test(text);
 }
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** The characters of a text as a person counts them. A segmenter takes long to make and to ask, and plain text needs none. */
+/** The grapheme clusters of a text. Creating and using a segmenter is slow, and plain text needs none. */
 export function segmentText(text: string): Iterable<{ readonly segment: string }> {
   if (isPlainText(text)) return Array.from(text, (segment) => ({ segment }));
   segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
@@ -52,10 +52,10 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** The segmenter of Node 20 takes quadratic time. In a longer text, a character at a seam may count one column more. */
+/** Node 20's segmenter takes quadratic time. In a longer text, a character at a seam may count one column more. */
 const maxSegmentedLength = 240;
 
-/** Cuts a line to this many columns, never within a character. */
+/** Truncates a line to this many columns, never within a character. */
 export function truncate(line: string, columns: number): string {
   const candidate = line.slice(0, columns * maxUnitsOfColumn);
   if (candidate.length === line.length && widthOf(line) <= columns) return line;
@@ -68,10 +68,10 @@ export function truncate(line: string, columns: number): string {
   return `${shown}…`;
 }
 
-/** A longer text does not fit, whatever its characters are. */
+/** UTF-16 units per column: a longer text cannot fit, whatever its characters are. */
 const maxUnitsOfColumn = 40;
 
-/** The text in lines of at most this many columns, between words. A longer word has a line of its own. */
+/** Wraps a text between words at this many columns. A longer word gets a line to itself. */
 export function wrapWords(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let width = 0;
@@ -89,12 +89,12 @@ export function wrapWords(text: string, columns: number): readonly string[] {
   return lines;
 }
 
-/** The text on one line, safe for a terminal. */
+/** Collapses a text to one line, safe for a terminal. */
 export function toOneLine(text: string): string {
   return sanitize(text.replace(/\s+/g, " ").trim());
 }
 
-/** The input of a call, shortened: `path="src" pattern="*.ts"`. */
+/** Summarizes the input of a call: `path="src" pattern="*.ts"`. */
 export function summarizeInput(input: Json, columns: number): string {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return truncate(sanitize(JSON.stringify(input)), columns);
@@ -103,12 +103,12 @@ export function summarizeInput(input: Json, columns: number): string {
   return truncate(values.map((value) => truncate(value, maxValueColumns)).join(" "), columns);
 }
 
-/** A result, shortened: its only line, a remark in parentheses on its last line, or the number of lines. */
+/** Summarizes a result: its only line, a remark in parentheses on its last line, or the number of lines. */
 export function summarizeResult(result: string, isOk: boolean): string {
   const lines = result.split("\n").filter((line) => line.trim() !== "");
   const [first = "(no output)"] = lines;
   const last = lines.at(-1) ?? "";
-  // The mark in front of the line already tells that the call failed.
+  // The mark before the line already shows that the call failed.
   if (!isOk) return toOneLine(first.replace(/^Error: /, ""));
   if (lines.length <= 1) return toOneLine(first);
   const remark = /^\((.*)\)$/.exec(last.trim())?.[1];
@@ -117,7 +117,7 @@ export function summarizeResult(result: string, isOk: boolean): string {
 
 const maxFailureLines = 12;
 
-/** Why a call failed, whole if that is not long: a reason that is cut off does not say what to change. */
+/** The reason of a failure, in full if it is not long: a truncated reason does not say what to change. */
 export function formatFailure(text: string, width: number): readonly string[] {
   const lines = text
     .replace(/(^|: )Error: /, "$1")
@@ -129,7 +129,7 @@ export function formatFailure(text: string, width: number): readonly string[] {
   return hidden > 0 ? [...lines.slice(0, maxFailureLines), "…"] : lines;
 }
 
-/** Whether the result of the shell tool is of a command that ended with another exit code than 0, or by a signal. */
+/** Whether the result of the shell tool reports a command that failed: an exit code other than 0, or a signal. */
 export function hasFailedCommand(result: string): boolean {
   const last = result.slice(result.lastIndexOf("\n") + 1);
   return /^\((?:exit code (?!0\b)|killed by )/.test(last);
@@ -184,7 +184,7 @@ export function formatJsonLine(value: unknown): string {
   return `${text}\n`;
 }
 
-/** An amount of US dollars as a person writes it; null if it is none, or not above 0. */
+/** Parses an amount of US dollars; null if it is invalid or 0. */
 export function parseDollars(text: string): number | null {
   return /^\d{1,6}(\.\d{1,6})?$/.test(text) && Number(text) > 0 ? Number(text) : null;
 }

@@ -1,10 +1,10 @@
 /**
- * What a folder brings, as a person is shown it: every character visible, and after a change only what has changed.
+ * Describes a file that the folder supplies: every character is visible, and after a change only the changed lines are shown.
  */
 import { sanitizeStrictly } from "../terminal/text.js";
 import { diffLines, type SuppliedFile } from "./trust.js";
 
-/** The file, and what it would do. */
+/** The file, and its effects. */
 export function describeFile({ kind, path, text, effects, before, isTrusted }: SuppliedFile): readonly string[] {
   const hasChanged = before !== null && !isTrusted;
   const changes = hasChanged ? diffLines(before, text) : [];
@@ -18,7 +18,7 @@ export function describeFile({ kind, path, text, effects, before, isTrusted }: S
 
 const linkNote = "its text is the same, and it is in another place: behind a link, or no longer behind one";
 
-/** What has changed of a file whose text is that which was trusted. */
+/** What has changed if the text is still the text that was trusted. */
 const sameTextNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   settings: linkNote,
   servers: `a file of the folder that its servers may run has changed, or is new or gone; or ${linkNote}`,

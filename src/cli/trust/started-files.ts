@@ -1,10 +1,10 @@
 /**
- * What a server of `.mcp.json` may run of the folder. Trust in the file includes it.
+ * The files of the folder that a server of `.mcp.json` may run. Trust in `.mcp.json` includes them.
  *
- * 1. Each file of the folder that a command line or a variable names counts with all its bytes.
- * 2. Nobody can tell which other files a shell, a runner such as `npm run`, or a program of the folder reads. So every
- *    file of the folder that Git does not ignore counts then: by its size, its inode and the time of its last change,
- *    which no program can set back as it can the time of modification.
+ * 1. Each file of the folder that a command line or a variable names is hashed with all its bytes.
+ * 2. It cannot be known which other files a shell, a runner such as `npm run`, or a program of the folder reads. In that case,
+ *    every file of the folder that Git does not ignore counts: by its size, its inode and the time of its last status change. No
+ *    program can set that time back, as it can set the time of modification.
  */
 import { createHash } from "node:crypto";
 import { closeSync, lstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
@@ -53,7 +53,7 @@ const runnerPrograms: ReadonlySet<string> = new Set(
 const steeringVariables =
   /^(PATH|HOME|ENV|BASH_ENV|SHELL|EDITOR|VISUAL|PAGER|CLASSPATH|NODE_OPTIONS|NODE_PATH|_?JAVA_.*|JDK_.*|(LD|DYLD|PYTHON|PERL|RUBY|GEM|BUNDLE|PHP|GIT|NPM_CONFIG|YARN|PNPM|UV|PIP|DENO|BUN|XDG|MAKE|CARGO|GO|LUA|TSX|TS_NODE)_?.*)$/i;
 
-/** A word and its parts: `--import=./pre.mjs`, `-r./pre.cjs`, `lib:other`, `file:///srv/x.mjs`. */
+/** The possible paths in a word: `--import=./pre.mjs`, `-r./pre.cjs`, `lib:other`, `file:///srv/x.mjs`. */
 function listPathsInWord(word: string): readonly string[] {
   const parts = word.split(/[\s=:,;"']+/);
   const joined = parts.flatMap((part) => /\.{1,2}\/.*/.exec(part)?.[0] ?? []);
@@ -61,7 +61,7 @@ function listPathsInWord(word: string): readonly string[] {
   return [word, ...parts, ...joined, ...urlPaths].filter((path) => path !== "" && path.length < 4096);
 }
 
-/** A stranger's URL may be malformed. Then it is taken as it is written. */
+/** The URL may be malformed. Then it is returned unchanged. */
 function decodeUrlPath(path: string): string {
   try {
     return decodeURIComponent(path);
@@ -70,7 +70,7 @@ function decodeUrlPath(path: string): string {
   }
 }
 
-/** Where the system finds a program, in the order of its search. */
+/** The path at which the system finds a program, in the order of its search path; empty if there is none. */
 function findPrograms(command: string, folder: string, searchPath: string): readonly string[] {
   const candidates = searchPath.split(delimiter).map((place) => resolve(folder, place, command));
   const first = candidates.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
@@ -104,7 +104,7 @@ export function hashFile(path: string): string {
 /**
  * The state of all files of the folder that Git does not ignore.
  *
- * @throws PawlError `bad_configuration` if the folder is too large to look at
+ * @throws PawlError `bad_configuration` if the folder has too many files
  */
 export function hashFolderState(root: string): string {
   const hash = createHash("sha256");
@@ -119,7 +119,7 @@ export function hashFolderState(root: string): string {
       const isFolder = entry.isDirectory();
       entries += 1;
       if (entries > maxEntries) throw createTooLargeError(root);
-      // An ignore file counts also if it ignores itself.
+      // A .gitignore is included even if it ignores itself.
       if (entry.name !== ".gitignore" && (entry.name === ".git" || isIgnored(rules, inner, isFolder))) continue;
       if (isFolder) folders.push({ path: `${inner}/`, above: rules });
       else hash.update(`${inner}\0${describeFileState(join(root, inner))}\0`);
@@ -138,7 +138,7 @@ function readEntries(folder: string) {
   }
 }
 
-/** The file itself: a link is not followed, because its place is what changes it. */
+/** The state of the file itself. A link is not followed, because replacing the link already changes its state. */
 function describeFileState(path: string): string {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   return stats === undefined ? "" : `${stats.mode} ${stats.size} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`;

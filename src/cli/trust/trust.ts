@@ -1,11 +1,11 @@
 /**
- * Trust in what a folder brings: its `pawl.config.json`, its `.mcp.json` and the commands in `.pawl/commands`. Before a person has
- * trusted a file, nothing in it sets, allows, starts or sends anything; what it asks and denies counts at once, because that only
- * makes the agent more careful (SEC-17).
+ * Trust in the files that a folder supplies: its `pawl.config.json`, its `.mcp.json` and the commands in `.pawl/commands`. Before
+ * a person has trusted a file, nothing in it sets, allows, starts or sends anything. Its rules that ask or deny apply at once,
+ * because they only make the agent more careful (SEC-17).
  *
  * 1. Trust is in the bytes of a file, at its real path, in this folder, and in the files of the folder that its servers may run
- *    (started-files.ts). Any change takes it away, from that file alone.
- * 2. It is kept in the home, outside of the folder. No option, environment variable or parent folder gives it.
+ *    (started-files.ts). Any change revokes the trust, in that file alone.
+ * 2. Trust is stored in the home, outside of the folder. No option, environment variable or parent folder grants it.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -23,28 +23,28 @@ import { folderServersName, formatServerTarget, readServersFile, type ServersFil
 import { findAllowedRuleNote } from "../permissions/rule-note.js";
 import { canRunOtherFiles, hashFile, hashFolderState, listNamedFiles } from "./started-files.js";
 
-/** A file that the folder brings. */
+/** A file that the folder supplies. */
 export type SuppliedFile = {
   readonly kind: "settings" | "servers" | "command";
-  /** Its place in the folder. */
+  /** Its path in the folder. */
   readonly name: string;
   readonly path: string;
   readonly text: string;
   readonly hash: string;
   readonly isTrusted: boolean;
-  /** The text that was trusted before the file changed; null if none was. */
+  /** The text that was trusted before the file changed; null if it was never trusted. */
   readonly before: string | null;
-  /** What it would do once it is trusted, in words. */
+  /** Describes the effects of trusting the file. */
   readonly effects: readonly string[];
 };
 
 export type FolderTrust = {
-  /** What the folder brings, in this order. */
+  /** The supplied files: settings, servers, commands. */
   readonly files: readonly SuppliedFile[];
   readonly configuration: ConfigurationFile | null;
   readonly servers: ServersFile | null;
   readonly commands: CommandFiles;
-  /** The hash to trust, with `pawl trust --hash`: of all files. Empty without a file. */
+  /** The hash of all files, for `pawl trust --hash`. Empty without a file. */
   readonly hash: string;
 };
 
@@ -56,10 +56,10 @@ type TrustRecord = {
   readonly at: string;
 };
 
-/** What a folder that needs no trust has. */
+/** Describes a folder that needs no trust. */
 export const nothingToTrustText = `no ${configurationName}, no ${folderServersName} and no commands in ${folderCommandsName}`;
 
-/** Reads what the folder brings, and whether these bytes are trusted. @throws PawlError `bad_configuration` */
+/** Reads the supplied files, and whether these bytes are trusted. @throws PawlError `bad_configuration` */
 export function readFolderTrust(root: string, home: string): FolderTrust {
   const configuration = readConfiguration(root);
   const servers = readServersFile(join(root, folderServersName));
@@ -76,7 +76,7 @@ export function readFolderTrust(root: string, home: string): FolderTrust {
   return { files, configuration, servers, commands, hash };
 }
 
-/** The folder's settings alone, for those who look at them often. @throws PawlError `bad_configuration` */
+/** Reads only the folder's settings, for frequent callers. @throws PawlError `bad_configuration` */
 export function readFolderSettings(
   root: string,
   home: string,
@@ -118,28 +118,28 @@ function judgeFile(file: UnjudgedFile, stored: readonly TrustedFile[]): Supplied
   return { ...file, isTrusted: trustedFile?.hash === file.hash, before: trustedFile?.text ?? null };
 }
 
-/** Whether the file of this name counts whole. */
+/** Whether the file with this name is trusted. */
 export function isTrusted({ files }: FolderTrust, name: string): boolean {
   return files.some((file) => file.name === name && file.isTrusted);
 }
 
-/** The files that would do something and are not trusted. */
+/** The files that have effects and are not trusted. */
 export function listUntrustedFiles({ files }: FolderTrust): readonly SuppliedFile[] {
   return files.filter((file) => !file.isTrusted && file.effects.length > 0);
 }
 
-/** Trusts what was read of these files, and nothing that came later. Trust in other files stays as it is. */
+/** Trusts the content of these files that was read, not a later one. Trust in other files is unchanged. */
 export function trustFiles(root: string, home: string, files: readonly SuppliedFile[], by: string): void {
   if (files.length === 0)
     throw new PawlError("bad_configuration", `${root} brings nothing that has to be trusted: ${nothingToTrustText}.`);
   const names = new Set(files.map(({ name }) => name));
   const others = readTrustedFiles(root, home).filter(({ name }) => !names.has(name));
   const trusted = files.map(({ name, hash, text }): TrustedFile => ({ name, hash, text }));
-  const stored: TrustRecord = { folder: root, files: [...others, ...trusted], by, at: new Date().toISOString() };
+  const record: TrustRecord = { folder: root, files: [...others, ...trusted], by, at: new Date().toISOString() };
   const path = resolveTrustPath(root, home);
   mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}.new`;
-  writeFileSync(draft, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(draft, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
   renameSync(draft, path);
 }
 
@@ -153,9 +153,9 @@ function describeSettingsEffects({ value: { settings, permissions = {} } }: Conf
       const shown = typeof value === "string" ? value : JSON.stringify(value);
       return `${settingTable[key]?.effect ?? `sets ${key}`}: ${shown}`;
     }),
-    ...(permissions.allow ?? []).map((stored) => {
-      const note = findAllowedRuleNote(stored);
-      return `allows without a question: ${stored.rule}${note === null ? "" : ` (${note})`}`;
+    ...(permissions.allow ?? []).map((storedRule) => {
+      const note = findAllowedRuleNote(storedRule);
+      return `allows without a question: ${storedRule.rule}${note === null ? "" : ` (${note})`}`;
     }),
   ];
 }
@@ -169,7 +169,7 @@ function describeServersEffects({ servers }: ServersFile, root: string): readonl
   });
 }
 
-/** What the servers may run of the folder: the files that they name by their hashes, or the state of the whole folder. */
+/** Hashes of what the servers may run: of the files that they name, and of the whole folder's state if they may run others. */
 function hashStartedFiles({ servers }: ServersFile, root: string): readonly string[] {
   const started = servers.flatMap(({ transport }) => (transport?.type === "stdio" ? [transport] : []));
   const named = [...new Set(started.flatMap((server) => listNamedFiles(server, root)))].sort();
@@ -191,18 +191,18 @@ function resolveTrustPath(root: string, home: string): string {
   return join(home, "projects", sha256(root).slice(0, 32), "trust.json");
 }
 
-/** What cannot be read is no trust. */
+/** Reads the trusted files. If the record cannot be read, nothing is trusted. */
 function readTrustedFiles(root: string, home: string): readonly TrustedFile[] {
   try {
-    const stored = JSON.parse(readFileSync(resolveTrustPath(root, home), "utf8")) as Partial<TrustRecord> | null;
-    if (stored?.folder !== root || !Array.isArray(stored.files)) return [];
-    return stored.files.filter((file) => [file?.name, file?.hash, file?.text].every((one) => typeof one === "string"));
+    const record = JSON.parse(readFileSync(resolveTrustPath(root, home), "utf8")) as Partial<TrustRecord> | null;
+    if (record?.folder !== root || !Array.isArray(record.files)) return [];
+    return record.files.filter((file) => [file?.name, file?.hash, file?.text].every((one) => typeof one === "string"));
   } catch {
     return [];
   }
 }
 
-/** The lines that are only in one of the texts: `- ` those that are gone, `+ ` those that are new. */
+/** The lines that are only in one of the texts: `- ` for removed lines, `+ ` for new ones. */
 export function diffLines(before: string, after: string): readonly string[] {
   const [old, now] = [before.split("\n"), after.split("\n")];
   const linesOnlyIn = (lines: readonly string[], others: readonly string[]) => {

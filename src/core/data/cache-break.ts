@@ -1,15 +1,15 @@
 /**
- * Why a provider could not read the request of the call before from its prompt cache.
+ * Why a provider could not read the previous call's request from its prompt cache.
  */
 
 /**
- * The first difference from the call before, in the order in which a provider reads a request. A compaction, a handoff and another
- * model come before that.
+ * The first difference from the previous call, in the order in which a provider reads a request. A compaction, a handoff
+ * and a change of the model take precedence.
  *
- * - `tools`, `system_prompt`, `messages`: these are others than before.
- * - `compaction`, `handoff`: the conversation was summed up, or has another agent.
+ * - `tools`, `system_prompt`, `messages`: these changed.
+ * - `compaction`, `handoff`: the conversation was summarised, or was handed to another agent.
  * - `model`: another model answered. It has its own cache.
- * - `tool_choice`, `settings`, `images`: the tool choice or the reasoning effort changed, or the first image came, and the
+ * - `tool_choice`, `settings`, `images`: the tool choice or the reasoning effort changed, or the first image was added, and the
  *   provider read less than before.
  * - `time`: the cache had expired.
  * - `unknown`: the provider read much less than it could, and the request gives no reason.
@@ -52,7 +52,7 @@ export type CacheUsage = {
   readonly read: number;
   /** Input tokens that were written to it. */
   readonly written: number;
-  /** How many tokens of the call before could have been read. Absent if that is unknown, for example after a compaction. */
+  /** How many tokens of the previous call could have been read. Absent if that is unknown, for example after a compaction. */
   readonly expected?: number;
   /** Why fewer were read. Absent if the cache held. */
   readonly broke?: CacheBreak;

@@ -10,7 +10,7 @@ export type CountedTokens = {
   readonly tokens: number;
 };
 
-/** A conversation takes its model's input and output tokens together. A provider that reports 0 does not count. */
+/** A model's input and output tokens together are the size of its conversation. A provider that reports 0 did not count. */
 export function toCountedTokens({ inputTokens, outputTokens }: Usage, messages: number): CountedTokens | null {
   if (inputTokens === undefined || inputTokens === 0 || outputTokens === undefined) return null;
   return { messages, tokens: inputTokens + outputTokens };

@@ -11,7 +11,7 @@ export function defined<Members extends object>(members: Members): Defined<Membe
   return present as Defined<Members>;
 }
 
-/** The same members. A member that may be undefined becomes optional and no longer holds undefined. */
+/** The same members. A member that may be undefined becomes optional, and `undefined` is removed from its type. */
 export type Defined<Members> = {
   [Key in keyof Members as undefined extends Members[Key] ? Key : never]?: Exclude<Members[Key], undefined>;
 } & {

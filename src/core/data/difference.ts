@@ -1,5 +1,5 @@
 /**
- * The first difference between a recorded value and a present value.
+ * The first difference between a recorded value and a current value.
  */
 import { formatPath } from "./json.js";
 import type { Json } from "./message.js";

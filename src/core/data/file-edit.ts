@@ -1,5 +1,5 @@
 /**
- * Which inputs of tools edit a file: those that have a text to look for and the text that takes its place.
+ * Recognises the inputs of tools that edit a file: those that have a text to find and its replacement.
  */
 import type { Json } from "./message.js";
 
@@ -7,7 +7,7 @@ import type { Json } from "./message.js";
 export type FileEdit = {
   /** The text that is replaced. */
   readonly before: string;
-  /** The text that takes its place. */
+  /** The replacement. */
   readonly after: string;
   /** The names of the two fields. */
   readonly fields: readonly [before: string, after: string];
@@ -23,7 +23,7 @@ const fieldPairs = [
   ["old_str", "new_str"],
 ] as const;
 
-/** The edit that an input of a tool asks for; null if it asks for none. */
+/** The edit that a tool's input describes; null if it describes none. */
 export function fileEditIn(input: Json): FileEdit | null {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
   const members = input as { readonly [name: string]: Json };

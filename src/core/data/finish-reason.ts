@@ -21,7 +21,7 @@ export function toUnifiedReason(reason: unknown): FinishReason["unified"] {
   return knownReasons.has(reason) ? (reason as FinishReason["unified"]) : "other";
 }
 
-/** Words of providers for an answer that is to be continued: Anthropic interrupts a long turn of its own tools. */
+/** Raw finish reasons of an answer that is to be continued: Anthropic interrupts a long turn of its own tools. */
 const pauseReasons: ReadonlySet<unknown> = new Set(["pause_turn"]);
 
 /**
@@ -32,7 +32,7 @@ const pauseReasons: ReadonlySet<unknown> = new Set(["pause_turn"]);
  */
 export type MessageEnding = "complete" | "unclear";
 
-/** What the log says about the end of an answer. Undefined if the finish reason says it all. */
+/** How an answer ended, for the log. Undefined if the finish reason is enough. */
 export function classifyEnding({ unified, raw }: FinishReason, message: AssistantMessage): MessageEnding | undefined {
   if (pauseReasons.has(raw)) return undefined;
   if (unified === "other") return toolCallsOf(message).length > 0 ? "unclear" : undefined;

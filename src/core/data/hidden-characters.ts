@@ -1,12 +1,12 @@
 /**
- * Makes every character visible that a person might not see, or that a terminal would obey. For text that a person
+ * Makes every character visible that a person might not see, or that a terminal would interpret. For text that a person
  * approves: exactly this text runs.
  */
 
 /**
- * By the data of Unicode: controls, formats, halves of characters, private and unassigned characters, spaces other than
- * the usual one, and all that is ignored by default. Then the blank characters, which Unicode counts as letters or signs.
- * Not newlines and tabs.
+ * By Unicode property: controls, formats, surrogates, private-use and unassigned characters, spaces other than the usual
+ * one, and all default-ignorable characters. Then the blank characters that Unicode counts as letters or signs. Newlines
+ * and tabs are not included.
  */
 const hiddenCharacters =
   /(?![\n\t ])(?:[\p{C}\p{Z}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]|\p{Default_Ignorable_Code_Point}|\p{Variation_Selector})/gu;

@@ -1,5 +1,5 @@
 /**
- * Ids of sessions and messages: what every store can keep.
+ * Ids of sessions and messages: the ids that every store can hold.
  */
 
 export const maxId = 512;
@@ -7,22 +7,22 @@ export const maxId = 512;
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
- * What is wrong with an id; null if nothing is. It is a text of 1 to 512 characters, with no NUL and no lone surrogate
- * (a database would take two such ids for one).
+ * What is wrong with an id; null if it is valid. A valid id is a string of 1 to 512 characters, without NUL and without
+ * lone surrogates (a database would treat two such ids as one).
  */
 export function findIdProblem(id: unknown): string | null {
-  if (typeof id !== "string") return "is no text";
+  if (typeof id !== "string") return "is not a string";
   if (id.length === 0) return "is empty";
   if (id.length > maxId) return `has ${id.length} characters`;
   if (id.includes("\0")) return "has a NUL";
   return loneSurrogate.test(id) ? "has half of a surrogate pair" : null;
 }
 
-/** The sentence about an id that cannot be used. */
+/** The error message for an invalid id. */
 export function formatIdError(what: "session" | "message", id: unknown, problem: string): string {
   const isLong = typeof id === "string" && id.length > maxId;
   const shown =
     typeof id === "string" ? JSON.stringify(id.slice(0, 40)) : `of type ${id === null ? "null" : typeof id}`;
   const which = isLong ? `that starts with ${shown}` : shown;
-  return `The ${what} id ${which} ${problem}. Use a text of 1 to ${maxId} characters.`;
+  return `The ${what} id ${which} ${problem}. Use a string of 1 to ${maxId} characters.`;
 }

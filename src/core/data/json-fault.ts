@@ -1,8 +1,8 @@
 /**
- * The position and the nature of the first fault in a text that is not JSON.
+ * The position and the nature of the first syntax error in a text that is not JSON.
  *
- * The message of `JSON.parse` does not serve: Node.js 20 gives no position for many faults ("Unexpected token 'h'"),
- * and engines differ in their words.
+ * The message of `JSON.parse` is not enough: Node.js 20 gives no position for many errors ("Unexpected token 'h'"),
+ * and engines word them differently.
  */
 export type JsonFault = { readonly position: number; readonly message: string };
 

@@ -1,12 +1,12 @@
 /**
- * How much work plain data can make, and whether a JSON Schema of a stranger is small enough to be used.
+ * How much work plain data can cause, and whether a JSON Schema from outside is small enough to be used.
  *
  * Everything here takes time linear in the data, needs no recursion, and stops at its bounds.
  */
 import type { Json } from "./message.js";
 
 /**
- * The number of values in plain data, keys and long texts included: a key counts as a value, and so do 32 characters.
+ * The number of values in plain data. A key counts as a value, and so do every 32 characters of a key or a string.
  * @param maxWeight counting stops above this weight
  */
 export function weighJson(value: Json, maxWeight = Number.POSITIVE_INFINITY): number {
@@ -28,16 +28,16 @@ export function weighJson(value: Json, maxWeight = Number.POSITIVE_INFINITY): nu
 const charactersPerUnit = 32;
 
 export type SchemaMeasure = {
-  /** The weight of the schema's values: about the work of a check for each value that is checked. */
+  /** The weight of the schema's values: roughly the work that a check does for each value. */
   readonly weight: number;
-  /** False if a check may cost more than the schema's weight for each value, or if nobody knows. */
+  /** False if a check may cost more than the schema's weight for each value, or if its cost is unknown. */
   readonly isLinear: boolean;
 };
 
-/** The bounds of a schema. They are far above the schemas of people, and keep its compilation short. */
+/** The bounds of a schema. They are far above the schemas that people write, and keep compilation short. */
 export const maxSchemaLevels = 64;
 const maxSchemaWeight = 50_000;
-/** Characters of the paths to all places together: the library that checks JSON Schemas keeps each path. */
+/** The maximum length of all paths in a schema together, in characters: the JSON Schema library stores each path. */
 const maxPathCharacters = 8_000_000;
 
 /**
@@ -64,7 +64,7 @@ export function measureSchema(schema: Json): SchemaMeasure | { readonly fault: s
 
 type SchemaNode = { readonly value: Json; readonly level: number; readonly path: number };
 
-/** A property that is named like a keyword counts as the keyword: that only costs some time. */
+/** A property that is named like a keyword counts as the keyword. This only costs some time. */
 function isLinearKeyword(key: string, value: Json): boolean {
   if (key === "format") return typeof value !== "string" || linearFormats.has(value);
   return !costlyKeywords.has(key);

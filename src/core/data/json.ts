@@ -2,7 +2,7 @@
  * JSON from outside: parsed and checked before any other code sees it (SEC-12).
  *
  * 1. Size is checked before parsing, and depth before any function recurses into the value.
- * 2. Failures are data. Their words tell a model what to correct, and are the same on every JavaScript engine.
+ * 2. Failures are data. Their wording tells a model what to correct, and is the same on every JavaScript engine.
  */
 import { findJsonFault } from "./json-fault.js";
 import type { Json } from "./message.js";
@@ -65,7 +65,7 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonResult {
   return fault === null ? { ok: true, value: value as Json } : failure(fault);
 }
 
-/** Makes the checks of `parseJson` on a value that is parsed already. Only plain data passes. */
+/** Applies the checks of `parseJson` to a value that is already parsed. Only plain data passes. */
 export function checkJson(value: unknown, limits: JsonLimits = {}): JsonResult {
   const maxBytes = limits.maxBytes ?? defaultMaxJsonBytes;
   const fault = findForbidden(value, limits.maxDepth ?? defaultMaxJsonDepth, []);
@@ -84,7 +84,7 @@ export function copyJson(value: Json): Json {
 }
 
 /**
- * The same text for equal values, whatever the order of their keys. It recurses: only for values that were checked.
+ * The same string for equal values, whatever the order of their keys. It recurses: only for values that were checked.
  *
  * @example
  * ```ts
@@ -104,7 +104,7 @@ export function canonicalJson(value: Json): string {
 }
 
 /**
- * Whether two values have the same canonical text, without writing it. It recurses: only for values that were checked.
+ * Whether two values have the same canonical JSON, without building it. It recurses: only for values that were checked.
  */
 export function isSameJson(a: Json, b: Json): boolean {
   if (a === b) return true;
@@ -120,7 +120,7 @@ export function isSameJson(a: Json, b: Json): boolean {
   return keys.every((key) => Object.hasOwn(right, key) && isSameJson(left[key] ?? null, right[key] ?? null));
 }
 
-/** Writes a path inside a value: `files[0].path`. */
+/** Formats a path inside a value: `files[0].path`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = "";
   for (const key of path) {

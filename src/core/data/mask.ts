@@ -5,7 +5,7 @@
 import type { Json } from "./message.js";
 import { skeletonOf } from "./skeleton.js";
 
-/** What stands in place of a secret. No character of it needs an escape in JSON. */
+/** Replaces a secret. None of its characters needs an escape in JSON. */
 export const mask = "[redacted]";
 
 /** Shorter secrets would also match parts of words. */
@@ -13,7 +13,7 @@ export const minSecretLength = 6;
 
 /**
  * Returns a function that masks these secrets, also where JSON has escaped them once or several times. Secrets shorter than
- * `shortestSecret` are ignored. Takes time linear in the text.
+ * `minSecretLength` are ignored. Takes time linear in the text.
  */
 export function createMask(values: readonly string[]): (text: string) => string {
   const secrets = values.filter((value) => value.length >= minSecretLength).sort((a, b) => b.length - a.length);
@@ -53,7 +53,10 @@ export function mapStrings(value: Json, change: (text: string) => string): Json 
   return mapScalars(value, change, (number) => number);
 }
 
-/** Like `mapStrings`, and numbers are changed as JSON writes them: a number that changes becomes a string. For content only: elsewhere numbers count. */
+/**
+ * Like `mapStrings`, but `change` is also applied to each number as JSON writes it: a number that changes becomes a
+ * string. For content only: elsewhere, numbers have a meaning.
+ */
 export function mapStringsAndNumbers(value: Json, change: (text: string) => string): Json {
   return mapScalars(value, change, (number) => {
     const text = JSON.stringify(number);

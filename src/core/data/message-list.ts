@@ -1,10 +1,10 @@
 /**
- * Whether messages make a conversation that every provider takes.
+ * Checks that messages form a conversation that every provider accepts.
  *
  * 1. The list is not empty, and its last message is a user's or a tool's. If a provider paused within its turn, the
- *    last message is the one that it is to go on with.
+ *    last message is the one that it is to continue.
  * 2. Each call is answered by the next message, once, and in the order of the calls. The ids of calls are unique.
- * 3. A result that a provider gave itself comes after its call.
+ * 3. The result of a call that a provider ran itself comes after the call.
  */
 import { type AssistantMessage, type Message, type ToolMessage, toolCallsOf } from "./message.js";
 
@@ -13,7 +13,7 @@ export type ListFault = { readonly index: number; readonly reason: string };
 
 /**
  * The first fault of a list; undefined if it is valid. The messages themselves are valid.
- * @param pausedMessage the message of a provider that paused, with which the list may end
+ * @param pausedMessage the message at which a provider paused; the list may end with it
  */
 export function findListFault(messages: readonly Message[], pausedMessage?: Message): ListFault | undefined {
   const last = messages.at(-1);
@@ -50,7 +50,7 @@ function findMessageFault(
   }
 }
 
-/** Adds the ids of the message to those that came before it. */
+/** Adds the call ids of the message to `ids`, which has those of the messages before it. */
 function checkCallIds({ parts }: AssistantMessage, ids: Set<string>): string | undefined {
   for (const part of parts) {
     if (part.type === "tool_result" && !ids.has(part.toolCallId))

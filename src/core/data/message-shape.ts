@@ -1,8 +1,8 @@
 /**
- * Whether a value is a message: its role, and the fields of its parts.
+ * Checks that a value is a message: its role, and the fields of its parts.
  *
  * The value is plain JSON that was checked before. A message from outside goes to a provider, so an unknown field is a
- * fault: it would be dropped without a word.
+ * fault: it would be dropped silently.
  */
 import type { AssistantPart, Json, Message, ToolOutput, ToolResultPart, UserPart } from "./message.js";
 
@@ -64,7 +64,7 @@ const outputTable: { readonly [Type in ToolOutput["type"]]: { readonly [field: s
   content: { parts: "any", full: "object?" },
 };
 
-/** What is wrong with a message; undefined if it is one. The text begins in lower case and has no full stop. */
+/** What is wrong with a message; undefined if it is valid. The text begins in lower case and has no full stop. */
 export function findMessageFault(value: Json): string | undefined {
   if (!isPlainObject(value)) return "it is no object";
   const { role, parts, providerMetadata, ...others } = value;

@@ -1,5 +1,5 @@
 /**
- * Settings of a model call, as the log keeps them.
+ * Settings of a model call, as the log stores them.
  */
 
 /** How much a model thinks before it answers, from not at all to as much as it can. */
@@ -7,24 +7,24 @@ export type ReasoningEffort = "provider-default" | "none" | "minimal" | "low" | 
 
 /** Settings of a model call. All are optional. A model that cannot honour a setting reports a warning. */
 export type ModelSettings = {
-  /** 0 or more. A higher one makes answers more varied. */
+  /** 0 or more. A higher value makes answers more varied. */
   readonly temperature?: number;
-  /** From 0 to 1: only the likeliest tokens, which together have this probability. */
+  /** From 0 to 1. The model samples only from the likeliest tokens that together have this probability. */
   readonly topP?: number;
-  /** Only so many of the likeliest tokens. */
+  /** The model samples only from this many of the likeliest tokens. */
   readonly topK?: number;
-  /** The most tokens of an answer. */
+  /** The maximum length of an answer, in tokens. */
   readonly maxOutputTokens?: number;
-  /** Texts at which the answer ends. At most 64. */
+  /** Strings at which the answer ends. At most 64. */
   readonly stopSequences?: readonly string[];
-  /** A whole number. Providers that take one try to give the same answer again. */
+  /** An integer. Providers that accept a seed try to give the same answer for the same seed. */
   readonly seed?: number;
-  /** Above 0: words that have come are less likely. */
+  /** Above 0: tokens that have already appeared become less likely. */
   readonly presencePenalty?: number;
-  /** Above 0: the more often a word has come, the less likely it is. */
+  /** Above 0: the more often a token has appeared, the less likely it becomes. */
   readonly frequencyPenalty?: number;
   /** How much the model thinks before it answers. */
   readonly reasoning?: ReasoningEffort;
-  /** Whether the model may ask for several tool calls at once. Default: what the provider does. */
+  /** Whether the model may request several tool calls at once. Default: the provider's. */
   readonly parallelToolCalls?: boolean;
 };

@@ -1,12 +1,12 @@
 /**
- * The known name that was probably meant by an unknown one.
+ * Finds the known name that an unknown name was probably meant to be.
  */
 
-/** The most characters of a name that is compared. A longer one is no typing mistake. */
+/** Longer names are not compared: no typo is that long. */
 const maxName = 64;
 
 /**
- * The nearest of the known names; undefined if none is near. Case, `_` and `-` do not count.
+ * The nearest of the known names; undefined if none is near. Case, `_` and `-` are ignored.
  *
  * @example
  * ```ts
@@ -28,7 +28,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return nearest;
 }
 
-/** All known names that are near. A typing mistake is at most one character in four, so that no verb becomes another. */
+/** All known names that are near. A typo is at most one character in four, so that no verb becomes another. */
 export function findNearNames(name: string, known: Iterable<string>): readonly string[] {
   if (name.length > maxName) return [];
   const target = normalizeName(name);
@@ -38,12 +38,12 @@ export function findNearNames(name: string, known: Iterable<string>): readonly s
   );
 }
 
-/** The name without what people mix up: case, `_` and `-`. */
+/** The name without the differences that people mix up: case, `_` and `-`. */
 export function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[_-]/g, "");
 }
 
-/** The number of characters to insert, delete or replace. Two neighbours that change places count as one. */
+/** The number of characters to insert, delete or replace. Swapping two neighbours counts as one change. */
 function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,12 +1,12 @@
 /**
- * The prices of models, and what a model call costs by them.
+ * Model prices, and what a model call costs at them.
  */
 import type { Usage } from "./message.js";
 import { withoutDate } from "./model-id.js";
 
 /** US dollars per million tokens. */
 export type Rates = {
-  /** Input that no cache had. */
+  /** Input that was neither read from a cache nor written to one. */
   readonly input: number;
   /** Output. */
   readonly output: number;
@@ -22,7 +22,7 @@ export type Rates = {
 export type Price = Rates & {
   /** The rates of long requests. */
   readonly long?: Rates & {
-    /** Above so many input tokens. */
+    /** These rates apply above this number of input tokens. */
     readonly over: number;
   };
 };

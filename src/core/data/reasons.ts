@@ -41,12 +41,12 @@ export const reasons = deepFreeze({
 export type Reason = keyof typeof reasons;
 
 /**
- * Why a run stopped in this process without an end: the store failed, the process is draining, this process left the
- * session to others, another process took over, or the run before it in the queue was aborted.
+ * Why a run stopped in this process without ending: the store failed, the process is draining, this process handed the
+ * session over, another process took over, or the run before it in the queue was aborted.
  */
 export type InterruptedReason = "store_failed" | "shutdown" | "left" | "lease_lost" | "held_back";
 
-/** Whether the reason is a limit: the run could have gone on, and what it has found by then may be of use. */
+/** Whether the reason is a limit: the run could have continued, and its results so far may be useful. */
 export function isLimitReason(reason: Reason): boolean {
   return limitReasons.has(reason);
 }

@@ -1,11 +1,11 @@
 /**
- * JSON as models write it: in a fence of Markdown, with comments, with commas before a closing bracket.
+ * JSON as models write it: in a Markdown fence, with comments, or with trailing commas.
  *
- * 1. Every character is looked at a bounded number of times.
- * 2. Strings stay as they are. Nothing is added, so a text that is cut off stays so.
+ * 1. Every character is read a bounded number of times.
+ * 2. Strings stay as they are. Nothing is added, so a truncated text stays truncated.
  */
 
-/** The text without what JSON does not have; undefined if there is no such thing in it. It need not be JSON then. */
+/** The text without its fence, comments and trailing commas; undefined if it has none. The result may still be invalid. */
 export function repairJson(text: string): string | undefined {
   const body = stripFence(text.trim());
   const repaired = stripCommentsAndCommas(body);
@@ -44,7 +44,7 @@ function stripCommentsAndCommas(text: string): string {
   return pieces.join("") + comma;
 }
 
-/** A comma stands behind a value: any other comma is no typing mistake. */
+/** Only a comma after a value can be a trailing comma. Any other comma is a different mistake, and stays. */
 function endsValue(last: string): boolean {
   return last !== "" && !"{[,:".includes(last);
 }
@@ -75,7 +75,7 @@ function findStringEnd(text: string, start: number): number {
   return text.length;
 }
 
-/** @param notFound the value that says that there is no such place */
+/** @param notFound the index that means "not found" */
 function indexOrEnd(index: number, text: string, notFound = -1): number {
   return index === notFound ? text.length : index;
 }

@@ -4,7 +4,7 @@
 import { deepFreeze } from "./freeze.js";
 import type { Json } from "./message.js";
 
-/** Values that a session keeps under names, outside of its conversation. */
+/** Named values that a session stores outside of its conversation. */
 export type SessionData = { readonly [key: string]: Json };
 
 /** A change of the data. A key that is set and unset is unset. */
@@ -18,19 +18,19 @@ export type DataPatch = {
 /** The data of a session that has none. */
 export const emptyData: SessionData = deepFreeze({});
 
-/** The most bytes of a session's data as JSON, and the most characters of a key. */
+/** The maximum size of a session's data as JSON, in bytes. */
 export const maxDataBytes = 64 * 1024;
-/** The most characters of a key of the session's data. */
+/** The maximum length of a key of the session's data, in characters. */
 export const maxDataKeyCharacters = 100;
 
-/** The data after a change. The same change twice is the same as once. */
+/** The data after a change. Applying the same change twice has the same result as applying it once. */
 export function applyPatch(data: SessionData, { set, unset }: DataPatch): SessionData {
   const changed: { [key: string]: Json } = { ...data, ...set };
   for (const key of unset ?? []) delete changed[key];
   return Object.freeze(changed);
 }
 
-/** The keys that a change names. */
+/** The keys that a change sets or removes. */
 export function patchedKeys({ set, unset }: DataPatch): readonly string[] {
   return [...new Set([...Object.keys(set ?? {}), ...(unset ?? [])])];
 }

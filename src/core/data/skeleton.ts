@@ -1,14 +1,14 @@
 /**
- * Finds a text whatever JSON has made of it: escaped once, or several times as JSON within JSON.
+ * Finds a string in JSON however often it was escaped: once, or several times as JSON within JSON.
  *
- * A text and its escaped forms have the same skeleton. It leaves backslashes out, takes `\uXXXX` as its character, and
- * control characters as the letters that JSON writes for them: a newline is `n`, because JSON writes `\n`. Different
- * texts may have one skeleton, too.
+ * A string and its escaped forms have the same skeleton. The skeleton drops backslashes, decodes `\uXXXX`, and replaces a
+ * control character with the letter of its JSON escape: a newline becomes `n`, because JSON writes `\n`. Different strings
+ * may have the same skeleton.
  */
 export type Skeleton = {
-  /** What is left of the text. */
+  /** The characters of the skeleton. */
   readonly text: string;
-  /** Where each character of the skeleton starts in the text, with its backslashes; at the end, where the last ends. */
+  /** Where each character of the skeleton starts in the text, with its backslashes. The last item is the end of the last one. */
   readonly starts: readonly number[];
 };
 
@@ -19,7 +19,7 @@ export type Skeleton = {
  * ```ts
  * import { skeletonOf } from "pawl/core";
  *
- * // A secret with a newline is found in JSON, too, where the newline is written as \n.
+ * // A secret with a newline is also found in JSON, where the newline is written as \n.
  * const found = skeletonOf(JSON.stringify({ key: secret })).text.includes(skeletonOf(secret).text); // true
  * ```
  */

@@ -1,8 +1,8 @@
 /**
- * Texts as bytes and back, without loss.
+ * Converts strings to bytes and back, without loss.
  *
  * The bytes are UTF-8. A JavaScript string may hold a lone surrogate, which UTF-8 does not allow; it is written as the
- * three bytes of its code. So every text comes back as it was, and every position in the bytes is a position in the
+ * three bytes of its code. So every string survives the round trip, and every position in the bytes is a position in the
  * text.
  */
 
@@ -56,7 +56,7 @@ export function countLines(bytes: Uint8Array): number {
   return lineNumberAt(bytes, bytes.length - 1);
 }
 
-/** The number of the line, from 1, that holds a byte. */
+/** The number of the line that contains a byte. The first line is 1. */
 export function lineNumberAt(bytes: Uint8Array, index: number): number {
   let line = 1;
   for (let at = bytes.indexOf(newline); at !== -1 && at < index; at = bytes.indexOf(newline, at + 1)) line += 1;

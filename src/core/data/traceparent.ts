@@ -1,5 +1,5 @@
 /**
- * The header `traceparent` of W3C Trace Context, which names the span that a request was made in.
+ * The `traceparent` header of W3C Trace Context, which names the span in which a request was made.
  *
  * Its grammar is that of version 00. A later version begins with the same fields, and may have more after them.
  */
@@ -24,7 +24,7 @@ export function parseTraceparent(value: unknown): RemoteSpan | undefined {
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** As the log keeps it: 55 characters of version 00. */
+/** The form that the log stores: 55 characters, version 00. */
 export function traceparentOf({ traceId, spanId, isSampled }: RemoteSpan): string {
   return `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
 }

@@ -1,12 +1,12 @@
 /**
- * Sums of what model calls have used.
+ * Sums the usage of model calls.
  */
 import { deepFreeze } from "./freeze.js";
 import type { Usage } from "./message.js";
 
 /**
- * The usage with its cost rounded to a billionth of a dollar: the digits beyond are those of binary fractions. For what is
- * shown and returned. The state of a session keeps exact sums, as logs of earlier versions have them.
+ * The usage with its cost rounded to a billionth of a dollar: further digits are artefacts of binary fractions. For usage
+ * that is shown or returned. The state of a session keeps exact sums, like the logs of earlier versions.
  */
 export function roundCost(usage: Usage): Usage {
   const { costUsd } = usage;
@@ -20,7 +20,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return roundCost(addUsageUnrounded(a, b));
 }
 
-/** The same without rounding: a fold of the log adds as every version has added. */
+/** Like `addUsage`, without rounding: a fold of the log must add as every earlier version did. */
 export function addUsageUnrounded(a: Usage, b: Usage): Usage {
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
   for (const key of usageFields) {

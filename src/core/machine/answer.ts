@@ -1,10 +1,10 @@
 /**
- * What a person may answer.
+ * The answers that a person can give.
  */
 import type { Json, ToolOutput } from "../data/message.js";
 import type { PermissionRule } from "./reserved-events.js";
 
-/** A person's answer to a call that asks. `rerun`, `result` and `fail` answer a question of recovery. */
+/** A person's answer about a tool call. `rerun`, `result` and `fail` resolve a call that is in doubt. */
 export type Answer =
   /** The call runs as it is. */
   | { readonly type: "approve" }
@@ -19,7 +19,7 @@ export type Answer =
     }
   /** The call, which is in doubt, runs again. */
   | { readonly type: "rerun" }
-  /** The call, which is in doubt, ended so. */
+  /** The call, which is in doubt, ended with this result. */
   | {
       readonly type: "result";
       /** The result, as the person knows it. */
@@ -31,13 +31,13 @@ export type Answer =
   /** Answers a question that a tool asked. */
   | {
       readonly type: "reply";
-      /** What the person answered. */
+      /** The person's reply. */
       readonly value: Json;
     }
   /** Nobody answers the question. */
   | { readonly type: "decline"; readonly note?: string };
 
-/** What a person had answered before the permission check denied the call. */
+/** The person's answer before the permission check denied the call. */
 export type Overruled = {
   /** `approve` or `rerun`. */
   readonly answer: Answer["type"];

@@ -1,5 +1,5 @@
 /**
- * A person asked for a compaction. It comes before the next model call of the run; in a session at rest, at once.
+ * A person requested a compaction. It precedes the next model call of the run; in a session at rest, it starts at once.
  */
 export type CompactionRequest = {
   readonly type: "compaction_requested";

@@ -1,5 +1,5 @@
 /**
- * Events that follow from a state alone: results that the machine makes, the end of a run, the start of a queued run.
+ * Events that follow from a state alone: results that the machine creates, the end of a run, the start of a queued run.
  * They are applied until none is left, and committed together with the event that caused them.
  */
 
@@ -36,7 +36,7 @@ export function consequences(state: State): readonly EventBody[] {
 export type Advance = {
   /** The state after the last of these events. */
   readonly state: State;
-  /** The event, and those that follow from it without any work outside. */
+  /** The event, and those that follow from it without any outside work. */
   readonly events: readonly Event[];
 };
 
@@ -47,7 +47,7 @@ export type Advance = {
  * ```ts
  * import { advance, effects } from "pawl/core";
  *
- * // What a process does that takes a run up after a crash, without doing it:
+ * // What a process would do when it resumes a run after a crash:
  * const before = await session.state();
  * if (before.status !== "idle") {
  *   const restarted = { type: "restarted", at: Date.now(), runId: before.runId, holder: "worker-2" } as const;
@@ -99,8 +99,8 @@ export function isPreventable(state: Preparing): boolean {
 }
 
 /**
- * A queued run does not start by itself after an abort, unless it is why the run was aborted; nor before the end of the last
- * run is delivered.
+ * A queued run does not start by itself after an abort, unless the run was aborted to make way for it. Nor does it start
+ * before the end of the last run is delivered.
  */
 function startQueuedRun(state: TerminalState): readonly EventBody[] {
   return hasPendingNotice(state) ? none : startNextRun(state);

@@ -1,16 +1,17 @@
 /**
  * Handoffs: a call passes the session on to another agent.
  *
- * 1. No code runs for such a call: the machine makes its result. It does so when nothing else of the step is open, so
- *    everything that the step asked for belongs to the agent that asked for it.
- * 2. The first handoff in the order of the calls counts. A stop, a limit or a done tool that comes before ends them all.
+ * 1. No code runs for such a call: the machine creates its result. It does so when nothing else of the step is open, so
+ *    everything that the step requested belongs to the agent that requested it.
+ * 2. Only the first handoff, in the order of the calls, counts. A stop, a limit or a done tool that comes before it ends
+ *    them all.
  * 3. The session changes its agent at `handed_off` and at the start of a run, and nowhere else.
  */
 import type { EventOf } from "./event.js";
 import type { Call, CallOutcome, CallPolicy, Preparing, RunState } from "./state.js";
 import { dropHandoff, nextStep } from "./steps.js";
 
-/** How often a run may be handed over if its limits do not say. */
+/** The maximum number of handoffs in a run whose limits do not set one. */
 export const defaultMaxHandoffs = 10;
 
 type HandoffCall = Extract<Call, { readonly status: "ready" }> & {
@@ -22,7 +23,7 @@ export function isHandoff(call: Call): call is HandoffCall {
   return call.status === "ready" && call.policy.handoff !== undefined;
 }
 
-/** What became of the handoffs of a step, once nothing else of it is open. */
+/** The outcome of the handoffs of a step, once nothing else of the step is open. */
 export type SettledHandoffs = { readonly calls: readonly Call[]; readonly handoff?: RunState["handoff"] };
 
 /** Settles the handoffs of a step if nothing else of it is open; undefined if there are none, or if it is too early. */
@@ -44,7 +45,7 @@ export function settleHandoffs(
   return { calls: settled, handoff: { to: first.policy.handoff, callKey: first.callKey } };
 }
 
-/** The session goes on with another agent, which begins with its own model and its own retries. */
+/** The session continues with another agent, which starts with its own model and its own retries. */
 export function applyHandedOff(state: Preparing, event: EventOf<"handed_off">): Preparing {
   const { handoff, session } = state;
   if (state.for !== "handoff" || state.stopping !== null || handoff === undefined || session === null) return state;

@@ -1,8 +1,8 @@
 /**
- * A conversation from elsewhere, with which a session begins.
+ * A conversation from elsewhere that a session begins with.
  *
  * 1. It comes directly after `session_created`, in the same commit, and before the first run.
- * 2. It is entered once: a session that exists takes none.
+ * 2. It is added once, and never to a session that already exists.
  */
 import type { Message } from "../data/message.js";
 
@@ -11,7 +11,7 @@ export type HistorySource = "pawl" | "model_messages" | "ui_messages";
 
 export type HistoryEventBody = {
   readonly type: "history_added";
-  /** Whole: each call has its result. */
+  /** Complete: each call has its result. */
   readonly messages: readonly Message[];
   /** Where the conversation comes from. */
   readonly source: HistorySource;
@@ -21,7 +21,7 @@ export type HistoryEventBody = {
 export type SeededHistory = {
   /** Where the conversation comes from. */
   readonly source: HistorySource;
-  /** The messages of each part; or the blob that holds them as JSON, because a message of the inbox is bounded. */
+  /** The messages of each part, or the blob that holds them as JSON, because a message of the inbox is bounded. */
   readonly parts: readonly (readonly Message[] | string)[];
 };
 

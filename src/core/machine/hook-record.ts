@@ -1,5 +1,5 @@
 /**
- * What the log keeps of the hooks that were called.
+ * The log's record of the hooks that were called.
  */
 
 /** When a hook is called. */
@@ -26,8 +26,8 @@ export type HookRecord = {
   /** How long the hook took, in milliseconds. */
   readonly ms: number;
   /**
-   * `changed`: the loop took what the hook returned. `tripped`: the hook ended the model call. `refused`: the hook
-   * returned what it may not return at this point.
+   * `changed`: the loop used what the hook returned. `tripped`: the hook ended the model call. `refused`: the hook
+   * returned something that is not allowed at this point.
    */
   readonly outcome: "ok" | "changed" | "tripped" | "threw" | "timed_out" | "refused";
   /** What went wrong. */

@@ -1,9 +1,9 @@
 /**
  * The model call of a step: its preparation, its outcome, and the next state.
  *
- * 1. Only the present attempt of the present step counts. An outcome of any other attempt is stale.
+ * 1. Only the current attempt of the current step counts. An outcome of any other attempt is stale.
  * 2. An answer completes the step. A failed attempt counts as an error, and the step keeps its number.
- * 3. A provider that paused goes on with the same conversation: input that came meanwhile waits until its turn is over.
+ * 3. A provider that paused continues with the same conversation: input that arrives meanwhile waits until its turn is over.
  */
 
 import { isPaused } from "../data/finish-reason.js";

@@ -7,14 +7,14 @@ import { dropCompaction, isCompacting } from "./requested-compaction.js";
 import { isTerminal, maxRestarts, type State, type TerminalState } from "./state.js";
 
 /**
- * The run has ended, and the parent session or the `afterRun` hooks do not know yet. No other run starts before they
- * do.
+ * Whether the run has ended, but the parent session or the `afterRun` hooks have not been notified. No other run starts
+ * before they are.
  */
 export function hasPendingNotice(state: State): boolean {
   return isTerminal(state) && (state.parentNotificationPending === true || state.afterRunHooksPending === true);
 }
 
-/** In a fork of a child session, which has no parent, `parent_notified` only counts. */
+/** In a fork of a child session, which has no parent, `parent_notified` applies but changes nothing. */
 export function applyNoticeDelivered(
   state: State,
   event: EventOf<"parent_notified" | "after_run_hooks_called">,
@@ -35,7 +35,7 @@ function clearNotice(
   return rest;
 }
 
-/** After several restarts the hooks, or the compaction, are given up: they may be what kills the process. */
+/** After several restarts, the hooks or the compaction are abandoned: they may be what kills the process. */
 export function applyRestartAtEnd(state: TerminalState, { runId }: EventOf<"restarted">): State {
   const hasHooks = state.afterRunHooksPending === true;
   if (runId !== state.runId || !(hasHooks || isCompacting(state))) return state;

@@ -1,5 +1,5 @@
 /**
- * What is decided of a tool call before it runs.
+ * The decision about a tool call before it runs.
  */
 import type { Json } from "../data/message.js";
 import type { PermissionRule } from "./reserved-events.js";
@@ -21,7 +21,7 @@ export type Repair = {
 };
 
 /**
- * What the policy says of a call, after parsing and validation. `input` is there only if a hook or a person changed it.
+ * The policy's decision about a call, after parsing and validation. `input` is present only if a hook or a person changed it.
  */
 export type PolicyDecision = (
   | {
@@ -40,7 +40,7 @@ export type PolicyDecision = (
       readonly question?: string;
       readonly expiresAt?: number;
     }
-  /** The policy does not let it run. */
+  /** The policy does not allow the call. */
   | {
       readonly verdict: "deny";
       /** Why the call is denied. The model reads it. */
@@ -48,14 +48,14 @@ export type PolicyDecision = (
       /** If true, the run ends as well. */
       readonly stopRun?: boolean;
     }
-  /** `repeated`: the model asks for the same call again and again. */
+  /** The call is blocked. */
   | {
       readonly verdict: "block";
       /** Why the call is blocked. The model reads it. */
       readonly reason: string;
       /** If true, the run ends as well. */
       readonly stopRun?: boolean;
-      /** The model asks for the same call again and again. */
+      /** The model requests the same call again and again. */
       readonly repeated?: boolean;
     }
   /** The call cannot run: the tool is unknown, or the arguments do not parse or do not fit. */
@@ -67,6 +67,6 @@ export type PolicyDecision = (
 ) & {
   /** How the call was repaired. Its `input` is then the repaired one. */
   readonly repair?: Repair;
-  /** The rule by which the permission check decided, as it names it. */
+  /** The rule that decided, as the permission check names it. */
   readonly rule?: PermissionRule;
 };

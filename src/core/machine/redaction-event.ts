@@ -3,12 +3,12 @@
  * is gone while it is still there.
  */
 export type RedactionEventBody =
-  /** Content was taken out of the log. */
+  /** Content was removed from the log. */
   {
     readonly type: "content_redacted";
-    /** The entries that have other content since, in ascending order: at most 10,000. A redaction of more has several events. */
+    /** The entries whose content was replaced, in ascending order: at most 10,000. A larger redaction has several events. */
     readonly entries: readonly number[];
-    /** The person or account that asked for it. */
+    /** The person or account that requested it. */
     readonly by?: string;
     /** Why, in words. */
     readonly note?: string;

@@ -1,17 +1,17 @@
 /**
- * A compaction that a person asks for, and what every compaction makes of the state.
+ * Compactions that a person requests, and how every compaction changes the state.
  *
- * 1. After each request comes a `compacted` event, also if the compaction is aborted or given up. The next compaction
+ * 1. Each request is followed by a `compacted` event, even if the compaction is aborted or abandoned. The next compaction
  *    answers all requests before it.
- * 2. Anyone who aborts a run takes the request back, too.
- * 3. In a session at rest the compaction is an effect of its own, and a run that starts meanwhile takes it over. In a run
- *    it comes before a model call, like any other. If the run ends before, the session is compacted at rest.
+ * 2. Aborting a run also cancels the request.
+ * 3. In a session at rest the compaction is a separate effect, and a run that starts meanwhile takes it over. In a run
+ *    it comes before a model call, like any other. If the run ends first, the session is compacted at rest.
  */
 import { defined } from "../data/defined.js";
 import type { EventBody, EventOf } from "./event.js";
 import { type ActiveState, isTerminal, type State, type TerminalState } from "./state.js";
 
-/** One request at a time: a further one waits for the same compaction. */
+/** One request at a time: further requests wait for the same compaction. */
 export function applyCompactionRequested(state: State): State {
   if (state.status === "idle" || state.compactionAsked !== undefined) return state;
   const compactionAsked = { seq: state.seq + 1 };
@@ -30,7 +30,7 @@ export function clearCompactionRequest(state: { readonly compactionAsked?: unkno
   return rest;
 }
 
-/** The compaction that was asked for is not made any more. At rest, `droppedCompaction` follows. */
+/** Cancels the requested compaction. At rest, `droppedCompactionEvents` then ends it. */
 export function dropCompaction<Asked extends ActiveState | TerminalState>(
   state: Asked,
   dropped: "aborted" | "crash_loop",
@@ -40,12 +40,12 @@ export function dropCompaction<Asked extends ActiveState | TerminalState>(
   return { ...state, compactionAsked: { ...compactionAsked, dropped } };
 }
 
-/** Whether a session at rest is to be compacted because a person asked for it. */
+/** Whether a session at rest is to be compacted because a person requested it. */
 export function isCompacting(state: State): state is TerminalState & Required<Pick<State, "compactionAsked">> {
   return isTerminal(state) && state.compactionAsked !== undefined && state.compactionAsked.dropped === undefined;
 }
 
-/** The end of a compaction that is not made any more. */
+/** The event that ends a dropped compaction. */
 export function droppedCompactionEvents({ compactionAsked }: TerminalState): readonly EventBody[] {
   if (compactionAsked?.dropped === undefined) return none;
   const code = compactionAsked.dropped;
@@ -59,7 +59,7 @@ const dropMessages = {
   crash_loop: "The program ended each time that the conversation was summed up.",
 } as const;
 
-/** What a process reads of the log from now on. */
+/** Which part of the log a process reads from now on. */
 export function contextAfterCompaction(
   { keptFrom, summary, readFrom = keptFrom, runStartSeq, dataBlob }: EventOf<"compacted">,
   { seq, context }: State,

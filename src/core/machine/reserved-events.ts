@@ -1,19 +1,19 @@
 /**
  * Events that the format of the log reserves: this version reads them and never writes them. A later version of Pawl
- * gives each its meaning without another format number. Until then each is stale in every state, so this version cannot
+ * can give each a meaning without a new format number. Until then each is stale in every state, so this version cannot
  * fold a log that holds one.
  */
 import type { FileChange } from "../data/message.js";
 
-/** A rule that allows, asks or denies calls: what it is about, and how far it reaches. */
+/** A rule that allows, asks or denies calls: what it matches, and where it applies. */
 export type PermissionRule = {
-  /** What the rule says. */
+  /** The verdict of the rule. */
   readonly verdict: "allow" | "ask" | "deny";
-  /** What the pattern is compared with. */
+  /** The kind of text that the pattern is matched against. */
   readonly kind: "tool" | "command" | "path" | "domain";
   /** The rule as it is written: at most 1,000 characters. */
   readonly pattern: string;
-  /** `folder`: it stands in a file of the folder. `option`: it holds in one process. */
+  /** `folder`: it is written in a file of the folder. `option`: it applies to one process. */
   readonly scope: "session" | "project" | "user" | "folder" | "option";
 };
 
@@ -24,12 +24,12 @@ type BlobRef = {
 };
 
 export type ReservedEventBody =
-  /** Rules of this session were added or taken away; a fork does not copy them. */
+  /** Rules of this session were added or removed; a fork does not copy them. */
   | {
       readonly type: "rules_changed";
-      /** Rules that hold from now on. */
+      /** Rules that apply from now on. */
       readonly added?: readonly PermissionRule[];
-      /** Rules that no longer hold. */
+      /** Rules that no longer apply. */
       readonly removed?: readonly PermissionRule[];
       readonly by?: string;
       readonly callKey?: string;
@@ -40,7 +40,7 @@ export type ReservedEventBody =
       /** The id of the process. */
       readonly processId: string;
       readonly callKey: string;
-      /** Its number on its host. */
+      /** Its process id on its host. */
       readonly pid: number;
       readonly startedAt: number;
     }
@@ -54,21 +54,21 @@ export type ReservedEventBody =
       /** Its exit code. */
       readonly exitCode?: number;
       readonly signal?: string;
-      /** What it wrote. */
+      /** Its output. */
       readonly output?: BlobRef;
     }
-  /** Files that tools wrote are about to be brought back, or brought forward again. */
+  /** Files that tools wrote are about to be restored (undo), or written again (redo). */
   | {
       readonly type: "files_restoring";
       /** The id of this undo or redo. */
       readonly restoreId: string;
-      /** Whether files are brought back or forward again. */
+      /** Whether files are restored or written again. */
       readonly direction: "undo" | "redo";
       /** The files and their contents. */
       readonly files: readonly FileChange[];
       readonly by?: string;
     }
-  /** Files were brought back, or forward again. */
+  /** Files were restored, or written again. */
   | {
       readonly type: "files_restored";
       /** The id of the undo or redo that ended. */

@@ -1,5 +1,5 @@
 /**
- * The limits of a run: the machine enforces them, and the log keeps them with the start of the run.
+ * The limits of a run: the machine enforces them, and the log stores them with the start of the run.
  */
 
 /** The limits of one run. Times are milliseconds. */
@@ -19,12 +19,12 @@ export type RunLimits = {
   /** Whether waiting for a person counts for `maxWallClockMs`. Default false. */
   readonly wallClockIncludesWaiting?: boolean;
   /**
-   * Tool calls of one step that run. Calls above this number are blocked, and the model is told. Not limited unless
-   * set.
+   * The maximum number of tool calls that run in one step. Further calls are blocked, and the model is told so. Not
+   * limited unless set.
    */
   readonly maxToolCallsPerStep?: number;
   /**
-   * What happens at the third call in a row of the same tool with the same input. The model is told once, and the run
+   * What happens at the third call in a row of the same tool with the same input. The model is warned once, and the run
    * stops if the model repeats itself again (the default); or a person is asked; or nothing happens.
    */
   readonly onRepeatedCall?: "stop" | "ask" | "ignore";
@@ -32,13 +32,13 @@ export type RunLimits = {
   readonly toolConcurrency: number;
   /** How long running tool calls may take to settle after an abort. Default 5 s. */
   readonly abortGraceMs: number;
-  /** How often a model that reached its output limit is asked to go on. Default 2. */
+  /** How often a model that reached its output limit is asked to continue. Default 2. */
   readonly maxContinuations: number;
   /** How often `beforeStop` hooks may keep a run going. Default 3. */
   readonly maxStopPreventions: number;
   /** Compactions in a run. A compaction that does not shrink the conversation counts twice. Default 20. */
   readonly maxCompactions: number;
-  /** How often the run may be handed over to another agent. A call above it fails, and the run goes on. Default 10. */
+  /** How often the run may be handed over to another agent. A call above it fails, and the run continues. Default 10. */
   readonly maxHandoffs?: number;
   /** An answer without tool calls does not end the run: the model must call the done tool. Default false. */
   readonly requireDoneTool?: boolean;

@@ -1,9 +1,9 @@
 /**
- * What a session is, beside its run: its agent, its model, its folder, and the sessions that it comes from.
+ * The facts about a session apart from its runs: its agent, its model, its folder, and the sessions that it comes from.
  */
 import { defined } from "../data/defined.js";
 
-/** What a session is bound to. Only an agent of the same name carries it on. */
+/** The facts that a session is bound to. Only an agent of the same name can continue it. */
 export type SessionInfo = {
   readonly agent: string;
   /** The model of the agent that began the session. A handoff does not change it. */
@@ -16,7 +16,7 @@ export type SessionInfo = {
   readonly parent?: {
     readonly sessionId: string;
     readonly callKey: string;
-    /** The trace of the parent's run, if its request said which. */
+    /** The trace id of the parent's run, if its request named one. */
     readonly traceId?: string;
   };
   /** The session at the top of a chain of parents. */
@@ -31,20 +31,20 @@ export type SessionInfo = {
   };
 };
 
-/** What the event that begins a session has of it. */
+/** The fields that `session_created` records. */
 export function pickSessionInfo({ agent, model, root, title, parent, top, principal }: SessionInfo): SessionInfo {
   return { agent, model, ...defined({ root, title, parent, top, principal }) };
 }
 
-/** The same with another title; as it was, if there is none. */
+/** The info with another title; unchanged if `title` is undefined. */
 export function withTitle(info: SessionInfo, title: string | undefined): SessionInfo {
   return title === undefined ? info : { ...info, title };
 }
 
-/** Who began the session, as what is made of its state has it: nothing if nobody was named. */
+/** The `principal` of a session, for objects that are built from its state. Empty if the session has none. */
 export function pickPrincipal({ session }: { readonly session: SessionInfo | null }): Pick<SessionInfo, "principal"> {
   return session?.principal === undefined ? {} : { principal: session.principal };
 }
 
-/** What a message asks a new session to be bound to. A poster that has no agent leaves the model to the holder. */
+/** The binding that a message requests for a new session. A poster without an agent leaves the model to the holder. */
 export type SessionBinding = Omit<SessionInfo, "model"> & { readonly model?: string };

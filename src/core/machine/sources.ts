@@ -1,11 +1,11 @@
 /**
- * The texts of context sources that a run goes by, as the log names them.
+ * The texts of context sources that apply to a run, as the log names them.
  */
 
 /** Who wrote a text: the author of the agent, its user, or the maker of the folder it works on. */
 export type SourceTrust = "author" | "user" | "project";
 
-/** A text of a context source. Its words are a blob of the session. */
+/** A text of a context source. The text itself is a blob of the session. */
 export type SourceReference = {
   /** The name of the source. */
   readonly name: string;
@@ -21,27 +21,27 @@ export type SourceReference = {
 
 export type SourcesOfRun = {
   readonly runId: string;
-  /** The texts that the run goes by. */
+  /** The texts that apply to the run. */
   readonly list: readonly SourceReference[];
 };
 
-/** The texts that a run goes by, and where its model finds them. */
+/** The texts that apply to a run, and where its model finds them. */
 export type SourcesInForce = SourcesOfRun & {
-  /** The texts that the system prompt has: those of an earlier run, if messages have told the changes since. */
+  /** The texts in the system prompt: those of an earlier run, if messages have reported the changes since then. */
   readonly prompt: readonly SourceReference[];
 };
 
-/** How a text differs from that of the run before. */
+/** How a text differs from that of the previous run. */
 export type SourceChange = {
   /** The name of the source. */
   readonly name: string;
   /** Where the text is from. */
   readonly path: string;
-  /** What became of the text. */
+  /** What happened to the text. */
   readonly change: "added" | "changed" | "removed";
 };
 
-/** How the texts of a run differ from those of the run before. Texts are told apart by their source and path. */
+/** How the texts of a run differ from those of the previous run. A text is identified by its source and path. */
 export function diffSources(
   before: readonly SourceReference[],
   after: readonly SourceReference[],

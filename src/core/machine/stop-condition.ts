@@ -1,18 +1,18 @@
 /**
- * Stop conditions as data. They are looked at between two steps of a run, and end it when one of them holds.
+ * Stop conditions as data. They are checked between two steps of a run, which ends when one of them holds.
  */
 import type { CallOutcome } from "./state.js";
 
-/** A condition that any process can look at: on the number of steps, on a call, or on the text of the last step. */
+/** A condition that any process can check: on the number of steps, on a call, or on the text of the last step. */
 export type PlainCondition =
   | {
-      /** The run stops after so many model calls. */
+      /** The run stops after this many model calls. */
       readonly steps: number;
     }
   | {
       /** The run stops when this tool was called. */
       readonly tool: string;
-      /** Only calls that ended so count. Default: any. */
+      /** Only calls with this outcome count. Default: any. */
       readonly outcome?: CallOutcome;
     }
   /** The source and the flags of a regular expression. */
@@ -23,7 +23,7 @@ export type PlainCondition =
       readonly flags?: string;
     };
 
-/** A condition of a run as the log keeps it. Of a function, the log keeps the name. */
+/** A condition of a run as the log stores it. For a function, the log stores only its name. */
 export type RecordedCondition =
   | PlainCondition
   | {
@@ -43,7 +43,7 @@ export function nameOfCondition(condition: RecordedCondition): string {
   return `textMatches(/${text.length > maxPattern ? `${text.slice(0, maxPattern)}…` : text}/${flags})`;
 }
 
-/** Whether a name that was recorded is that of a function. */
+/** Whether a recorded name is that of a function. */
 export function isFunctionCondition(condition: string): boolean {
   return condition.startsWith(functionPrefix);
 }

@@ -8,7 +8,7 @@ import { abandonCalls, settleCalls } from "./calls.js";
 import { type ActiveState, type Call, hasCalls, type Stopping } from "./state.js";
 import { finishRun } from "./steps.js";
 
-/** From here on no work starts. The run ends when no work is in flight, or when the grace is over. */
+/** From here on no work starts. The run ends when no work is in flight, or when the grace period is over. */
 export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: Fault): ActiveState {
   const graceMs = computeGraceMs(state);
   const stopping: Stopping = { reason, until: at + graceMs, graceMs, ...(fault === undefined ? {} : { fault }) };
@@ -24,7 +24,7 @@ export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: 
   }
 }
 
-/** Gives up the work that is still in flight: the grace is over, or the process that did the work is gone. */
+/** Abandons the work that is still in flight: the grace period is over, or the process that did the work is gone. */
 export function abandonWork(state: ActiveState, at: number): ActiveState {
   if (state.stopping === null) return state;
   if (hasCalls(state)) {
@@ -35,8 +35,8 @@ export function abandonWork(state: ActiveState, at: number): ActiveState {
 }
 
 /**
- * Gives up the work of a process that is gone. Child sessions live on: they are told, and waited for until the grace is
- * over.
+ * Abandons the work of a process that is gone. Child sessions live on: they are notified, and the run waits for them until
+ * the grace period is over.
  */
 export function abandonLocalWork(state: ActiveState, at: number): ActiveState {
   if (state.stopping === null || !hasCalls(state) || !state.calls.some(waitsForChild)) return abandonWork(state, at);

@@ -8,7 +8,7 @@
  */
 import type { RunToolChoice, ToolChoice } from "./event.js";
 
-/** The shortest form of a run's choice that means the same. The log keeps this form. */
+/** The shortest equivalent form of a run's choice. The log stores this form. */
 export function normalizeToolChoice(choice: RunToolChoice): RunToolChoice {
   if (typeof choice === "string") return choice;
   const everyStep = appliesToEveryStep(choice) ? { everyStep: true } : {};
@@ -16,7 +16,7 @@ export function normalizeToolChoice(choice: RunToolChoice): RunToolChoice {
   return appliesToEveryStep(choice) ? { required: true, ...everyStep } : "required";
 }
 
-/** The choice for one model call of the run; undefined if the run says nothing. */
+/** The choice for one model call of the run; undefined if the run makes none. */
 export function resolveToolChoice(choice: RunToolChoice | undefined, modelCallIndex: number): ToolChoice | undefined {
   if (choice === undefined || choice === "auto" || choice === "none") return choice;
   if (modelCallIndex !== 1 && !appliesToEveryStep(choice)) return "auto";

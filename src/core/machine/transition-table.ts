@@ -1,7 +1,7 @@
 /**
  * For every pair of a state and an event: whether the event can apply, comes too late, or shows a misuse of the API.
  *
- * An event that can apply may still be stale: it may name a run, step, attempt or call that is not the present one.
+ * An event that can apply may still be stale: it may name a run, step, attempt or call that is not the current one.
  */
 import { deepFreeze } from "../data/freeze.js";
 import type { EventType } from "./event.js";
@@ -60,7 +60,7 @@ const restingEvents = {
 /**
  * Content is redacted only at rest: a run under way has it in memory.
  *
- * A child session tells its parent of the end of a run in another way, so `parent_told` is for runs under way.
+ * A child session reports the end of a run to its parent with `parent_notified`, so `parent_told` is for runs under way.
  */
 const activeEvents = {
   ...restingEvents,
@@ -77,8 +77,8 @@ const activeEvents = {
 
 /**
  * `run_queued` applies only while the end of the last run is not delivered yet. `abort_requested` applies to runs that
- * are still queued: after an abort they do not start by themselves. It applies to a compaction that a person asked for,
- * too.
+ * are still queued: after an abort they do not start by themselves. It also applies to a compaction that a person
+ * requested.
  */
 const terminalEvents = {
   ...restingEvents,

@@ -52,7 +52,7 @@ export function transition(state: State, event: Event): State {
   const next = applyEvent(state, event);
   if (next === state) return state;
   if (event.type === "migrated") return { ...next, seq: state.seq + 1 };
-  // Mutates the state that `apply` has just created. A copy is measurable on the hot path.
+  // Mutates the state that `applyEvent` has just created. A copy is measurable on the hot path.
   (next as { seq: number }).seq = state.seq + 1;
   if (next.session?.parent !== undefined) markParentReportDue(state, next);
   return next;

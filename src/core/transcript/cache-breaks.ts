@@ -1,8 +1,9 @@
 /**
- * Finds what a model call changed of the request before it, so that a provider's prompt cache was of no use.
+ * Finds what a model call changed since the previous request, if the provider could not use its prompt cache.
  *
- * 1. It follows from the log alone. A compaction forgets the call before, so that a reader that begins there agrees.
- * 2. A change of tools, prompt or messages is named in any case. What only some providers mind is named if the usage shows it.
+ * 1. It follows from the log alone. A compaction forgets the previous call, so that a reader that begins there agrees.
+ * 2. A change of tools, prompt or messages is always reported. A change that matters only to some providers is reported if the
+ *    usage shows that it did.
  */
 import type { CacheBreak, CacheUsage } from "../data/cache-break.js";
 import { isSameJson } from "../data/json.js";
@@ -26,14 +27,14 @@ export function createCacheRecord(broke: CacheBreak | null = null): CacheRecord 
   };
 }
 
-/** A handoff changes the agent: the next call names that, whatever else it changes. */
+/** A handoff changes the agent: the next call reports that, whatever else it changes. */
 export function recordHandoff(cache: CacheRecord): void {
   cache.upcoming = "handoff";
 }
 
 /**
- * Notes what the call that is about to be made changes.
- * @param count how many messages the call before was sent
+ * Records what the upcoming call changes.
+ * @param before the previous call, which was sent `count` messages
  */
 export function recordCachedCall(
   transcript: Transcript,
@@ -93,7 +94,7 @@ function hasImage(message: Message | undefined): boolean {
   });
 }
 
-/** Notes what the provider read and wrote; `usage` stays null if it did not say. */
+/** Records how many tokens the provider read and wrote; `usage` stays null if the provider did not report them. */
 export function recordCacheUsage(cache: CacheRecord, { model, usage }: EventOf<"model_finished">): void {
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage;
   const expected = cache.expected;
@@ -104,7 +105,7 @@ export function recordCacheUsage(cache: CacheRecord, { model, usage }: EventOf<"
   if (cache.broke === null && isReported && expected !== null && isCacheMiss(read, expected, cache))
     cache.broke = cache.suspect;
   cache.usage = isReported ? toCacheUsage(read, cacheWriteTokens ?? 0, expected, cache.broke) : null;
-  // Who reports writes has exactly these tokens. Others may have all of the request.
+  // A provider that reports writes has cached exactly these tokens. Others may have cached the whole request.
   cache.isExact = cacheWriteTokens !== undefined;
   cache.expected = cache.isExact ? read + (cacheWriteTokens ?? 0) : (inputTokens ?? null);
 }
@@ -120,7 +121,7 @@ function toCacheUsage(read: number, written: number, expected: number | null, br
 
 /**
  * Providers that do not report writes read whole blocks only, and cache nothing of short requests. Without a change that
- * explains it, a small difference is not worth a word.
+ * explains it, a small difference is not worth reporting.
  */
 function isCacheMiss(read: number, expected: number, { isExact, suspect }: CacheRecord): boolean {
   if (!isExact) return expected >= 2_048 && read < expected * 0.5;

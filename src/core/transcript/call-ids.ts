@@ -1,5 +1,5 @@
 /**
- * The ids of calls that a provider is sent: unique within the conversation, even if the model repeats an id.
+ * Makes the call ids that a provider is sent unique within the conversation, even if the model repeats an id.
  */
 import type { AssistantMessage } from "../data/message.js";
 

@@ -1,5 +1,5 @@
 /**
- * The calls of one step, from the log: their present inputs, the questions to a person, and why a call did not run.
+ * The calls of one step, from the log: their current inputs, the questions to a person, and why a call did not run.
  */
 
 import { isSameJson } from "../data/json.js";
@@ -12,7 +12,7 @@ import { forgetFailedSteps, recordToolStep } from "./tool-steps.js";
 
 export type CallRecords = ReadonlyMap<string, CallRecord>;
 
-/** The calls that a message asks for, in order. */
+/** The calls that a message requests, in order. */
 export function createCallRecords(
   runId: string,
   modelCallIndex: number,
@@ -27,11 +27,11 @@ export function createCallRecords(
   return records;
 }
 
-/** The last call that the model asked for, and how often in a row it did so. */
+/** The last call that the model requested, and how often in a row it did so. */
 export type LastCall = {
   /** The call. */
   readonly part: ToolCallPart;
-  /** How often it came in a row. */
+  /** How often it was requested in a row. */
   readonly times: number;
 };
 
@@ -95,7 +95,7 @@ export function recordCallEntry(records: CallRecords, { seq, event }: Entry): vo
   }
 }
 
-/** Notes why calls without a result are skipped. It counts only for those that the steer ends. */
+/** Records why calls without a result are skipped. The cause is used only for calls that the steering message ends. */
 export function recordSkip(records: CallRecords, seq: number): void {
   for (const call of records.values()) if (call.result === undefined) call.cause = { seq, text: skippedBySteerText };
 }
@@ -123,7 +123,7 @@ function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"to
   }
 }
 
-/** A question with the input from before an edit takes the edit back. Any other input comes from a hook. */
+/** A question with the input from before an edit reverts the edit. Any other input comes from a hook. */
 function recordInput(call: CallRecord, input: Json, isQuestion: boolean): void {
   const { beforeEdit } = call;
   const isReverted = isQuestion && call.edited && beforeEdit !== undefined && isSameJson(input, beforeEdit.input);
@@ -155,7 +155,7 @@ function recordAnswer(call: CallRecord, seq: number, { answer }: EventOf<"answer
   }
 }
 
-/** Why a call ended that was to be tried again. */
+/** The message of the last failed attempt of a call; undefined if none failed. */
 export function lastFault({ failed }: CallRecord): string | undefined {
   return failed?.at(-1)?.fault.message;
 }

@@ -1,5 +1,5 @@
 /**
- * Copies of a transcript: each grows on its own. Messages are shared, because nobody changes them.
+ * Copies a transcript, so that the copies grow independently. Messages are shared, because they never change.
  */
 import type { CallRecord } from "./results.js";
 import type { Transcript } from "./transcript-record.js";

@@ -22,7 +22,7 @@ function toShownMessage(transcript: Transcript, message: Message): Message {
   return message.role === "tool" && last?.role === "assistant" ? alignResultIds(last, message) : message;
 }
 
-/** Whether a model must be shown something else than the message as it is: bytes of blobs, or words for files. */
+/** Whether a model cannot be shown the message as it is: blobs are replaced by their bytes, or files by words. */
 export function hasFiles(message: Message): boolean {
   return message.role === "tool"
     ? message.parts.some(({ output }) => output.type === "content")

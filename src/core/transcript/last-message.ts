@@ -1,8 +1,8 @@
 /**
- * The last message of a run, and what the end of the run makes of it: it may have been cut off, or refused.
+ * The last message of a run, and how the end of the run affects it: it may have been cut off, or refused.
  *
- * 1. A text that was cut off is shown when the run ends, with a note that it was. Until then another attempt may take
- *    its place.
+ * 1. A text that was cut off is shown when the run ends, with a note that it was cut off. Until then another attempt may
+ *    replace it.
  * 2. A refused answer leaves the conversation with all of its parts: the messages that it continued, their prompts, and
  *    the results of its calls. Words of the user stay.
  */
@@ -21,7 +21,7 @@ import {
 } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** The text that came before the attempt was cut off; null if there is none, or if nobody may see it. */
+/** The text that arrived before the attempt was cut off; null if there is none, or if a guard hides it. */
 export function toCutOff(
   seq: number,
   { modelCallIndex, attempt, partial, failure }: EventOf<"model_failed">,
@@ -50,7 +50,7 @@ function findRefusedSeq(
   return refusedSeq ?? (continuesAnswer(transcript) ? answerSeq : undefined);
 }
 
-/** Without the message: what was refused is kept in the log only. */
+/** Without the message: refused content stays only in the log. */
 export function toAnswerAttempt(last: LastMessage | null): AnswerAttempt | null {
   if (last === null) return null;
   const { message: _message, cut: _cut, ...attempt } = last;
@@ -88,14 +88,14 @@ function withdrawAnswer(transcript: Transcript, run: RunRecord, refusedSeq: numb
   }
 }
 
-/** The index of the first message of this entry or a later one. A result goes with its call. */
+/** The index of the first message of this entry or a later one. A result and its call go together. */
 function findFirstSince({ messages, seqs }: Transcript, seq: number): number {
   const index = seqs.findIndex((shownSince) => shownSince >= seq);
   if (index === -1) return messages.length;
   return messages[index]?.role === "tool" ? index - 1 : index;
 }
 
-/** Not only the user's own words: hints and notes of the agent's author stay, too. */
+/** Not only the user's own words: hints and notes of the agent's author also stay. */
 function isUserMessage(message: Message | undefined): boolean {
   if (message?.role !== "user") return false;
   const [part, ...others] = message.parts;

@@ -1,7 +1,7 @@
 /**
- * What two model calls in a row have in common: a provider's cache keeps the beginning of a request that stays the same.
+ * What two consecutive model calls have in common: a provider's cache holds the beginning of a request that stays the same.
  *
- * 1. It follows from the log alone. After a compaction nothing is known of the call before, whichever process reads the log.
+ * 1. It follows from the log alone. After a compaction the previous call is unknown, whichever process reads the log.
  * 2. A call that is sent the conversation as it is costs a comparison of two numbers. Only other lists are compared.
  */
 import { isSameJson } from "../data/json.js";
@@ -20,12 +20,12 @@ export function resetLastSent(last: LastSent): void {
   Object.assign(last, createLastSent());
 }
 
-/** The messages from this index on are not those that were sent. */
+/** The messages from this index on differ from those that were sent. */
 export function invalidateFrom(last: LastSent, index: number): void {
   if (last.list === null) last.count = Math.min(last.count, index);
 }
 
-/** Notes what a call is sent. */
+/** Records the messages and tools that a call is sent. */
 export function recordSent(transcript: Transcript, run: RunRecord): void {
   const { lastSent: last, messages } = transcript;
   const sent = transcript.sentList ?? trimMessages(transcript);

@@ -1,9 +1,9 @@
 /**
  * All texts that the loop itself writes for a model.
  *
- * 1. Their wording is part of what a model is sent. A change of it changes the requests that are rebuilt from a log, so
- *    it changes the golden files too.
- * 2. The machine and the transcript hold no English of their own for models.
+ * 1. Their wording is part of what a model is sent. Changing it changes the requests that are rebuilt from a log, and so
+ *    also the golden files.
+ * 2. The machine and the transcript contain no other English for models.
  */
 import type { Json } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
@@ -24,7 +24,7 @@ export const handedOverPrompt = "Go on.";
 export const finalSummaryPrompt =
   "The limit of steps is reached, and no more tools can be used. Sum up what was done, what was found, and what is left to do.";
 
-/** The same for a request that still has the tools of the steps before, and the shape that their prompt asks for. */
+/** The same for a request that still has the tools of the previous steps, and the shape that their prompt asks for. */
 export const finalSummaryWithTools = `${finalSummaryPrompt} Answer in plain words, and call no tool.`;
 
 /** Follows the beginning of an answer that an abort or a limit cut off. */
@@ -38,7 +38,7 @@ export function excessCallsText(requested: number, limit: number): string {
 /** Why the calls of an answer with an unknown finish reason are not run. */
 export const unclearEndText = "the message that asked for it ended with an unknown finish reason";
 
-/** Why a call is skipped if a steer said so. */
+/** Why a call is skipped after a steering message. */
 export const skippedBySteerText = "the user sent new directions before it started";
 
 /** Why a call is denied if its approval expired. */
@@ -70,7 +70,7 @@ export function refusalText(outcome: CallOutcome, cause?: string): string {
   }
 }
 
-/** The result of a call that asked to hand the session over; undefined if the call did not come that far. */
+/** The result of a call that asked to hand the session over; undefined if the call did not get that far. */
 export function handoffText(to: string, outcome: CallOutcome): string | undefined {
   switch (outcome) {
     case "ok":
@@ -123,13 +123,13 @@ export function cutShortText(reason: Reason): string {
   return `[Cut short: ${reason}.]`;
 }
 
-/** Replaces an old result that is left out. `seq` is the entry that holds its output, if there is such an entry. */
+/** Replaces an old result that is omitted. `seq` is the entry that holds its output, if there is such an entry. */
 export function omittedResultText(bytes: number, seq: number | undefined): string {
   const reference = seq === undefined ? "" : ` It is kept as output ${seq}: ${outputTools} show it.`;
   return `[This result, of ${bytes} bytes, is left out here by now.${reference}]`;
 }
 
-/** Replaces the messages that a compaction summarized. `retained` are texts that are kept word for word. */
+/** Replaces the messages that a compaction summarised. `retained` are texts that are kept word for word. */
 export function summaryText(summary: string, retained: readonly string[]): string {
   const retainedText =
     retained.length === 0 ? "" : `Kept word for word:\n${retained.map((item) => `- ${item}`).join("\n")}\n\n`;

@@ -1,11 +1,11 @@
 /**
- * Lists that are sent in the place of the conversation: how they are written, and what they stand for.
+ * Lists that are sent instead of the conversation: creates their references, and resolves them to messages.
  *
- * 1. A list may hold the very messages of the conversation, in any order, and others. The first kind becomes
- *    references, the second is kept once: in place, or in a blob.
+ * 1. A list may hold messages of the conversation, in any order, and other messages. The former become references, the
+ *    latter are stored once: inline, or in a blob.
  * 2. A reference counts from the first message that an entry shows. A compaction cuts between entries, so references
  *    mean the same for a process that reads the log from the compaction on.
- * 3. A reference to messages that a compaction took away gives none.
+ * 3. A reference to messages that a compaction removed resolves to none.
  */
 import type { Message } from "../data/message.js";
 import type { ListedMessage, MessageRef } from "../machine/message-ref.js";
@@ -14,14 +14,14 @@ import type { Transcript } from "./transcript-record.js";
 /** Messages of the conversation, each with the entry that shows it. 0: the entry that is about to be written. */
 export type ShownMessages = { readonly messages: readonly Message[]; readonly seqs: readonly number[] };
 
-/** A message that is not one of the conversation. */
+/** A message that is not part of the conversation. */
 export type AddedMessage = Exclude<MessageRef, readonly unknown[]>;
 
 /**
  * The references of a list.
- * @param storeMessage says how a message is kept that is not one of the conversation
+ * @param storeMessage returns how a message is stored that is not part of the conversation
  * @param options.acrossEntries false: a reference names messages of one entry only. A list that outlives the next
- *   compaction needs this, because a compaction may take away the entry with which a longer reference begins.
+ *   compaction needs this, because a compaction may remove the entry with which a longer reference begins.
  */
 export function createReferences(
   list: readonly Message[],
@@ -54,7 +54,7 @@ export function createReferences(
   return refs;
 }
 
-/** The messages that references stand for. `seq` is the entry that holds them. */
+/** Resolves references to messages. `seq` is the entry that holds the references. */
 export function resolveReferences(
   { messages, seqs }: Pick<Transcript, "messages" | "seqs">,
   seq: number,

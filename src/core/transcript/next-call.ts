@@ -2,7 +2,7 @@
  * What the next model call would be shown, before its `prepared` entry is written.
  *
  * 1. It follows from the transcript and the preparing state. Folding the entry shows the same messages, in this order:
- *    the conversation, a prompt to go on, input that came meanwhile, and additions.
+ *    the conversation, a prompt to continue, input that arrived meanwhile, and additions.
  * 2. A provider that paused has not finished its turn: nothing may come between its messages.
  */
 import type { Message, UserMessage } from "../data/message.js";
@@ -16,13 +16,13 @@ import type { Transcript } from "./transcript-record.js";
 /** The model call that is prepared. It sees the log up to `seq`, the last entry before its own. */
 export type NextCall = Pick<Extract<Preparing, { for: "step" }>, "modelCallIndex" | "purpose" | "seq">;
 
-/** The prompt that the entry adds; null if there is none. A restart prepares a step again, and the prompt is there. */
+/** The prompt that the entry adds; null if there is none, or if a restart prepares the step again and the prompt is shown. */
 export function nextPrompt({ run }: Pick<Transcript, "run">, call: NextCall): UserMessage | null {
   const text = promptForPurpose(call);
   return text === null || isPromptShown(run, call) ? null : createUserMessage(text);
 }
 
-/** The text that the loop itself says to a model for this purpose. */
+/** The loop's own prompt for this purpose; null if it has none. */
 export function promptForPurpose({ purpose }: Pick<NextCall, "purpose">): string | null {
   if (purpose === "continue") return continuePrompt;
   return purpose === "remind" ? doneToolReminder : null;
@@ -32,7 +32,7 @@ export function isPromptShown(run: RunRecord | null, { modelCallIndex }: Pick<Ne
   return run?.lastPrompt?.modelCallIndex === modelCallIndex;
 }
 
-/** Input that came during the last model call, and is shown for the first time. */
+/** Input that arrived during the last model call, and is shown for the first time. */
 export function nextInput({ later }: Pick<Transcript, "later">, call: NextCall): readonly UserMessage[] {
   if (later.length === 0 || call.purpose === "unpause") return none;
   return later.flatMap(({ seq, message }) => (seq <= call.seq ? [message] : []));

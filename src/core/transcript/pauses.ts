@@ -13,7 +13,7 @@ export function isPause({ lastCallAt }: CallPauses, now: number): boolean {
   return pauseMs > 5 * 60_000 && pauseMs < 60 * 60_000;
 }
 
-/** Whether a provider is likely to have the last call in its cache still. It has nothing of use after a compaction. */
+/** Whether a provider is likely to still have the last call in its cache. It has nothing of use after a compaction. */
 export function isCached(
   { pauses: { lastCallAt }, promptCache }: Pick<Transcript, "pauses" | "promptCache">,
   now: number,

@@ -17,14 +17,14 @@ import {
 } from "./loop-prompts.js";
 import type { CallSteps } from "./tool-steps.js";
 
-/** A call of the present step, or of the last step of a run that has ended. */
+/** A call of the current step, or of the last step of a run that has ended. */
 export type CallRecord = {
   readonly callKey: string;
-  /** The call as the model asked for it, under an id that is unique here. */
+  /** The call as the model requested it, under an id that is unique here. */
   readonly part: ToolCallPart;
   /** The input that would run now: after hooks and edits. */
   input: Json;
-  /** The tool that runs in the place of the one that the model named, if the call was repaired. */
+  /** The tool that runs instead of the one that the model named, if the call was repaired. */
   tool?: string;
   /** How the call was repaired. */
   repair?: Repair;
@@ -38,10 +38,10 @@ export type CallRecord = {
   beforeEdit?: {
     /** The input before a person changed it. */
     readonly input: Json;
-    /** Whether the person's input differs from it. */
+    /** Whether a hook or a person had already changed that input. */
     readonly changed: boolean;
   };
-  /** How often in a row the model has asked for this call, counting this time. */
+  /** How often in a row the model has requested this call, counting this time. */
   timesInRow: number;
   /** The question to the person, if a person is asked. */
   question?: string;
@@ -55,9 +55,9 @@ export type CallRecord = {
     /** The output that a person gave. */
     readonly output?: ToolOutput;
   };
-  /** What its tool did durably; absent if nothing. */
+  /** The durable steps of its tool; absent if there are none. */
   steps?: CallSteps;
-  /** The attempts that failed and were tried again. */
+  /** The attempts that failed and were retried. */
   failed?: readonly FailedTry[];
   /** How the call ended. `seq` is the entry that holds the output. */
   result?: {
@@ -85,7 +85,7 @@ export function toolNameOf({ tool, part }: Pick<CallRecord, "tool" | "part">): s
 
 /** Facts about all results that the model is shown. */
 export type ShownResults = {
-  /** How many bytes of results the next model call is shown at most; undefined if there is no limit. */
+  /** The maximum size of the results that the next model call is shown, in bytes; undefined if there is no limit. */
   budget: number | undefined;
   /** Whether a result has held files. */
   hasFiles: boolean;
@@ -93,18 +93,18 @@ export type ShownResults = {
   keptSeq: number;
 };
 
-/** In bytes: a note in the place of a smaller result would save nothing. So it is always shown. */
+/** In bytes. A smaller result is always shown: a note in place of it would save nothing. */
 export const minOmittedBytes = 400;
 
-/** Only of results that may be left out, or hold files: to remember one costs more than all else that is done with it here. */
+/** Only for results that may be omitted or that hold files: remembering one costs more than all other work on it here. */
 const resultSeqs = new WeakMap<ToolResultPart, number>();
 
-/** The entry that holds the output of a result that a transcript may show a note for. */
+/** The entry that holds the output of a result, if a note may replace the result. */
 export function findResultSeq(part: ToolResultPart): number | undefined {
   return resultSeqs.get(part);
 }
 
-/** A result as the model is shown it. Also notes its entry and whether it holds files. */
+/** A result as the model is shown it. Also records its entry and whether it holds files. */
 export function showResult(results: ShownResults, call: CallRecord): ToolResultPart {
   const part = renderResult(call);
   if (call.result !== undefined && !isSmall(part.output)) resultSeqs.set(part, call.result.seq);
@@ -113,13 +113,13 @@ export function showResult(results: ShownResults, call: CallRecord): ToolResultP
   return part;
 }
 
-/** Without a count of bytes: a UTF-16 unit takes at most three. */
+/** Without counting bytes: a UTF-16 unit takes at most three. */
 function isSmall(output: ToolOutput): boolean {
   if (output.type === "json") return typeof output.value !== "object" && typeof output.value !== "string";
   return output.type === "text" && output.text.length * 3 < minOmittedBytes;
 }
 
-/** Notes an output that was cut, or that holds files: some models cannot be shown those. */
+/** Records an output that was cut, or that holds files, which some models cannot be shown. */
 export function trackStoredOutput(
   results: ShownResults,
   { output, seq }: { readonly output: ToolOutput | undefined; readonly seq: number },
@@ -143,12 +143,12 @@ function renderResult(call: CallRecord): ToolResultPart {
   return {
     ...markedPart,
     ...(approvalId === undefined ? {} : { approval: toProviderApproval(approvalId, call) }),
-    // Providers want some of it back with the result, for example the caller or a signature.
+    // Providers expect some of it back with the result, for example the caller or a signature.
     ...(providerMetadata === undefined ? {} : { providerMetadata }),
   };
 }
 
-/** The answer to a provider's question. A call that ended without an answer of a person is denied. */
+/** The decision that a provider asked for. A call that ended without a person's decision is denied. */
 function toProviderApproval(approvalId: string, { result, cause }: CallRecord): ProviderApproval {
   if (result?.outcome === "ok") return { approvalId, approved: true };
   const reason = cause?.text ?? (result === undefined ? undefined : textOfOutput(result.output));
@@ -159,7 +159,7 @@ function textOutput(text: string): ToolOutput {
   return { type: "text", text };
 }
 
-/** Adds to a cut output the number by which the model can read the whole. */
+/** Adds to a cut output the number under which the model can read the whole output. */
 function addReference({ output, seq }: { readonly output: ToolOutput; readonly seq: number }): ToolOutput {
   if (output.type === "json" || output.full === undefined) return output;
   const note = truncatedOutputNote(seq);
@@ -168,7 +168,7 @@ function addReference({ output, seq }: { readonly output: ToolOutput; readonly s
     : { type: "content", parts: [...output.parts, { type: "text", text: note }] };
 }
 
-/** Says in front of an output that a limit ended the child session that gave it. */
+/** Precedes the output of a child session with a note, if a limit ended the session. */
 function addCutNote(output: ToolOutput, cut: Reason | undefined): ToolOutput {
   return cut === undefined ? output : prependNote(cutShortText(cut), output);
 }
@@ -188,7 +188,7 @@ export function lateResultNote({ callKey, output, cut }: EventOf<"late_result">,
   return lateResultText(callKey, text);
 }
 
-/** An output as text, for people and for places that take only text. */
+/** An output as text, for people and for APIs that accept only text. */
 export function textOfOutput(output: ToolOutput): string {
   switch (output.type) {
     case "text":

@@ -1,22 +1,22 @@
 /**
- * The texts of context sources in a transcript, and the messages that told their changes.
+ * The texts of context sources in a transcript, and the messages that reported their changes.
  *
  * 1. The system prompt keeps its texts until a compaction, so that a provider can read it from its cache. Until then,
- *    changes are told in messages.
- * 2. A message about texts is not an addition of the context manager, although the log keeps both in one list.
+ *    changes are reported in messages.
+ * 2. A message about texts is not an addition of the context manager, although the log stores both in one list.
  */
 import type { EventOf } from "../machine/event.js";
 import type { SourcesOfRun } from "../machine/sources.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** Notes what the entry of a model call adds to the conversation, and which texts count from there on. */
+/** Records what the entry of a model call adds to the conversation, and which texts apply from there on. */
 export function noteAdditions(transcript: Transcript, seq: number, event: EventOf<"prepared">): void {
   const { append = [], sources, sourcesTold, changedSources } = event;
   const note = sourcesTold === undefined ? undefined : append.at(-1);
   const messages = note === undefined ? append : append.slice(0, -1);
   if (messages.length > 0) transcript.appended = { seq, messages };
   if (sources === undefined) return;
-  // The next run goes by the same texts, or a message has told the changes.
+  // Either this run has the same texts, or a message has reported the changes.
   const isKept = sourcesTold === "changes" || (sourcesTold === undefined && changedSources === undefined);
   const prompt = (isKept ? transcript.sources?.prompt : undefined) ?? sources;
   transcript.sources = { runId: event.runId, list: sources, prompt };
@@ -25,7 +25,7 @@ export function noteAdditions(transcript: Transcript, seq: number, event: EventO
     transcript.sourceNotes = { messages: [...(transcript.sourceNotes?.messages ?? []), note], list: sources };
 }
 
-/** Forgets the messages that the model does not see any more. */
+/** Forgets the messages that the model no longer sees. */
 export function forgetNotes(transcript: Transcript): void {
   const { sourceNotes: notes, messages: shown } = transcript;
   if (notes === null) return;
@@ -33,7 +33,7 @@ export function forgetNotes(transcript: Transcript): void {
   transcript.sourceNotes = messages.length === 0 ? null : { ...notes, messages };
 }
 
-/** After a compaction the system prompt is made anew, so it has the texts that count. */
+/** A compaction rebuilds the system prompt, so it contains the current texts. */
 export function sourcesAfterCompaction(sources: SourcesOfRun | undefined): Transcript["sources"] {
   return sources === undefined ? null : { runId: sources.runId, list: sources.list, prompt: sources.list };
 }

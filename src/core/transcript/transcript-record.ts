@@ -23,11 +23,11 @@ export type Transcript = {
   /** For each message, the entry from which on it is shown. The numbers never decrease. */
   readonly seqs: number[];
   /**
-   * For each message, the entry that holds its words. Input that arrives during a model call is shown later than its
+   * For each message, the entry that holds its content. Input that arrives during a model call is shown later than its
    * entry.
    */
   readonly origins: number[];
-  /** The calls of the present or last step, in order. */
+  /** The calls of the current or last step, in order. */
   calls: Map<string, CallRecord>;
   /** Input that arrived during a model call and is not shown yet. */
   later: {
@@ -54,9 +54,9 @@ export type Transcript = {
   runs: readonly number[];
   /** The calls for a last summary, from the entry that prepared each to its answer, which is never shown. */
   summaries: readonly {
-    /** The first entry that the summary stands for. */
+    /** The entry that prepared the call. */
     readonly from: number;
-    /** The first entry behind them. */
+    /** The entry of its answer. */
     readonly until: number;
   }[];
   /** The run under way, or the last run. */
@@ -67,12 +67,12 @@ export type Transcript = {
   originals: Map<AssistantMessage, AssistantMessage> | null;
   /** The replacement of the messages that the last compaction removed. */
   compaction: {
-    /** The summary that stands before the conversation. */
+    /** The summary, which precedes the conversation. */
     readonly summary: string;
-    /** Texts that stand word for word before the summary. */
+    /** Texts that precede the summary, word for word. */
     readonly retained: readonly string[];
   } | null;
-  /** The request of a person for a compaction that has not ended yet. */
+  /** A person's request for a compaction that has not ended yet. */
   asked: {
     /** What the summary should keep, in words. */
     readonly keep?: string;
@@ -92,16 +92,16 @@ export type Transcript = {
   promptHash: string | null | undefined;
   /** The blob of the tool specifications that were sent last. */
   toolsHash: string | null | undefined;
-  /** The texts of context sources that the last run went by; null if its agent has none. */
+  /** The texts of context sources that applied to the last run; null if its agent has none. */
   sources: SourcesInForce | null;
-  /** The messages that told changes of such texts, as long as the model still sees them; null if there are none. */
+  /** The messages that reported changes of such texts, as long as the model still sees them; null if there are none. */
   sourceNotes: {
     /** The messages, the oldest first. */
     readonly messages: readonly UserMessage[];
-    /** The texts that counted when the last message was added. */
+    /** The texts that applied when the last message was added. */
     readonly list: readonly SourceReference[];
   } | null;
-  /** The settings of the last model call; null: none. A compaction ends them: the next call names its settings. */
+  /** The settings of the last model call; null: none. A compaction resets them: the next call names its settings. */
   settings: ModelSettings | null;
   /** How the last model call used the provider's prompt cache; null: with its usual lifetime. */
   promptCache: "1h" | "off" | null;
@@ -109,9 +109,9 @@ export type Transcript = {
   pauses: CallPauses;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
-  /** What was sent last. */
+  /** The messages and tools that were sent last. */
   readonly lastSent: LastSent;
-  /** What the provider's prompt cache has of it. */
+  /** What the provider's prompt cache holds of it. */
   cache: CacheRecord;
   /** The session's data. */
   data: SessionData;
@@ -129,7 +129,7 @@ export type CallPauses = {
 
 /** The last model call, as far as a provider's prompt cache depends on it. */
 export type CacheRecord = {
-  /** What was sent besides messages; null if nothing is known of it. */
+  /** What was sent besides messages; null if that is unknown. */
   call: {
     /** The blob of the system prompt; undefined if it is unknown. */
     readonly promptHash: string | null | undefined;
@@ -139,16 +139,16 @@ export type CacheRecord = {
     readonly toolChoice: ToolChoice;
     /** The setting `reasoning`; null if it was not set. */
     readonly reasoning: string | null;
-    /** Whether a message had an image: providers read the messages anew from the first one on. */
+    /** Whether a message had an image: from the first one on, providers read the messages again. */
     readonly hasImages: boolean;
-    /** The lifetime that was asked for. */
+    /** The lifetime that was requested. */
     readonly promptCache: Transcript["promptCache"];
   } | null;
   /** What the next call will change, for a reason that is known already. */
   upcoming: CacheBreak | null;
   /** What this call changed; null if it only added messages. */
   broke: CacheBreak | null;
-  /** What has to be the reason if its provider reads less than it could. */
+  /** The presumed reason if its provider reads less than it could. */
   suspect: CacheBreak | null;
   /** How many tokens a provider could read in the next call; null if that is unknown. */
   expected: number | null;
@@ -160,21 +160,21 @@ export type CacheRecord = {
   usage: CacheUsage | null;
 };
 
-/** The last model call, and what it had in common with the call before. */
+/** The last model call, and what it had in common with the previous call. */
 export type LastSent = {
-  /** What it was sent, if that was not the conversation as it is; and how many messages. */
+  /** What it was sent, if that was not the conversation as it is; null if it was. */
   list: readonly ListedMessage[] | null;
   /** How many messages. */
   count: number;
-  /** How many leading messages are those of the call before. */
+  /** How many leading messages are those of the previous call. */
   reused: number;
-  /** The names of the tools that the model might use; undefined: all. */
+  /** The names of the tools that the model could use; undefined: all. */
   activeTools: readonly string[] | undefined;
-  /** Whether it might use the same tools as in the call before. */
+  /** Whether it could use the same tools as in the previous call. */
   sameChoice: boolean;
 };
 
-/** Events that change nothing of what a model sees. */
+/** Events that do not change what a model sees. */
 export type UnseenEventType =
   | "session_created"
   | "data_changed"

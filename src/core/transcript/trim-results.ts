@@ -1,9 +1,9 @@
 /**
- * Leaves the oldest tool results out of the messages for a model if the agent sets a budget (CTX-8). The log keeps all.
+ * Omits the oldest tool results from the messages for a model if the agent sets a budget (CTX-8). The log keeps all.
  *
- * 1. It is a view: the left out results follow from the messages and the budget in the log, and from nothing else.
+ * 1. It is a view: the omitted results follow from the messages and the budget in the log, and from nothing else.
  * 2. The results of the last step are always shown, so the model sees each result at least once.
- * 3. Once the results exceed the budget, the oldest are left out until half of it is used. The rest then stays the same
+ * 3. Once the results exceed the budget, the oldest are omitted until half of it is used. The rest then stays the same
  *    for many steps, which providers' caches need.
  */
 import { deepFreeze } from "../data/freeze.js";
@@ -14,11 +14,11 @@ import type { Transcript } from "./transcript-record.js";
 
 type ShownResult = { readonly message: ToolMessage; readonly part: ToolResultPart; readonly bytes: number };
 
-/** The bytes that an image or another file counts for. */
+/** The size that an image or another file counts as, in bytes. */
 const fileBytes = 6_400;
 
 const sizes = new WeakMap<ToolResultPart, number>();
-const views = new WeakMap<ToolMessage, { readonly omitted: number; readonly message: ToolMessage }>();
+const views = new WeakMap<ToolMessage, { readonly omittedCount: number; readonly message: ToolMessage }>();
 
 /** The messages for the model: the transcript's own array if no budget is set or the budget is not exceeded. */
 export function trimMessages({
@@ -73,15 +73,15 @@ function measureOutput(output: ToolOutput): number {
   return encoder.encode(textOfOutput(output)).length + files * fileBytes;
 }
 
-/** The message without these results. The same object as long as the same results are left out. */
+/** The message without these results. The same object as long as the same results are omitted. */
 function omitResults(message: ToolMessage, omitted: ReadonlySet<ToolResultPart>): ToolMessage {
-  const count = message.parts.filter((part) => omitted.has(part)).length;
-  if (count === 0) return message;
+  const omittedCount = message.parts.filter((part) => omitted.has(part)).length;
+  if (omittedCount === 0) return message;
   const cached = views.get(message);
-  if (cached?.omitted === count) return cached.message;
+  if (cached?.omittedCount === omittedCount) return cached.message;
   const parts = message.parts.map((part) => (omitted.has(part) ? toOmittedPart(part) : part));
   const view: ToolMessage = deepFreeze({ role: "tool", parts });
-  views.set(message, { omitted: count, message: view });
+  views.set(message, { omittedCount, message: view });
   return view;
 }
 

@@ -7,7 +7,7 @@ import type { EventOf } from "../machine/event.js";
 import type { State } from "../machine/state.js";
 import type { PublicEventBody } from "./public-event.js";
 
-/** Anyone who shows the deltas of an attempt that a guard ended takes them back. */
+/** If a guard ended the attempt, a front end has to remove the deltas that it has shown: `attempt_withdrawn` says so. */
 export function attemptFailedEvents(event: EventOf<"model_failed">, after: State): readonly PublicEventBody[] {
   const failed = attemptFailedEvent(event, after);
   const { runId, modelCallIndex, attempt } = event;

@@ -1,5 +1,5 @@
 /**
- * The failed attempts of a tool call, and of the model call that asked for it, in public events.
+ * The failed attempts of a tool call, and of the model call that requested it, in public events.
  */
 import type { EventOf, Repair } from "../machine/event.js";
 import type { CallRecord } from "../transcript/results.js";
@@ -13,7 +13,7 @@ export function toolFailedEvent(
   return { type: "tool_failed", attempt, fault, durationMs: timing.durationMs, retryInMs, ...call };
 }
 
-/** What failed before the call had its result. */
+/** The attempts that failed before the call had its result. */
 export function collectFailedAttempts(
   { callKey, failed }: CallRecord,
   { run }: Transcript,

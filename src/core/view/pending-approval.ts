@@ -6,8 +6,8 @@ import type { Json } from "../data/message.js";
 type JsonObject = { readonly [key: string]: Json };
 
 /**
- * A call that waits for an approval, for an answer to a question of recovery or of its tool, or for a result from
- * outside.
+ * A call that waits for an approval, for an answer to a recovery question or to a question of its tool, or for a result
+ * from outside.
  */
 export type PendingApproval = {
   readonly sessionId: string;
@@ -15,13 +15,13 @@ export type PendingApproval = {
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
-  /** The input of the call, with which it would run. */
+  /** The input that the call would run with. */
   readonly input: Json;
   /** SHA-256 of the canonical input. An answer with this hash counts only for this input. */
   readonly inputHash?: string;
   /** `tool`: the tool asks while it runs. Answer `reply` or `decline`. */
   readonly why: "policy" | "recovery" | "provider" | "external" | "tool";
-  /** What the person is asked, in words. */
+  /** The question for the person, in words. */
   readonly question?: string;
   /** Which question of the tool this is. */
   readonly questionId?: string;

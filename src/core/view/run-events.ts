@@ -23,7 +23,7 @@ export function runEndEvents(
   return heldBackMessage === null ? [final] : [messageEvent(after.runId, heldBackMessage), final];
 }
 
-/** The last step's message. Any other, and one with calls, has its event since its own entry. */
+/** The last step's message. Any other message, and one with calls, had its event with its own entry. */
 function findHeldBackMessage({ run, calls }: Transcript, { modelCallIndex }: TerminalState): LastMessage | null {
   const last = run?.last ?? null;
   if (last === null || last.modelCallIndex !== modelCallIndex) return null;
@@ -35,7 +35,7 @@ export function messageEvent(runId: string, { modelCallIndex, attempt, message, 
   return cut === undefined ? body : { ...body, cut };
 }
 
-/** An event for each attempt of a refused answer, in order: those that the answer continued had their events before. */
+/** An event for each attempt of a refused answer, in order: the attempts that it continued come first. */
 export function withdrawnEvents(
   { runId, reason }: EventOf<"run_finished">,
   { run }: Transcript,

@@ -1,5 +1,5 @@
 /**
- * The public events of changes of the session itself: of its data, which keys, not what they hold; of its title and agent; of
+ * The public events of changes of the session itself: its data (the keys, not the values), its title and agent, and
  * content that was redacted.
  */
 import { defined } from "../data/defined.js";
@@ -24,7 +24,7 @@ export function toSessionEvent(
   }
 }
 
-/** What a call changed with this entry, if it changed anything. */
+/** The data that a call changed with this entry, if it changed any. */
 export function dataChangedEvents({
   callKey,
   data,

@@ -1,5 +1,5 @@
 /**
- * What was answered: the answers that the server has found in the logs, and before them those that this page has sent.
+ * The answers: those that the server has found in the logs, and before them those that this page has sent.
  */
 import type { ApprovalDecision, GivenAnswer, Json, SessionInfo, StoredApproval } from "../../index.js";
 
@@ -12,30 +12,30 @@ export type AnsweredCall = {
   readonly at: number;
   readonly by?: string;
   readonly note?: string;
-  /** What the person had said before the permission check denied the call. */
+  /** The person's answer, before the permission check denied the call. */
   readonly overruled?: NonNullable<GivenAnswer["overruled"]>;
-  /** The question of a tool. */
+  /** The id of a tool's question. */
   readonly questionId?: string;
-  /** What was asked, and what was allowed in its place. */
+  /** The input in question, and the edited input that was allowed instead. */
   readonly input?: Json;
   readonly edited?: Json;
   readonly value?: Json;
-  /** This page answered as well, and somebody was first. */
+  /** This page also answered, but another answer came first. */
   readonly isSecond?: true;
 };
 
 export type AnswersPage = {
   readonly answered: readonly AnsweredCall[];
-  /** The cursor of the next page; null: there is none. */
+  /** The cursor of the next page; null if there is none. */
   readonly next: string | null;
 };
 
 export const emptyAnswers: AnswersPage = { answered: [], next: null };
 
-/** Answers that are kept. */
+/** The maximum number of answers. */
 const maxAnswers = 500;
 
-/** The answers with those of a page: the first page takes the place of what was known, except for what it does not have yet. */
+/** Merges a page of answers. The first page replaces the known answers, except for those that it does not have yet. */
 export function mergeAnswers(previous: AnswersPage, page: AnswersPage, isMore: boolean): AnswersPage {
   const ids = new Set(page.answered.map(toAnswerId));
   const others = previous.answered.filter((call) => !ids.has(toAnswerId(call)));
@@ -48,18 +48,18 @@ export function mergeAnswers(previous: AnswersPage, page: AnswersPage, isMore: b
   return { answered: sorted, next: isMore || previous.next === null ? page.next : previous.next };
 }
 
-/** The answers with one that was just sent from here. */
+/** Adds an answer that this page has just sent. */
 export function addOwnAnswer(previous: AnswersPage, ownCall: AnsweredCall): AnswersPage {
   const others = previous.answered.filter((call) => toAnswerId(call) !== toAnswerId(ownCall));
   return { ...previous, answered: [ownCall, ...others] };
 }
 
-/** A call may be asked about several times: after a crash again, and by a tool any number of times. */
+/** The id of an answer. A call may have several questions: again after a crash, and any number from a tool. */
 export function toAnswerId({ sessionId, callKey, questionId = "", answer, overruled }: AnsweredCall): string {
   return `${sessionId} ${callKey} ${questionId} ${overruled?.answer ?? answer}`;
 }
 
-/** What this page has sent, or what counts in its place. */
+/** The answer that this page has sent, or the one that was accepted instead. */
 export function createOwnAnswer(
   { sessionId, session, callKey, name, input, questionId }: StoredApproval,
   decision: ApprovalDecision,

@@ -1,5 +1,5 @@
 /**
- * Everything that the page holds, and what each action does to it. The page is a view of this state and of nothing else.
+ * The whole state of the page, and the effect of each action on it. The page renders only this state.
  */
 import type { StoredApproval, ToolSpecification } from "../../index.js";
 import type { ListedSession, ListFrame } from "../../server/client/index.js";
@@ -8,15 +8,15 @@ import type { ForkPoint } from "./fork.js";
 import type { Route } from "./route.js";
 import { emptySession, type Loaded, reduceSession, type SessionAction, type SessionState } from "./session-state.js";
 
-/** What waits for an answer, with the tool that was called. */
+/** A call that waits for an answer, with its tool. */
 export type WaitingCall = StoredApproval & { readonly tool: ToolSpecification | null };
 
 export type Connection = "connecting" | "open" | "lost";
 
 /**
- * Whether the page is let in. `refused`: its access has expired. `used`: its link was used before, or is too old. `stranger`:
- * the program at this address has not proved that it is the server that let the page in. `other_login`: the link is for
- * another person than the one that this page acts as.
+ * The access of the page. `refused`: its access has expired. `used`: its link was already used, or has expired. `stranger`: the
+ * program at this address has not proved that it is the server that gave the page access. `other_login`: the link is for another
+ * login than the page's current one.
  */
 export type Access = "checking" | "in" | "no_key" | "refused" | "used" | "stranger" | "other_login";
 
@@ -26,14 +26,14 @@ export type AppState = {
   readonly route: Route;
   readonly list: {
     readonly sessions: Loaded<readonly ListedSession[]>;
-    /** The cursor of the next page; null: this is all. */
+    /** The cursor of the next page; null if there is none. */
     readonly next: string | null;
     readonly status: string;
     readonly agent: string;
     readonly find: string;
-    /** The child sessions of those that are unfolded. */
+    /** The child sessions of expanded sessions. */
     readonly children: ReadonlyMap<string, readonly ListedSession[]>;
-    /** The agents that were seen, for the filter. */
+    /** The known agents, for the filter. */
     readonly agents: readonly string[];
   };
   readonly approvals: {
@@ -44,7 +44,7 @@ export type AppState = {
   };
   readonly session: SessionState | null;
   readonly isHelpOpen: boolean;
-  /** Where the session is about to be forked: the dialog is open. */
+  /** The fork point while the fork dialog is open; null otherwise. */
   readonly fork: ForkPoint | null;
 };
 
@@ -126,14 +126,14 @@ export function reduce(state: AppState, action: Action): AppState {
       return { ...state, fork: action.place };
     case "session": {
       const { session } = state;
-      // An answer may come after the page has gone to another session.
+      // A response may arrive after the page has switched to another session.
       if (session === null || session.id !== action.id) return state;
       return { ...state, session: reduceSession(session, action.action) };
     }
   }
 }
 
-/** The session that a route shows: the one that is there already, or an empty one. */
+/** The session that a route shows: the current one if it is the same, or an empty one. */
 function selectSession(route: Route, known: SessionState | null): SessionState | null {
   if (route.screen === "sessions" || route.screen === "approvals") return null;
   return known?.id === route.sessionId ? known : emptySession(route.sessionId);
@@ -185,7 +185,7 @@ function setChildren(
   return { ...list, children };
 }
 
-/** A row of the list: a session, or one below a session that is unfolded. */
+/** A row of the list: a session, or a child of an expanded session. */
 export type ListRow = { readonly session: ListedSession; readonly depth: number };
 
 export function listRows({ sessions, children }: Pick<AppState["list"], "sessions" | "children">): readonly ListRow[] {
@@ -198,7 +198,7 @@ export function listRows({ sessions, children }: Pick<AppState["list"], "session
   return rows;
 }
 
-/** What has changed of a child session, if its parent is unfolded. */
+/** Updates a child session, if its parent is expanded. */
 function updateChild(list: AppState["list"], session: ListedSession): AppState["list"] {
   const parent = session.info?.parent?.sessionId;
   const known = parent === undefined ? undefined : list.children.get(parent);
@@ -216,7 +216,7 @@ function upsertSession(list: AppState["list"], session: ListedSession): AppState
   const known = list.sessions.value;
   const isKnown = known.some(({ sessionId }) => sessionId === session.sessionId);
   const isMatch = matchesFilter(list, session);
-  // A row stays where it is while its session works: a list that jumps cannot be read, and not be clicked either.
+  // A row keeps its position while its session is active: a list that jumps can be neither read nor clicked.
   const sessions = isKnown
     ? known.flatMap((one) => (one.sessionId !== session.sessionId ? [one] : isMatch ? [session] : []))
     : isMatch
@@ -225,7 +225,7 @@ function upsertSession(list: AppState["list"], session: ListedSession): AppState
   return { ...list, sessions: { status: "ready", value: sessions }, agents: addAgents(list.agents, [session]) };
 }
 
-/** Whether a session that has changed belongs in the list that is shown. */
+/** Whether a changed session belongs in the current list. */
 function matchesFilter({ status, agent, find }: AppState["list"], session: ListedSession): boolean {
   const { info } = session;
   if (status !== "" && session.status !== status) return false;
@@ -243,12 +243,15 @@ function setAnswers(state: AppState, answered: AnswersPage): AppState {
   return { ...state, approvals: { ...state.approvals, answered } };
 }
 
-/** What was answered waits no more. */
+/** Removes an answered call from the waiting ones. */
 function applyAnswer(state: AppState, approval: WaitingCall, answered: AnsweredCall): AppState {
-  const { items, answered: known } = state.approvals;
+  const { items, answered: previousAnswers } = state.approvals;
   const isSameCall = (one: WaitingCall) =>
     one.callKey === approval.callKey && one.sessionId === approval.sessionId && one.questionId === approval.questionId;
   const remaining: AppState["approvals"]["items"] =
     items.status === "ready" ? { status: "ready", value: items.value.filter((one) => !isSameCall(one)) } : items;
-  return { ...state, approvals: { ...state.approvals, items: remaining, answered: addOwnAnswer(known, answered) } };
+  return {
+    ...state,
+    approvals: { ...state.approvals, items: remaining, answered: addOwnAnswer(previousAnswers, answered) },
+  };
 }

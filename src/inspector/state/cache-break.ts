@@ -1,11 +1,11 @@
 /**
- * What the page says of a step that could not read the step before from its provider's prompt cache.
+ * Describes a step that could not read the previous step from its provider's prompt cache.
  */
 import { textOfCacheBreak } from "../../core/data/cache-break.js";
 import { formatCost, formatCount } from "./format.js";
 import type { StepTrace } from "./session-state.js";
 
-/** Why the cache broke and what that cost. Null if it held, or if the provider was not asked to cache or reports no cache. */
+/** Why the cache broke, and the cost. Null if it did not break, or if the provider was not asked to cache or reports no cache. */
 export function formatCacheBreak(trace: StepTrace | undefined): string | null {
   if (trace?.cacheLoss === undefined) return null;
   const { broke, tokens, costUsd } = trace.cacheLoss;

@@ -1,8 +1,8 @@
 /**
- * What a session used: by run, by model and by step, made from the records of its trace.
+ * The usage of a session: by run, by model and by step, from the records of its trace.
  *
- * 1. What nobody reported stays unknown. A sum of which a part is unknown is a lower bound.
- * 2. The usage of a run has that of its compactions, tools and child sessions, too. That of a step is its model calls'.
+ * 1. Unreported usage stays unknown. A sum with unknown parts is a lower bound.
+ * 2. The usage of a run includes its compactions, tools and child sessions. That of a step includes only its model calls.
  */
 import { addUsage } from "../../core/data/usage.js";
 import type { TraceRecord, Usage } from "../../index.js";
@@ -14,16 +14,16 @@ export type RunCost = {
   readonly text: string;
   readonly at: number;
   readonly steps: number;
-  /** What its model calls used so far. */
+  /** The usage of its model calls so far. */
   readonly modelUsage: Usage;
-  /** What it used in all; null while it is under way. */
+  /** Its total usage; null while it is in progress. */
   readonly usage: Usage | null;
 };
 
 export type StepCost = {
   readonly key: string;
   readonly index: number;
-  /** The models that were asked, in order. */
+  /** The models that were called, in order. */
   readonly models: readonly string[];
   readonly usage: Usage;
 };
@@ -34,13 +34,13 @@ export type Costs = {
   readonly runs: readonly RunCost[];
   readonly steps: readonly StepCost[];
   readonly models: readonly ModelCost[];
-  /** The model calls that shortened the conversation; null: there were none. */
+  /** The model calls of compactions; null if there were none. */
   readonly compactions: { readonly count: number; readonly usage: Usage } | null;
 };
 
 export const emptyCosts: Costs = { runs: [], steps: [], models: [], compactions: null };
 
-/** The costs with those of further records. */
+/** Adds the costs of further records. */
 export function addRecords(costs: Costs, records: readonly TraceRecord[]): Costs {
   const runs = new Map(costs.runs.map((run) => [run.runId, run]));
   const models = new Map(costs.models.map((model) => [model.model, model]));
@@ -81,10 +81,10 @@ function toStepCost({ runId, modelCallIndex, attempts }: Extract<TraceRecord, { 
   };
 }
 
-/** What the run under way has used so far, as the server says. */
+/** The usage of the run in progress so far, as reported by the server. */
 type UnderWay = { readonly runId: string; readonly usage: Usage } | null;
 
-/** What all runs used. */
+/** The usage of all runs. */
 export function sumRunUsage({ runs }: Pick<Costs, "runs">, underWay: UnderWay): Usage {
   return runs.reduce<Usage>((sum, run) => addUsage(sum, usageOfRun(run, underWay)), {});
 }
@@ -93,7 +93,7 @@ export function usageOfRun({ runId, usage, modelUsage }: RunCost, underWay: Unde
   return usage ?? (underWay?.runId === runId ? underWay.usage : modelUsage);
 }
 
-/** What steps are compared by: their cost or, if no cost is known, their tokens. */
+/** The value by which steps are compared: their cost or, if no cost is known, their tokens. */
 export function weightOf({ costUsd, inputTokens, outputTokens }: Usage, byCost: boolean): number {
   return byCost ? (costUsd ?? 0) : (inputTokens ?? 0) + (outputTokens ?? 0);
 }

@@ -1,5 +1,5 @@
 /**
- * What can be decided about a call that waits, and by which keys.
+ * The possible decisions about a waiting call, and their keys.
  */
 import type { ApprovalDecision } from "../../index.js";
 import type { WaitingCall } from "./app-state.js";
@@ -7,14 +7,14 @@ import type { WaitingCall } from "./app-state.js";
 /** One way to answer, with its key. */
 export type Choice = { readonly key: string; readonly label: string } & (
   | { readonly type: "send"; readonly decision: ApprovalDecision }
-  /** An input, a result or a reply that is written here. */
+  /** An input, a result or a reply that the person writes. */
   | {
       readonly type: "write";
       readonly schema: unknown;
       readonly initialValue: unknown;
       readonly toDecision: (value: unknown) => ApprovalDecision;
     }
-  /** A refusal, with a note that may be empty. */
+  /** A denial, with a note that may be empty. */
   | { readonly type: "note"; readonly toDecision: (note: string) => ApprovalDecision }
 );
 
@@ -22,13 +22,13 @@ export type WriteChoice = Extract<Choice, { readonly type: "write" }>;
 export type NoteChoice = Extract<Choice, { readonly type: "note" }>;
 
 export type Choices = {
-  /** One sentence: why somebody is asked. */
+  /** One sentence that explains why a person is asked. */
   readonly why: string;
   /** In the order of the buttons. */
   readonly choices: readonly Choice[];
 };
 
-/** The keys are those of the terminal: `y` and `n` answer approvals, `d`, `f` and `a` a call that was interrupted. */
+/** The same keys as in the terminal: `y` and `n` for approvals, `d`, `f` and `a` for an interrupted call. */
 export function listChoices(approval: WaitingCall): Choices {
   switch (approval.why) {
     case "policy":

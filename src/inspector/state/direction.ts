@@ -1,6 +1,6 @@
 /**
- * Whether a part of an answer is written from right to left: its first letter says so. Code does not count. A browser finds this
- * out by itself for a line of text, but not for a list or a quote whose lines have directions of their own.
+ * Detects whether a part of an answer is written from right to left, by its first letter outside of code. A browser does this
+ * for a line of text, but not for a list or a quote whose lines have their own directions.
  */
 import type { Block, Inline } from "./parse-markdown.js";
 
@@ -10,7 +10,7 @@ const letterPattern = /\p{L}/u;
 const rightToLeftLetter =
   /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}\p{Script=Mandaic}]/u;
 
-/** The direction of the first part that has a letter outside of code; `ltr` if none has. */
+/** The direction of the first block with a letter outside of code; `ltr` if there is none. */
 export function detectDirection(blocks: readonly Block[]): Direction {
   return findBlocksDirection(blocks) ?? "ltr";
 }

@@ -1,5 +1,5 @@
 /**
- * Matches of a text in a session, as `GET /v1/sessions/ID/find` gives them, and where each leads.
+ * The matches of a search in a session, from `GET /v1/sessions/ID/find`, and where each leads.
  */
 import { formatCursor } from "../../stream/cursor.js";
 import { type Route, stepKeyOfCall, toStepKey } from "./route.js";
@@ -23,7 +23,7 @@ type RouteTarget = Pick<Extract<Route, { readonly screen: "session" }>, "step" |
 
 const markTypes: ReadonlySet<string> = new Set(["steered", "compacted", "late_result"]);
 
-/** The step of a match, or the line between steps. A request leads to the first step of its run. */
+/** The step of a match, or the mark between steps. A request leads to the first step of its run. */
 export function toRouteTarget(match: Match, rows: readonly StepRow[]): RouteTarget {
   const { type, callKey, runId, modelCallIndex } = match;
   if (markTypes.has(type)) return { mark: formatCursor(match) };

@@ -1,13 +1,13 @@
 /**
- * Forking a session: up to which entry it is copied, and what the copy is asked.
+ * Forking a session: the entry up to which it is copied, and the input for the copy.
  */
 import type { Json, UserMessage } from "../../index.js";
 import type { StepRow } from "./steps.js";
 
-/** The place that somebody has chosen: a step, by its key, or an entry of the log. */
+/** The fork point: a step, by its key, or an entry of the log. */
 export type ForkPoint = { readonly step: string } | { readonly seq: number };
 
-/** The step, and the one that follows it in its session. */
+/** Finds a step, and the one that follows it in its session. */
 export function findStepWithNext(
   rows: readonly StepRow[],
   key: string,
@@ -17,19 +17,19 @@ export function findStepWithNext(
   return row === undefined ? null : { row, next: rows[index + 1] ?? null };
 }
 
-/** The text of a request, which somebody may change. */
+/** The text of a request, which the person may change. */
 export function textOfRequest(input: readonly UserMessage[]): string {
   return listParts(input)
     .flatMap((part) => (part.type === "text" ? [part.text] : []))
     .join("\n");
 }
 
-/** Files of a request that cannot be sent again: their bytes belong to the session that is copied. */
+/** Counts files that cannot be sent again, because their bytes belong to the session that is copied. */
 export function countOmittedFiles(input: readonly UserMessage[]): number {
   return listParts(input).filter((part) => part.type === "file" && isBlobFile(part)).length;
 }
 
-/** The request with another text, and with its files. */
+/** Replaces the text of a request, and keeps its files. */
 export function replaceText(text: string, before: readonly UserMessage[]): Json {
   const files = listParts(before).filter((part) => part.type === "file" && !isBlobFile(part));
   return files.length === 0 ? text : ([{ type: "text", text }, ...files] as Json);

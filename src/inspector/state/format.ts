@@ -1,5 +1,5 @@
 /**
- * Figures and times as the page shows them. What is unknown is shown as such, and never as 0.
+ * Formats numbers and times. Unknown values are shown as unknown, never as 0.
  */
 
 export const unknownMark = "–";
@@ -32,7 +32,7 @@ export function formatAge(at: number, now: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** How long ago, within a sentence: now, 12 s ago, on 2026-11-25. */
+/** How long ago, for use in a sentence: now, 12 s ago, on 2026-11-25. */
 export function formatAgo(at: number, now: number): string {
   const text = formatAge(at, now);
   if (text === "now") return text;
@@ -52,7 +52,7 @@ export function formatClockTime(at: number): string {
   return formatExactTime(at).slice(11, 19);
 }
 
-/** The times of day at the ends of a span: with milliseconds if seconds would not tell them apart. */
+/** The times of day at the ends of a span; with milliseconds if seconds would not distinguish them. */
 export function formatClockSpan(from: number, to: number): readonly [from: string, to: string] {
   const end = to - from < 10_000 ? 23 : 19;
   return [formatExactTime(from).slice(11, end), formatExactTime(to).slice(11, end)];
@@ -72,7 +72,7 @@ export function formatCount(count: number | null | undefined): string {
   return count === null || count === undefined ? unknownMark : String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
-/** In US dollars. Costs below a cent keep two digits that say something. */
+/** In US dollars. Costs below a cent keep two significant digits. */
 export function formatCost(usd: number | null | undefined, isPartial = false): string {
   if (usd === null || usd === undefined) return unknownMark;
   const text = usd === 0 || usd >= 0.01 ? usd.toFixed(2) : usd < 0.0001 ? usd.toExponential(1) : usd.toFixed(4);
@@ -85,7 +85,7 @@ export function formatBytes(count: number): string {
   return `${(count / 1_024 / 1_024).toFixed(1)} MiB`;
 }
 
-/** The text on one line, with at most so many characters. */
+/** Collapses a text to one line of at most `maxCharacters`. */
 export function toOneLine(text: string, maxCharacters = 200): string {
   const line = text
     .slice(0, maxCharacters * 4)

@@ -1,12 +1,12 @@
 /**
- * A text with the characters that a person might not see marked: controls, bidirectional marks, blanks of other kinds. What
- * somebody is asked to approve is shown with them, because exactly this text runs.
+ * Marks the characters of a text that a person might not see: controls, bidirectional marks, unusual blanks. A text that a
+ * person is asked to approve is shown with them, because exactly this text runs.
  */
 import { showHidden } from "../../core/data/hidden-characters.js";
 
 export type TextPiece = { readonly text: string; readonly isHidden: boolean };
 
-/** A hidden character is a piece of its own, as `\r` or `\u{202e}`. */
+/** Each hidden character is a separate piece, as `\r` or `\u{202e}`. */
 export function splitHidden(text: string): readonly TextPiece[] {
   const pieces: TextPiece[] = [];
   let plain = "";

@@ -1,8 +1,8 @@
 /**
- * Editing an input: as a form if its schema can be one, else as JSON. What was written is checked before it is sent.
+ * Edits an input: in a form if its schema allows one, otherwise as JSON. The result is checked before it is sent.
  *
- * 1. A form has texts, numbers, flags and choices, objects of them, and lists of these, to a few levels.
- * 2. What nobody changes stays as it was: fields that the form does not show are kept, and no field is added.
+ * 1. A form supports strings, numbers, booleans and choices, objects of them, and lists of these, to a few levels.
+ * 2. Unchanged values stay as they were: fields that the form does not show are kept, and no field is added.
  */
 import { findProblem } from "./schema-check.js";
 
@@ -26,10 +26,10 @@ export type Field =
 
 type JsonObject = { readonly [name: string]: unknown };
 
-/** How deep groups and lists may stand in each other. */
+/** The maximum nesting of groups and lists. */
 const maxLevels = 3;
 
-/** The fields of a schema of an object; null if no form can stand for it, at least not with this input. */
+/** The form fields of an object's schema; null if no form can represent the schema and this input. */
 export function toFormFields(schema: unknown, input?: unknown): readonly Field[] | null {
   const fields = isObject(schema) ? toFields(schema, 0) : null;
   return fields !== null && fields.length > 0 && fitsFields(fields, input ?? {}) ? fields : null;
@@ -77,7 +77,7 @@ function toPlainField(base: LabelledField, { type, maxLength, format, enum: valu
   return null;
 }
 
-/** Whether a value can stand in a field: a model may have given another type than the schema asks for. */
+/** Whether a field can hold a value: a model may have given another type than the schema requires. */
 function fitsField(field: Field, value: unknown): boolean {
   if (value === undefined) return true;
   switch (field.kind) {
@@ -98,10 +98,10 @@ function fitsFields(fields: readonly Field[], value: unknown): boolean {
   return isObject(value) && fields.every((field) => fitsField(field, value[field.name]));
 }
 
-/** What stands in a field: a text or a flag; in a group, the values of its fields; in a list, its items. */
+/** The value of a field: a string or a boolean; for a group, the values of its fields; for a list, its items. */
 export type FieldValue = string | boolean | FieldValues | readonly ListItem[];
 export type FieldValues = { readonly [name: string]: FieldValue };
-/** `before`: what the item was; undefined for a new one. */
+/** `before`: the original item; undefined for a new one. */
 export type ListItem = { readonly id: number; readonly before: unknown; readonly value: FieldValue };
 
 export function toFieldValues(fields: readonly Field[], input: unknown): FieldValues {
@@ -126,13 +126,13 @@ function toFieldValue(field: Field, original: unknown): FieldValue {
   }
 }
 
-/** The items of a list with an empty one behind them. */
+/** Appends an empty item to a list. */
 export function addItem(item: Field, items: readonly ListItem[]): readonly ListItem[] {
   const id = Math.max(-1, ...items.map((one) => one.id)) + 1;
   return [...items, { id, before: undefined, value: toFieldValue(item, undefined) }];
 }
 
-/** The input that the fields stand for. A field that is empty and may be absent is left out, unless it was there before. */
+/** The input of the form. An empty optional field is omitted, unless it was there before. */
 export function toInput(fields: readonly Field[], values: FieldValues, before: unknown): JsonObject {
   const original = asObject(before);
   const input: { [name: string]: unknown } = { ...original };
@@ -145,7 +145,7 @@ export function toInput(fields: readonly Field[], values: FieldValues, before: u
   return input;
 }
 
-/** What a field stands for; undefined if it is left out. */
+/** The input value of a field; undefined if it is omitted. */
 function toInputValue(field: Field, value: FieldValue, before: unknown): unknown {
   const mustInclude = field.isRequired || before !== undefined;
   switch (field.kind) {
@@ -173,7 +173,7 @@ export type CheckResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly problem: string };
 
-/** Reads JSON that somebody has written, and checks it. */
+/** Parses JSON that a person has written, and checks it. */
 export function parseAndCheck(text: string, schema: unknown): CheckResult {
   let value: unknown;
   try {
@@ -184,7 +184,7 @@ export function parseAndCheck(text: string, schema: unknown): CheckResult {
   return checkValue(value, schema);
 }
 
-/** Checks a value by a JSON Schema. Without one, anything goes. */
+/** Checks a value against a JSON Schema. Without a schema, any value is valid. */
 export function checkValue(value: unknown, schema: unknown): CheckResult {
   const problem = findProblem(value, schema);
   return problem === null ? { ok: true, value } : { ok: false, problem };

@@ -5,7 +5,7 @@ import { diffArrays } from "diff";
 
 export type DiffLine = { readonly kind: "same" | "removed" | "added"; readonly text: string };
 
-/** Milliseconds for a comparison. After that, all old lines are shown as removed, and all new ones as added. */
+/** The timeout of a comparison; milliseconds. After it, all old lines are shown as removed, and all new ones as added. */
 const timeout = 200;
 
 export function diffLines(before: string, after: string): readonly DiffLine[] {
@@ -20,7 +20,7 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
 /** A row of two texts side by side. `null`: the other text has no line here. */
 export type SideBySideRow = { readonly old: string | null; readonly next: string | null; readonly isSame: boolean };
 
-/** The lines of a difference in two columns: what was removed stands beside what was added in its place. */
+/** Arranges a difference in two columns: removed lines are next to the lines that replace them. */
 export function toSideBySide(lines: readonly DiffLine[]): readonly SideBySideRow[] {
   const rows: SideBySideRow[] = [];
   let [removed, added]: [string[], string[]] = [[], []];

@@ -1,5 +1,5 @@
 /**
- * What happens between the steps of a session: runs, steers, compactions, restarts, late results, aborts, handoffs, redactions.
+ * The events between the steps of a session: runs, steers, compactions, restarts, late results, aborts, handoffs, redactions.
  */
 import type { PublicEvent } from "../../index.js";
 import { formatShortCount, toOneLine } from "./format.js";
@@ -17,7 +17,7 @@ export function isMark(event: PublicEvent): event is Mark {
   return markTypes.has(event.type);
 }
 
-/** The marks with those among the events, in the order of the log, each once. */
+/** Adds the marks among the events, in the order of the log, each once. */
 export function withMarks(marks: readonly Mark[], events: readonly PublicEvent[]): readonly Mark[] {
   const newMarks = events.filter(isMark);
   if (newMarks.length === 0) return marks;
@@ -32,14 +32,14 @@ function comparePositions(a: Mark, b: Mark): number {
   return a.seq - b.seq || a.index - b.index;
 }
 
-/** Marks with a line of their own. What begins a run is its heading, which shows its end, too. */
+/** Whether a mark has its own line. The start of a run is its heading, which also shows its end. */
 export function hasOwnLine(mark: Mark): boolean {
   return mark.type !== "run_started" && mark.type !== "final" && mark.type !== "run_queued";
 }
 
 export type MarkTone = "plain" | "warn" | "bad";
 
-/** A mark on one line. `figure` stands at its end. */
+/** Formats a mark on one line. `figure` is shown at its end. */
 export function formatMark(mark: Mark): { readonly text: string; readonly figure: string; readonly tone: MarkTone } {
   const line = (text: string, figure = "", tone: MarkTone = "plain") => ({ text: toOneLine(text, 200), figure, tone });
   switch (mark.type) {

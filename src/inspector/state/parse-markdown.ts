@@ -1,15 +1,15 @@
 /**
- * Markdown as data: what models write most. It becomes elements of the page's own, never markup.
+ * Parses the Markdown that models write most into data. The page renders it as elements, never as markup.
  *
- * 1. Every character of the text is in the result, or is a sign of Markdown. What is not understood stays as it is.
- * 2. Each line is looked at a bounded number of times, and each character of a line, too.
+ * 1. Every character of the text is in the result, or is Markdown syntax. Unsupported syntax stays as text.
+ * 2. Each line, and each character of a line, is read a bounded number of times.
  * 3. An unfinished text is fine: it may be streaming.
  */
 
 export type Inline =
   | { readonly kind: "text" | "code"; readonly text: string }
   | { readonly kind: "strong" | "em" | "strike"; readonly children: readonly Inline[] }
-  /** `href` is an address of the web or of mail. Other addresses stay text. */
+  /** `href` is a web or mail address. Other addresses stay text. */
   | { readonly kind: "link"; readonly text: string; readonly href: string };
 
 export type Align = "left" | "right" | "center";
@@ -22,7 +22,7 @@ export type Block =
   | { readonly kind: "rule" }
   | {
       readonly kind: "list";
-      /** The first number; null: a list without numbers. */
+      /** The first number; null for a list without numbers. */
       readonly start: number | null;
       readonly items: readonly (readonly Block[])[];
     }
@@ -33,7 +33,7 @@ export type Block =
       readonly rows: readonly (readonly (readonly Inline[])[])[];
     };
 
-/** Lists and quotes within each other. */
+/** The maximum nesting of lists and quotes. */
 const maxDepth = 8;
 
 export function parseMarkdown(text: string): readonly Block[] {
@@ -98,7 +98,7 @@ function parseTable(lines: readonly string[], position: number): ParsedBlock | n
   const rows = lines.slice(position + 2, end).map((row) => {
     const cells = splitCells(row);
     const last = align.length - 1;
-    // What is too much for the head stands in the last cell.
+    // Cells beyond the head are joined into the last cell.
     return align.map((_, index) => parseInlines(index === last ? cells.slice(last).join(" | ") : (cells[index] ?? "")));
   });
   return [{ kind: "table", align, head: heads.map(parseInlines), rows }, end];
@@ -117,7 +117,7 @@ function parseAlign(cell: string): Align {
 
 const itemPattern = /^( {0,8})([-*+]|(\d{1,9})[.)])(\s+)(?=\S)/;
 
-/** A quote or a list; what is nested too deep is a paragraph. */
+/** Parses a quote or a list; deeper nesting is a paragraph. */
 function parseNested(lines: readonly string[], position: number, depth: number): ParsedBlock | null {
   if (depth >= maxDepth) return null;
   const line = lines[position] ?? "";
@@ -167,7 +167,7 @@ function startsBlock(lines: readonly string[], position: number): boolean {
   return line.trim() === "" || fencePattern.test(line) || /^ {0,3}(?:#{1,6}\s|>)/.test(line) || itemPattern.test(line);
 }
 
-/** Signs that open a span, and end it. */
+/** The signs that open and close a span. */
 const spanSigns = [
   ["**", "strong"],
   ["__", "strong"],
@@ -176,7 +176,7 @@ const spanSigns = [
   ["_", "em"],
 ] as const;
 
-/** Characters between the signs of a span, so that signs without an end cost little. */
+/** The maximum length of a span; characters. It bounds the cost of unclosed signs. */
 const maxSpan = 2_000;
 
 function parseInlines(text: string, depth = 0): readonly Inline[] {

@@ -1,5 +1,5 @@
 /**
- * Where the page is: every screen, every session and every step has a URL. It is the fragment, which no server gets.
+ * Routes: every screen, every session and every step has a URL. It is in the fragment, which is not sent to the server.
  */
 import { parseCursor } from "../../stream/cursor.js";
 
@@ -7,14 +7,14 @@ export type StepTab = "step" | "request" | "events" | "raw";
 
 export type Route =
   | { readonly screen: "sessions" }
-  /** `questionId`: which question, if the tool of the call asks. */
+  /** `questionId`: the question, if the tool of the call asks several. */
   | {
       readonly screen: "approvals";
       readonly sessionId?: string;
       readonly callKey?: string;
       readonly questionId?: string;
     }
-  /** Without a step, the page follows the newest one. `mark`: the place of an event between steps, `seq.index`. */
+  /** Without a step, the page follows the newest one. `mark`: the cursor of an event between steps, `seq.index`. */
   | {
       readonly screen: "session";
       readonly sessionId: string;
@@ -31,7 +31,7 @@ export type SessionScreen = Extract<Route, { readonly screen: "session" | "log" 
 
 const tabs: ReadonlySet<string> = new Set<StepTab>(["step", "request", "events", "raw"]);
 
-/** The route of a fragment such as `#/sessions/ID/steps/RUN/3/request`. What is none leads to the list of sessions. */
+/** Parses a fragment such as `#/sessions/ID/steps/RUN/3/request`. An invalid one leads to the list of sessions. */
 export function parseRoute(fragment: string): Route {
   const [screen = "", id, ...rest] = splitFragment(fragment);
   if (screen === "approvals") {
@@ -75,7 +75,7 @@ export function formatFragment(route: Route): string {
   }
 }
 
-/** A step is known by its run and its model call. */
+/** The key of a step: its run and its model call. */
 export function toStepKey(runId: string, index: number): string {
   return `${runId}/${index}`;
 }
@@ -85,7 +85,7 @@ export function parseStepKey(key: string): { readonly runId: string; readonly in
   return { runId: key.slice(0, slash), index: Number(key.slice(slash + 1)) };
 }
 
-/** The step of a call: `runId/modelCallIndex/position`. */
+/** The key of a call's step, from `runId/modelCallIndex/position`. */
 export function stepKeyOfCall(callKey: string): string {
   return callKey.slice(0, callKey.lastIndexOf("/"));
 }
@@ -98,7 +98,7 @@ function joinFragment(...parts: readonly string[]): string {
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 
-/** A part that is not properly encoded ends the path. */
+/** A segment that is not properly encoded ends the path. */
 function splitFragment(fragment: string): readonly string[] {
   const parts: string[] = [];
   for (const part of fragment.replace(/^#?\/?/, "").split("/")) {

@@ -1,13 +1,13 @@
 /**
- * Checks a value by a JSON Schema while somebody writes it: the keywords that schemas of tools use. Others are left to the
- * server, which checks everything again.
+ * Checks a value against a JSON Schema while a person writes it. It supports the keywords that schemas of tools use. Other
+ * keywords are left to the server, which checks everything again.
  */
 type Schema = { readonly [keyword: string]: unknown };
 
-/** Levels of nesting that are checked. */
+/** The maximum nesting that is checked. */
 const maxDepth = 32;
 
-/** The first problem, with the place where it is; null if there is none. */
+/** The first problem, with its path; null if there is none. */
 export function findProblem(value: unknown, schema: unknown, path = "", depth = 0): string | null {
   if (schema === false) return `${formatPath(path)}nothing is allowed here.`;
   if (!isObject(schema) || depth > maxDepth) return null;
@@ -38,7 +38,7 @@ function findStringProblem(
     return describe(minLength === 1 ? "it must not be empty." : `it must have at least ${minLength} characters.`);
   if (typeof maxLength === "number" && length > maxLength)
     return describe(`it must have at most ${maxLength} characters.`);
-  // A pattern from elsewhere may take for ever on a long text.
+  // An untrusted pattern may take for ever on a long text.
   if (typeof pattern !== "string" || length > 1_000 || pattern.length > 200) return null;
   return matches(pattern, value) ? null : describe(`it must fit the pattern ${pattern}`);
 }

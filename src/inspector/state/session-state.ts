@@ -1,9 +1,9 @@
 /**
- * One session as the page holds it: its steps, what is known of them in detail, and the message that is being streamed.
+ * The page's state of one session: its steps, their details, and the message that is being streamed.
  *
- * 1. Steps are loaded first, up to an entry. The stream goes on from there, so each event is applied once.
- * 2. The events of a step are kept for the steps that were looked at last. The others are loaded again when they are wanted.
- * 3. A store that was restored (`reset`) takes everything back.
+ * 1. Steps are loaded first, up to an entry. The stream continues from there, so each event is applied once.
+ * 2. The events of a step are kept for the most recently viewed steps. Others are loaded again when they are needed.
+ * 3. A store that was restored (`reset`) discards everything.
  */
 
 import type { PendingApproval, PublicEvent, RunResult, TraceRecord, UserMessage } from "../../index.js";
@@ -23,7 +23,7 @@ import {
   toStepRow,
 } from "./steps.js";
 
-/** What `GET /v1/sessions/ID` gives. */
+/** The response of `GET /v1/sessions/ID`. */
 export type SessionNow = Omit<ListedSession, "lastRun" | "hasChildren"> & {
   readonly run: {
     readonly runId: string;
@@ -38,20 +38,20 @@ export type Loaded<Value> =
   | { readonly status: "ready"; readonly value: Value }
   | { readonly status: "failed"; readonly message: string };
 
-/** What the heading of a run shows. */
+/** The heading of a run. */
 export type RunHeading = {
   readonly runId: string;
   readonly text: string;
   readonly by: string | null;
   readonly at: number;
-  /** When the request came, if it had to wait for the run before it. */
+  /** When the request arrived, if it had to wait for the previous run. */
   readonly queuedAt: number | null;
   readonly result: RunResult | null;
 };
 
 export type StepEvents = {
   readonly events: readonly PublicEvent[];
-  /** Whether all events of the step so far are there: it was loaded, or it began while the page was watching. */
+  /** Whether all events of the step so far are here: they were loaded, or the step began while the page was watching. */
   readonly isWhole: boolean;
 };
 
@@ -77,26 +77,26 @@ export type SentRequest = {
   } | null;
 };
 
-/** The server adds what a break of the provider's prompt cache cost. */
+/** The server adds the cost of a break of the provider's prompt cache. */
 export type StepTrace = Extract<TraceRecord, { readonly type: "step" }> & { readonly cacheLoss?: CacheLoss };
 
 export type SessionState = {
   readonly id: string;
   readonly now: Loaded<SessionNow>;
-  /** Whether the newest steps are there. The earlier ones come after them: before them stand the first `early` rows. */
+  /** Whether the newest steps are loaded. Earlier steps are loaded after them: so far, they are the first `early` rows. */
   readonly hasNewest: boolean;
   readonly early: number;
-  /** Whether all steps are there. */
+  /** Whether all steps are loaded. */
   readonly isIndexed: boolean;
   readonly rows: readonly StepRow[];
-  /** What happened between the steps, in the order of the log. */
+  /** The events between the steps, in the order of the log. */
   readonly marks: readonly Mark[];
   readonly runs: ReadonlyMap<string, RunHeading>;
   readonly details: ReadonlyMap<string, StepEvents>;
-  /** By `requestKey`. */
+  /** Keyed by `requestKey`. */
   readonly requests: ReadonlyMap<string, Loaded<SentRequest>>;
   readonly traces: ReadonlyMap<string, StepTrace>;
-  /** Events that were looked at, whole, by their place: a list has only the beginnings of their texts. */
+  /** Whole events that were viewed, keyed by cursor: lists have only the beginnings of their texts. */
   readonly whole: ReadonlyMap<string, PublicEvent>;
   readonly partial: PartialMessage | null;
   readonly live: LiveSource | null;
@@ -123,7 +123,7 @@ export type SessionAction =
 /** Steps, and the events between them. */
 export type LoadedSteps = { readonly steps: readonly LoadedStep[]; readonly events: readonly PublicEvent[] };
 
-/** Steps whose events, requests and traces are kept. */
+/** The maximum number of steps whose events, requests and traces are kept. */
 const maxDetails = 300;
 
 export function emptySession(id: string): SessionState {
@@ -197,17 +197,17 @@ export function reduceSession(state: SessionState, action: SessionAction): Sessi
   }
 }
 
-/** Notes what happened between the steps. */
+/** Records the events between the steps. */
 function addBetweenSteps(state: SessionState, events: readonly PublicEvent[]): SessionState {
   return { ...state, marks: withMarks(state.marks, events), runs: events.reduce(updateHeadings, state.runs) };
 }
 
-/** The key of a request among those that are loaded: the last attempt's is that of the step. */
+/** The key of a loaded request. The key of the last attempt is the step's. */
 export function requestKey(step: string, attempt?: number): string {
   return attempt === undefined ? step : `${step} ${attempt}`;
 }
 
-/** Puts earlier steps between those that came before them and the newest ones. */
+/** Inserts earlier steps before the newest ones. */
 function insertEarlier(state: SessionState, rows: readonly StepRow[], isLast: boolean): SessionState {
   const { early } = state;
   const oldest = state.rows[early];
@@ -237,7 +237,7 @@ function reduceEvent(state: SessionState, event: PublicEvent): SessionState {
   };
 }
 
-/** The step that shows an event; what belongs to no step stands with the last one. */
+/** The step that shows an event. Events that belong to no step are shown in the last one. */
 function findStepKey(event: PublicEvent, rows: readonly StepRow[]): string | null {
   const at = locateStep(event);
   return at === null ? (rows.at(-1)?.key ?? null) : toStepKey(at.runId, at.index);

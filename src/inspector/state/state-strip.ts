@@ -1,8 +1,8 @@
 /**
- * The states of a session over time: when its model ran, when its tools did, when it waited, when a request was queued.
+ * The states of a session over time: when its model ran, when its tools ran, when it waited, when a request was queued.
  *
- * 1. Within a step, the model comes first, then waits, then tools: a list of steps does not say more.
- * 2. However many steps there are, the strip has a bounded number of pieces. A piece shows what took most of its time.
+ * 1. Within a step, the model comes first, then waits, then tools: a list of steps has no more detail.
+ * 2. The strip has a bounded number of pieces, however many steps there are. A piece shows the state that took most of its time.
  */
 import type { SessionState } from "./session-state.js";
 import { matchesFilter, type StepRow } from "./steps.js";
@@ -20,7 +20,7 @@ export type StripPiece = {
 export type Strip = {
   readonly axis: TimeAxis;
   readonly pieces: readonly StripPiece[];
-  /** Where steps failed. */
+  /** The positions of failed steps. */
   readonly failures: readonly number[];
 };
 
@@ -28,7 +28,7 @@ type StateSpan = Span & { readonly state: StripState };
 
 const maxPieces = 800;
 
-/** @param now the end of what is under way */
+/** @param now the end of what is in progress */
 export function createStrip({ rows, runs }: Pick<SessionState, "rows" | "runs">, now: number): Strip {
   const stateSpans = rows.flatMap((row) => listStateSpans(row, now));
   for (const { queuedAt, at } of runs.values())
@@ -44,7 +44,7 @@ function isBusy(state: StripState): boolean {
   return state === "model" || state === "tools";
 }
 
-/** A pause is folded, but the line of time goes on to its end. */
+/** The edges of a pause: it is folded, but the axis continues to its end. */
 export function toEdges(from: number, to: number): readonly Span[] {
   return [
     { from, to: from },
@@ -52,14 +52,14 @@ export function toEdges(from: number, to: number): readonly Span[] {
   ];
 }
 
-/** When a step was in which state. */
+/** The states of a step over time. */
 export function listStateSpans(
   { startedAt, ms, modelMs, waitedMs, waitsSince, flags, calls }: StepRow,
   now: number,
 ): StateSpan[] {
   const isOpen = flags.includes("under_way");
   const end = isOpen ? Math.max(now, startedAt + ms) : startedAt + ms;
-  // While the model writes, it has asked for nothing that is in the log.
+  // While the model writes, its calls are not in the log yet.
   const hasModelEnded = !isOpen || (modelMs > 0 && calls.length > 0);
   const modelEnd = hasModelEnded ? Math.min(end, startedAt + modelMs) : end;
   const waitMs = waitsSince === null ? waitedMs : waitedMs + Math.max(0, end - waitsSince);
@@ -74,7 +74,7 @@ export function listStateSpans(
 
 const states = ["queued", "model", "tools", "waiting"] as const;
 
-/** The strip in slots of one width, and slots of one state side by side as one piece. */
+/** Divides the strip into slots of equal width, and joins adjacent slots of the same state. */
 function toPieces(stateSpans: readonly StateSpan[], { position }: TimeAxis): readonly StripPiece[] {
   const slots = states.map(() => new Float64Array(maxPieces));
   for (const { state, from, to } of stateSpans) {

@@ -1,5 +1,5 @@
 /**
- * What a step shows, in the order of reading: made from the events of the step, and from the message that is being streamed.
+ * The items of a step in reading order, from its events and from the message that is being streamed.
  */
 import type { Fault, Json, PublicEvent, PublicEventOf, RunResult, ToolOutput } from "../../index.js";
 import type { PartialMessage } from "../../server/client/index.js";
@@ -11,7 +11,7 @@ export type CallAnswer = {
   readonly note: string | null;
   readonly input: Json | undefined;
   readonly value: Json | undefined;
-  /** What the person had said before the permission check denied the call. */
+  /** The person's answer, before the permission check denied the call. */
   readonly overruled: PublicEventOf<"approval_answered">["overruled"];
   readonly at: number;
 };
@@ -23,12 +23,12 @@ export type CallItem = {
   readonly input: Json | undefined;
   /** The arguments so far, while the model writes them. */
   readonly writing: string | null;
-  /** What was made of the call as the model wrote it; null if nothing was. */
+  /** How a malformed call was repaired; null if it was not. */
   readonly repaired: string | null;
   readonly asked: { readonly why: string; readonly question: string | null; readonly at: number } | null;
   readonly answers: readonly CallAnswer[];
   readonly output: ToolOutput | null;
-  /** What the tool returned, if the model was shown something else. */
+  /** The output of the tool, if the model was shown another one. */
   readonly returned: ToolOutput | null;
   readonly isError: boolean;
   readonly outcome: string | null;
@@ -36,7 +36,7 @@ export type CallItem = {
   readonly tries: readonly { readonly attempt: number; readonly message: string; readonly retryInMs: number }[];
   readonly steps: readonly { readonly step: string; readonly outcome: string; readonly ms: number }[];
   readonly childId: string | null;
-  /** When the child session began, in epoch milliseconds: its call takes as long as the child. */
+  /** When the child session began, in epoch milliseconds. The call lasts as long as the child. */
   readonly childSince: number | null;
   readonly isLate: boolean;
 };
@@ -52,9 +52,9 @@ export type StepItem =
   | CallItem;
 
 /**
- * @param events those of the step, in the order of the log
- * @param partial the message that is being streamed, if it is this step's
- * @param hasAttempts the attempts are shown elsewhere
+ * @param events the events of the step, in the order of the log
+ * @param partial the message that is being streamed, if it belongs to this step
+ * @param hasAttempts whether the attempts are shown elsewhere
  */
 export function toStepItems(
   events: readonly PublicEvent[],
@@ -89,7 +89,7 @@ export function toStepItems(
   return items;
 }
 
-/** The last message of a run is its answer, which is shown as such. */
+/** Removes the last message of a run, because it is shown as the answer. */
 function dropFinalText(items: StepItem[], answer: string): void {
   const last = items.at(-1);
   if (last?.kind === "text" && last.text === answer) items.pop();
@@ -119,7 +119,7 @@ type CallChange = {
   readonly change: (item: CallItem) => CallItem;
 };
 
-/** What an event changes of a call; null if it is about none. */
+/** The change of a call by an event; null if the event is not about a call. */
 function toCallChange(event: PublicEvent): CallChange | null {
   const changeCall = (change: (item: CallItem) => CallItem): CallChange | null =>
     "callKey" in event && event.callKey !== undefined
@@ -183,7 +183,7 @@ function toCallChange(event: PublicEvent): CallChange | null {
   }
 }
 
-/** The items of an event that is about no call. */
+/** The items of an event that is not about a call. */
 function toPlainItems(event: PublicEvent): readonly StepItem[] {
   switch (event.type) {
     case "run_started":
@@ -290,7 +290,7 @@ function toPartialItems({ message, open, inputs, runId, modelCallIndex }: Partia
   return [...items, ...writing];
 }
 
-/** The text of an output, as a model is given it. */
+/** The text of an output, as the model receives it. */
 export function textOfOutput(output: ToolOutput): string {
   if (output.type === "text") return output.text;
   if (output.type === "json") return JSON.stringify(output.value, null, 2);

@@ -1,8 +1,8 @@
 /**
- * The steps of a session, one short row each: loaded by the thousand, and kept up to date by the events that follow.
+ * The steps of a session, one short row each: loaded in thousands, and kept up to date by the events that follow.
  *
- * 1. Rows stand in the order of the log. A row that an event names for the first time is added at the end.
- * 2. An event that was counted is not counted again: rows are loaded up to an entry, and only later events are applied.
+ * 1. Rows are in the order of the log. When an event names a step for the first time, its row is added at the end.
+ * 2. No event is counted twice: rows are loaded up to an entry, and only later events are applied.
  */
 import type { PublicEvent } from "../../index.js";
 import { toStepKey } from "./route.js";
@@ -14,7 +14,7 @@ export type StepFlag = "under_way" | "retried" | "failed" | "waits";
 export type StepRow = {
   /** `runId/modelCallIndex` */
   readonly key: string;
-  /** The entry with which the step begins. */
+  /** The first entry of the step. */
   readonly seq: number;
   readonly runId: string;
   readonly index: number;
@@ -28,10 +28,10 @@ export type StepRow = {
   readonly output: number | null;
   readonly flags: readonly StepFlag[];
   readonly calls: readonly CallRow[];
-  /** How long the model was running, and how long the step waited for a person or a result from outside. */
+  /** How long the model ran, and how long the step waited for a person or a result from outside. */
   readonly modelMs: number;
   readonly waitedMs: number;
-  /** Since when a call waits, as far as its wait is not in `waitedMs`; null if none waits. */
+  /** Since when a call waits, as far as `waitedMs` does not include it; null if none waits. */
   readonly waitsSince: number | null;
 };
 
@@ -62,10 +62,10 @@ export function toStepRow(loaded: LoadedStep): StepRow {
   };
 }
 
-/** What happened before an event: a step begins when the one before it has ended. */
+/** The event before another one: a step begins when the previous one has ended. */
 export type PreviousEvent = { readonly seq: number; readonly at: number };
 
-/** The rows after an event of the log. */
+/** Applies an event of the log to the rows. */
 export function applyEvent(rows: readonly StepRow[], event: PublicEvent, previous: PreviousEvent): readonly StepRow[] {
   const at = locateStep(event);
   if (at === null) return event.type === "final" ? endRun(rows, event) : rows;
@@ -76,7 +76,7 @@ export function applyEvent(rows: readonly StepRow[], event: PublicEvent, previou
   return replaceRow(next, changed);
 }
 
-/** A step that a delta names for the first time: nothing of it is in the log yet. */
+/** Adds a step that a delta names for the first time: none of it is in the log yet. */
 export function addStep(
   rows: readonly StepRow[],
   runId: string,
@@ -94,7 +94,7 @@ export function addStep(
   return last === undefined ? [row] : [...rows.slice(0, -1), removeFlag(last, "under_way"), row];
 }
 
-/** The step that an event belongs to; null if to none. */
+/** The step that an event belongs to; null if there is none. */
 export function locateStep(event: PublicEvent): { readonly runId: string; readonly index: number } | null {
   if (event.type === "late_result") return null;
   if ("modelCallIndex" in event) return { runId: event.runId, index: event.modelCallIndex };
@@ -164,7 +164,7 @@ function updateCall(row: StepRow, callKey: string, change: (call: CallRow) => Ca
   return { ...row, calls };
 }
 
-/** How many rows stand behind the row of this key; as many as there are rows if there is none. */
+/** The number of rows after the row with this key; the number of all rows if there is no such row. */
 function offsetFromEnd(rows: readonly StepRow[], key: string): number {
   for (let at = rows.length - 1; at >= 0; at -= 1) if (rows[at]?.key === key) return rows.length - 1 - at;
   return rows.length;
@@ -191,7 +191,7 @@ export function isFailedCall({ outcome }: CallRow): boolean {
 
 export type StepFilter = "all" | "failed" | "waiting" | "retried" | "slow";
 
-/** Steps of at least this time are slow, in milliseconds. */
+/** The duration from which a step is slow, in milliseconds. */
 export const slowMs = 10_000;
 
 export function matchesFilter(row: StepRow, filter: StepFilter): boolean {
@@ -209,7 +209,7 @@ export function matchesFilter(row: StepRow, filter: StepFilter): boolean {
   }
 }
 
-/** What somebody who looks for trouble wants to see next. */
+/** Whether a person who looks for problems wants to see the step next. */
 export function isProblem(row: StepRow): boolean {
   return matchesFilter(row, "failed") || matchesFilter(row, "waiting") || matchesFilter(row, "retried");
 }

@@ -1,32 +1,32 @@
 /**
- * A line of time on which long waits are folded, so that what happened between them can be seen.
+ * A time axis on which long pauses are folded, so that the activity between them is visible.
  *
  * 1. Times keep their order: a later time is never left of an earlier one.
- * 2. What is not folded has one scale. A fold has a width of its own, however long it is.
+ * 2. Everything that is not folded has the same scale. A fold has a fixed width, however long it is.
  */
 
 /** Epoch milliseconds. */
 export type Span = { readonly from: number; readonly to: number };
 
-/** A part of the line; `start` and `end` are fractions of its length. */
+/** A part of the axis; `start` and `end` are fractions of its length. */
 export type Stretch = Span & { readonly isFolded: boolean; readonly start: number; readonly end: number };
 
 export type TimeAxis = {
   readonly stretches: readonly Stretch[];
-  /** Where a time is, from 0 to 1. */
+  /** The position of a time, from 0 to 1. */
   readonly position: (at: number) => number;
-  /** The time at a place. */
+  /** The time at a position. */
   readonly time: (position: number) => number;
 };
 
-/** Pauses of at least this part of the busy time are folded. */
+/** Pauses of at least this fraction of the busy time are folded. */
 const minFoldShare = 0.1;
 const minFoldMs = 2_000;
-/** The width of a fold, and the most that all folds take together. */
+/** The width of a fold, and the maximum width of all folds together. */
 const foldWidth = 0.025;
 const maxFolds = 0.3;
 
-/** @param busy when something ran. Everything else is a pause. */
+/** @param busy the times of activity. Everything else is a pause. */
 export function createTimeAxis(busy: readonly Span[]): TimeAxis {
   const parts = mergeSpans(busy);
   const first = parts[0];
@@ -90,7 +90,7 @@ function timeAt(stretches: readonly Stretch[], position: number): number {
   return end === start ? from : from + Math.min(1, Math.max(0, (position - start) / (end - start))) * (to - from);
 }
 
-/** The first stretch for which the condition holds; it holds for all behind it, too. */
+/** The first stretch for which the condition holds; it must also hold for all stretches after it. */
 function findStretch(stretches: readonly Stretch[], predicate: (stretch: Stretch) => boolean): Stretch | undefined {
   let low = 0;
   let high = stretches.length;

@@ -1,5 +1,5 @@
 /**
- * The lines of a session's timeline: its steps, what happened between them, and a heading for each run.
+ * The lines of a session's timeline: its steps, the marks between them, and a heading for each run.
  */
 import { formatCursor } from "../../stream/cursor.js";
 import { hasOwnLine, type Mark } from "./marks.js";
@@ -12,7 +12,7 @@ export type TimelineLine =
   | { readonly kind: "step"; readonly row: StepRow };
 
 /**
- * Headings and marks are left out if only some steps are shown.
+ * Headings and marks are omitted if only some steps are shown.
  * @param tool only steps that call this tool; empty: all
  */
 export function createTimeline(
@@ -28,7 +28,7 @@ export function createTimeline(
     );
   const lines: TimelineLine[] = [];
   let next = 0;
-  /** Adds the marks before an entry. Gives whether a heading was among them. */
+  /** Adds the marks before an entry. Returns whether a heading was among them. */
   const addMarksBefore = (seq: number): boolean => {
     let hasHeading = false;
     for (let mark = marks[next]; mark !== undefined && mark.seq < seq; mark = marks[next]) {
@@ -53,7 +53,7 @@ export function createTimeline(
   return lines;
 }
 
-/** The tools that the steps called, in the order of the alphabet. */
+/** The tools that the steps called, in alphabetical order. */
 export function listTools(rows: readonly StepRow[]): readonly string[] {
   const names = new Set<string>();
   for (const { calls } of rows) for (const { name } of calls) if (name !== "") names.add(name);
@@ -71,14 +71,14 @@ export function toLineId(line: TimelineLine): string {
   }
 }
 
-/** The next line in this direction that can be looked at; the same place if there is none. */
+/** The next selectable line in this direction; the same index if there is none. */
 export function findNextLine(lines: readonly TimelineLine[], from: number, direction: 1 | -1): number {
   for (let at = from + direction; at >= 0 && at < lines.length; at += direction)
     if (lines[at]?.kind !== "run") return at;
   return from;
 }
 
-/** The next step in this direction from a line; the same place if there is none. */
+/** The next step in this direction from a line; the same index if there is none. */
 export function findNextStep(
   lines: readonly TimelineLine[],
   from: number,

@@ -1,5 +1,5 @@
 /**
- * The bars of a waterfall: for each step its attempts, its calls and its waits, at their places in time.
+ * The bars of a waterfall: for each step its attempts, its calls and its waits, on a time axis.
  */
 import type { StepTrace } from "./session-state.js";
 import { listStateSpans, toEdges } from "./state-strip.js";
@@ -11,7 +11,7 @@ export type BarKind = "model" | "failed" | "tool" | "waiting";
 export type Bar = Span & {
   readonly kind: BarKind;
   readonly label: string;
-  /** Which of the step's lines the bar is on: calls that ran at the same time have one each. */
+  /** The lane of the bar within its step: calls that run at the same time have different lanes. */
   readonly lane: number;
 };
 
@@ -19,10 +19,10 @@ export type WaterfallRow = { readonly row: StepRow; readonly bars: readonly Bar[
 
 export type Waterfall = { readonly axis: TimeAxis; readonly rows: readonly WaterfallRow[] };
 
-/** Lines of a step at most; calls beyond share the last one. */
+/** The maximum number of lanes of a step; further calls share the last one. */
 const maxLanes = 4;
 
-/** @param traces of the steps, as far as they are loaded. Without one, a step has the bars that its row tells of */
+/** @param traces the loaded traces of steps. Without a trace, the bars of a step are derived from its row. */
 export function createWaterfall(
   rows: readonly StepRow[],
   traces: ReadonlyMap<string, StepTrace>,
@@ -79,7 +79,7 @@ function toSpan({ startedAt, durationMs }: { readonly startedAt: number; readonl
   return { from: startedAt, to: startedAt + durationMs };
 }
 
-/** Bars that overlap are on different lines. */
+/** Assigns overlapping bars to different lanes. */
 function assignLanes(bars: readonly UnplacedBar[]): readonly Bar[] {
   const laneEnds: number[] = [];
   return bars
@@ -92,10 +92,10 @@ function assignLanes(bars: readonly UnplacedBar[]): readonly Bar[] {
     });
 }
 
-/** Rows that a waterfall shows at once. */
+/** The maximum number of rows in a waterfall. */
 export const maxRows = 120;
 
-/** The steps that were under way in a range of time, the newest ones if there are too many. */
+/** The steps that were in progress in a time range; if there are too many, the newest ones. */
 export function selectRowsWithin(rows: readonly StepRow[], { from, to }: Span): readonly StepRow[] {
   return rows.filter(({ startedAt, ms }) => startedAt <= to && startedAt + ms >= from).slice(-maxRows);
 }

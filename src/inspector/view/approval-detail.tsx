@@ -1,5 +1,5 @@
 /**
- * One call that waits: what is asked, by whom and why, what was said before it, the whole input, and the answers.
+ * A waiting call: the question, its origin and reason, the conversation before it, the whole input, and the possible answers.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
@@ -15,7 +15,7 @@ import { FormButtons } from "./form-buttons.js";
 import { useInspector, useKeys, useNow } from "./hooks.js";
 import { StepItems } from "./step-items.js";
 
-/** Milliseconds after a call is shown in which no key answers it: the key was meant for what was shown before. */
+/** How long keys are ignored after a call is shown, because they were meant for the previous one; milliseconds. */
 const answerableAfterMs = 400;
 
 export function ApprovalDetail({
@@ -28,7 +28,7 @@ export function ApprovalDetail({
   const inspector = useInspector();
   const { why, choices } = listChoices(approval);
   const first = choices[0]?.type === "send" ? null : (choices[0] ?? null);
-  // A question with a written answer opens ready to be written, but a call in doubt has other answers too.
+  // A question with a written answer opens ready for writing. A call in doubt does not, because it has other answers.
   const [chosen, setChosen] = useState<Choice | null>(approval.why === "recovery" ? null : first);
   const [shownAt] = useState(() => performance.now());
   const [sending, setSending] = useState<{ readonly isOn: boolean; readonly problem: string | null }>({
@@ -126,12 +126,12 @@ function QuestionHeader({ approval, why }: { readonly approval: WaitingCall; rea
   );
 }
 
-/** Entries of the log before the call that are looked at for what was said. */
+/** The number of log entries before the call that are searched for the conversation. */
 const entriesBefore = 60;
-/** Parts of the conversation that are shown. */
+/** The maximum number of parts of the conversation that are shown. */
 const maxBefore = 6;
 
-/** The conversation before the call: the request, what the model said, and what its last calls gave. */
+/** The conversation before the call: the request, the model's text, and the results of its last calls. */
 function ConversationBefore({ approval }: { readonly approval: WaitingCall }) {
   const inspector = useInspector();
   const [items, setItems] = useState<readonly StepItem[] | null>(null);
@@ -156,7 +156,7 @@ function ConversationBefore({ approval }: { readonly approval: WaitingCall }) {
     };
   }, [sessionId, callKey]);
   useLayoutEffect(() => {
-    // What was said last is next to what is asked.
+    // Scrolls to the end, so that the last part is next to the question.
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [items]);
   if (items === null) return <p class="loading">Loading what was said before…</p>;

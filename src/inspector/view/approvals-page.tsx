@@ -1,6 +1,6 @@
 /**
- * What waits for an answer, in all sessions: the one that has waited longest first. One key answers. Below it, what was
- * answered: by whom, when, and what was changed.
+ * The inbox: waiting calls of all sessions, longest first, each answered with one key. Below them are the answered calls: who
+ * answered, when, and what was changed.
  */
 import type { ComponentChildren } from "preact";
 import { type AnsweredCall, toAnswerId } from "../state/answered.js";
@@ -16,7 +16,7 @@ import { Icon } from "./icons.js";
 
 type ApprovalsRoute = Extract<Route, { readonly screen: "approvals" }>;
 
-/** A line of the inbox, in the order of the lines. */
+/** A line of the inbox. */
 type InboxEntry = CallReference &
   (
     | { readonly waiting: WaitingCall; readonly answered?: never }
@@ -41,7 +41,7 @@ export function ApprovalsPage({
   const isNarrow = useIsNarrow();
   const waiting = items.status === "ready" ? items.value : [];
   const entries = listEntries(waiting, answered.answered);
-  // A link that names no question means the first one of the call.
+  // A link without a question means the first question of the call.
   const routeIndex = entries.findIndex(
     (one) =>
       one.sessionId === route.sessionId &&
@@ -243,7 +243,7 @@ function AnsweredCells({ answered }: { readonly answered: AnsweredCall }) {
   );
 }
 
-/** The call of the address waits no more, and its answer is not among those that are listed. */
+/** Shown if the call in the URL no longer waits, and its answer is not in the list. */
 function NoLongerWaits({ route }: { readonly route: ApprovalsRoute }) {
   return (
     <EmptyState title="This call no longer waits">

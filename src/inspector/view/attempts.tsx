@@ -1,5 +1,5 @@
 /**
- * The attempts of a model call: what each took and used, and why it failed.
+ * The attempts of a model call: their duration and usage, and why they failed.
  */
 import { useState } from "preact/hooks";
 import { formatCost, formatCount, formatDuration, formatExactTime } from "../state/format.js";

@@ -1,6 +1,6 @@
 /**
- * A child session inside the call that started it: what it is, and, unfolded, what it did. Its own children stand inside
- * its own calls.
+ * A child session inside the call that started it: a summary and, if it is expanded, its steps. Its own children are inside its
+ * own calls.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -13,14 +13,14 @@ import { RouteLink } from "./common.js";
 import { useInspector } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
 
-/** Entries at the end of a child's log that are shown in place. */
+/** The number of entries at the end of a child's log that are shown. */
 const maxEntries = 300;
-/** A child session that goes on is asked again after this time, in milliseconds. */
+/** How often an active child session is loaded again, in milliseconds. */
 const refreshMs = 2_000;
 
 type Child = { readonly now: SessionNow; readonly events: readonly PublicEvent[] };
 
-/** @param shown the items of a session, as its steps show them */
+/** @param renderItems shows the items of a session, as its steps show them */
 export function ChildSession({
   childId,
   renderItems,
@@ -76,7 +76,7 @@ function ChildFacts({ child, childId }: { readonly child: Loaded<Child>; readonl
   );
 }
 
-/** What the child is and, if somebody looks, the end of its log; again while it goes on. */
+/** Loads the child and, if it is expanded, the end of its log; repeatedly while the child is active. */
 function useChild(childId: string, isOpen: boolean): Loaded<Child> {
   const inspector = useInspector();
   const [child, setChild] = useState<Loaded<Child>>({ status: "loading" });

@@ -1,5 +1,5 @@
 /**
- * Small parts of every screen. Text of models, tools and people becomes text of the document and nothing else.
+ * Components that all screens share. Text of models, tools and people is always rendered as text, never as markup.
  */
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -13,26 +13,26 @@ import { useInspector, useNow } from "./hooks.js";
 
 type TimeProps = {
   readonly at: number;
-  /** In a list the row is focused, and shows the exact time of its own. Elsewhere the time is focused itself. */
+  /** In a list, the row has the focus and shows the exact time. Elsewhere, the time itself can be focused. */
   readonly isInList?: boolean;
 };
 
-/** How long ago something was; the exact time under the pointer, and on focus. */
+/** How long ago something was, with the exact time on hover and focus. */
 export function Age({ at, isInList = false }: TimeProps) {
   return <Moment at={at} isInList={isInList} text={formatAge(at, useAgeClock(at))} />;
 }
 
-/** The same within a sentence. */
+/** The same for use in a sentence. */
 export function Ago({ at }: { readonly at: number }) {
   return <Moment at={at} isInList={false} text={formatAgo(at, useAgeClock(at))} />;
 }
 
-/** The time, as often as an age changes. */
+/** The current time, updated as often as an age changes. */
 function useAgeClock(at: number): number {
   return useNow(Date.now() - at < 60_000 ? 1_000 : 15_000);
 }
 
-/** The time of day at which something was; with its date under the pointer, and on focus. */
+/** The time of day of something, with its date on hover and focus. */
 export function Clock({ at, isInList = false }: TimeProps) {
   return <Moment at={at} isInList={isInList} text={formatClockTime(at)} />;
 }
@@ -78,10 +78,10 @@ export function RouteLink({
   );
 }
 
-/** Characters of a text that are shown at first. */
+/** The number of characters of a text that are shown at first. */
 const maxShown = 20_000;
 
-/** A text as it stands, with its line breaks. A long one is shown in part until somebody wants all of it. */
+/** Plain text with its line breaks. A long text is shown in part, until the person expands it. */
 export function PlainText({ text, mono = false }: { readonly text: string; readonly mono?: boolean }) {
   const [isWhole, setIsWhole] = useState(false);
   const isCut = text.length > maxShown && !isWhole;
@@ -97,7 +97,7 @@ export function PlainText({ text, mono = false }: { readonly text: string; reado
   );
 }
 
-/** A text with everything in it that a person might not see. It is never cut. */
+/** A text with all hidden characters marked. It is never cut. */
 export function ExactText({ text }: { readonly text: string }) {
   const pieces = splitHidden(text);
   return (
@@ -107,7 +107,7 @@ export function ExactText({ text }: { readonly text: string }) {
   );
 }
 
-/** Says that a text has characters that cannot be seen. */
+/** Warns that a text has invisible characters. */
 export function HiddenWarning({ value }: { readonly value: unknown }) {
   const count = countHidden(splitHidden(typeof value === "string" ? value : collectStrings(value).join("\n")));
   if (count === 0) return null;
@@ -127,8 +127,8 @@ function collectStrings(value: unknown): readonly string[] {
 }
 
 /**
- * An input or another value: one line for each field. What edits a file is shown as a difference.
- * @param isExact everything is shown, hidden characters too: for what somebody approves
+ * An input or another value: one line for each field. The edit of a file is shown as a difference.
+ * @param isExact whether everything is shown, including hidden characters: for what a person approves
  */
 export function Fields({ value, isExact = false }: { readonly value: unknown; readonly isExact?: boolean }) {
   const text = (one: string) => (isExact ? <ExactText text={one} /> : <PlainText text={one} mono />);
@@ -159,10 +159,10 @@ function toText(value: unknown): string {
 const signs = { same: " ", removed: "−", added: "+" } as const;
 const kindLabels = { same: "unchanged", removed: "removed", added: "added" } as const;
 
-/** Lines of a difference that are shown at first, unless somebody is to approve it. */
+/** The number of lines of a difference that are shown at first, unless a person is to approve it. */
 const maxDiffLines = 200;
 
-/** Two texts as the lines that differ, and those between them. */
+/** The difference of two texts: changed lines, and the lines between them. */
 export function Difference({
   before,
   after,
@@ -194,7 +194,7 @@ export function Difference({
   );
 }
 
-/** What stands in the place of something that is not there. */
+/** A placeholder for missing content. */
 export function EmptyState({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -218,7 +218,7 @@ export function LoadFailure({ message, retry }: { readonly message: string; read
   );
 }
 
-/** Tabs with a URL each. */
+/** Tabs, each with its own URL. */
 export function Tabs<Name extends string>({
   names,
   selected,

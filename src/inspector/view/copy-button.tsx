@@ -1,5 +1,5 @@
 /**
- * Copies a text as JSON, and says that it did.
+ * A button that copies a text as JSON, and confirms it.
  */
 import { useState } from "preact/hooks";
 

@@ -1,5 +1,5 @@
 /**
- * What a session used: in all, by run, by model, by child session and by step.
+ * The usage of a session: in total, by run, by model, by child session and by step.
  */
 import type { Usage } from "../../index.js";
 import { sumRunUsage, usageOfRun } from "../state/costs.js";

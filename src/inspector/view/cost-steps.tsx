@@ -1,5 +1,5 @@
 /**
- * What each step used, on one line, with a bar that compares it with the dearest one.
+ * The usage of each step, on one line, with a bar that compares it with the most expensive one.
  */
 import { useMemo, useState } from "preact/hooks";
 import { type StepCost, weightOf } from "../state/costs.js";
@@ -8,7 +8,7 @@ import { useInspector, useKeys } from "./hooks.js";
 import { formatKnown } from "./usage-table.js";
 import { WindowedList } from "./windowed-list.js";
 
-/** As in the style sheet. */
+/** The same value as in the style sheet. */
 const rowHeight = 28;
 
 export function CostSteps({ steps, sessionId }: { readonly steps: readonly StepCost[]; readonly sessionId: string }) {

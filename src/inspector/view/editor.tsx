@@ -1,5 +1,6 @@
 /**
- * Writing an input, a result or a reply: as a form if the schema can be one, else as JSON. It is checked before it is sent.
+ * An editor for an input, a result or a reply: a form if the schema allows one, otherwise JSON. The value is checked before it is
+ * sent.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { WriteChoice } from "../state/decisions.js";
@@ -30,7 +31,7 @@ export function Editor({ choice, isSending, onSend, onCancel }: EditorProps) {
   const [values, setValues] = useState<FieldValues>(toFieldValues(fields ?? [], initialValue));
   const [text, setText] = useState(isText ? "" : JSON.stringify(initialValue ?? {}, null, 2));
   const box = useRef<HTMLDivElement>(null);
-  // Before the next key: a key that found the focus elsewhere would be the page's.
+  // In a layout effect, before the next key: otherwise the page would handle that key.
   useLayoutEffect(() => box.current?.querySelector<HTMLElement>("input, textarea, select")?.focus(), [isForm]);
   const result = isText
     ? ({ ok: true, value: text } as const)

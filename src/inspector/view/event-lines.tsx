@@ -1,5 +1,5 @@
 /**
- * Events as they are, one line each, which opens to its JSON.
+ * Raw events, one line each, which expands to the JSON.
  */
 
 import type { PublicEvent } from "../../index.js";
@@ -18,7 +18,7 @@ export function EventLines({ events }: { readonly events: readonly PublicEvent[]
   );
 }
 
-/** An event on one line: its place, its time, its type, and what tells it from others of its type. */
+/** An event on one line: its cursor, its time, its type, and its distinguishing fields. */
 export function EventCells({ event }: { readonly event: PublicEvent }) {
   const { seq, index, at, type } = event;
   return (
@@ -46,7 +46,7 @@ function EventLine({ event }: { readonly event: PublicEvent }) {
   );
 }
 
-/** What stands in every event, or says no more than the line before. */
+/** Fields that every event has, or that only repeat the previous line. */
 const commonFields = [
   "type",
   "sessionId",
@@ -60,7 +60,7 @@ const commonFields = [
   "attempt",
 ];
 
-/** The fields that tell an event from others of its type, on one line. */
+/** The distinguishing fields of an event, on one line. */
 function summarizeEvent(event: PublicEvent): string {
   const ownFields = Object.entries(event).filter(([name]) => !commonFields.includes(name));
   const texts = ownFields.map(

@@ -1,5 +1,5 @@
 /**
- * Finds a text in the session: in requests, in what the model wrote, in inputs and results of calls.
+ * Searches the session: requests, the model's text, and the inputs and results of calls.
  */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -11,9 +11,9 @@ import type { SessionState } from "../state/session-state.js";
 import { useInspector } from "./hooks.js";
 import { WindowedList } from "./windowed-list.js";
 
-/** As in the style sheet. */
+/** The same value as in the style sheet. */
 const rowHeight = 44;
-/** How long nobody types before the search begins, in milliseconds. */
+/** How long typing must pause before the search begins, in milliseconds. */
 const searchDelayMs = 250;
 const maxMatches = 500;
 
@@ -145,7 +145,7 @@ type SearchState = {
 };
 const noMatches: SearchState = { text: "", matches: [], isOver: true, problem: null };
 
-/** Searches page by page, until there are enough matches or the text is another one. */
+/** Searches page by page, until there are enough matches or the text changes. */
 function useMatches(sessionId: string, text: string): SearchState {
   const inspector = useInspector();
   const [found, setFound] = useState<SearchState>(noMatches);
@@ -177,6 +177,6 @@ function useMatches(sessionId: string, text: string): SearchState {
       clearTimeout(timer);
     };
   }, [sessionId, text]);
-  // What was found of another text says nothing of this one.
+  // The matches of another text do not apply to this one.
   return found.text === text ? found : { ...noMatches, text, isOver: false };
 }

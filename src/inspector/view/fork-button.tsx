@@ -1,5 +1,5 @@
 /**
- * Opens the dialog that forks the session.
+ * A button that opens the fork dialog.
  */
 import type { ForkPoint } from "../state/fork.js";
 import { useInspector } from "./hooks.js";

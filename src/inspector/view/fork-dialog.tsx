@@ -1,5 +1,5 @@
 /**
- * Forking a session: up to where it is copied, and what the copy is asked. The session itself stays as it is.
+ * The fork dialog: the entry up to which the session is copied, and the input for the copy. The session itself is not changed.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatErrorMessage } from "../api.js";
@@ -10,7 +10,7 @@ import type { SessionState } from "../state/session-state.js";
 import { FormButtons } from "./form-buttons.js";
 import { useInspector } from "./hooks.js";
 
-/** `again`: the copy ends before the request of the run, which is asked in other words. `after`: it goes on from there. */
+/** `again`: the copy ends before the run's request, which can be reworded. `after`: the copy continues after the step. */
 type ForkMode = "again" | "after";
 
 export function ForkDialog({ session, place }: { readonly session: SessionState; readonly place: ForkPoint }) {
@@ -27,7 +27,7 @@ export function ForkDialog({ session, place }: { readonly session: SessionState;
       aria-label="Fork this session"
       onClose={close}
       onClick={(event) => event.target === dialog.current && close()}
-      // Keys of the screen below stay there.
+      // The screen below must not handle these keys.
       onKeyDown={(event) => event.stopPropagation()}
     >
       <h2>Fork</h2>
@@ -51,7 +51,7 @@ function ErrorText({ text }: { readonly text: string | null }) {
   );
 }
 
-/** Null while it is loaded; a text if that failed. */
+/** Null while it is loading; a string if that failed. */
 function useForkedStep(session: SessionState, step: string | null): ForkedStep | string | null {
   const inspector = useInspector();
   const [forkedStep, setForkedStep] = useState<ForkedStep | string | null>(null);
@@ -173,7 +173,7 @@ function ModeChoice({
   );
 }
 
-/** Copies the session, asks the copy, and opens it. If asking fails, the copy that is there is asked again. */
+/** Copies the session, sends input to the copy, and opens it. If sending fails, a retry uses the existing copy. */
 function useFork(sessionId: string, forkSeq: number) {
   const inspector = useInspector();
   const copies = useRef(new Map<number, string>());

@@ -1,5 +1,5 @@
 /**
- * The end of a form: a button that sends it, what else can be done with it, and a button that leaves it.
+ * The buttons of a form: submit, other actions, and cancel.
  */
 import type { ComponentChildren } from "preact";
 
@@ -13,7 +13,7 @@ export function FormButtons({
   children,
 }: {
   readonly label: string;
-  /** The keys that send the form, as they are written on them. */
+  /** The keys that submit the form, as labelled on the keyboard. */
   readonly keys: string;
   readonly isDanger?: boolean;
   readonly isDisabled: boolean;

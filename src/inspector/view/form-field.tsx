@@ -1,5 +1,5 @@
 /**
- * A field of a form: a control, a group of fields, or a list whose items can be added and taken out.
+ * A field of a form: a control, a group of fields, or a list whose items can be added and removed.
  */
 import type { ComponentChildren } from "preact";
 import {

@@ -1,5 +1,5 @@
 /**
- * All keys.
+ * The list of all keys.
  */
 import { useLayoutEffect, useRef } from "preact/hooks";
 

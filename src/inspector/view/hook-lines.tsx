@@ -1,5 +1,5 @@
 /**
- * The hooks that ran: what each was called for, how it ended, how long it took.
+ * The hooks that ran: the purpose, the outcome and the duration of each.
  */
 import { formatDuration } from "../state/format.js";
 import type { StepTrace } from "../state/session-state.js";

@@ -1,5 +1,5 @@
 /**
- * Hooks that several screens use.
+ * React hooks that several screens share.
  */
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -13,7 +13,7 @@ export function useInspector(): Inspector {
   return inspector;
 }
 
-/** The time, as often as it is wanted. */
+/** The current time, updated at an interval. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
@@ -25,7 +25,7 @@ export function useNow(everyMs: number): number {
 
 export type KeyHandlers = { readonly [key: string]: ((event: KeyboardEvent) => void) | undefined };
 
-/** Single keys, as long as nobody types into a field. They work as soon as what they act on is on the screen. */
+/** Handles single keys, except in text fields. They work as soon as the component is on the screen. */
 export function useKeys(keys: KeyHandlers): void {
   const currentKeys = useRef(keys);
   currentKeys.current = keys;
@@ -46,7 +46,7 @@ function isTextField(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
 }
 
-/** Whether the window is so narrow that one thing at a time is shown. */
+/** Whether the window is too narrow for two panes. */
 export function useIsNarrow(): boolean {
   const query = "(max-width: 760px)";
   const [isNarrow, setIsNarrow] = useState(matchMedia(query).matches);

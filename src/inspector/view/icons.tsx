@@ -1,5 +1,5 @@
 /**
- * Signs for states. Each has a shape of its own: nobody has to tell colours apart.
+ * Icons of states. Each has a distinct shape, so that colours are not needed to distinguish them.
  */
 import type { ComponentChildren } from "preact";
 

@@ -1,5 +1,5 @@
 /**
- * The log of a session: its public events in order, by type if wanted, each with its JSON and a link to its step.
+ * The log of a session: its public events in order, optionally of one type, each with its JSON and a link to its step.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -18,7 +18,7 @@ import { SaveButton } from "./save-button.js";
 import { SessionHeader } from "./session-page.js";
 import { WindowedList } from "./windowed-list.js";
 
-/** As in the style sheet. */
+/** The same value as in the style sheet. */
 const rowHeight = 26;
 const pageSize = 500;
 
@@ -136,7 +136,7 @@ function EventDetail({ event, sessionId }: { readonly event: PublicEvent; readon
   );
 }
 
-/** Loads the log page by page, and what is new at its end. */
+/** Loads the log page by page, and new events at its end. */
 function useLogPages(sessionId: string, type: string | undefined, lastSeq: number) {
   const inspector = useInspector();
   const [pages, setPages] = useState<Pages>({ events: [], next: "0", problem: null });
@@ -167,7 +167,7 @@ function useLogPages(sessionId: string, type: string | undefined, lastSeq: numbe
   useEffect(() => {
     const last = pages.events.at(-1);
     if (pages.next !== null || isLoading || last === undefined || lastSeq <= last.seq) return;
-    // A busy session is not asked for each entry.
+    // Delayed, so that a busy session does not cause a request for each entry.
     const timer = setTimeout(() => void loadFrom(pages.events, formatCursor(last)), 500);
     return () => clearTimeout(timer);
   }, [lastSeq, isLoading, pages]);

@@ -1,5 +1,5 @@
 /**
- * What happened between two steps: a steer, a compaction with what it replaced, a restart, a late result.
+ * The details of an event between two steps: a steer, a compaction with what it replaced, a restart, a late result.
  */
 
 import { useEffect } from "preact/hooks";

@@ -1,5 +1,5 @@
 /**
- * What a model wrote, as elements of the page. A link shows its address; nothing is fetched.
+ * Renders a model's Markdown as elements. A link shows its address; nothing is fetched.
  */
 
 import { useMemo, useState } from "preact/hooks";
@@ -8,7 +8,7 @@ import { detectDirection } from "../state/direction.js";
 import { formatBytes } from "../state/format.js";
 import { type Block, type Inline, parseMarkdown } from "../state/parse-markdown.js";
 
-/** Characters of a text that are shown at first. */
+/** The number of characters of a text that are shown at first. */
 const maxShown = 20_000;
 
 export function Markdown({ text }: { readonly text: string }) {
@@ -128,11 +128,11 @@ function Table({ table }: { readonly table: Extract<Block, { readonly kind: "tab
 }
 
 /**
- * The text and the address stand in directions of their own, and characters that change a direction are shown: so no text can
- * make the address look like another one.
+ * The text and the address have isolated directions, and bidirectional control characters are shown. So no text can disguise the
+ * address.
  */
 function Link({ text, href }: { readonly text: string; readonly href: string }) {
-  // In ASCII: a letter of another alphabet cannot pass for one of a known name.
+  // In ASCII, so that a letter of another alphabet cannot imitate one of a known name.
   const address = /^[\x21-\x7e]+$/.test(href) ? href : new URL(href).href;
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow" dir="ltr">

@@ -1,5 +1,5 @@
 /**
- * Goes to a session by its title or id, from any screen.
+ * A dialog that opens a session by its title or id, from any screen.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ListedSession } from "../../server/client/index.js";

@@ -1,5 +1,5 @@
 /**
- * The output of a call. What the model was given of a large one is a part: the whole is kept, and shown by the page.
+ * The output of a call. A model receives only a part of a large output. The whole is stored, and the page can show it.
  */
 import { useState } from "preact/hooks";
 import type { ToolOutput } from "../../index.js";
@@ -10,12 +10,12 @@ import { textOfOutput } from "../state/step-items.js";
 import { PlainText } from "./common.js";
 import { useInspector } from "./hooks.js";
 
-/** Lines of an output that are shown at first. */
+/** The number of lines of an output that are shown at first. */
 const maxLines = 12;
-/** Lines of a page, and the most characters of a line. */
+/** The number of lines of a page, and the maximum length of a line. */
 const pageLines = 400;
 const maxLine = 4_000;
-/** The largest output that the page loads. */
+/** The maximum size of an output that the page loads; bytes. */
 const maxBytes = 32 * 1_024 * 1_024;
 
 export function OutputView({

@@ -1,5 +1,5 @@
 /**
- * The entries of a step as they are stored, as JSON.
+ * The stored entries of a step, as JSON.
  */
 import { useEffect, useState } from "preact/hooks";
 import { formatErrorMessage } from "../api.js";

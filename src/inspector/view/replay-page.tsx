@@ -1,5 +1,5 @@
 /**
- * A replay: the log against the present code, with the first difference side by side. Nothing runs, and nothing is written.
+ * A replay of the log with the current code, with the first difference side by side. Nothing runs, and nothing is written.
  */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Replay } from "../../index.js";

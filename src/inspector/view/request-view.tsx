@@ -1,6 +1,6 @@
 /**
- * The request of a model call exactly as it was sent, of each of its attempts: its parts, the tokens of each, and where it
- * first differs from the request before, from which place on the provider's cache is of no use.
+ * The request of each attempt of a model call, exactly as it was sent: its parts, the tokens of each, and the first difference
+ * from the previous request. From there on, the provider's cache cannot be used.
  */
 import { useEffect, useState } from "preact/hooks";
 import { formatCount, toOneLine } from "../state/format.js";
@@ -17,7 +17,7 @@ export function RequestTab({ session, row }: { readonly session: SessionState; r
   const last = attempts.length - 1;
   const [chosenIndex, setChosenIndex] = useState<number | null>(null);
   const at = chosenIndex ?? last;
-  // The page has loaded that of the last one.
+  // The request of the last attempt is already loaded.
   const attempt = at === last ? undefined : attempts[at]?.attempt;
   useEffect(() => {
     if (attempt !== undefined) inspector.loadRequest(row.key, attempt);
@@ -102,7 +102,7 @@ function formatDifferencePart({ part, index }: NonNullable<SentRequest["differen
   return part === "tools" ? "The list of tools" : "The system prompt";
 }
 
-/** How much of the request each part is. */
+/** The share of each part in the request. */
 function TokenBar({ tokens }: { readonly tokens: SentRequest["tokens"] }) {
   const messages = tokens.messages.reduce((sum, one) => sum + one, 0);
   const parts = [

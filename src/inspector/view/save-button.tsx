@@ -1,5 +1,5 @@
 /**
- * Saves what the log shows as a file, and says how far it is.
+ * A button that saves the shown log as a file, and reports its progress.
  */
 import { useState } from "preact/hooks";
 import { formatErrorMessage } from "../api.js";

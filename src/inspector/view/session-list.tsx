@@ -1,5 +1,5 @@
 /**
- * The sessions, newest first: what each is, how far it is, and what it costs.
+ * The list of sessions, newest first: title, progress and cost.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -155,7 +155,7 @@ function Table({
 }) {
   const selectedRow = useRef<HTMLDivElement>(null);
   useEffect(() => selectedRow.current?.scrollIntoView({ block: "nearest" }), [selected]);
-  // Rows hold links and buttons. An option of a listbox may hold none: assistive technology would not be told of them.
+  // Rows contain links and buttons. Options of a listbox cannot: assistive technology would ignore them.
   return (
     <div class="table" role="treegrid" aria-label="Sessions" tabIndex={0} aria-activedescendant={`session-${selected}`}>
       <div class="row head" role="row" tabIndex={-1}>

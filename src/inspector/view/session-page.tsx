@@ -1,6 +1,6 @@
 /**
- * A session: its steps on the left, the step that is looked at on the right. Without a step in the address, the page
- * follows the newest one.
+ * The page of a session: its steps on the left, the selected step on the right. Without a step in the URL, the page follows the
+ * newest one.
  */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -22,7 +22,7 @@ import { TimePanel } from "./time-panel.js";
 
 type SessionRoute = Extract<Route, { readonly screen: "session" }>;
 
-/** How long a step must be looked at before its details are loaded, in milliseconds. */
+/** How long a step must be selected before its details are loaded, in milliseconds. */
 const loadDelayMs = 120;
 
 export function SessionPage({ session, route }: { readonly session: SessionState; readonly route: SessionRoute }) {
@@ -36,7 +36,7 @@ export function SessionPage({ session, route }: { readonly session: SessionState
   const step = route.mark === undefined ? (route.step ?? rows.at(-1)?.key) : undefined;
   const findLine = (to: Pick<SessionRoute, "step" | "mark">) =>
     lineIndexes.get(to.mark === undefined ? `step-${to.step ?? rows.at(-1)?.key}` : `mark-${to.mark}`) ?? -1;
-  /** Keys may come faster than the page is drawn: the address knows of all of them. */
+  /** Keys may come faster than the page is rendered, but the URL is always current. */
   const currentLine = () => {
     const { route: now } = inspector.state();
     return findLine(now.screen === "session" ? now : route);
@@ -96,7 +96,7 @@ export function SessionPage({ session, route }: { readonly session: SessionState
   );
 }
 
-/** Keys that move in the list. */
+/** The keys that move in the list. */
 function useMoveKeys(
   lines: readonly TimelineLine[],
   currentLine: () => number,
@@ -114,7 +114,7 @@ function useMoveKeys(
   });
 }
 
-/** Keys that do not move in the list; and loading what is looked at. */
+/** The other keys, and loading the details of the selected step. */
 function useStepKeys({
   navigateTo,
   step,
@@ -157,7 +157,7 @@ function SessionFailed({ message }: { readonly message: string }) {
   );
 }
 
-/** What the session is and how it is doing, on one line. */
+/** The title and status of the session, on one line. */
 export function SessionHeader({ session, screen }: { readonly session: SessionState; readonly screen: SessionScreen }) {
   const { now, rows, live } = session;
   if (now.status !== "ready") return <header class="session-head" aria-busy="true" />;

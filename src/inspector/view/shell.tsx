@@ -1,5 +1,5 @@
 /**
- * The frame of every screen: where one is, what waits, whether the page hears from the server, and the keys.
+ * The frame of every screen: the location, the waiting calls, the connection to the server, and the keys.
  */
 
 import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
@@ -20,7 +20,7 @@ import { SessionPage } from "./session-page.js";
 
 export function Shell({ inspector }: { readonly inspector: Inspector }) {
   const [, render] = useReducer((count: number) => count + 1, 0);
-  // Before the browser draws: what the page learns at its very start may be the last thing that it hears.
+  // In a layout effect, before the browser paints: no change may follow the very first one, so it must not be missed.
   useLayoutEffect(() => inspector.subscribe(() => render(undefined)), [inspector]);
   const state = inspector.state();
   return (
@@ -121,7 +121,7 @@ function TopBar({ state }: { readonly state: AppState }) {
   );
 }
 
-/** A tooth and its pawl. */
+/** A ratchet tooth and its pawl. */
 function Logo() {
   return (
     <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="mark">
@@ -179,7 +179,7 @@ const accessMessages: {
   ],
 };
 
-/** A link from somebody else must not have this person act as another one unnoticed. */
+/** A link from another person must not silently switch this browser to another login. */
 function OtherLogin() {
   const inspector = useInspector();
   const { from = "", to = "" } = inspector.otherLogin() ?? {};

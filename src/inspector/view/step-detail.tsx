@@ -1,5 +1,5 @@
 /**
- * One step: what the model said, each call with its input, answer and output, and the request as it was sent.
+ * The details of a step: the model's text, each call with its input, answer and output, and the request as it was sent.
  */
 import { formatCacheBreak } from "../state/cache-break.js";
 import { formatCount, formatDuration } from "../state/format.js";
@@ -120,7 +120,7 @@ function StepFacts({ row }: { readonly row: StepRow }) {
   );
 }
 
-/** Says what broke the provider's cache, and what that cost. */
+/** Describes what broke the provider's cache, and the cost. */
 function CacheLine({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
   const text = formatCacheBreak(session.traces.get(row.key));
   if (text === null) return null;

@@ -1,5 +1,5 @@
 /**
- * What a step shows, part by part.
+ * Renders the items of a step.
  */
 
 import { formatDuration, toOneLine } from "../state/format.js";
@@ -14,7 +14,7 @@ import { OutputView } from "./output-view.js";
 
 type Hooks = StepTrace["hooks"];
 
-/** @param hooks those that ran; each stands with the call that it ran for */
+/** @param hooks the hooks that ran; each is shown with the call that it ran for */
 export function StepItems({
   items,
   sessionId,
@@ -193,7 +193,7 @@ const answerLabels: { readonly [answer: string]: string } = {
   expired: "Expired before anybody answered",
 };
 
-/** What was decided, and by whom. */
+/** Describes a decision, and who made it. */
 export function formatDecision({ answer, by, overruled }: DecisionFields): string {
   const label = answerLabels[answer] ?? answer;
   if (overruled === undefined) return `${label}${by ? ` by ${by}` : ""}`;
@@ -207,8 +207,8 @@ type DecisionFields = {
   readonly overruled?: CallAnswer["overruled"];
 };
 
-function lowercaseFirst(label: string): string {
-  return `${label.charAt(0).toLowerCase()}${label.slice(1)}`;
+function lowercaseFirst(text: string): string {
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 }
 
 function AnswerLine({ answer, input }: { readonly answer: CallAnswer; readonly input: unknown }) {

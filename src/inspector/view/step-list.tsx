@@ -1,5 +1,5 @@
 /**
- * The steps of a session, one line each, live: what each called, how long it took, and how much the model read.
+ * The live list of a session's steps, one line each: the calls, the duration, and the model's input tokens.
  */
 import { useMemo } from "preact/hooks";
 import { formatCount, formatDuration, formatShortCount, toOneLine } from "../state/format.js";
@@ -20,7 +20,7 @@ import { useInspector } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
 import { type RowGroup, WindowedList } from "./windowed-list.js";
 
-/** As in the style sheet. */
+/** The same value as in the style sheet. */
 const rowHeight = 28;
 
 export type StepListProps = {
@@ -72,7 +72,7 @@ export function StepList({ session, lines, selected, tool, onTool, onSelect }: S
   );
 }
 
-/** The place of each line among those that can be chosen, from 1. A heading cannot. */
+/** The position of each line among the selectable ones, from 1. Headings are not selectable. */
 function listPositions(lines: readonly TimelineLine[]): readonly number[] {
   let position = 0;
   return lines.map(({ kind }) => (kind === "run" ? position : ++position));
@@ -80,7 +80,7 @@ function listPositions(lines: readonly TimelineLine[]): readonly number[] {
 
 type RunTimelineLine = Extract<TimelineLine, { readonly kind: "run" }>;
 
-/** A run is a group of steps, named as its heading is. */
+/** A run is a group of steps, named after its heading. */
 function toRowGroup(line: TimelineLine, at: number): readonly RowGroup[] {
   if (line.kind !== "run") return [];
   const status = line.heading?.result?.status ?? "completed";
@@ -91,7 +91,7 @@ function formatRunTitle({ heading, runId }: RunTimelineLine): string {
   return heading === null ? `Run ${runId.slice(0, 8)}` : toOneLine(heading.text) || "Run";
 }
 
-/** The heading of a run. Assistive technology has its text as the name of the group. */
+/** The heading of a run. For assistive technology, its text is the name of the group. */
 function RunLine({ line }: { readonly line: RunTimelineLine }) {
   const { heading, at } = line;
   const result = heading?.result ?? null;

@@ -1,5 +1,5 @@
 /**
- * A session over time: a strip of its states, with long waits folded; and the waterfall of the range that is chosen on it.
+ * A session over time: a strip of its states, with long waits folded, and the waterfall of the selected range.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatClockSpan, formatDuration, formatExactTime } from "../state/format.js";
@@ -18,7 +18,7 @@ const stateLabels: { readonly [state in StripState]: string } = {
   queued: "queued",
 };
 
-/** Steps before and after the one that is looked at, unless a range is chosen. */
+/** The number of steps shown before and after the selected one, unless a range is selected. */
 const stepsAround = 15;
 
 export function TimePanel({
@@ -35,7 +35,7 @@ export function TimePanel({
   const isUnderWay = session.rows.at(-1)?.flags.includes("under_way") === true;
   const now = useNow(isUnderWay ? 1_000 : 60_000);
   const { rows, runs } = session;
-  // While something is under way, the strip is drawn once a second: thousands of steps are not looked at for each event.
+  // During activity, the strip is computed once a second, so that thousands of steps are not processed for each event.
   const strip = useMemo(() => createStrip({ rows, runs }, now), [rows.length, session.isIndexed, isUnderWay ? now : 0]);
   const visibleRows = useMemo(() => selectRows(rows, step, range), [rows, step, range]);
   useKeys({ w: () => setIsOpen(!isOpen) });
@@ -123,7 +123,7 @@ function toSpan(rows: readonly StepRow[]): Span | null {
     : { from: first.startedAt, to: Math.max(...rows.map(({ startedAt, ms }) => startedAt + ms)) };
 }
 
-/** Loads the traces of the steps that are shown, when the range rests. */
+/** Loads the traces of the shown steps, when the range has stopped changing. */
 function useTraces(session: SessionState, rows: readonly StepRow[]): void {
   const inspector = useInspector();
   const [first, last] = [rows[0]?.key, rows.at(-1)?.key];
@@ -153,7 +153,7 @@ type StripViewProps = ReturnType<typeof createStrip> & {
   readonly onRange: (range: Span) => void;
 };
 
-/** The part of the strip by which an arrow key moves an end of the range. */
+/** The fraction of the strip by which an arrow key moves an end of the range. */
 const keyStep = 0.01;
 
 function StripView({ axis, pieces, failures, range, at, onRange }: StripViewProps) {
@@ -167,7 +167,7 @@ function StripView({ axis, pieces, failures, range, at, onRange }: StripViewProp
     if (drag === null) return;
     const [from, to] = [drag[0], toFraction(event)].sort((a, b) => a - b) as [number, number];
     setDrag(null);
-    // A click chooses the surroundings of its place.
+    // A click selects a small range around it.
     const [first, last] = to - from < 0.004 ? [from - 0.01, to + 0.01] : [from, to];
     onRange({ from: axis.time(Math.max(0, first)), to: axis.time(Math.min(1, last)) });
   };
@@ -215,7 +215,7 @@ function StripPieces({ axis, pieces, failures, at }: Pick<StripViewProps, "axis"
   );
 }
 
-/** The range that is chosen; its ends can be moved by arrow keys. */
+/** The selected range; arrow keys move its ends. */
 function ChosenRange({
   from,
   to,

@@ -1,5 +1,5 @@
 /**
- * Tables of what was used. What is unknown is called so, and is never 0.
+ * Tables of usage. Unknown values are shown as unknown, never as 0.
  */
 import type { ComponentChildren } from "preact";
 import type { Usage } from "../../index.js";

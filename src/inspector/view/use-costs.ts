@@ -1,5 +1,5 @@
 /**
- * Loads what a session and its child sessions used, and what is new of it while the session goes on.
+ * Loads the usage of a session and its child sessions, and updates it while the session is active.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TraceRecord } from "../../index.js";
@@ -9,17 +9,17 @@ import { addRecords, type Costs, emptyCosts } from "../state/costs.js";
 import type { SessionState } from "../state/session-state.js";
 import { useInspector } from "./hooks.js";
 
-/** A busy session is not asked for each of its entries, but after this time, in milliseconds. */
+/** The least time between two loads, so that a busy session does not cause a request for each entry; milliseconds. */
 const refreshMs = 1_000;
 
-/** Loads the trace page by page. Of its records, only what they cost is kept. */
+/** Loads the trace page by page, and retains only the costs of its records. */
 export function useCosts(session: SessionState) {
   const inspector = useInspector();
   const { id } = session;
   const [costs, setCosts] = useState<Costs>(emptyCosts);
   const [isWhole, setIsWhole] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
-  /** Where the last page begins, and the costs before it: that page is loaded again when the log has grown. */
+  /** The start of the last page, and the costs before it: that page is loaded again when the log has grown. */
   const lastPage = useRef({ after: 0, before: emptyCosts });
 
   const load = async () => {
@@ -44,7 +44,7 @@ export function useCosts(session: SessionState) {
 
 type TracePage = { readonly records: readonly TraceRecord[]; readonly next: number | null };
 
-/** The child sessions, oldest first, with what the last run of each used. */
+/** The child sessions, oldest first, with the usage of the last run of each. */
 export function useChildren(session: SessionState): readonly ListedSession[] {
   const inspector = useInspector();
   const [children, setChildren] = useState<readonly ListedSession[]>([]);
@@ -55,13 +55,13 @@ export function useChildren(session: SessionState): readonly ListedSession[] {
       });
       setChildren([...page.sessions].sort((a, b) => a.createdAt - b.createdAt));
     } catch {
-      // The trace, which is loaded beside it, says what is wrong.
+      // The trace is loaded at the same time, and that request reports the error.
     }
   });
   return children;
 }
 
-/** Loads at once, and again when the session's log has grown: one load at a time, and none while nothing is new. */
+/** Loads at once, and again when the session's log has grown. There is one load at a time, and none without changes. */
 function useRefresh({ id, last: { seq } }: SessionState, load: () => Promise<void>): void {
   const newest = useRef({ seq, load });
   newest.current = { seq, load };

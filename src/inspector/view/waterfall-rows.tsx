@@ -1,5 +1,5 @@
 /**
- * The rows of a waterfall: a line for each step, its bars at their places in time. A click shows the step.
+ * The rows of a waterfall: a line for each step, with its bars on the time axis. A click selects the step.
  */
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { formatClockSpan, formatDuration } from "../state/format.js";
@@ -17,7 +17,7 @@ export type WaterfallRowsProps = {
   readonly onSelect: (key: string) => void;
 };
 
-/** The height of one line of bars. */
+/** The height of one lane. */
 const laneHeight = 7;
 
 export function WaterfallRows({ rows, traces, now, selected, onSelect }: WaterfallRowsProps) {
@@ -95,7 +95,7 @@ function BarView({ bar, axis }: { readonly bar: Bar; readonly axis: TimeAxis }) 
   );
 }
 
-/** The times at the edges, and how much is folded at each fold. */
+/** The times at the edges, and the duration of each fold. */
 function AxisLine({ axis: { stretches } }: { readonly axis: TimeAxis }) {
   const [first, last] = [stretches[0], stretches.at(-1)];
   if (first === undefined || last === undefined) return null;

@@ -1,33 +1,33 @@
 /**
- * A list of any length, of which only the rows in view are in the document.
+ * A list of any length that has only the visible rows in the document.
  *
- * 1. All rows have one height, so a place in the list is a number of pixels.
+ * 1. All rows have the same height, so an index in the list corresponds to a number of pixels.
  * 2. While the end is in view, the list stays at its end when rows arrive or its height changes. Otherwise nothing moves.
- * 3. The list has the focus, and names the row that is selected: a row may leave the document at any time.
- * 4. Rows that belong together are in a group with a name, which stays when the row that begins the group is out of view.
+ * 3. The list itself has the focus, and names the selected row, because a row may leave the document at any time.
+ * 4. Related rows are in a named group, which remains when the first row of the group is out of view.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** Rows that belong together: from this place to where the next group begins. */
+/** A group of related rows: from this index to the beginning of the next group. */
 export type RowGroup = { readonly at: number; readonly label: string };
 
 const ungrouped: readonly RowGroup[] = [];
 
 export type WindowedListProps<Item> = {
   readonly items: readonly Item[];
-  /** In the order of the rows. Default: none. */
+  /** The groups, in the order of the rows. Default: none. */
   readonly groups?: readonly RowGroup[];
   readonly rowHeight: number;
   readonly label: string;
-  /** The place of the row that is selected; -1: none. */
+  /** The index of the selected row; -1: none. */
   readonly selected: number;
   readonly toId: (item: Item) => string;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
   readonly children: (item: Item, index: number) => ComponentChildren;
 };
 
-/** Rows beyond the edges that are in the document, so that a short scroll shows no gap. */
+/** The number of rows beyond the edges that are in the document, so that a short scroll shows no gap. */
 const overscan = 8;
 
 export function WindowedList<Item>(props: WindowedListProps<Item>) {
@@ -108,7 +108,7 @@ export function WindowedList<Item>(props: WindowedListProps<Item>) {
 
 type RowSlice = { readonly group: RowGroup | null; readonly from: number; readonly to: number };
 
-/** The rows from `first` to before `last`, cut where a group begins. */
+/** Splits the rows from `first` to before `last` at the beginnings of groups. */
 function splitByGroup(groups: readonly RowGroup[], first: number, last: number): readonly RowSlice[] {
   const parts: RowSlice[] = [];
   let group: RowGroup | null = null;

@@ -34,7 +34,7 @@ import { createResultFileCheck } from "./result-files.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
 import { findToolLoading } from "./tool-loading.js";
 
-/** How a language model of the AI SDK is called. */
+/** Options of `fromAiSdk`. */
 export type AiSdkOptions = {
   /** The model's name in logs, price tables and lists. Default: `provider/model`. */
   readonly id?: string;
@@ -46,10 +46,10 @@ export type AiSdkOptions = {
   readonly providerOptions?: ProviderMetadata;
   /**
    * Tools that the provider defines, sent with each request. A tool of the agent with the same name takes precedence.
-   * An agent's own `tools` may hold them as well, as the provider's package creates them.
+   * An agent's `tools` may also contain them, as the provider's package creates them.
    */
   readonly providerTools?: readonly ProviderTool[];
-  /** The same as the option of `createAgent`, for this model alone. It takes precedence. Default: what the agent says. */
+  /** Overrides the option of the same name of `createAgent`, for this model only. Default: the agent's setting. */
   readonly promptCache?: PromptCache;
 };
 
@@ -138,7 +138,7 @@ function assertLanguageModel(value: unknown): asserts value is LanguageModel {
 
 const shownWarnings = new WeakMap<LanguageModel, Set<string>>();
 
-/** Step events hold each warning each time; a process is warned once, because few programs read those. */
+/** Every step event contains its warnings, but few programs read them. So each warning is also printed once per process. */
 function warnOnce(model: LanguageModel, warning: string): void {
   const shown = shownWarnings.get(model) ?? new Set();
   shownWarnings.set(model, shown);
@@ -150,8 +150,8 @@ function warnOnce(model: LanguageModel, warning: string): void {
 const endTimeoutMs = 1_000;
 
 /**
- * Parts that are read in one turn of the event loop. A provider's stream gives all that has come without leaving the turn:
- * without a limit, nothing else would happen in the process until a long answer is over.
+ * Parts that are read in one turn of the event loop. A provider's stream yields everything that has arrived within the same
+ * turn: without a limit, a long answer would block the process until its end.
  */
 const maxInTurn = 50;
 
@@ -227,7 +227,7 @@ async function openStream(
   try {
     await Promise.race([opening, aborted]);
     if (!signal.aborted) return await opening;
-    // Nobody needs a stream or a failure that arrives after an abort.
+    // A stream or a failure that arrives after the abort is discarded.
     opening.then(cancel, () => {});
     return undefined;
   } finally {
@@ -236,7 +236,7 @@ async function openStream(
 }
 
 async function startStream(model: LanguageModel, options: CallOptions): Promise<PartReader> {
-  // `never`, because the two specifications have different types. The converter has written the right one.
+  // `never`, because the two specifications have different types. The converter has built the options for the right one.
   const result = await model.doStream(options as never);
   return result.stream.getReader();
 }

@@ -1,6 +1,6 @@
 /**
  * Whether a model's requests ask for the provider's prompt cache, in this process. Some gateways speak a provider's format
- * but do not know its cache: after such a refusal, requests are sent without cache options.
+ * but do not support its cache: after such a refusal, requests are sent without cache options.
  */
 import type { ModelRequest } from "../../ports/model.js";
 import type { PromptCache } from "../../ports/prompt-cache.js";

@@ -1,5 +1,5 @@
 /**
- * The arguments of the AI SDK's `doStream`, as far as Pawl uses them, for specifications v3 and v4.
+ * The arguments of the AI SDK's `doStream` that Pawl uses, for specifications v3 and v4.
  */
 import type { Json, ProviderMetadata } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
@@ -28,7 +28,7 @@ export type PromptContent = WithOptions &
     | { readonly type: "file"; readonly mediaType: string; readonly data: FileData; readonly filename?: string }
     | { readonly type: "file-data" | "image-data"; readonly mediaType: string; readonly data: string }
     | { readonly type: "file-url" | "image-url"; readonly url: string }
-    /** Only the provider's options say what it is. */
+    /** The content is in the provider's options. */
     | { readonly type: "custom" }
   );
 
@@ -79,10 +79,10 @@ export type PromptTool = WithOptions & {
   readonly inputExamples?: readonly { readonly input: Json }[];
 };
 
-/** A tool that the provider defines. It runs the tool itself, or has it run here. */
+/** A tool that the provider defines. The provider runs it, or asks Pawl to run it. */
 export type ProviderTool = {
   readonly type: "provider";
-  /** The provider's name of the tool, such as `openai.shell`. */
+  /** The provider's id of the tool, such as `openai.shell`. */
   readonly id: `${string}.${string}`;
   /** The name by which the model calls it. */
   readonly name: string;
@@ -94,7 +94,7 @@ export type PromptToolChoice =
   | { readonly type: "auto" | "none" | "required" }
   | { readonly type: "tool"; readonly toolName: string };
 
-/** Settings. Neither specification has `parallelToolCalls`, and v3 has no `reasoning`: see `providerSettings`. */
+/** Settings. Neither specification has `parallelToolCalls`, and v3 has no `reasoning`: see `toProviderSettings`. */
 type CallSettings = Omit<ModelSettings, "stopSequences" | "parallelToolCalls"> & { readonly stopSequences?: string[] };
 
 export type CallOptions = CallSettings & {

@@ -1,12 +1,12 @@
 /**
- * Settings of a model call as the AI SDK's specifications have them.
+ * The settings of a model call in the form of the AI SDK's specifications.
  */
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { CallOptions, SpecificationVersion } from "./call-options.js";
 
 type SentSettings = Pick<CallOptions, Exclude<keyof ModelSettings, "parallelToolCalls">>;
 
-/** The settings of a request. Specification v3 has no `reasoning`: see `providerSettings`. */
+/** Specification v3 has no `reasoning`: see `toProviderSettings`. */
 export function toCallSettings(request: ModelSettings, version: SpecificationVersion): SentSettings {
   const { temperature, topP, topK, maxOutputTokens, stopSequences, seed, presencePenalty, frequencyPenalty } = request;
   const { reasoning } = request;

@@ -1,16 +1,16 @@
 /**
- * Anthropic runs code in a container, and names it at the end of its answer. A later request must name it too: while the
- * code waits for the result of a call, Anthropic refuses a request without it.
+ * Anthropic runs code in a container, and names the container at the end of its answer. Later requests must name it as
+ * well: while the code waits for the result of a call, Anthropic refuses a request without it.
  */
 import type { Message, ProviderMetadata } from "../../core/data/message.js";
 import type { PromptTool, ProviderTool } from "./call-options.js";
 import { isObject } from "./part.js";
 
 /**
- * The options with the container of the last answer, if a tool runs code there. A container that the caller names comes
- * first.
+ * Adds the container of the last answer to the options, if a tool runs code there. A container that the caller names takes
+ * precedence.
  *
- * @param now epoch milliseconds: a container that has expired is not named
+ * @param now epoch milliseconds, to skip a container that has expired
  */
 export function addContainer(
   options: ProviderMetadata,

@@ -3,10 +3,10 @@
  *
  * 1. Everything follows from the request alone: its tools with `defer`, and the calls and results of `find_tools` in its
  *    messages. A retry, another process and a fork send the same.
- * 2. The session keeps what `find_tools` returned: a line of JSON for each tool. Here the lines become what the provider
- *    takes instead: references to tools that the request has (Anthropic), or the definitions themselves (OpenAI).
- * 3. The provider puts a found tool where it was found, so the beginning of the request stays in its prompt cache. The model
- *    calls the tool by its own name, so `call_tool` is left out.
+ * 2. The session stores what `find_tools` returned: a line of JSON for each tool. This file converts the lines into what the
+ *    provider accepts: references to tools in the request (Anthropic), or the definitions themselves (OpenAI).
+ * 3. The provider inserts a found tool where it was found, so the beginning of the request stays in its prompt cache. The
+ *    model calls the tool by its own name, so `call_tool` is omitted.
  * 4. A request that the provider would refuse in this form, or that is too large, is sent as to any other model: without the
  *    deferred tools and with `call_tool`.
  */
@@ -19,16 +19,16 @@ import { isObject, pawlMetadataKey } from "./part.js";
 import { isRefusalOf } from "./refused-request.js";
 import type { ToolLoading } from "./tool-loading.js";
 
-/** OpenAI's own search tool, under a name that no tool of an author has. The name is not sent. */
+/** OpenAI's own search tool, under a name that no author's tool can have. The name is not sent. */
 const searchName = "pawl.tool_search";
 
-/** In the metadata of a call: the model made it with OpenAI's search tool. */
+/** Marks a call in its metadata: the model made it with OpenAI's search tool. */
 const searchMetadataKey = "toolSearch";
 
-/** Characters of JSON. References need all definitions in each request: above this, their upload costs more than they save. */
+/** Characters of JSON. References need every definition in every request: above this, the upload costs more than it saves. */
 const maxReferencedCharacters = 1_000_000;
 
-/** A request may have this many tools (Anthropic). */
+/** Anthropic's limit for a request. */
 const maxReferencedTools = 10_000;
 
 /** Deferred tools by name, as the provider can load them. */
@@ -36,11 +36,11 @@ export type LoadableTools = { readonly loading: ToolLoading; readonly tools: Rea
 
 export type SentTools = {
   readonly tools: readonly (PromptTool | ProviderTool)[];
-  /** Null if the provider is not to load any. */
+  /** Null if the provider loads no tools for this request. */
   readonly loadable: LoadableTools | null;
 };
 
-/** Whether a model's requests let the provider load tools, in this process. Gateways may speak its format without that. */
+/** Whether a model's requests let the provider load tools, in this process. A gateway may speak the format without it. */
 export type LoadingState = {
   readonly loading: () => ToolLoading | null;
   /** Returns true if the request was refused because of its deferred tools. Later requests have none. */
@@ -66,7 +66,7 @@ const refusedWarnings: readonly string[] = [
   "defer: the provider refused to load deferred tools, so this process has them called through call_tool",
 ];
 
-/** The tools of a request for a provider that loads tools in this way. Null: it cannot, or has refused it. */
+/** @param loading how the provider loads tools; null if it cannot, or has refused to */
 export function selectTools(
   specifications: readonly ToolSpecification[],
   loading: ToolLoading | null,
@@ -88,17 +88,17 @@ export function selectTools(
       if (!canBeReferenced(rest, deferred)) return { tools, loadable: null };
       return { tools: [...rest, ...deferred.map(deferLoading)], loadable };
     case "tool_search":
-      // Deferred functions in the request would each be shown with name and description. In the result they are not.
+      // The model would see the name and description of every deferred function in the request. In a result it does not.
       return { tools: rest.map((tool) => (tool.name === findToolsName ? createSearchTool(search) : tool)), loadable };
   }
 }
 
-/** Whether the request forces a tool that it has only if the provider does not load tools. */
+/** Whether the request forces a tool that is sent only when the provider does not load tools itself. */
 export function forcesDeferredTool({ toolChoice }: Pick<ModelRequest, "toolChoice">): boolean {
   return typeof toolChoice === "object" && (toolChoice.tool === callToolName || toolChoice.tool === findToolsName);
 }
 
-/** Anthropic refuses examples of inputs together with a search for tools. */
+/** Anthropic refuses input examples together with a tool search. */
 function canBeReferenced(rest: SentTools["tools"], deferred: readonly PromptTool[]): boolean {
   if (rest.length + deferred.length > maxReferencedTools) return false;
   if ([...rest, ...deferred].some((tool) => "inputExamples" in tool)) return false;
@@ -144,8 +144,8 @@ function isSearchCall({ name, providerMetadata }: ToolCallPart): boolean {
 }
 
 /**
- * A message with calls or results of `find_tools`, as the provider takes them.
- * @param searchCallIds the ids, as they are sent, of calls that the model made with OpenAI's search tool
+ * Converts the calls and results of `find_tools` in a message into the provider's form.
+ * @param searchCallIds the ids, as sent, of the calls that the model made with OpenAI's search tool
  */
 export function insertLoadedTools(
   message: PromptMessage,
@@ -167,7 +167,7 @@ function convertLoadedPart(
     if (!isSearch) return part;
     if (part.type === "tool-call")
       return { ...part, toolName: searchName, input: { arguments: part.input, call_id: part.toolCallId } };
-    // The provider takes only tools as the result of a search. What failed has found none.
+    // The provider accepts only tools as the result of a search. A failed search has found none.
     const found = parseToolNames(part).flatMap((name) => toDefinitions(loadable.tools.get(name)));
     return { ...part, toolName: searchName, output: { type: "json", value: { tools: found } } };
   }
@@ -176,11 +176,11 @@ function convertLoadedPart(
   const value = parseToolNames(part)
     .filter((name) => loadable.tools.has(name))
     .map(createReference);
-  // After a change of the agent's tools there may be none of them: then the model reads the result as it was.
+  // After a change of the agent's tools, none of them may be left: then the result stays as it was.
   return value.length === 0 ? part : { ...part, output: { type: "content", value } };
 }
 
-/** A search by OpenAI's tool is a plain call for a request without that tool. */
+/** In a request without OpenAI's search tool, a search is a plain call. */
 function stripProviderOptions(part: PromptPart): PromptPart {
   const { providerOptions: _, ...rest } = part;
   return rest;
@@ -196,7 +196,7 @@ function toDefinitions(tool: PromptTool | undefined): readonly { readonly [key: 
   return [{ type: "function", name, description, parameters, strict, defer_loading: true }];
 }
 
-/** The names in a result of `find_tools`: a line of JSON each. Others are not read: an output may have been cut. */
+/** The tool names in a result of `find_tools`, from its lines of JSON. Other lines are ignored: an output may be truncated. */
 function parseToolNames({ output }: Extract<PromptPart, { readonly type: "tool-result" }>): readonly string[] {
   if (output.type !== "text") return [];
   const names = output.value.split("\n").flatMap((line) => {

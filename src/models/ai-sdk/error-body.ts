@@ -15,8 +15,8 @@ export type ErrorBody = {
   /** The quota of a day is used up, so a retry within seconds cannot succeed. */
   readonly dailyQuota: boolean;
   /**
-   * OpenRouter's moderation flagged the request. OpenRouter has no code for it, and uses status 403 for other errors
-   * too.
+   * OpenRouter's moderation flagged the request. OpenRouter has no code for it, and its status 403 also means other
+   * errors.
    */
   readonly flagged: boolean;
   /** The title of the web page, if the body is one. It may be empty. */
@@ -28,7 +28,7 @@ export type JsonObject = { readonly [key: string]: unknown };
 /** A larger body is not parsed. In characters. */
 const maxBody = 256 * 1024;
 
-/** Reads the body of an error that was thrown, or that came inside a stream. */
+/** Reads the body of an error that was thrown or that arrived inside a stream. */
 export function readErrorBody(error: unknown): ErrorBody {
   const text = readString(error, "responseBody");
   if (text !== undefined && isWebPage(text)) return { ...emptyBody, page: readTitle(text) };
@@ -50,7 +50,7 @@ function parse(text: string | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON. The status and the SDK's own message have to suffice.
+    // Not JSON. Only the status and the SDK's own message remain.
     return undefined;
   }
 }

@@ -1,13 +1,13 @@
 /**
  * Classifies a provider's error: first by documented codes, then by the HTTP status, then by the state of the
- * connection. The words of a message count only if the provider has no code for the case.
+ * connection. The text of a message is used only if the provider has no code for the case.
  */
 import { type ModelFailure, type ModelFailureKind, nothingListensCode } from "../../core/data/message.js";
 import { type ErrorBody, readErrorBody } from "./error-body.js";
 import { findRefusedLoopback } from "./loopback-refusal.js";
 import { readRetryAfter } from "./retry-after.js";
 
-/** Codes that decide whatever the status is, because one status has several meanings. */
+/** Codes that override the status, because one status has several meanings. */
 const kindByCode: ReadonlyMap<string, ModelFailureKind> = new Map([
   ["insufficient_quota", "quota"],
   ["billing_hard_limit_reached", "quota"],
@@ -59,7 +59,7 @@ const statusByCode: ReadonlyMap<string, number> = new Map([
   ["DEADLINE_EXCEEDED", 504],
 ]);
 
-/** Documented messages of providers that have no code for a prompt that is too long. */
+/** Documented messages of providers without a code for a prompt that is too long. */
 const overflowSentences: readonly RegExp[] = [
   /prompt is too long/i,
   /input length and `?max_tokens`? exceed context limit/i,
@@ -69,7 +69,7 @@ const overflowSentences: readonly RegExp[] = [
   /context the overflows/i,
 ];
 
-/** Documented messages of providers that have no code for an account without credit. */
+/** Documented messages of providers without a code for an account without credit. */
 const quotaSentences: readonly RegExp[] = [/credit balance is too low/i];
 
 const timeoutCodes: ReadonlySet<string> = new Set([
@@ -80,8 +80,8 @@ const timeoutCodes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What TLS says of a certificate that it does not trust: of OpenSSL (https://nodejs.org/api/tls.html#x509-certificate-error-codes), and for a name
- * that does not fit. Trying again changes nothing.
+ * TLS errors for a certificate that is not trusted, or that is for another host name. A retry cannot succeed.
+ * The codes of OpenSSL: https://nodejs.org/api/tls.html#x509-certificate-error-codes
  */
 const certificateCodes: ReadonlySet<string> = new Set([
   "UNABLE_TO_GET_ISSUER_CERT",
@@ -104,7 +104,7 @@ const certificateCodes: ReadonlySet<string> = new Set([
   "UND_ERR_PRX_TLS",
 ]);
 
-/** The other side closed the connection. If nothing had come, it may never have read the request. */
+/** The other side closed the connection. If nothing had arrived, it may never have read the request. */
 const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "ECONNABORTED", "EPIPE", "UND_ERR_SOCKET"]);
 
 /** Errors of the SDK about an invalid request. */
@@ -142,7 +142,7 @@ export function toModelFailure(error: unknown, now: number = Date.now()): ModelF
   };
 }
 
-/** Whether the other side closed the connection, as a server does with one that it kept for a while. */
+/** Whether the other side closed the connection, as servers do with idle keep-alive connections. */
 export function isConnectionClosed({ kind, statusCode, code }: ModelFailure): boolean {
   return kind === "network" && statusCode === undefined && code !== undefined && closedCodes.has(code);
 }
@@ -152,7 +152,7 @@ function createNotListeningFailure(address: string): ModelFailure {
   return { kind: "network", code: nothingListensCode, message };
 }
 
-/** The status with which a proxy refused to connect. The words are those of undici, which has no code for it. */
+/** The status with which a proxy refused to connect. undici has no code for it, so its message is matched. */
 function findProxyStatus(error: unknown): number | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
@@ -163,7 +163,7 @@ function findProxyStatus(error: unknown): number | undefined {
   return undefined;
 }
 
-/** Its credentials and its rules do not change by trying again; what it reaches may. */
+/** A retry does not change the proxy's credentials or rules (below 500), but what it reaches may recover. */
 function createProxyFailure(status: number): ModelFailure {
   if (status === 407)
     return {
@@ -229,7 +229,7 @@ function classifyWithoutStatus(error: unknown, systemCode: string | undefined): 
   if (name === "TimeoutError") return "timeout";
   if (name === "AI_LoadAPIKeyError") return "auth";
   if (requestErrorNames.has(name)) return "invalid_request";
-  // No attempt will be trusted, as with credentials that are refused.
+  // As with refused credentials, a retry would fail in the same way.
   if (systemCode !== undefined && certificateCodes.has(systemCode)) return "auth";
   if (systemCode !== undefined) return timeoutCodes.has(systemCode) ? "timeout" : "network";
   // The connection broke before or during the answer.
@@ -241,7 +241,7 @@ function isFailedFetch(error: unknown): boolean {
   return error instanceof TypeError && /^(fetch failed|failed to fetch|terminated)$/i.test(error.message);
 }
 
-/** Half a JSON text, no body, or a stream that ended early. The SDK reports the last as invalid data, with no data. */
+/** Half a JSON text, no body, or a stream that ended early. The SDK reports the last as invalid data without `data`. */
 function isCutShort(error: unknown, name: string): boolean {
   if (name === "AI_JSONParseError" || name === "AI_EmptyResponseBodyError") return true;
   return name === "AI_InvalidResponseDataError" && (error as { readonly data?: unknown }).data === undefined;
@@ -340,7 +340,7 @@ function formatConnectionError(error: unknown, message: string, code: string | u
 
 const maxMessage = 600;
 
-/** Makes a text one line of bounded length, and redacts everything that looks like a key. */
+/** Returns one line of bounded length, with everything redacted that looks like a key. */
 function sanitizeMessage(text: string): string {
   const line = text
     .slice(0, 4 * maxMessage)

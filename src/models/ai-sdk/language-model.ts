@@ -1,5 +1,5 @@
 /**
- * Language models of the AI SDK: its provider interface in the specifications v3 and v4.
+ * Language models of the AI SDK: its provider interface in specifications v3 and v4.
  */
 
 /**

@@ -1,11 +1,11 @@
 /**
- * A connection that was refused on this machine: the server is not started, or its address is wrong. Unlike a server far away, it does not
- * come back by waiting.
+ * A connection that was refused on this machine: the server is not running, or its address is wrong. Unlike a remote
+ * server, it does not come back after a wait.
  */
 
 type SystemError = Error & { readonly code?: unknown; readonly address?: unknown; readonly port?: unknown };
 
-/** The address that refused, for example `127.0.0.1:8080`; undefined if the error is another one. */
+/** The address that refused, for example `127.0.0.1:8080`; undefined for any other error. */
 export function findRefusedLoopback(error: unknown): string | undefined {
   let current: unknown = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {

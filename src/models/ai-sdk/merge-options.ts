@@ -1,10 +1,10 @@
 /**
- * Options for providers from several places: a setting, a model's defaults, and a run.
+ * Merges provider options from several sources: a setting, a model's defaults, and a run.
  */
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { isObject } from "./part.js";
 
-/** A run's own options take precedence over those that a model has for each request. */
+/** Merges option by option within each provider. `overrides` (a run's options) take precedence over a model's defaults. */
 export function mergeOptions(defaults: ProviderMetadata, overrides: ProviderMetadata | undefined): ProviderMetadata {
   if (overrides === undefined) return defaults;
   const merged: { [provider: string]: ProviderMetadata[string] } = { ...defaults };
@@ -12,7 +12,10 @@ export function mergeOptions(defaults: ProviderMetadata, overrides: ProviderMeta
   return merged;
 }
 
-/** An object among a caller's options is completed, unless it says something about the same: `{ includeThoughts: true }`. */
+/**
+ * Merges as `mergeOptions` does, and also completes nested objects: the caller's `{ includeThoughts: true }` gets the
+ * setting's members if the two have no key in common.
+ */
 export function completeOptions(settings: ProviderMetadata, overrides: ProviderMetadata): ProviderMetadata {
   const merged = mergeOptions(settings, overrides);
   return Object.fromEntries(

@@ -19,7 +19,7 @@ export function isObject(value: unknown): value is { readonly [key: string]: unk
 }
 
 /**
- * A name in a part's metadata. It marks parts that a provider has and messages do not, so that they are sent back as they
- * came. No provider reads this name.
+ * A key in a part's metadata. It marks kinds of parts that a provider has and messages do not, so that they are sent back
+ * unchanged. No provider reads this key.
  */
 export const pawlMetadataKey = "pawl";

@@ -1,10 +1,10 @@
 /**
  * The format and the size of a picture, from the first bytes of its file.
  *
- * 1. Only the beginning is decoded, so the time does not grow with the picture. A JPEG whose size comes after more than
- *    that of metadata has an unknown size.
- * 2. A few lines are enough for the four formats that providers take. A library would read many more, each from bytes of
- *    strangers.
+ * 1. Only the beginning is decoded, so the time does not grow with the picture. A JPEG with so much metadata that its size
+ *    comes later has an unknown size.
+ * 2. A few lines are enough for the four formats that providers accept. A library would parse many more formats, each from
+ *    untrusted bytes.
  */
 import { decodeBase64 } from "../../platform/bytes.js";
 
@@ -56,7 +56,7 @@ function readWebpSize(bytes: Uint8Array, view: DataView): Size | undefined {
   return [(bits & 0x3fff) + 1, ((bits >>> 14) & 0x3fff) + 1];
 }
 
-/** The size is in the first frame header (SOF), after segments that say how long they are. */
+/** The size is in the first frame header (SOF), after segments that begin with their length. */
 function readJpegSize(view: DataView): Size | undefined {
   let offset = 2;
   while (offset + 9 < view.byteLength) {

@@ -1,8 +1,8 @@
 /**
- * Pictures that a provider is documented to refuse. A refused request is refused for ever, because each later request has
- * the same pictures: so a text takes the place of such a picture, in the request only.
+ * Omits pictures that a provider is documented to refuse: in the request only, a text replaces each of them. Otherwise one
+ * such picture would make every later request of the session fail, because each contains the same pictures.
  *
- * 1. What is left out is the same for the same list of messages. With more messages, older pictures may follow.
+ * 1. The same list of messages always omits the same pictures. With more messages, older pictures may be omitted as well.
  * 2. Providers that are not in the table get what is in the log.
  */
 import type { FilePart, Message } from "../../core/data/message.js";
@@ -10,7 +10,7 @@ import { type PictureHeader, readPictureHeader } from "./picture-header.js";
 import type { ModelIdentity } from "./tool-call-ids.js";
 
 type PictureLimits = {
-  /** As a person knows it. */
+  /** The name that is shown to people. */
   readonly provider: string;
   readonly mediaTypes: ReadonlySet<string>;
   /** Characters of base64 in one picture. */
@@ -20,7 +20,7 @@ type PictureLimits = {
   /** In a request with more pictures than `above`, each has at most `maxSide` pixels on a side. */
   readonly many?: { readonly above: number; readonly maxSide: number };
   readonly maxPictures: number;
-  /** Characters of base64 of all pictures in a request, with room left for its texts. */
+  /** Characters of base64 of all pictures in a request. Below the documented limit, to leave room for text. */
   readonly maxTotal: number;
 };
 
@@ -31,7 +31,7 @@ const MiB = 1024 * 1024;
 
 /**
  * https://platform.claude.com/docs/en/build-with-claude/vision#general-limits, and "image exceeds 5 MB maximum: … bytes >
- * 5242880 bytes", which counts base64. Requests take 32 MB, less on other platforms.
+ * 5242880 bytes", which counts base64. A request may have 32 MB, less on other platforms.
  */
 const claude = {
   mediaTypes: commonTypes,
@@ -42,7 +42,7 @@ const claude = {
 
 type LimitRow = { readonly appliesTo: (model: ModelIdentity) => boolean; readonly limits: PictureLimits };
 
-/** The first row that applies counts. */
+/** The first row that applies is used. */
 const limitTable: readonly LimitRow[] = [
   {
     appliesTo: ({ provider, modelId }) => /claude/i.test(modelId) && /bedrock|vertex/.test(provider),
@@ -75,7 +75,7 @@ const limitTable: readonly LimitRow[] = [
   },
 ];
 
-/** Tokens. Claude models with a larger window take more pictures. */
+/** Tokens. Claude models with a larger window accept more pictures. */
 const smallWindow = 200_000;
 
 /** @param contextWindow tokens, if known */
@@ -91,7 +91,7 @@ export type { PictureLimits };
 /** A picture in a request, with its bytes. */
 export type Picture = { readonly part: FilePart; readonly characters: number; readonly header: PictureHeader | null };
 
-/** The pictures of a message in their order, also those in results of tools. */
+/** The pictures of a message in order, including those in tool results. */
 export function listPictures({ parts }: Message): readonly Picture[] {
   const pictures: Picture[] = [];
   for (const part of parts) {
@@ -107,13 +107,13 @@ function addPicture(part: FilePart, pictures: Picture[]): void {
   if (picture !== null) pictures.push(picture);
 }
 
-/** Null for what is no picture, and for one of which only the address is sent. */
+/** Null if the file is not a picture, or if only its URL is sent. */
 function toPicture(part: FilePart): Picture | null {
   if (!part.mediaType.startsWith("image/") || /^[a-z]+:/i.test(part.data.slice(0, 10))) return null;
   return { part, characters: part.data.length, header: readPictureHeader(part.data) };
 }
 
-/** Why the provider is known to refuse a file, whatever else is in the request; null if it is not known to. */
+/** Why the provider refuses the file in any request; null if it is not known to refuse it. */
 export function explainRefusal(part: FilePart, limits: PictureLimits): string | null {
   const picture = toPicture(part);
   return picture === null ? null : findPictureFault(picture, limits);
@@ -137,7 +137,7 @@ function formatMegabytes(count: number): string {
   return (count / 1_000_000).toFixed(1);
 }
 
-/** The pictures that cannot be sent together, each with the reason: of those, the oldest go. */
+/** The pictures to omit, each with the reason. If a request has too many or too large pictures, the oldest are omitted. */
 export function findRefusedPictures(
   pictures: readonly Picture[],
   limits: PictureLimits,
@@ -176,7 +176,7 @@ export function findRefusedPictures(
   return refused;
 }
 
-/** The message with a text in the place of each of these pictures. */
+/** Returns the message with a text in place of each refused picture. */
 export function replacePictures(message: Message, refused: ReadonlyMap<FilePart, string>): Message {
   const textFor = (part: FilePart) => ({
     type: "text" as const,
@@ -196,7 +196,7 @@ export function formatOmission({ filename, mediaType }: FilePart, reason: string
   return `The picture ${filename ?? `(${mediaType})`} was left out: ${reason}.`;
 }
 
-/** One warning for each reason. It names the first picture only, so it stays the same when more follow. */
+/** One warning for each reason. It names only the first picture, so it stays the same when more are omitted. */
 export function formatWarnings(refused: ReadonlyMap<FilePart, string>): readonly string[] {
   const byReason = new Map<string, FilePart[]>();
   for (const [part, reason] of refused) byReason.set(reason, [...(byReason.get(reason) ?? []), part].slice(0, 2));
@@ -207,7 +207,7 @@ export function formatWarnings(refused: ReadonlyMap<FilePart, string>): readonly
   });
 }
 
-/** The media type that the bytes have, if a name or a server says another one. */
+/** The media type that the bytes have, which may differ from the declared one. */
 export function detectMediaType(part: FilePart): string {
   return toPicture(part)?.header?.mediaType ?? part.mediaType;
 }

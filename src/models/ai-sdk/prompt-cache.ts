@@ -1,11 +1,11 @@
 /**
  * Asks a provider to cache the beginning of a request.
  *
- * 1. What is marked follows from the request alone. A retry, another process, and a fork mark the same positions, so they
+ * 1. The marks follow from the request alone. A retry, another process, and a fork mark the same positions, so they
  *    read what was cached before.
  * 2. A provider writes its cache at a mark, and looks for an earlier entry a limited number of blocks before each mark. So
  *    the end of the conversation is marked, and also the message that ended the request before.
- * 3. At most four marks, and all with the same lifetime: providers refuse a fifth mark, and lifetimes that grow.
+ * 3. There are at most four marks, all with the same lifetime: providers refuse a fifth mark, and lifetimes that grow.
  * 4. If an author marks anything in the request, Pawl adds no marks.
  * 5. A write costs more than plain input, so a request that no other request is likely to continue does not mark its
  *    messages.
@@ -17,7 +17,7 @@ import type { CallOptions, PromptMessage, PromptTool, ProviderTool } from "./cal
 import type { LanguageModel } from "./language-model.js";
 import { isObject } from "./part.js";
 
-/** How a provider is asked to cache. */
+/** How a request asks a provider to cache. */
 export type CacheDialect =
   /** Marks on the request's tools, system prompt and messages. */
   | {
@@ -75,11 +75,11 @@ export type CacheRequest = {
   readonly dialect: CacheDialect;
   readonly lifetime: ModelRequest["promptCache"] | "usual";
   readonly sessionId: string;
-  /** Whether a message or part has cache options of its author's. */
+  /** Whether the author has set cache options on a message or part. */
   readonly isMarked: boolean;
 };
 
-/** Adds what the provider needs in order to cache. `prompt` must be an array of this request alone: marks are put into it. */
+/** Adds what the provider needs in order to cache. `prompt` must not be shared with other requests: it is modified. */
 export function addPromptCache(
   options: CallOptions & { readonly prompt: PromptMessage[] },
   { dialect, lifetime, sessionId, isMarked }: CacheRequest,
@@ -105,7 +105,7 @@ export function addPromptCache(
   }
 }
 
-/** The same key for all requests of a session. It tells nothing of the session's id, which may be the author's. */
+/** The same key for all requests of a session. A hash, because the author may have chosen the session's id. */
 function createCacheKey(sessionId: string): string {
   return `pawl-${sha256(sessionId).slice(0, 32)}`;
 }
@@ -134,14 +134,14 @@ function findMarkableIndex(prompt: readonly PromptMessage[], end: number): numbe
     if (message === undefined || message.role === "system") return -1;
     if (message.role === "assistant") continue;
     const part = message.content.at(-1);
-    // Providers refuse a mark on an empty text, and drop a mark on the decision about a call of their own.
+    // Providers refuse a mark on an empty text, and ignore a mark on an approval of a call that they run themselves.
     if (part?.type === "tool-approval-response" || (part?.type === "text" && part.text === "")) continue;
     return index;
   }
   return -1;
 }
 
-/** Replaces the message, which later requests share. */
+/** Replaces the message instead of changing it, because later requests share it. */
 function markMessage(prompt: PromptMessage[], index: number, providerOptions: ProviderMetadata): void {
   const message = prompt[index];
   if (message !== undefined) prompt[index] = { ...message, providerOptions };

@@ -61,17 +61,17 @@ import type { ToolLoading } from "./tool-loading.js";
 import { flattenAlternatives, refusesAlternatives } from "./tool-schema.js";
 
 export type ConvertOptions = {
-  /** Default: what the request says. */
+  /** Default: the request's `promptCache`. */
   readonly promptCache?: ModelRequest["promptCache"] | "usual";
   /** How the provider loads deferred tools. Default: it does not. */
   readonly loading?: ToolLoading | null;
-  /** Called with each picture that is left out of the request, and why. */
+  /** Called for each reason why pictures are omitted from the request. */
   readonly warn?: (warning: string) => void;
 };
 
 export type PromptConverter = (request: ModelRequest, signal: AbortSignal, options?: ConvertOptions) => CallOptions;
 
-/** Creates a converter for one model. It caches each converted message as long as the message is referenced. */
+/** Creates a converter for one model. A converted message is cached as long as the original is referenced. */
 export function createPromptConverter(
   model: Pick<LanguageModel, "specificationVersion" | "provider" | "modelId">,
   providerTools: readonly ProviderTool[],
@@ -102,7 +102,7 @@ export function createPromptConverter(
     return own;
   }
 
-  /** The messages as the provider takes them: without the pictures that it is known to refuse. */
+  /** Converts the messages, without the pictures that the provider is known to refuse. */
   function convertMessages(messages: readonly Message[], warn: (warning: string) => void): readonly ConvertedMessage[] {
     const all = messages.map(getConverted);
     const pictures = all.flatMap((one) => one.pictures);
@@ -155,14 +155,14 @@ export function createPromptConverter(
     return sent;
   }
 
-  /** A caller's own options take precedence over those that stand for a setting. */
+  /** A caller's options take precedence over those that are derived from a setting. */
   function buildProviderOptions(request: ModelRequest, hasTools: boolean): ProviderMetadata {
     const { options } = toProviderSettings(request, model, hasTools);
     const own = mergeOptions(defaults, request.providerOptions);
     return Object.keys(options).length === 0 ? own : completeOptions(options, own);
   }
 
-  /** Results depend on which tool gave them, so they are converted again when the tools change. */
+  /** The form of a result depends on its tool, so messages are converted again when the tools change. */
   function updateToolIds(tools: readonly (PromptTool | ProviderTool)[]): void {
     const currentIds = mapToolIds(tools);
     if (isSameMap(currentIds, toolIds)) return;

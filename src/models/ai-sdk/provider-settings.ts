@@ -1,5 +1,5 @@
 /**
- * Settings that the AI SDK's specifications do not have, as each provider's package takes them in `providerOptions`:
+ * Settings that the AI SDK's specifications lack, in the form that each provider's package accepts in `providerOptions`:
  * `parallelToolCalls` in both specifications, and `reasoning` in v3.
  *
  * The names of the options are from the code of the packages. A caller's own provider options take precedence.
@@ -12,7 +12,7 @@ type ModelDescriptor = Pick<LanguageModel, "specificationVersion" | "provider" |
 type ProviderOptions = { readonly [key: string]: Json };
 type Effort = Exclude<ReasoningEffort, "provider-default">;
 
-/** How one package is told. A function that is absent, or gives undefined: the package has no such option. */
+/** The options of one package. A function that is absent or returns undefined means that there is no such option. */
 type ProviderPackage = {
   readonly provider: RegExp;
   /** The key of the package in `providerOptions`. */
@@ -26,7 +26,7 @@ function toNearestEffort(efforts: { readonly [Name in Effort]?: string }, effort
   return { reasoningEffort: efforts[effort] ?? effort };
 }
 
-/** Thinking tokens for models that take a number. Less than the smallest output limit of such a model. */
+/** Thinking tokens, for models that accept a number. Less than the smallest output limit of such a model. */
 const thinkingBudgets: { readonly [Name in Exclude<Effort, "none">]: number } = {
   minimal: 1_024,
   low: 4_096,
@@ -36,7 +36,7 @@ const thinkingBudgets: { readonly [Name in Exclude<Effort, "none">]: number } = 
   max: 24_576,
 };
 
-/** Claude 4.6 and later decide by themselves how long to think, and take an effort. Claude before 3.7 does not think. */
+/** Claude 4.6 and later decide how long to think, and accept an effort. Claude before 3.7 does not think. */
 function detectClaudeThinking(modelId: string): "adaptive" | "budget" | undefined {
   const [, first, second] = /claude-(?:[a-z]+-)?(\d)(?:[-.](\d)(?!\d))?/.exec(modelId) ?? [];
   if (first === undefined) return undefined;
@@ -105,7 +105,7 @@ const providerPackages: readonly ProviderPackage[] = [
   {
     provider: /^mistral\b/,
     key: "mistral",
-    // It knows only whether to think.
+    // Mistral can only switch thinking on or off.
     reasoning: (effort) => ({ reasoningEffort: effort === "none" ? "none" : "high" }),
     parallel: (parallelToolCalls) => ({ parallelToolCalls }),
   },
@@ -123,7 +123,7 @@ const providerPackages: readonly ProviderPackage[] = [
   },
 ];
 
-/** Packages of their own whose provider names look like those of `@ai-sdk/openai-compatible`. */
+/** Separate packages whose provider names look like those of `@ai-sdk/openai-compatible`. */
 const incompatibleProviders = /^(cohere|perplexity|alibaba|huggingface)\b/;
 
 function findPackage({
@@ -131,7 +131,7 @@ function findPackage({
   modelId,
 }: ModelDescriptor): (ProviderPackage & { readonly modelId: string }) | undefined {
   if (provider === "gateway") {
-    // The gateway hands the options on to the provider that the model's id names.
+    // The gateway passes the options on to the provider that the model's id names.
     const slash = modelId.indexOf("/");
     const own = { provider: modelId.slice(0, Math.max(0, slash)), modelId: modelId.slice(slash + 1) };
     const providerPackage = providerPackages.find((entry) => entry.key === own.provider);
@@ -139,7 +139,7 @@ function findPackage({
   }
   const matchedPackage = providerPackages.find((entry) => entry.provider.test(provider));
   if (matchedPackage !== undefined) return { ...matchedPackage, modelId };
-  // `@ai-sdk/openai-compatible` sends what stands under the provider's name, also what it does not know.
+  // `@ai-sdk/openai-compatible` sends all options under the provider's name, including unknown ones.
   const [, name] = /^([^.]+)\.chat$/.exec(provider) ?? [];
   if (name === undefined || incompatibleProviders.test(provider)) return undefined;
   return {
@@ -151,12 +151,12 @@ function findPackage({
   };
 }
 
-/** The settings as provider options, and a warning for each that the package cannot be told. */
+/** The settings as provider options, and a warning for each setting that the package does not support. */
 export type ProviderSettings = { readonly options: ProviderMetadata; readonly warnings: readonly string[] };
 
 const noSettings: ProviderSettings = { options: {}, warnings: [] };
 
-/** @param hasTools without tools, providers refuse to be told about their calls */
+/** @param hasTools without tools, providers refuse options about tool calls */
 export function toProviderSettings(
   { reasoning = "provider-default", parallelToolCalls }: ModelSettings,
   model: ModelDescriptor,

@@ -1,5 +1,5 @@
 /**
- * What a refused request is about, in the words of the session: a provider counts its tools and messages by number.
+ * Explains a refused request by name: a provider refers to tools and messages by their index.
  */
 import type { DeltaBody } from "../../ports/model.js";
 import type { CallOptions } from "./call-options.js";
@@ -7,7 +7,7 @@ import { isObject } from "./part.js";
 
 const maxPictureNames = 5;
 
-/** The delta; for a request that was refused as invalid, with the tool or the pictures that the refusal is about. */
+/** If the request was refused as invalid, adds the tool or the pictures in question to the error's message. */
 export function addRefusalDetail(delta: DeltaBody, options: CallOptions | undefined): DeltaBody {
   if (options === undefined || delta.kind !== "error" || delta.failure.kind !== "invalid_request") return delta;
   const { message } = delta.failure;
@@ -15,7 +15,7 @@ export function addRefusalDetail(delta: DeltaBody, options: CallOptions | undefi
   return detail === null ? delta : { ...delta, failure: { ...delta.failure, message: `${message} (${detail})` } };
 }
 
-/** Both `tools.12.custom.input_schema` and `tools[12].function.parameters`. */
+/** Matches both `tools.12.custom.input_schema` and `tools[12].function.parameters`. */
 function describeTool(message: string, { tools = [] }: CallOptions): string | null {
   const [, index] = /\btools[.[](\d{1,4})\b/.exec(message) ?? [];
   const tool = index === undefined ? undefined : tools[Number(index)];
@@ -40,7 +40,7 @@ function describePictures(message: string, { prompt }: CallOptions): string | nu
   return `The pictures in the request: ${prefix}${listedNames}. To go on without one, fork the session before the message that has it.`;
 }
 
-/** Whether an invalid request was refused with words that name one of these options. */
+/** Whether the error refuses an invalid request with a text that names one of these options. */
 export function isRefusalOf(error: unknown, options: RegExp): boolean {
   if (!isObject(error) || (error.statusCode !== 400 && error.statusCode !== 422)) return false;
   return [error.message, error.responseBody].some(

@@ -1,6 +1,6 @@
 /**
- * Which files a provider's package can send within a tool's result. A package that cannot do so writes the bytes as
- * text, which no model can read and which fills its context.
+ * Which files a provider's package can send within a tool's result. Other packages write the bytes as text, which no model
+ * can read and which fills the context.
  */
 import type { LanguageModel } from "./language-model.js";
 

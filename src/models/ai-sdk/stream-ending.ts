@@ -24,8 +24,8 @@ export function readEnding(value: unknown): StreamEnding {
 }
 
 /**
- * Words that servers with OpenAI's interface pass on from other interfaces, and that the client packages do not know. Without
- * them, calls of such an answer would not run.
+ * Finish reasons that servers with OpenAI's interface pass on from other APIs, and that the client packages do not know.
+ * Without the aliases, the tool calls of such an answer would not run.
  */
 const reasonAliases: { readonly [word: string]: "stop" | "tool-calls" } = {
   tool_use: "tool-calls",
@@ -59,7 +59,7 @@ export function readUsage(value: unknown): Usage {
   };
 }
 
-/** The AI SDK has no field for it, so it is read as Anthropic and Bedrock send it. Undefined if nothing was written so. */
+/** The AI SDK has no field for it, so this reads what Anthropic and Bedrock send. Undefined if there were no such writes. */
 function readOneHourWrites(raw: unknown): unknown {
   if (!isObject(raw)) return undefined;
   const { cache_creation: created, cacheDetails: details } = raw;

@@ -13,10 +13,10 @@ import { hasCounts, readEnding, readUsage } from "./stream-ending.js";
 
 /** Converts the parts of one attempt into deltas. */
 export type StreamReader = {
-  /** The deltas of a part, in order. After a `done` or an `error`, always none. */
+  /** The deltas of a part, in order. Always empty after a `done` or an `error`. */
   read(part: unknown): readonly DeltaBody[];
   /**
-   * Call it when the stream stops or throws. Returns the last deltas; none if a `done` or an `error` has come already.
+   * Call it when the stream ends or throws. Returns the last deltas; empty after a `done` or an `error`.
    */
   end(error?: unknown): readonly DeltaBody[];
   /** True if the attempt has failed, but a part with its usage may still follow. */
@@ -53,7 +53,7 @@ type StreamPart = { readonly type: PartType; readonly [field: string]: unknown }
 
 const noDeltas: readonly DeltaBody[] = [];
 
-/** @param unsent warnings about what the request could not say */
+/** @param unsent warnings about settings that the request could not express */
 export function createStreamReader(unsent: readonly string[] = []): StreamReader {
   let started = false;
   let ended = false;
@@ -116,7 +116,7 @@ export function createStreamReader(unsent: readonly string[] = []): StreamReader
       if (ended) return noDeltas;
       const last = toFinalFailure(failure ?? (error === undefined ? undefined : toModelFailure(error)));
       if (hasContent || !isConnectionClosed(last)) return closeWith({ kind: "error", failure: last });
-      // Without `start`: nothing has come, so the request may be sent again within the attempt.
+      // Without `start`: nothing has arrived, so the request may be sent again within the attempt.
       ended = true;
       return [{ kind: "error", failure: { ...last, unanswered: true } }];
     },
@@ -129,7 +129,7 @@ export function createStreamReader(unsent: readonly string[] = []): StreamReader
   };
 }
 
-/** A stream without a finish was cut, unless the provider or the connection says what failed. */
+/** A stream without a `finish` was cut off, unless the provider or the connection reports what failed. */
 function toFinalFailure(failure: ModelFailure | undefined): ModelFailure {
   if (failure === undefined) return cutShortFailure;
   const isUnexplained = failure.kind === "provider" && failure.statusCode === undefined && failure.code === undefined;
@@ -216,7 +216,7 @@ function toFile(part: StreamPart): DeltaBody {
   return { kind: "file", mediaType: text(part, "mediaType"), data: readFileData(part), ...readMetadata(part, own) };
 }
 
-/** Returns base64 text or a URL. v3 sends text or bytes, v4 a tagged object. */
+/** Returns base64 or a URL. v3 sends a string or bytes, v4 a tagged object. */
 function readFileData(part: StreamPart): string {
   const raw = part.data;
   const data: unknown = hasType(raw) ? (raw.type === "url" ? raw.url : raw.data) : raw;
@@ -246,7 +246,7 @@ function toSource(part: StreamPart): DeltaBody {
 const announcementKinds: ReadonlySet<string> = new Set(["anthropic.message_start"]);
 
 /**
- * Content that only the provider understands is kept as reasoning without text, and sent back in its original shape.
+ * Content that only the provider understands is stored as reasoning without text, and sent back in its original shape.
  */
 function toCustomDeltas(part: StreamPart): readonly DeltaBody[] {
   const kind = text(part, "kind");

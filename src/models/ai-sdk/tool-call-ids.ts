@@ -1,9 +1,9 @@
 /**
- * The ids of tool calls as a provider accepts them.
+ * Tool call ids in the form that a provider accepts.
  *
- * An id goes back as it came wherever it can: some models read their own ids. Kimi K2, for example, finds the name of the
- * tool in `functions.get_weather:0`, and stops calling tools when it sees other ids. An id is rewritten only for a provider
- * that is known to refuse it. That happens when a conversation changes to another model.
+ * An id is sent back unchanged wherever possible, because some models read their own ids. Kimi K2, for example, finds the
+ * name of the tool in `functions.get_weather:0`, and stops calling tools when it sees other ids. An id is rewritten only for
+ * a provider that is known to refuse it. That happens when a conversation changes to another model.
  */
 import type { ToolCallPart, ToolResultPart } from "../../core/data/message.js";
 import { sha256 } from "../../platform/hash.js";
@@ -15,7 +15,7 @@ export type ModelIdentity = Pick<LanguageModel, "provider" | "modelId">;
 type IdRule = {
   readonly appliesTo: (model: ModelIdentity) => boolean;
   readonly accepts: RegExp;
-  /** Gives different ids for different ids, and always the same id for the same one. */
+  /** Deterministic, and different for different ids. */
   readonly rewrite: (id: string) => string;
 };
 
@@ -59,7 +59,7 @@ const idRules: readonly IdRule[] = [
     rewrite: shortenId,
   },
   {
-    // OpenAI's chat completions: at most 40 characters. Others serve the models with open weights.
+    // OpenAI's chat completions: at most 40 characters. The open-weight models are served by others.
     appliesTo: ({ provider, modelId }) =>
       /^(openai|azure|azure-openai)\.chat$/.test(provider) || /^openai\/(?!gpt-oss)/.test(modelId),
     accepts: /^.{1,40}$/su,
@@ -70,7 +70,7 @@ const idRules: readonly IdRule[] = [
 const defaultRule: Pick<IdRule, "accepts" | "rewrite"> = { accepts: /./su, rewrite: shortenId };
 
 /**
- * The id of a call or result in the requests to a model. A call and its result get the same id, in each request. A call
+ * Maps a call or result to its id in the requests to a model. A call and its result get the same id, in each request. A call
  * that the provider ran keeps its id, because the provider knows it.
  */
 export function createCallIdMapper(model: ModelIdentity): (part: ToolCallPart | ToolResultPart) => string {

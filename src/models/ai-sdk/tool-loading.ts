@@ -4,7 +4,7 @@
  */
 import { withoutDate } from "../../core/data/model-id.js";
 
-/** How a provider is told which tools were found. */
+/** How a request reports to the provider which tools were found. */
 export type ToolLoading =
   /** Deferred tools are in the request, and the result of the search refers to them by name (Anthropic's Messages API). */
   | "tool_reference"
@@ -15,7 +15,7 @@ type LoadingList = {
   /** The date on which the source was read: `YYYY-MM-DD`. */
   readonly asOf: string;
   readonly source: string;
-  /** The `provider` of the AI SDK's models. Clouds that serve the same models need headers of their own, so they are not listed. */
+  /** The `provider` of the AI SDK's models. Clouds that serve the same models need other headers, so they are not listed. */
   readonly provider: string;
   readonly loading: ToolLoading;
   /** Without the date of a snapshot. */
@@ -49,8 +49,8 @@ const anthropic: LoadingList = {
 
 const openai: LoadingList = {
   asOf: "2026-11-28",
-  // "Only gpt-5.4 and later models support tool_search." The ids are those of @ai-sdk/openai 4.0.118, without gpt-5.4-nano, for
-  // which no page says it.
+  // "Only gpt-5.4 and later models support tool_search." The ids are those of @ai-sdk/openai 4.0.118, without gpt-5.4-nano,
+  // which no page mentions.
   source: "https://developers.openai.com/api/docs/guides/tools-tool-search",
   provider: "openai.responses",
   loading: "tool_search",

@@ -1,9 +1,9 @@
 /**
- * Schemas of inputs as a provider takes them.
+ * Input schemas in the form that a provider accepts.
  *
- * Anthropic refuses `oneOf`, `allOf` and `anyOf` at the top of a tool's schema, and OpenAI also `enum` and `not`. One such tool
- * makes every request fail. So the model is shown one object with the properties of all alternatives, and told the rest in
- * words. Pawl checks each input by the whole schema, as before.
+ * Anthropic refuses `oneOf`, `allOf` and `anyOf` at the top of a tool's schema, and OpenAI also `enum` and `not`. One such
+ * tool makes every request fail. So the request has one object with the properties of all alternatives, and the tool's
+ * description contains the rest. Pawl still validates each input against the whole schema.
  */
 import type { Json } from "../../core/data/message.js";
 import type { JsonSchema } from "../../ports/model.js";
@@ -16,12 +16,12 @@ export function refusesAlternatives({ provider, modelId }: ModelIdentity): boole
   return /^(openai|azure|azure-openai)\b|(^|\.)anthropic\b/.test(provider) || /claude/i.test(modelId);
 }
 
-/** Characters of the schema's own words that the description repeats. */
+/** Characters of the schema that the description may repeat. */
 const maxRepeatedCharacters = 4_000;
 
 export type ToolInput = { readonly inputSchema: JsonSchema; readonly description: string };
 
-/** The same, without what may not be at the top of a schema. */
+/** Removes the keywords that the provider refuses at the top of a schema. */
 export function flattenAlternatives({ inputSchema, description }: ToolInput): ToolInput {
   const presentKeywords = refusedKeywords.filter((name) => Object.hasOwn(inputSchema, name));
   if (presentKeywords.length === 0) return { inputSchema, description };

@@ -12,7 +12,7 @@ import { textOfOutput } from "../../core/transcript/results.js";
 
 export type PlannedCall = { readonly name: string; readonly input: { readonly [key: string]: Json } };
 
-/** `input` is what the model asked for. A person may have changed it; then the text of the result says so. */
+/** `input` is the model's own. A person may have changed it before the call ran; then the text of the result says so. */
 export type CallResult = {
   readonly name: string;
   readonly input: Json;
@@ -52,7 +52,7 @@ export function readTurns(messages: readonly Message[]): readonly ConversationTu
   return turns;
 }
 
-/** The loop speaks in the role of the user too: prompts, late results, hints, and the summary of a compaction. */
+/** The loop also adds messages in the role of the user: prompts, late results, hints, and the summary of a compaction. */
 function isLoopMessage(text: string): boolean {
   if ([continuePrompt, doneToolReminder, finalSummaryPrompt, finalSummaryWithTools].includes(text)) return true;
   return /^\[(?:Note, not from the user|Not from the user|The conversation so far was too long)/.test(text);

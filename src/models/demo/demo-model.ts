@@ -1,5 +1,5 @@
 /**
- * A model for a first contact without a key. It follows rules, asks for real tool calls, and answers from their results.
+ * A model for trying Pawl without a key. It follows rules, requests real tool calls, and answers from their results.
  *
  * It is not an LLM, and says so in every answer.
  */
@@ -12,11 +12,11 @@ import { formatAnswer } from "./report.js";
  * The model `demo`: rule-based and deterministic. It uses the tools of `createFileTools` and `createShellTool`, if they
  * are offered.
  *
- * It follows one plan for every request: look at the folder; search for the texts or read the files that the request
- * names; write a report if the request asks for one; answer with what was found. Two requests spell out a call of their
- * own: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
+ * It follows one plan for every request. First it lists the folder. Then it searches for the texts or reads the files that
+ * the request names. It writes a report if the request asks for one, and answers with what it has found. Two forms of
+ * request spell out a call instead: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
  *
- * It keeps nothing between model calls: the next step follows from the conversation alone.
+ * It keeps no state between model calls: the next step follows from the conversation alone.
  */
 export function createDemoModel(): Model {
   return {
@@ -49,7 +49,7 @@ function* createDeltas(request: ModelRequest): Generator<ModelDelta> {
   };
 }
 
-/** Follows the plan of each request through the results that came after it. The last request decides what to say. */
+/** Follows the plan of each request through the results after it. Returns the reply to the last request. */
 function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
   const offered = new Set(toolChoice === "none" ? [] : tools.map((tool) => tool.name));
   let reply: PlanStep = {
@@ -72,7 +72,7 @@ function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
 /**
  * The first step that has no results yet, or the end of the plan.
  *
- * The results of a step are found by the names of its tools. So the plan also goes on if another model began the work, or
+ * The results of a step are found by the names of its tools. So the plan also continues if another model began the work, or
  * if other tools were offered then.
  */
 function followPlan(

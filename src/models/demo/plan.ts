@@ -2,17 +2,17 @@
  * The one plan of the demo model: look around, look closer, write a report if the request asks for one.
  *
  * 1. The plan has at most three steps, whatever the tools return: it always comes to an end.
- * 2. It changes only what the request asks for in so many words, and writes no report if it could not look at anything.
+ * 2. It changes only what the request explicitly asks for, and writes no report if it could not read anything.
  */
 import type { CallResult, PlannedCall } from "./conversation.js";
 import { formatReport } from "./report.js";
 import { type DemoRequest, readRequest, readSpelledOutCall } from "./request.js";
 
-/** What the model says before the calls, and the calls. */
+/** The text before the calls, and the calls. */
 export type PlanStep = { readonly say: string; readonly calls: readonly PlannedCall[] };
 
 export type PlanOutcome = {
-  /** The results that a report is made of. */
+  /** The results that go into a report. */
   readonly results: readonly CallResult[];
   /** The results of the calls that change something. */
   readonly changed: readonly CallResult[];
@@ -20,10 +20,10 @@ export type PlanOutcome = {
   readonly notes: readonly string[];
 };
 
-/** Yields each step, is given its results, and returns what to tell the user. */
+/** Yields each step, receives its results, and returns what to report to the user. */
 export type Plan = Generator<PlanStep, PlanOutcome, readonly CallResult[]>;
 
-/** @param earlier What the request before this one found, for "write them to FILES.md". */
+/** @param earlier The results of the previous request, for "write them to FILES.md". */
 export function* createPlan(text: string, earlier: readonly CallResult[]): Plan {
   const call = readSpelledOutCall(text);
   if (call !== null) {

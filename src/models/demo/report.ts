@@ -1,5 +1,5 @@
 /**
- * What the demo model says, and writes into a report, of the results that it got.
+ * Formats tool results for the demo model's answers and report files.
  */
 import type { Json } from "../../core/data/message.js";
 import type { CallResult } from "./conversation.js";
@@ -28,7 +28,7 @@ export function formatReport(request: string, results: readonly CallResult[]): s
   return `${["# Report", quotedRequest.join("\n"), ...sections, disclaimer].join("\n\n")}\n`;
 }
 
-/** A title and the first lines, indented, so that Markdown shows them as they are, whatever they hold. */
+/** A title and the first lines. They are indented, so that Markdown shows them verbatim. */
 function formatSection(result: CallResult, limits: ReportLimits): string {
   const { lines, remark } = readOutput(result);
   if (result.isError)
@@ -43,14 +43,14 @@ function formatSection(result: CallResult, limits: ReportLimits): string {
 
 type ParsedOutput = {
   readonly lines: readonly string[];
-  /** What the tool says of its output in a last line in parentheses: "12 files", "exit code 0". */
+  /** The tool's remark about its output, a last line in parentheses: "12 files", "exit code 0". */
   readonly remark: string | null;
 };
 
-/** `read_file` numbers its lines, and has a remark only if it leaves lines out. */
+/** `read_file` numbers its lines, and has a remark only if it omits lines. */
 function readOutput({ name, text }: CallResult): ParsedOutput {
   const allLines = text.split("\n");
-  // The loop adds a line of its own to an output that it has cut.
+  // The loop adds a line to an output that it has truncated.
   const at = allLines.at(-1)?.startsWith("[The whole is kept") ? allLines.length - 2 : allLines.length - 1;
   const last = at > 0 ? (allLines[at] ?? "") : "";
   const remark = last.startsWith("(") && last.endsWith(")") ? last.slice(1, -1) : null;
@@ -85,7 +85,7 @@ function readString(input: Json, key: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The first line, no longer than is good to read; never half of a character. */
+/** The first line, with at most `columns` code units; never splits a surrogate pair. */
 function truncateLine(text: string, columns: number): string {
   const [line = ""] = text.split("\n", 1);
   return line.length <= columns ? line : `${line.slice(0, columns).replace(/[\uD800-\uDBFF]$/, "")}…`;

@@ -1,5 +1,5 @@
 /**
- * What the demo model can read out of a request: file names, texts to search for, and a report to write.
+ * Parses a request for the demo model: file names, texts to search for, and a report to write.
  */
 import type { PlannedCall } from "./conversation.js";
 
@@ -11,7 +11,7 @@ const maxNamedPaths = 3;
 export type NamedPath = { readonly path: string; readonly isFolder: boolean };
 
 export type DemoRequest = {
-  /** What to search for: texts in quotes, names such as `createAgent` or `max_steps`, marks of unfinished work. */
+  /** What to search for: quoted texts, names such as `createAgent` or `max_steps`, and TODO marks. */
   readonly texts: readonly string[];
   /** Files and folders that the request names. */
   readonly namedPaths: readonly NamedPath[];
@@ -32,8 +32,8 @@ export function readSpelledOutCall(request: string): PlannedCall | null {
 }
 
 /**
- * @param entries What the folder holds, as `list_files` shows it: folders end with a slash. A word of the request is a
- *   path if its first part is among them. So most words need not be understood.
+ * @param entries The contents of the folder, as `list_files` shows them: folders end with a slash. A word of the request is
+ *   a path if its first part is among them, so most words need not be understood.
  */
 export function readRequest(text: string, entries: ReadonlySet<string>): DemoRequest {
   const { reportPath, rest } = extractReportPath(text.length > maxCharacters ? "" : text);
@@ -55,7 +55,7 @@ export function readRequest(text: string, entries: ReadonlySet<string>): DemoReq
 const quotationPattern = /"([^"\n]+)"|`([^`\n]+)`/g;
 const codeNamePattern = /^[a-z]+(?:[A-Z]|_[a-z])\w*$/;
 
-/** What a report may be called. "Write a poem to poem.md" asks for something that the demo model cannot write. */
+/** The words for a report. "Write a poem to poem.md" asks for something that the demo model cannot write. */
 const reportPattern = "(?:it|them|what you found|(?:(?:a|the)\\s+)?(?:summary|report|list|results?))\\b";
 /** Only a Markdown or text file: "write the results to src/cart.ts" must not replace code by a report. */
 const filePattern = "[\\w@./-]+\\.(?:md|txt)\\b";

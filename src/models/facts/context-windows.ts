@@ -1,6 +1,6 @@
 /**
  * Context windows of models, with the date and the source of each list. The window of an unlisted model is unknown. The
- * lists in this file win over the generated table.
+ * lists in this file take precedence over the generated table.
  *
  * If a window depends on an account or a header, the smaller value is listed.
  */
@@ -11,7 +11,7 @@ export type ContextWindows = { readonly [modelId: string]: number };
 type WindowList = {
   /** The date on which the source was read: `YYYY-MM-DD`. */
   readonly asOf: string;
-  /** Where each model has its own page, or the package that lists them all. */
+  /** The page from which each model's page is linked, or the package that lists all models. */
   readonly source: string;
   readonly windows: ContextWindows;
 };

@@ -1,5 +1,5 @@
 /**
- * What model calls cost by a table of prices, what a prompt cache saved, and what a break of the cache cost.
+ * The cost of model calls according to a price table, the savings of the prompt cache, and the cost of a cache break.
  */
 import type { CacheBreak } from "../../core/data/cache-break.js";
 import type { Usage } from "../../core/data/message.js";
@@ -17,9 +17,9 @@ export function costOfCall(modelId: string, usage: Usage, prices: PriceTable = l
 }
 
 /**
- * How many US dollars the provider's prompt cache saved in one model call. Below 0 if the call wrote more to the cache than it
- * read from it, because a write costs more than plain input. Undefined if the model has no price, or if `usage.costUsd`
- * shows that the call was charged by other prices.
+ * How many US dollars the provider's prompt cache saved in one model call. Below 0 if the writes to the cache cost more than
+ * the reads saved: a write costs more than plain input. Undefined if the model has no price, or if `usage.costUsd`
+ * shows that the call was charged at other prices.
  * @param prices Default: `listPrices`.
  */
 export function savedByCache(modelId: string, usage: Usage, prices: PriceTable = listPrices): number | undefined {
@@ -28,21 +28,24 @@ export function savedByCache(modelId: string, usage: Usage, prices: PriceTable =
   return compareCost(modelId, usage, plain, prices);
 }
 
-/** What a model call had to pay for because the prompt cache broke. */
+/** The extra cost of a model call because the prompt cache broke. */
 export type CacheLoss = {
   /** Why the cache broke. */
   readonly broke: CacheBreak;
   /** The model that was called. */
   readonly model: string;
-  /** Tokens that the provider could have read from its cache, and charged in full. Absent if that is unknown, for example after a compaction. */
+  /**
+   * Tokens that the provider charged in full, but could have read from its cache. Absent if unknown, for example after a
+   * compaction.
+   */
   readonly tokens?: number;
-  /** What they cost more than reading them would have cost, in US dollars. Absent if that is unknown. */
+  /** How much more these tokens cost than cache reads, in US dollars. Absent if unknown. */
   readonly costUsd?: number;
 };
 
 /**
- * What a break of the prompt cache cost, from the step's record in a trace. Null if the cache held, if the provider was not
- * asked to cache (`promptCache: "off"`), or if it reports nothing of its cache.
+ * The cost of a break of the prompt cache, from the step's record in a trace. Null if the cache did not break, if the
+ * provider was not asked to cache (`promptCache: "off"`), or if it reports no cache tokens.
  * @param prices Default: `listPrices`.
  */
 export function cacheLoss(
@@ -62,7 +65,7 @@ export function cacheLoss(
   return extra === undefined ? { broke, model, tokens } : { broke, model, tokens, costUsd: Math.max(0, -extra) };
 }
 
-/** The usage if so many more tokens had been read from the cache. They were written to it, or were plain input. */
+/** The usage as if `tokens` more tokens had been read from the cache, instead of being written to it or sent as plain input. */
 function assumeRead(usage: Usage, tokens: number): Usage {
   const { cacheReadTokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
   const written = Math.max(0, cacheWriteTokens - tokens);
@@ -75,7 +78,7 @@ function assumeRead(usage: Usage, tokens: number): Usage {
   };
 }
 
-/** How many dollars `other` costs more than the call's own usage, from which it differs in what went through the cache. */
+/** How many dollars `otherUsage` costs more than `usage`. The two differ only in the cache tokens. */
 function compareCost(modelId: string, usage: Usage, otherUsage: Usage, prices: PriceTable): number | undefined {
   const cost = costAt(prices, modelId, assumeOutput(usage));
   const otherCost = costAt(prices, modelId, assumeOutput(otherUsage));
@@ -83,12 +86,15 @@ function compareCost(modelId: string, usage: Usage, otherUsage: Usage, prices: P
   return Math.round((otherCost - cost) * 1e9) / 1e9;
 }
 
-/** The output costs the same in both, so it need not be known. */
+/** The output costs the same in both usages, so an unknown count can be 0. */
 function assumeOutput(usage: Usage): Usage {
   return { ...usage, outputTokens: usage.outputTokens ?? 0 };
 }
 
-/** An agent may have its own prices, which are not in the log. A router that reports its own cost adds a few per cent at most. */
+/**
+ * Whether the call was charged at these prices: an agent may have its own, which are not in the log. Routers that report
+ * their own cost add a few per cent at most.
+ */
 function matchesCharge({ costUsd, outputTokens }: Usage, cost: number): boolean {
   return costUsd === undefined || outputTokens === undefined || Math.abs(costUsd - cost) <= 0.1 * cost + 1e-8;
 }

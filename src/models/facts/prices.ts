@@ -1,8 +1,8 @@
 /**
  * List prices of models, with the date and the source of each list. Prices change: an author can replace any of them.
  *
- * The lists in this file are kept by hand, from the providers' own pages. They win over the generated table, which has
- * many more models.
+ * The lists in this file are maintained by hand, from the providers' own pages. They take precedence over the generated
+ * table, which has many more models.
  *
  * Prices are for standard service and text, in US dollars per million tokens. Batches, priority, regions and searches
  * are not included. An unlisted model has no price, which is not zero.
@@ -11,13 +11,13 @@ import { deepFreeze } from "../../core/data/freeze.js";
 import type { Price, PriceTable, Rates } from "../../ports/services.js";
 import { asOf, generatedPrices, source } from "./prices.generated.js";
 
-/** The prices of a provider, and where they are from. */
+/** The prices of a provider, and their source. */
 export type PriceList = {
   /** The provider. */
   readonly provider: string;
   /** The date on which the source was read: `YYYY-MM-DD`. */
   readonly asOf: string;
-  /** The page that lists them. */
+  /** The page that lists the prices. */
   readonly source: string;
   /** The prices, by model. */
   readonly prices: PriceTable;
@@ -101,10 +101,10 @@ const demoPrices: PriceList = {
   prices: { demo: { input: 0, output: 0 } },
 };
 
-/** The lists that are kept by hand. */
+/** The lists that are maintained by hand. */
 export const curatedPriceLists: readonly PriceList[] = [anthropic, openai, google, demoPrices];
 
-/** The generated table, a list for each provider. */
+/** The generated table as one list for each provider. */
 function groupGeneratedPrices(): readonly PriceList[] {
   const byProvider = new Map<string, { [modelId: string]: Price }>();
   for (const [id, price] of Object.entries(generatedPrices)) {

@@ -1,5 +1,5 @@
 /**
- * Wraps a model, and records its requests and answers in a file.
+ * Wraps a model and records its requests and answers in a file.
  */
 
 import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, truncateSync } from "node:fs";
@@ -12,7 +12,7 @@ import { asModel } from "../ai-sdk/adapter.js";
 import type { LanguageModel } from "../ai-sdk/language-model.js";
 import { encodeAttempt, hashRequest } from "./recording.js";
 
-/** Where a recording goes, and what is kept out of it. */
+/** Where a recording is written. */
 export type RecordOptions = {
   /**
    * The file. It is created if it does not exist, with mode 0600, because it contains prompts and answers. Attempts are
@@ -59,7 +59,7 @@ async function* recordAttempt(
   signal: AbortSignal,
   add: RecordingFile["add"],
 ): AsyncGenerator<ModelDelta, void, undefined> {
-  // A copy, because the array of messages grows when the call is over.
+  // A copy, because the array of messages grows after the call.
   const request: ModelRequest = { ...sent, messages: [...sent.messages] };
   const deltas: DeltaBody[] = [];
   let isWritten = false;
@@ -90,7 +90,7 @@ async function* recordAttempt(
     throw error;
   } finally {
     signal.removeEventListener("abort", recordAborted);
-    // A consumer that stops reading before the end has given up the call.
+    // A consumer that stops reading early has abandoned the call. Does nothing if the attempt was recorded.
     recordAborted();
   }
 }

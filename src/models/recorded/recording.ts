@@ -3,7 +3,7 @@
  *
  * 1. A line is written whole, when its attempt has ended. If the file is cut off, only its unfinished last line is
  *    lost.
- * 2. The hash of a request covers everything that the model is sent. It does not cover session, run, step and attempt.
+ * 2. The hash of a request covers everything that is sent to the model. It does not cover session, run, step and attempt.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import type { ModelRequest, RecordedAttempt, RequestIdentity } from "../../ports
 
 const lineVersion = 1;
 
-/** What the model is sent of a request: without its session, run, step, attempt and purpose. */
+/** The part of a request that is sent to the model: without its session, run, step, attempt and purpose. */
 export type RecordedRequest = Omit<ModelRequest, keyof RequestIdentity | "purpose">;
 
 export function withoutIdentity(request: ModelRequest): RecordedRequest {
@@ -24,7 +24,7 @@ export function withoutIdentity(request: ModelRequest): RecordedRequest {
 
 /** SHA-256. The order of keys does not matter. */
 export function hashRequest(request: ModelRequest): string {
-  // By way of JSON text, which drops undefined members.
+  // A round trip through JSON drops undefined members.
   const plain = JSON.parse(JSON.stringify(withoutIdentity(request))) as Json;
   return createHash("sha256").update(canonicalJson(plain)).digest("hex");
 }

@@ -11,7 +11,7 @@ import { type Difference, differenceText, firstDifference } from "../../core/dat
 import type { DeltaBody, Model, ModelDelta, ModelRequest, RecordedAttempt } from "../../ports/model.js";
 import { type RecordedRequest, readRecording, withoutIdentity } from "./recording.js";
 
-/** How a recording is compared with what is asked. */
+/** How requests are matched with a recording. */
 export type ReplayModelOptions = {
   /**
    * Which attempt answers a request. `exact`: the next attempt with an equal request. `order`: the next attempt of the
@@ -27,7 +27,7 @@ export type ReplayModelOptions = {
  * `messages[3].parts[0].text`.
  */
 export type RequestDifference = Difference & {
-  /** The step of the request. */
+  /** The number of the request's step. */
   readonly modelCallIndex: number;
   readonly attempt: number;
 };
@@ -80,7 +80,7 @@ export function createReplayModel(
   }
 
   /**
-   * Compares with the recorded request that agrees with the actual one for longest. It is most likely the intended one.
+   * Compares with the recorded request that differs latest from the actual one. It is most likely the intended one.
    */
   function findNearestDifference(actual: RecordedRequest): Difference | undefined {
     let furthest: Difference | undefined;
@@ -116,7 +116,7 @@ function orderMembers({ systemPrompt, tools, messages, ...others }: Partial<Reco
   return { systemPrompt, tools, messages, ...others };
 }
 
-/** How far two requests agree. They differ earliest in the system prompt, then in the tools, then in the messages. */
+/** A rank for how late two requests differ. The system prompt comes first, then the tools, then the messages. */
 function agreementDepth({ path }: Difference): number {
   const message = /^messages\[(\d+)\]/.exec(path);
   if (message !== null) return 2 + Number(message[1]);

@@ -1,9 +1,9 @@
 /**
- * Chooses a model if none is named: the first that the environment offers, else the demo model, which needs nothing.
+ * Chooses a model if none is named: the first that the environment offers, else the demo model, which needs no setup.
  *
  * A key in the environment decides even if it does not work: then the first call fails. A missing package fails here.
- * So nobody gets the demo model who expects another model. A server that was found by chance is different: nobody asked
- * for it, so one that cannot be used is passed over, and `why` says so.
+ * So a user who expects another model never gets the demo model. A server that was discovered is different: the user did
+ * not ask for it, so an unusable one is skipped, and `why` says so.
  */
 import { aFunction, anObject, anyValue, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -37,20 +37,20 @@ export const defaultModels = deepFreeze([
   { key: "OPENROUTER_API_KEY", model: "openrouter/openrouter/auto" },
 ] as const);
 
-/** Which model is wanted, and where keys are looked for. */
+/** Which model to use, and where to look for keys. */
 export type ChooseOptions = {
   /** `provider/model`, or `demo`. If given, the environment is ignored. */
   readonly name?: string;
   /** The source of keys, addresses and `PAWL_MODEL`, which is a name as above. Default: `process.env`. */
   readonly env?: ProviderEnvironment;
   /**
-   * Used to ask local servers for their models and context windows. Default: a `fetch` that opens a connection for each
-   * request.
+   * Used to query local servers for their models and context windows. Default: a `fetch` that opens a new connection for
+   * each request.
    */
   readonly fetch?: typeof globalThis.fetch;
-  /** Milliseconds to wait for local servers; all are asked at the same time. Default: 1,000. */
+  /** Milliseconds to wait for local servers, which are queried in parallel. Default: 1,000. */
   readonly timeoutMs?: number;
-  /** How a provider's package is loaded. Default: from beside Pawl, else from beside the program. */
+  /** Loads a provider's package. Default: as installed next to Pawl, else next to the program. */
   readonly importPackage?: ImportPackage;
   /** Looks up names. Default: a registry of the known providers. */
   readonly registry?: ModelRegistry;
@@ -136,7 +136,7 @@ function isLocal(name: string, environment: ProviderEnvironment): boolean {
   return address !== undefined && isLoopback(address);
 }
 
-/** The first server on this machine that can be used, else the demo model. */
+/** The model of the first usable server on this machine, else the demo model. */
 async function chooseLocal(environment: ProviderEnvironment, list: ModelList, choose: ChooseByName): Promise<Choice> {
   const skipped: string[] = [];
   for await (const localModel of findLocalModels(environment, list)) {
@@ -151,7 +151,7 @@ async function chooseLocal(environment: ProviderEnvironment, list: ModelList, ch
   return { ...choice, why: [choice.why, ...skipped].join(" ") };
 }
 
-/** The choice of a server's model, or a sentence that says why it cannot be used. */
+/** The choice of a server's model, or a sentence that explains why it cannot be used. */
 async function tryLocal(
   localModel: LocalModel,
   list: ModelList,
@@ -168,7 +168,7 @@ async function tryLocal(
 }
 
 /**
- * Milliseconds to wait for a server that the user named. It is longer than for local servers, as it may be far away.
+ * Milliseconds to wait for a server that the user named. Longer than for local servers, because it may be remote.
  */
 const customServerTimeoutMs = 5_000;
 

@@ -1,16 +1,16 @@
 /**
- * Asks a model server for a model's context window. Servers of one's own tell it, each in its own way:
+ * Queries a model server for a model's context window. Each self-hosted server reports it in its own way:
  *
- * - llama.cpp: `meta.n_ctx` of `/v1/models`, else `/props`. Both say how much fits into one request.
- * - Ollama: `/api/ps` for a loaded model, else `num_ctx` of `/api/show`, else the longest context that the model was made for.
- * - LM Studio: `/api/v0/models`, what is loaded, else the longest.
+ * - llama.cpp: `meta.n_ctx` of `/v1/models`, else `/props`. Both are the limit of one request.
+ * - Ollama: `/api/ps` for a loaded model, else `num_ctx` of `/api/show`, else the longest context that the model supports.
+ * - LM Studio: the loaded context length in `/api/v0/models`, else the maximum.
  * - vLLM: `max_model_len` of `/v1/models`.
  */
 import { fetchJson, isObject, type ModelList, pickObjects, trimTrailingSlashes } from "./server-requests.js";
 
 type Fields = { readonly [key: string]: unknown };
 
-/** Tokens, input and output together; undefined if the server does not tell. */
+/** Tokens, input and output together; undefined if the server does not report it. */
 export async function askContextWindow(
   provider: string,
   address: string,
@@ -18,7 +18,7 @@ export async function askContextWindow(
   options: ModelList,
 ): Promise<number | undefined> {
   const base = trimTrailingSlashes(address);
-  // The servers' own interfaces are beside the one of OpenAI, `/v1`.
+  // The servers' native APIs are next to the OpenAI-compatible one at `/v1`.
   const root = base.replace(/\/v1$/, "");
   switch (provider) {
     case "ollama":
@@ -39,7 +39,7 @@ export async function askContextWindow(
 
 async function readListedWindow(base: string, modelId: string, options: ModelList): Promise<number | undefined> {
   const models = pickObjects(asFields(await fetchJson(`${base}/models`, options)).data);
-  // A server with one model may take any name for it.
+  // A server with one model may accept any name for it.
   const model = models.find(({ id }) => id === modelId) ?? (models.length === 1 ? models[0] : undefined);
   if (model === undefined) return undefined;
   return (
@@ -61,7 +61,7 @@ async function askOllamaWindow(root: string, modelId: string, options: ModelList
   return toTokenCount(running?.context_length) ?? parseNumCtx(parameters) ?? toTokenCount(maxContext);
 }
 
-/** `num_ctx` of a Modelfile's parameters, which are lines of text. */
+/** Reads `num_ctx` from a Modelfile's parameters, one on each line. */
 function parseNumCtx(parameters: unknown): number | undefined {
   if (typeof parameters !== "string") return undefined;
   return toTokenCount(Number(/^num_ctx[ \t]+(\d{1,9})$/m.exec(parameters)?.[1]));

@@ -1,8 +1,8 @@
 /**
- * Imports optional packages that the user has installed: beside Pawl, else beside the program that is running.
+ * Imports optional packages that the user has installed: next to Pawl, else next to the running program.
  *
- * The working directory is not looked at. It may be a folder that somebody else wrote, and a package is code that runs
- * with all rights of this process and with its keys.
+ * The working directory is not searched. Its contents may be untrusted, and a package is code that runs with all rights
+ * of this process and with its keys.
  */
 import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,7 +16,7 @@ export type ImportedModule = { readonly [name: string]: unknown };
 export type ImportPackage = (packageName: string) => Promise<ImportedModule | undefined>;
 
 /**
- * Imports a package that is installed beside Pawl, or beside the program that is running (`process.argv[1]`). The
+ * Imports a package that is installed next to Pawl, or next to the running program (`process.argv[1]`). The
  * packages of the working directory are not used. Returns undefined if the package is not installed.
  */
 export async function importInstalledPackage(packageName: string): Promise<ImportedModule | undefined> {
@@ -27,14 +27,14 @@ export async function importInstalledPackage(packageName: string): Promise<Impor
   return undefined;
 }
 
-/** The program's file, as it was started and where it really is: package managers link programs. */
+/** The program's file, as started and with symbolic links resolved: package managers link programs. */
 function listMainFiles(): readonly string[] {
   const [, program] = process.argv;
   if (program === undefined || !isAbsolute(program)) return [];
   try {
     return [...new Set([program, realpathSync(program)])];
   } catch {
-    // It is an argument of "node --eval", not a file.
+    // An argument of "node --eval", not a file.
     return [];
   }
 }

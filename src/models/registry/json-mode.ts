@@ -1,13 +1,14 @@
 /**
- * Asks a server for JSON in the strictest form that it understands: by a schema, else as any JSON, else by the prompt alone.
+ * Requests JSON in the strictest form that a server supports: by a schema, else as any JSON, else by the prompt alone.
  *
- * A server that refuses a form gets the same request with the next one. The form that it took is kept, so a server refuses each only once.
+ * If a server refuses a form, the same request is sent again with the next form. The accepted form is remembered, so a server
+ * refuses each form only once.
  */
 import { readText } from "./server-requests.js";
 
 type Fetch = typeof globalThis.fetch;
 
-/** How strictly JSON is asked for, in the order in which the forms are tried. */
+/** How strictly JSON is requested, in the order in which the forms are tried. */
 const jsonForms = ["schema", "any_json", "prompt"] as const;
 type JsonForm = (typeof jsonForms)[number];
 
@@ -28,7 +29,7 @@ export function withJsonFallback(fetch: Fetch): Fetch {
 
 type SchemaRequest = { readonly response_format: { readonly type: string }; readonly [key: string]: unknown };
 
-/** The request, if it asks for JSON by a schema. */
+/** The request, if it requests JSON by a schema. */
 function parseSchemaRequest(body: unknown): SchemaRequest | undefined {
   if (typeof body !== "string" || !body.includes('"json_schema"')) return undefined;
   const request = JSON.parse(body) as Partial<SchemaRequest>;
@@ -51,7 +52,7 @@ const refusalStatuses: ReadonlySet<number> = new Set([400, 404, 415, 422, 500, 5
 const formPattern = /response_format|json_schema|json_object|structured output|grammar|schema/i;
 const maxBytes = 64 * 1024;
 
-/** Whether the server refuses how JSON is asked for. The response can still be read. */
+/** Whether the server refuses the form of the JSON request. The response can still be read. */
 async function refusesForm(response: Response): Promise<boolean> {
   if (!refusalStatuses.has(response.status)) return false;
   return formPattern.test((await readText(response.clone(), maxBytes)) ?? "");

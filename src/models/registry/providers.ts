@@ -1,5 +1,5 @@
 /**
- * The known providers: the package that talks to each, and the variables with its key and address.
+ * The known providers: the client package of each, and the variables with its key and address.
  */
 import type { ProviderMetadata } from "../../core/data/message.js";
 
@@ -28,7 +28,7 @@ type OpenAiCompatible = ProviderBase & {
   readonly keyRequired?: true;
   readonly defaultAddress?: string;
   readonly address: string;
-  /** Whether the server is asked for a model's context window. */
+  /** Whether to query the server for a model's context window. */
   readonly tellsWindow: boolean;
   /** Set for servers that run on the user's machine: the common name of the server. */
   readonly localTitle?: string;
@@ -126,15 +126,15 @@ export const knownProviders: readonly KnownProvider[] = [
   { ...openAiCompatible, name: "openai-compatible", key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL" },
 ];
 
-/** The variables in which a provider looks for its key and its address. */
+/** The environment variables with a provider's key and address. */
 export type ProviderVariables = {
-  /** Absent: it takes no key. */
+  /** Absent if the provider takes no key. */
   readonly key?: string;
-  /** Absent: its address is fixed. */
+  /** Absent if the address is fixed. */
   readonly address?: string;
 };
 
-/** Where the provider of a model, `provider/model`, looks for its key and its address. Null if the provider is not known. */
+/** The environment variables of a model's provider. Takes `provider/model`; null if the provider is not known. */
 export function variablesOf(model: string): ProviderVariables | null {
   const provider = knownProviders.find(({ name }) => model.startsWith(`${name}/`));
   if (provider === undefined) return null;
@@ -155,12 +155,12 @@ export function isLoopback(address: string): boolean {
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127\./.test(hostname);
 }
 
-/** Whether an address is OpenAI's own. */
+/** Whether an address is OpenAI's. */
 export function isOpenAiAddress(address: string): boolean {
   return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
 }
 
-/** The value of a variable. An empty variable counts as not set. */
+/** The trimmed value of a variable. An empty variable counts as not set. */
 export function readVariable(environment: ProviderEnvironment, name: string | undefined): string | undefined {
   const value = name === undefined ? undefined : environment[name]?.trim();
   return value === "" ? undefined : value;

@@ -19,31 +19,31 @@ import {
 } from "./providers.js";
 import type { ModelList } from "./server-requests.js";
 
-/** Creates a model by the part of its name after the provider: `a/b` for `provider/a/b`. */
+/** Creates a model from the part of its name after the provider: `a/b` for `provider/a/b`. */
 export type ModelProvider = (modelId: string) => Model | LanguageModel | Promise<Model | LanguageModel>;
 
-/** The providers that a registry knows, and where their keys are. */
+/** The providers of a registry, and where it finds their keys. */
 export type RegistryOptions = {
   /** Your own providers, by name. They replace known providers of the same name. */
   readonly providers?: { readonly [name: string]: ModelProvider };
   /** The source of keys and addresses. Default: `process.env`. */
   readonly env?: ProviderEnvironment;
-  /** How provider packages are imported. Default: from beside Pawl, else from beside the program. */
+  /** Imports a provider's package. Default: as installed next to Pawl, else next to the program. */
   readonly importPackage?: ImportPackage;
   /**
-   * Used to ask servers of one's own for a model's context window. Default: a `fetch` that opens a connection for each
-   * request.
+   * Used to query self-hosted servers for a model's context window. Default: a `fetch` that opens a new connection for
+   * each request.
    */
   readonly fetch?: typeof globalThis.fetch;
 };
 
-/** Makes models from names like `provider/model`. */
+/** Resolves names like `provider/model` to models. */
 export interface ModelRegistry {
   /** The names of the providers: the part of a model's name before the slash. */
   readonly providers: readonly string[];
   /**
-   * A server of one's own (Ollama, llama.cpp, LM Studio, vLLM, `openai-compatible`) is asked for the model's context
-   * window. It has a second to answer.
+   * Resolves a name to a model. A self-hosted server (Ollama, llama.cpp, LM Studio, vLLM, `openai-compatible`) is queried
+   * for the model's context window, for at most a second.
    *
    * @param name `provider/model`, such as `openai/gpt-5`
    * @throws PawlError `unknown_model` if the provider is not known, `missing_package` if the provider's package is not
@@ -98,7 +98,7 @@ export function createModelRegistry(options: RegistryOptions = {}): ModelRegistr
 }
 
 /**
- * Looks up a model by its name, `provider/model`, among the known providers. Throws as `ModelRegistry.resolve` does.
+ * Looks up a model by name (`provider/model`) among the known providers. Throws as `ModelRegistry.resolve` does.
  */
 export function resolveModel(
   name: string,
@@ -143,8 +143,8 @@ async function createKnownModel(provider: KnownProvider, modelId: string, deps: 
 const windowTimeoutMs = 1_000;
 
 /**
- * The model with the context window that its server tells. A server may load a model only for its first answer, and
- * know the window only then. So it is asked again when the second answer begins.
+ * Adds the context window that the model's server reports. A server may load a model only for its first answer, and
+ * know the window only then. So it is queried again when the second call begins.
  */
 async function addContextWindow(
   model: Model,

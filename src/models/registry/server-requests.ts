@@ -1,19 +1,18 @@
 /**
- * Asks a model server a question whose answer is JSON. A server that is not there, is another kind of server, or takes too long has no
- * answer.
+ * Sends requests to a model server for JSON. The result is undefined if the server is absent, of another kind, or too slow.
  */
 
-/** How to ask a server. */
+/** Options of a request to a model server. */
 export type ModelList = {
-  /** The function that asks. */
+  /** The function that sends the request. */
   readonly fetch: typeof globalThis.fetch;
-  /** How long to wait for the answer, in milliseconds. */
+  /** How long to wait for the response, in milliseconds. */
   readonly timeoutMs: number;
-  /** The key that the server wants, if it wants one. */
+  /** The server's API key, if it requires one. */
   readonly key?: string;
 };
 
-/** Bytes of an answer. A longer answer counts as none. */
+/** A longer response is discarded. In bytes. */
 const maxBytes = 4 * 1024 * 1024;
 
 /** @param body makes the request a POST */
@@ -27,7 +26,7 @@ export async function fetchJson(url: string, options: ModelList, body?: object):
   }
 }
 
-/** The status of the server's answer; undefined if it has none. */
+/** The status of the server's response; undefined if there is none. */
 export async function fetchStatus(url: string, options: ModelList, body: object): Promise<number | undefined> {
   try {
     const response = await options.fetch(url, createRequestInit(options, body));
@@ -50,7 +49,7 @@ function createRequestInit({ timeoutMs, key }: ModelList, body: object | undefin
   };
 }
 
-/** The text of a response; undefined if it is longer than `most` bytes. */
+/** The text of a response; undefined if it is longer than `limit` bytes. */
 export async function readText(response: Response, limit: number): Promise<string | undefined> {
   if (response.body === null) return "";
   const reader = response.body.getReader();
@@ -67,7 +66,7 @@ export async function readText(response: Response, limit: number): Promise<strin
   return Buffer.concat(chunks).toString();
 }
 
-/** An address without the slash at its end. */
+/** Removes slashes from the end of an address. */
 export function trimTrailingSlashes(address: string): string {
   return address.endsWith("/") ? address.replace(/\/+$/, "") : address;
 }
@@ -76,7 +75,7 @@ export function isObject(value: unknown): value is { readonly [key: string]: unk
   return typeof value === "object" && value !== null;
 }
 
-/** The objects in a list; none if it is no list. */
+/** The objects in an array; empty if the value is not an array. */
 export function pickObjects(value: unknown): readonly { readonly [key: string]: unknown }[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }

@@ -19,7 +19,7 @@ import {
 export type UsableModel = {
   /** `provider/model`. */
   readonly name: string;
-  /** In words: the variable with its key, or its server. */
+  /** For people: the variable with its key, or its server. */
   readonly because: string;
 };
 
@@ -29,12 +29,13 @@ const optionRules: OptionTable<Pick<ChooseOptions, "env" | "fetch" | "timeoutMs"
   timeoutMs: numberFrom(0),
 };
 
-/** Models of one server. */
+/** The maximum number of models listed for one server. */
 const maxOfServer = 100;
 
 /**
- * The models that can be used here, without a word to a provider: of each provider whose key is set, its default model and those whose
- * prices are known; and all that servers list which answer on this machine or at `OPENAI_BASE_URL`. A key may have models beside these.
+ * Lists the models that can be used here, without a request to a hosted provider. For each provider whose key is set: its
+ * default model, and those whose prices are known. For each server that answers, on this machine or at `OPENAI_BASE_URL`: all
+ * the models that it lists. A key may give access to more models.
  */
 export async function usableModels(
   options: Pick<ChooseOptions, "env" | "fetch" | "timeoutMs"> = {},

@@ -1,10 +1,10 @@
 /**
- * Texts and bytes with Web APIs only.
+ * Conversions of strings and bytes with Web APIs only.
  */
 import type * as node from "../bytes.js";
 
 const encoder = new TextEncoder();
-/** More arguments of one call may overflow the stack. */
+/** More arguments in one call may overflow the stack. */
 const maxArguments = 8_192;
 
 export const byteLength: typeof node.byteLength = (text) => encoder.encode(text).length;

@@ -1,5 +1,5 @@
 /**
- * SHA-256 without Node. `crypto.subtle` gives promises only, so a library computes it.
+ * SHA-256 without Node. `crypto.subtle` is asynchronous, so a library computes the hash.
  */
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 as sha256Of } from "@noble/hashes/sha2.js";
@@ -13,7 +13,7 @@ export const sha256: typeof node.sha256 = (data) => bytesToHex(sha256Of(toBytes(
 export const hmacSha256: typeof node.hmacSha256 = (key, text) =>
   bytesToHex(hmac(sha256Of, encoder.encode(key), encoder.encode(text)));
 
-/** The library takes plain byte arrays only, and none of another realm. */
+/** The library accepts only plain byte arrays of its own realm. */
 function toBytes(data: string | Uint8Array): Uint8Array {
   return typeof data === "string" ? encoder.encode(data) : data;
 }

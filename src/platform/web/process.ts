@@ -1,5 +1,5 @@
 /**
- * What a process offers, with Web APIs only.
+ * The process primitives, with Web APIs only.
  */
 import type * as node from "../process.js";
 
@@ -10,7 +10,7 @@ export const scheduleNextTurn: typeof node.scheduleNextTurn = (callback) => {
   setTimeout(callback, 0);
 };
 
-/** The Web APIs do not tell. */
+/** The Web APIs cannot tell whether a signal has listeners. */
 export const mayHaveListeners: typeof node.mayHaveListeners = () => true;
 
 export const startIdleTimer: typeof node.startIdleTimer = (ms, callback) => {

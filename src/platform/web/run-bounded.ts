@@ -1,6 +1,6 @@
 /**
- * Runs code that cannot be stopped: the Web APIs have nothing that ends JavaScript on its own thread. The guide says so
- * ("Where Pawl runs"), because a schema of a stranger may keep this thread busy for long.
+ * Runs code without a time limit: the Web APIs cannot interrupt JavaScript on its own thread. The guide says so ("Where
+ * Pawl runs"), because a schema from outside may block this thread for a long time.
  */
 import type * as node from "../run-bounded.js";
 

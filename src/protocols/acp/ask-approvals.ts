@@ -1,5 +1,5 @@
 /**
- * Asks the person in the editor about the calls that wait.
+ * Asks the person in the editor about the calls that wait for a decision.
  */
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
@@ -11,8 +11,8 @@ import { type Choice, createForm, createPermissionRequest, toChoice, toDecision 
 export type AskContext = { readonly open: OpenSession; readonly client: AgentContext };
 
 /**
- * Asks about one call after the other, until all are answered or somebody answers elsewhere.
- * @param answered takes the questions for which this editor has nothing more to answer
+ * Asks about one call after the other, until all are answered or one is answered elsewhere.
+ * @param answered keys of the questions that this editor is done with; answered ones are added
  */
 export async function askApprovals(
   approvals: readonly PendingApproval[],
@@ -42,7 +42,7 @@ export async function askApprovals(
   }
 }
 
-/** Ends the questions if somebody else answers one of them, or if the run ends. */
+/** Stops asking if one of the questions is answered elsewhere, or if the run ends. */
 async function watchOtherAnswers(
   approvals: readonly PendingApproval[],
   answered: ReadonlySet<string>,
@@ -63,7 +63,7 @@ async function watchOtherAnswers(
 
 const maxTimer = 2 ** 31 - 1;
 
-/** A question that expires is answered by the loop, if a process has the session by then. */
+/** The loop answers a question that expires, but only if a process drives the session at that time. */
 function startExpiryTimer(approvals: readonly PendingApproval[], open: OpenSession): NodeJS.Timeout | undefined {
   const times = approvals.flatMap(({ expiresAt }) => (expiresAt === undefined ? [] : [expiresAt]));
   if (times.length === 0) return undefined;
@@ -71,7 +71,7 @@ function startExpiryTimer(approvals: readonly PendingApproval[], open: OpenSessi
   return setTimeout(() => void resumeHere(open.session), delay);
 }
 
-/** What the person chooses; `nothing` if this editor cannot answer such a call. */
+/** The person's choice; `nothing` if this editor cannot answer such a call. */
 async function askChoice(
   approval: PendingApproval,
   { open, client }: AskContext,
@@ -115,7 +115,7 @@ async function askForm(
 
 async function sendDecision(approval: PendingApproval, choice: NonNullable<Choice>, open: OpenSession): Promise<void> {
   const { callKey, inputHash, questionId } = approval;
-  // The person has allowed this call in any case.
+  // The person has allowed this call, whether or not the rule can be saved.
   await choice.rule?.keep().catch(open.report);
   const options = {
     ...(open.by === undefined ? {} : { by: open.by }),
@@ -127,7 +127,7 @@ async function sendDecision(approval: PendingApproval, choice: NonNullable<Choic
     await send(choice.decision);
   } catch (error) {
     const code = error instanceof PawlError ? error.code : null;
-    // Somebody else has answered, or has ended the run.
+    // The call was answered elsewhere, or the run has ended.
     if (code === "no_such_call") return;
     if (code !== "bad_input" || choice.decision.type !== "reply") throw error;
     await send({ type: "decline", note: `The answer did not fit the question: ${(error as PawlError).message}` });

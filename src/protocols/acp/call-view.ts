@@ -1,5 +1,5 @@
 /**
- * How an editor shows a call: a title, an icon, the files that it touches, and the change that it makes.
+ * The view of a call in an editor: a title, an icon, the files that it touches, and the change that it makes.
  */
 import { join } from "node:path";
 import type { ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
@@ -26,7 +26,7 @@ const toolKinds: ReadonlyMap<string, ToolKind> = new Map([
   ["shell", "execute"],
 ]);
 
-/** @param root the folder that paths start from */
+/** @param root the folder to which paths are relative */
 export function createCallView(name: string, input: unknown, root: string): CallView {
   const kind = toolKinds.get(name) ?? "other";
   const fields = input !== null && typeof input === "object" ? (input as { readonly [key: string]: unknown }) : {};
@@ -55,7 +55,7 @@ function toChanges(name: string, path: string, text: (key: string) => string | u
 }
 
 const maxTitle = 200;
-/** Control characters, and characters that hide text or change its direction: a title must not lie. */
+/** Control characters, and characters that hide text or change its direction: a title must not mislead. */
 const hiddenCharacters = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
 
 function toSingleLine(text: string): string {

@@ -8,29 +8,29 @@ import type { UpdateState } from "./updates.js";
 /** The agent of a folder. */
 export type AcpAgent = {
   readonly agent: Agent;
-  /** The context window of its model in tokens. Without it, the editor is not told how full the window is. */
+  /** The context window of its model in tokens. Without it, the editor does not get the usage of the window. */
   readonly contextWindow?: number;
-  /** Whether a call that asks runs without an answer by now, because a person has allowed its like for good. */
+  /** Whether a waiting call may now run without an answer, because a person has permanently allowed such calls. */
   readonly isAllowed?: (call: PendingApproval) => Promise<boolean>;
-  /** The rules that would spare the person such a question. Without it, the editor offers none. */
+  /** The rules that would avoid such a question in future. Without it, the editor offers none. */
   readonly rulesFor?: (call: PendingApproval, sessionId: string) => Promise<RuleChoices>;
 };
 
 export type RuleChoice = {
-  /** What the rule allows, and where it is kept, in words. */
+  /** For people: what the rule allows, and where it is stored. */
   readonly label: string;
   readonly keep: () => Promise<void>;
 };
 
 export type RuleChoices = {
   readonly choices: readonly RuleChoice[];
-  /** What the person should know of the rules; or why there are none. */
+  /** What the person should know about the rules, or why there are none. */
   readonly notes: readonly string[];
 };
 
 /** A prompt that is open. */
 export type Turn = {
-  /** Its run and, before it, one that was left unfinished. */
+  /** The prompt's run, preceded by an unfinished earlier run if there is one. */
   readonly runIds: string[];
   isCancelled: boolean;
 };
@@ -44,17 +44,17 @@ export type OpenSession = {
   readonly makeId: () => string;
   readonly redactText: (text: string) => string;
   readonly redactStream: () => (item: StreamItem) => readonly StreamItem[];
-  /** Takes an error that no request can be told. */
+  /** Called with an error that cannot be the response to a request. */
   readonly report: (error: unknown) => void;
-  /** The prompts that are open, in their order. */
+  /** The open prompts, in order. */
   readonly turns: Set<Turn>;
   /** Settles when the prompts so far have ended. */
   lastTurn: Promise<unknown>;
-  /** The place in the log up to which the editor was told everything: `seq`, or `seq.index`. */
+  /** The cursor up to which the editor has received everything: `seq`, or `seq.index`. */
   shownCursor: number | string;
 };
 
-/** Aborts the runs of the prompts, the last one first. Each of the prompts ends with `cancelled`. */
+/** Aborts the runs of the prompts, the last one first. Each prompt ends with `cancelled`. */
 export async function cancelTurns({ session, by }: OpenSession, turns: Iterable<Turn>): Promise<void> {
   const all = [...turns];
   for (const turn of all) turn.isCancelled = true;
@@ -63,7 +63,7 @@ export async function cancelTurns({ session, by }: OpenSession, turns: Iterable<
     await session.abort({ runId, ...options }).catch(ignoreUnknownSession);
 }
 
-/** A session whose first run is not in the log yet is unknown. */
+/** A session is unknown until its first run is in the log. */
 function ignoreUnknownSession(error: unknown): void {
   if (!(error instanceof PawlError && error.code === "no_session")) throw error;
 }

@@ -1,8 +1,8 @@
 /**
- * A call that waits, as a request of permission to the person in the editor; and what they choose, as an answer.
+ * Converts a waiting call to a permission request for the person in the editor, and their choice to a decision.
  *
  * 1. The person sees the whole input of the call, as it would run.
- * 2. A request that is cancelled is no answer: it aborts the run.
+ * 2. A cancelled request is not an answer: it aborts the run.
  */
 import type {
   CreateElicitationRequest,
@@ -16,7 +16,7 @@ import { createFormSchema, type FormContent, readFormValue } from "../question-f
 import { createCallView } from "./call-view.js";
 import type { RuleChoice, RuleChoices } from "./open-session.js";
 
-/** The options of a request, by what is asked. `external` calls are not asked: a program gives their result. */
+/** The options of a request, by why the call waits. `external` calls are never asked about: a program sends their result. */
 const permissionOptions: { readonly [Why in PendingApproval["why"]]: readonly PermissionOption[] } = {
   policy: [
     { optionId: "allow", name: "Allow", kind: "allow_once" },
@@ -35,7 +35,7 @@ const permissionOptions: { readonly [Why in PendingApproval["why"]]: readonly Pe
   external: [],
 };
 
-/** The id of the option that keeps a rule. */
+/** The id of the option that saves a rule. */
 const formatRuleOption = (at: number) => `always-${at + 1}`;
 
 export function createPermissionRequest(
@@ -73,7 +73,7 @@ export function createPermissionRequest(
   };
 }
 
-/** What the person chose; null if the request was cancelled. */
+/** The person's choice; null if the request was cancelled. */
 export type Choice = { readonly decision: ApprovalDecision; readonly rule?: RuleChoice } | null;
 
 export function toChoice(outcome: RequestPermissionOutcome, rules?: RuleChoices): Choice {
@@ -94,16 +94,16 @@ export function toChoice(outcome: RequestPermissionOutcome, rules?: RuleChoices)
   }
 }
 
-/** The form for a question of a tool; null if an editor has no form for such an answer. */
+/** The form for a question of a tool; null if a form cannot express such an answer. */
 export function createForm(sessionId: string, approval: PendingApproval): CreateElicitationRequest | null {
   const requestedSchema = createFormSchema(approval);
   if (requestedSchema === null) return null;
   const message = approval.question ?? `${approval.name} asks.`;
-  // The cast holds: each property is a text, a number, or true or false.
+  // The cast is safe: each property is a string, a number or a boolean.
   return { mode: "form", sessionId, message, requestedSchema } as CreateElicitationRequest;
 }
 
-/** What the person filled in; null if they cancelled the form. */
+/** The person's answer; null if they cancelled the form. */
 export function toDecision(response: CreateElicitationResponse, approval: PendingApproval): ApprovalDecision | null {
   switch (response.action) {
     case "accept": {

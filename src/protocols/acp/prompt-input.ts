@@ -1,5 +1,5 @@
 /**
- * What an editor posts as a prompt, as the input of a run; and back, for an editor that loads a session.
+ * Converts an editor's prompt to the input of a run, and back for an editor that loads a session.
  */
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { PawlError, type UserPart } from "../../index.js";
@@ -29,7 +29,7 @@ function toPart(block: ContentBlock): UserPart {
   }
 }
 
-/** A file is shown as an image, or else by its name. */
+/** A file becomes an image, or else a link or its name. */
 export function toContentBlock(part: UserPart): ContentBlock {
   if (part.type === "text") return { type: "text", text: part.text };
   const { data, filename, mediaType } = part;

@@ -1,5 +1,5 @@
 /**
- * Tells an editor that loads a session what was said and done in it.
+ * Sends the history of a session to an editor that loads it.
  */
 
 import type { AgentContext, SessionUpdate } from "@agentclientprotocol/sdk";
@@ -12,7 +12,7 @@ import { toUpdates, toUserUpdates } from "./updates.js";
 export async function replaySession(open: OpenSession, client: AgentContext): Promise<void> {
   const view = createSessionView();
   const redact = open.redactStream();
-  // What was a notice then is no news now.
+  // Old notices, compactions and usage are not repeated.
   const updates = { ...open.updates, client: { ...open.updates.client, session: null }, contextWindow: undefined };
   for await (const item of open.session.events({ follow: false, live: false }))
     for (const visibleItem of redact(item)) {
@@ -24,7 +24,7 @@ export async function replaySession(open: OpenSession, client: AgentContext): Pr
     }
 }
 
-/** The messages that come with an event, and not from the model. */
+/** The messages of an event that are not from the model. */
 function toInputUpdates(event: PublicEvent): readonly SessionUpdate[] {
   switch (event.type) {
     case "run_started":
@@ -38,7 +38,7 @@ function toInputUpdates(event: PublicEvent): readonly SessionUpdate[] {
   }
 }
 
-/** The words of a conversation from elsewhere. Its calls are left out. */
+/** The text of an imported conversation. Its calls are omitted. */
 function toHistoryUpdates(message: Message, messageId: string): readonly SessionUpdate[] {
   switch (message.role) {
     case "user":

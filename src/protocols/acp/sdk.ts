@@ -1,5 +1,5 @@
 /**
- * The package of the protocol, an optional peer: it is loaded when an editor is served.
+ * The package of the protocol, an optional peer dependency: it is loaded when an editor connects.
  */
 import type * as Sdk from "@agentclientprotocol/sdk";
 import { PawlError } from "../../index.js";
@@ -22,7 +22,7 @@ export async function importAcpSdk(install = `npm install ${acpPackage}`): Promi
 
 export const acpPackage = "@agentclientprotocol/sdk";
 
-/** An error as the editor shows it. Its message is for a person. */
+/** Converts an error to the one that the editor shows. Its message is for a person. */
 export function toRequestError(sdk: AcpSdk, error: unknown): Error {
   if (error instanceof sdk.RequestError) return error;
   if (!(error instanceof PawlError)) return new sdk.RequestError(internalErrorCode, messageOf(error));

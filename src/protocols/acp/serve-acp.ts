@@ -2,7 +2,7 @@
  * The Agent Client Protocol (version 1): durable sessions in an editor.
  *
  * 1. A session of the editor is a session of the store. A prompt is a run.
- * 2. The end of the connection ends no run: what was under way is carried on by the next prompt, or by any process.
+ * 2. The end of the connection does not end a run: the next prompt, or any process, continues work that was in flight.
  */
 import type {
   AgentConnection,
@@ -26,10 +26,10 @@ import { createUpdateState } from "./updates.js";
 
 export type AcpHost = {
   readonly store: Store;
-  /** Who the editor talks to. `name` is the agent whose sessions are listed. */
+  /** Identifies the agent to the editor. `name` is the agent whose sessions are listed. */
   readonly info: { readonly name: string; readonly title: string; readonly version: string };
   /**
-   * The agent that works in a folder.
+   * Returns the agent for a folder.
    * @param session the session that is opened, and its model so far; null for a new session
    * @throws PawlError `bad_configuration` if there is no such folder
    */
@@ -40,16 +40,16 @@ export type AcpHost = {
   readonly makeId: () => string;
   /** Who prompts and answers. The log records it. */
   readonly by?: string;
-  /** Masks what may not be shown. Calls that a person is asked about are shown as they are. */
+  /** Masks what must not be shown. Calls that need a person's decision are shown unmasked. */
   readonly redaction?: {
     readonly text: (text: string) => string;
     readonly stream: () => (item: StreamItem) => readonly StreamItem[];
   };
-  /** Takes what no answer can tell, for the log of the editor. */
+  /** Called with errors and remarks that cannot be part of a response, for the editor's log. */
   readonly report: (what: unknown) => void;
 };
 
-/** The most sessions that an editor has open at once. */
+/** Sessions that an editor may have open at once. */
 const maxOpen = 1_000;
 const listPageSize = 50;
 
@@ -148,7 +148,7 @@ export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConne
       handleRequest(async ({ mcpServers = [], ...params }) => {
         const session = await loadSession(params.sessionId, { ...params, mcpServers }, false);
         session.shownCursor = (await session.session.state()).seq;
-        // What it has cost so far is not read.
+        // The cost so far is not read, so it is unknown.
         session.updates.spent.costUsd = null;
         return {};
       }),

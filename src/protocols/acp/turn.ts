@@ -1,9 +1,9 @@
 /**
- * A prompt: a run of the session from its request to its end, with the permissions that it asks for on the way.
+ * A prompt: a run of the session from its request to its end, with the permission requests on the way.
  *
- * 1. A prompt is in the log before anything follows from it. A run that was interrupted, or that still waits, goes on first.
- * 2. The editor is told each event once. A prompt that follows another begins where that one ended.
- * 3. A call that waits is asked in the editor until somebody answers it, here or elsewhere.
+ * 1. A prompt is in the log before anything follows from it. A run that was interrupted, or that still waits, continues first.
+ * 2. The editor receives each event once. A prompt that follows another begins where that one ended.
+ * 3. The editor asks about a waiting call until it is answered, here or elsewhere.
  */
 
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
@@ -21,7 +21,7 @@ import { toUpdates } from "./updates.js";
 
 type SendInput = Parameters<OpenSession["session"]["send"]>[0];
 
-/** @throws PawlError as `send` does; an Error with the reason for which the run failed */
+/** @throws PawlError as `send` does; an Error with the reason if the run failed */
 export async function runTurn(
   open: OpenSession,
   input: SendInput,
@@ -30,7 +30,7 @@ export async function runTurn(
 ): Promise<PromptResponse> {
   const runId = open.makeId();
   const turn: Turn = { runIds: [runId], isCancelled: false };
-  // The runs of other prompts are followed by those prompts.
+  // Other open prompts follow their own runs.
   const isFirst = open.turns.size === 0;
   open.turns.add(turn);
   const onCancel = () => void cancelTurns(open, [turn]).catch(open.report);
@@ -40,7 +40,7 @@ export async function runTurn(
     if (turn.isCancelled) return { stopReason: "cancelled" };
     if (earlier !== null) turn.runIds.unshift(earlier);
     await open.session.send(input, { runId, ...(open.by === undefined ? {} : { by: open.by }) });
-    // A cancel that came before the run was in the log has found nothing.
+    // A cancellation that arrived before the run was in the log had no effect.
     if (turn.isCancelled) await cancelTurns(open, [turn]);
     const followed = open.lastTurn.then(async () => {
       if (earlier !== null) await followTurn(earlier, { open, client });
@@ -83,7 +83,7 @@ function createNoteUpdate(text: string): SessionUpdate {
   return { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
 }
 
-/** Tells the editor the rest of a run. @returns how it ended */
+/** Sends the rest of a run to the editor. @returns the result of the run */
 async function followTurn(runId: string, context: AskContext): Promise<RunResult> {
   const { open, client } = context;
   const answered = new Set<string>();
@@ -117,7 +117,7 @@ async function followTurn(runId: string, context: AskContext): Promise<RunResult
   }
 }
 
-/** An answer that was taken is no longer on its way, and what is asked again was not answered. */
+/** An answer in the log is no longer pending, and a call that is asked again has no answer. */
 function removeAnswered(item: PublicEvent, answered: Set<string>): void {
   if (item.type === "approval_answered" || item.type === "approval_requested") answered.delete(questionKey(item));
 }

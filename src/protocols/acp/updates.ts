@@ -1,7 +1,7 @@
 /**
- * The view of a run as the session updates of ACP.
+ * Converts the view of a run to the session updates of ACP.
  *
- * 1. A call is named by its `callKey`. Its `tool_call` comes once, and everything else about it is an update.
+ * 1. A call is identified by its `callKey`. Its `tool_call` is sent once, and everything else about it is an update.
  * 2. Notices and compactions are sent to an editor that shows them.
  */
 import type {
@@ -19,18 +19,18 @@ import { formatOutput, toDisplayValue } from "../display-output.js";
 import { type CallView, createCallView } from "./call-view.js";
 import { toContentBlock } from "./prompt-input.js";
 
-/** What is known of a stream of updates. */
+/** The state of a stream of updates. */
 export type UpdateState = {
-  /** The folder that paths start from. */
+  /** The folder to which paths are relative. */
   readonly root: string;
   readonly client: ClientCapabilities;
-  /** The model's context window in tokens, if it is known. */
+  /** The model's context window in tokens, if known. */
   readonly contextWindow: number | undefined;
   readonly calls: Map<string, CallView>;
-  /** The plans of calls of `todo` that have no result yet. */
+  /** The plans in calls of `todo` without a result yet. */
   readonly plans: Map<string, readonly PlanEntry[]>;
   readonly spent: {
-    /** What the session has cost in US dollars; null once that is not known. */
+    /** The cost of the session in US dollars; null once any cost is unknown. */
     costUsd: number | null;
   };
 };
@@ -83,7 +83,7 @@ export function toUpdates(item: ViewChange, state: UpdateState): readonly Sessio
   }
 }
 
-/** The messages of a person, for an editor that loads a session. */
+/** A person's messages, for an editor that loads a session. */
 export function toUserUpdates(messages: readonly UserMessage[], messageId: string): readonly SessionUpdate[] {
   return messages.flatMap(({ parts }) =>
     parts.map((part) => ({ sessionUpdate: "user_message_chunk" as const, messageId, content: toContentBlock(part) })),
@@ -97,7 +97,7 @@ function startCall(toolCallId: string, name: string, input: unknown, state: Upda
   return [{ sessionUpdate: "tool_call", toolCallId, title: view.title, name, kind: view.kind, status: "pending" }];
 }
 
-/** The call with its input, which was not known when the call began. */
+/** Shows the call again with its input, which was not known when the call began. */
 function completeCall(callKey: string, name: string, input: unknown, state: UpdateState): readonly SessionUpdate[] {
   const view = createCallView(name, input, state.root);
   const { title, kind, locations, content } = view;
@@ -201,7 +201,7 @@ function toNoteUpdates(item: NotedItem, state: UpdateState): readonly SessionUpd
     case "compacted":
       return toCompactionUpdates(item, state);
     default:
-      // Every other event is for other readers: the trace, the log, a page of one's own.
+      // Every other event is for other consumers: the trace, the log, an author's own page.
       return [];
   }
 }
@@ -233,7 +233,7 @@ function parsePlan(name: string, input: unknown): readonly PlanEntry[] | null {
   return entries.length === items.length ? entries : null;
 }
 
-/** The plan holds once the call has kept it. */
+/** A plan is shown only after the call has stored it. */
 function takePlanUpdates(callKey: string, isError: boolean, { plans }: UpdateState): readonly SessionUpdate[] {
   const entries = plans.get(callKey);
   plans.delete(callKey);

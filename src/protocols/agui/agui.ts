@@ -1,9 +1,9 @@
 /**
- * AG-UI 1.0 over durable sessions: what its `HttpAgent` posts, and the events that it reads.
+ * AG-UI 1.0 over durable sessions: handles the requests of its `HttpAgent`, and produces the events that it reads.
  *
- * 1. A thread is a session, and a request is a run. A request that is sent again starts no second run.
- * 2. A client that lost its stream asks again, and is told the whole run: first the messages before it, then its events.
- * 3. An interrupt is a call that waits. `resume` answers it, in days and from any process, and the run goes on.
+ * 1. A thread is a session, and a request is a run. A repeated request does not start a second run.
+ * 2. A client that lost its stream repeats the request, and gets the whole run: first the messages before it, then its events.
+ * 3. An interrupt is a waiting call. `resume` answers it, even days later and from any process, and the run continues.
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
 import { formatInterruptId, parseCallKey } from "../interrupt-id.js";
@@ -19,7 +19,7 @@ export type AguiOptions = {
 };
 
 /**
- * Carries out what a client posted to the session of its thread, and gives the events of its run.
+ * Handles a client's request to the session of its thread, and returns the events of its run.
  * @throws PawlError `bad_input`, `no_session`, `no_such_call`
  */
 export async function postAgui(
@@ -64,7 +64,7 @@ async function startFlow(
   }
 }
 
-/** @param previousMessages the messages before the run, for a client that has a part of it; null if it has none */
+/** @param previousMessages the messages before the run, for a client that has a part of the run; null if it has none */
 async function* streamEvents(
   session: PostableSession,
   run: AguiRun,

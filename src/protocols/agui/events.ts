@@ -1,9 +1,9 @@
 /**
- * The events of AG-UI 1.0 for the flow of a run.
+ * Converts the flow of a run to the events of AG-UI 1.0.
  *
- * 1. A call is named by its `callKey`, and an interrupt by that of its call: with the id of the question, if a tool asks,
- *    and a hash of the input.
- * 2. Whatever begins ends before the run does, as AG-UI's client demands.
+ * 1. A call is identified by its `callKey`, and an interrupt by the `callKey` of its call, with the id of the question if a
+ *    tool asks, and a hash of the input.
+ * 2. Everything that begins ends before the run does, as AG-UI's client requires.
  */
 
 import type { PendingApproval, PublicEvent, ToolOutput } from "../../index.js";
@@ -15,13 +15,13 @@ import type { RunWaiting } from "../run-flow.js";
 /** One event: its `type`, and the fields that AG-UI defines for it. */
 export type AguiEvent = { readonly type: string; readonly [field: string]: unknown };
 
-/** The run as the client knows it: each of its requests is a run of AG-UI. */
+/** The run from the client's point of view: each of its requests is a run of AG-UI. */
 export type AguiRun = {
   readonly threadId: string;
   readonly runId: string;
-  /** The run of the session. Its messages have the same ids in each request. */
+  /** The session's run. Message ids begin with it, so they are the same in each request. */
   readonly messagesOf: string;
-  /** The calls that have begun in this stream, and what of their input was sent. */
+  /** The calls that have begun in this stream, and how much of their input was sent. */
   readonly calls: Map<string, "nothing" | "some" | "all">;
 };
 
@@ -111,7 +111,7 @@ function endInput(toolCallId: string, { calls }: AguiRun): readonly AguiEvent[] 
   return [{ type: "TOOL_CALL_END", toolCallId }];
 }
 
-/** An input that did not stream comes in one piece. */
+/** An input that was not streamed is sent in one piece. */
 function completeCall(toolCallId: string, name: string, input: unknown, run: AguiRun): readonly AguiEvent[] {
   const startEvents = startCall(toolCallId, name, run);
   const isNew = run.calls.get(toolCallId) === "nothing";
@@ -123,7 +123,7 @@ function result(toolCallId: string, content: string): AguiEvent {
   return { type: "TOOL_CALL_RESULT", messageId: `${toolCallId}/result`, toolCallId, content, role: "tool" };
 }
 
-/** What the tool returned, unless the model was told of an error. */
+/** The tool's own return value, unless the call failed. */
 function findDisplayOutput(by: NonNullable<Extract<ViewChange, { readonly type: "call_ended" }>["by"]>): ToolOutput {
   return "returned" in by && by.returned !== undefined && by.isError !== true ? by.returned : by.output;
 }
@@ -166,7 +166,7 @@ function toNoteEvents(item: NotedItem): readonly AguiEvent[] {
       return [{ type: "ACTIVITY_SNAPSHOT", messageId: `compacted/${item.seq}`, activityType: "COMPACTED", content }];
     }
     default:
-      // Every other event is for other readers: the trace, the log, a page of one's own.
+      // Every other event is for other consumers: the trace, the log, an author's own page.
       return [];
   }
 }
@@ -210,7 +210,7 @@ const approvalSchema = {
   required: ["approved"],
 } as const;
 
-/** What an answer looks like. */
+/** The schema of an answer, by why the call waits. */
 const responseSchemas: { readonly [Why in Exclude<PendingApproval["why"], "tool">]: object } = {
   policy: approvalSchema,
   provider: approvalSchema,
@@ -223,13 +223,13 @@ const responseSchemas: { readonly [Why in Exclude<PendingApproval["why"], "tool"
 };
 
 function toFinalEvents(
-  { result: { usage, steps, text, ...result } }: Extract<PublicEvent, { readonly type: "final" }>,
+  { result: { usage, steps, text, ...ending } }: Extract<PublicEvent, { readonly type: "final" }>,
   run: AguiRun,
 ): readonly AguiEvent[] {
   const usageFields = { usage: [toUsage(usage)] };
-  switch (result.status) {
+  switch (ending.status) {
     case "failed":
-      return [{ type: "RUN_ERROR", message: result.error?.message ?? text, code: result.reason, ...usageFields }];
+      return [{ type: "RUN_ERROR", message: ending.error?.message ?? text, code: ending.reason, ...usageFields }];
     case "aborted":
       return [createFinishedEvent(run, { type: "cancelled" }, usageFields)];
     default:

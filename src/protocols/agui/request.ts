@@ -1,5 +1,5 @@
 /**
- * What a client of AG-UI posts: checked. The session has the conversation, so of the messages only the last one counts.
+ * Parses and checks an AG-UI client's request. The session stores the conversation, so only the last message is used.
  */
 import { type Input, PawlError, type UserPart } from "../../index.js";
 
@@ -9,7 +9,7 @@ export type ResumeEntry = {
   readonly payload: unknown;
 };
 
-/** The body that the client posts: the server has checked its fields, and this module checks what they hold. */
+/** The body of a request. The server has checked `threadId` and `runId`; this module checks the other fields. */
 export type AguiBody = {
   readonly threadId: string;
   readonly runId: string;
@@ -19,14 +19,14 @@ export type AguiBody = {
 export type AguiRequest =
   | { readonly type: "message"; readonly input: Input }
   | { readonly type: "resume"; readonly entries: readonly ResumeEntry[] }
-  /** A client that lost its stream in the middle posts what it has of the answer. */
+  /** A client that lost its stream posts the part of the answer that it has. */
   | { readonly type: "join" };
 
 type JsonObject = { readonly [key: string]: unknown };
 
 /** @throws PawlError `bad_input` */
 export function parseAguiRequest(body: AguiBody): AguiRequest {
-  // The tools and the model's view are the agent's own: what is not used must not seem to be.
+  // Tools and context come from the agent. Ignoring the client's silently would suggest that they are used.
   for (const key of ["tools", "context"])
     if (Array.isArray(body[key]) && body[key].length > 0)
       return refuse(`${key} of a page are not taken: a tool of a page is an external tool of the agent`);
@@ -41,12 +41,12 @@ export function parseAguiRequest(body: AguiBody): AguiRequest {
   return { type: "message", input: [{ role: "user", parts: parseParts(last.content) }] };
 }
 
-/** The roles of what an agent says and does. */
+/** The roles of messages that an agent produces. */
 const agentRoles: ReadonlySet<unknown> = new Set(["assistant", "tool", "reasoning", "activity"]);
 
 /**
- * The messages that the client posted, without what it has of a run: the stream tells all of that again. A client keeps its
- * reasoning unless it is told another one, so that is emptied.
+ * The messages that the client posted, without those of the run: the stream sends all of them again. A client keeps its
+ * reasoning messages unless a snapshot replaces them, so those are sent empty.
  */
 export function messagesBefore(runId: string, { messages }: AguiBody): readonly unknown[] {
   const posted: readonly unknown[] = Array.isArray(messages) ? messages : [];

@@ -1,15 +1,15 @@
 /**
- * Calls that wait, as forms of an MCP client; and what the person filled in, as answers.
+ * Converts waiting calls to forms of an MCP client, and the person's responses to decisions.
  */
 import type { ApprovalDecision, PendingApproval } from "../../index.js";
 import { createFormSchema, type FormContent, readFormValue } from "../question-form.js";
 
 export type Form = { readonly message: string; readonly requestedSchema: object };
 
-/** The response to a form. It comes from the client, so nothing about it is certain. */
+/** The response to a form. It comes from the client, so it is untrusted. */
 export type FormResponse = { readonly action?: unknown; readonly content?: unknown };
 
-/** The form for a call that waits; null if a form cannot answer it. The person sees the whole input. */
+/** The form for a waiting call; null if a form cannot answer it. The person sees the whole input. */
 export function createForm(asked: PendingApproval): Form | null {
   const { name, input, question, why } = asked;
   const call = `${name} ${JSON.stringify(input)}`;
@@ -52,8 +52,8 @@ const recoveryForm = {
 } as const;
 
 /**
- * What the person decided; null if they closed the form without an answer. To an approval, whatever is not a clear yes is
- * a no. To a call that was interrupted there is no "no": a form that is declined leaves it open.
+ * The person's decision; null if they closed the form without an answer. For an approval, everything but a clear yes is
+ * a no. An interrupted call cannot be refused: declining the form leaves the call open.
  */
 export function toDecision({ action, content }: FormResponse, asked: PendingApproval): ApprovalDecision | null {
   if (action !== "accept" && action !== "decline") return null;

@@ -1,8 +1,8 @@
 /**
- * A call of an agent as a tool: a run from its request to its end, or until it waits for somebody.
+ * Calls an agent as a tool: a run from its request to its end, or until it waits for a person.
  *
- * 1. The run is in the log before anything follows from it. A cancelled call aborts it; a client that leaves does not.
- * 2. What a run waits for goes to the client as forms. The state that comes back with the answers is signed.
+ * 1. The run is in the log before anything follows from it. A cancelled call aborts it; a client that disconnects does not.
+ * 2. The calls that a run waits for are sent to the client as forms. The state that comes back with the answers is signed.
  */
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
@@ -15,7 +15,7 @@ import { createForm, type Form, type FormResponse, toDecision } from "./approval
 import type { CalledSession, McpHost } from "./host.js";
 import { createProgress } from "./send-progress.js";
 
-/** What the client brings back with its answers. */
+/** The state that the client sends back with its answers. */
 export type CallState = {
   readonly agent: string;
   readonly sessionId: string;
@@ -106,7 +106,7 @@ async function requestInput(
   return call.inputRequired(forms, { agent: call.agent, sessionId: call.session.id, runId, seq });
 }
 
-/** @returns false if nothing was answered */
+/** @returns false if the client closed every form without an answer */
 async function sendDecisions(call: AgentCall, answered: Set<string>, by: { readonly by?: string }): Promise<boolean> {
   const { session, context } = call;
   const responses = context.mcpReq.inputResponses ?? {};
@@ -130,7 +130,7 @@ async function sendDecisions(call: AgentCall, answered: Set<string>, by: { reado
       await session.answer(callKey, decision, options);
     } catch (error) {
       if (!(error instanceof PawlError && error.code === "bad_input")) throw error;
-      // The run would wait for ever for an answer that fits.
+      // Otherwise the run would wait forever for a valid answer.
       await session.answer(callKey, decision.type === "reply" ? { type: "decline" } : { type: "deny" }, options);
     }
     answered.add(questionKey(approval));

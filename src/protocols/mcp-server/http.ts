@@ -1,7 +1,7 @@
 /**
- * Agents as tools of an MCP server over HTTP. Each request has a server of its own, so any process can answer the next one.
+ * Agents as tools of an MCP server over HTTP. Each request has its own server, so any process can answer the next one.
  *
- * A client of the protocol of 2025 cannot be asked over HTTP, because a request knows nothing of the others. Its result says
+ * A client of the protocol of 2025 cannot be asked over HTTP, because requests share no state. The result of its call says
  * that the run waits, and where to answer.
  */
 import type * as Sdk from "@modelcontextprotocol/server";
@@ -11,14 +11,14 @@ import type { McpHost } from "./host.js";
 import { createMcpServer, createStateCodec, type McpServerSdk } from "./mcp-server.js";
 import { mcpPackage } from "./serve-mcp.js";
 
-/** Answers a request whose body was read. `host` is that of the caller. */
+/** Answers a request whose body has been read. `host` belongs to the caller. */
 export type McpHttp = (request: Request, body: unknown, caller: string, host: McpHost) => Promise<Response>;
 
 type HttpSdk = McpServerSdk & Pick<typeof Sdk, "createMcpHandler">;
 
 /**
- * @param key signs what clients bring back with their answers: at least 32 bytes, the same in all processes
- * @param report takes what no answer can tell
+ * @param key signs the state that clients send back with their answers: at least 32 bytes, the same in all processes
+ * @param report called with errors that cannot be part of a response
  * @throws PawlError `missing_package`
  */
 export async function createMcpHttp(key: Uint8Array, report: (error: unknown) => void): Promise<McpHttp> {

@@ -8,10 +8,10 @@ import type { McpAgent, McpHost } from "./host.js";
 
 export type McpServerSdk = Pick<typeof Sdk, "Server" | "createRequestStateCodec" | "inputRequired">;
 
-/** How long a client may take to bring answers; seconds. */
+/** How long a client may take to send answers, in seconds. */
 const stateSeconds = 7 * 24 * 60 * 60;
 
-/** What clients bring back with their answers is signed, and bound to the principal that was asked. */
+/** Signs the state that clients send back with their answers, and binds it to the principal that was asked. */
 export function createStateCodec(sdk: McpServerSdk, key: Uint8Array): Sdk.RequestStateCodec<CallState> {
   const bind = (context: Sdk.ServerContext) => context.http?.authInfo?.clientId ?? "";
   return sdk.createRequestStateCodec<CallState>({ key, ttlSeconds: stateSeconds, bind });
@@ -50,7 +50,7 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
   return server;
 }
 
-// The cast holds: the forms have plain fields only.
+// The cast is safe: the forms have plain fields only.
 function toElicitation(form: object): Parameters<typeof Sdk.inputRequired.elicit>[0] {
   return { mode: "form", ...form } as Parameters<typeof Sdk.inputRequired.elicit>[0];
 }
@@ -71,10 +71,10 @@ function toTool({ name, description }: McpAgent) {
 function parsePrompt(input: { readonly [key: string]: unknown } = {}): string {
   const { prompt } = input;
   if (typeof prompt === "string" && prompt !== "") return prompt;
-  throw new PawlError("bad_input", "The argument prompt is missing: a text that says what the agent should do.");
+  throw new PawlError("bad_input", "The argument prompt is missing: a string that says what the agent should do.");
 }
 
-/** Since the protocol of 2026 each request says what the client can do. Before, the client said it once. */
+/** Since the protocol of 2026, each request contains the client's capabilities. Before, the client sent them once. */
 function supportsElicitation(
   envelope: object | undefined,
   clientCapabilities: Sdk.ClientCapabilities | undefined,
@@ -86,7 +86,7 @@ function supportsElicitation(
 
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 
-/** A client may go on with a session that an earlier result named. */
+/** A client may continue a session that an earlier result named. */
 function readSessionId(meta: { readonly [key: string]: unknown } | undefined): string | undefined {
   const id = meta?.["pawl/sessionId"];
   return typeof id === "string" && id !== "" ? id : undefined;

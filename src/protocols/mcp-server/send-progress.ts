@@ -1,5 +1,5 @@
 /**
- * Tells an MCP client how a run goes on, if the client asked for progress.
+ * Reports the progress of a run to an MCP client, if the client asked for it.
  */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { ViewChange } from "../../view/view-change.js";

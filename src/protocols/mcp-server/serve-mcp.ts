@@ -27,7 +27,7 @@ export async function importMcpSdk(install = `npm install ${mcpPackage}`): Promi
   throw new PawlError("missing_package", message);
 }
 
-/** Serves until the client leaves. */
+/** Serves until the client disconnects or the signal is aborted. */
 export async function serveMcp(sdk: McpSdk, host: McpHost, signal: AbortSignal): Promise<void> {
   const codec = createStateCodec(sdk.server, randomBytes(32));
   const transport = new sdk.stdio.StdioServerTransport();

@@ -1,8 +1,8 @@
 /**
- * The AI SDK's chat, served from durable sessions: what the transport of `useChat` posts and reads.
+ * The AI SDK's chat over durable sessions: handles the requests of `useChat`'s transport, and produces what it reads.
  *
- * 1. The id of the user's message is the id of the run. So a request that is sent again starts no second run.
- * 2. An answer counts for the input that the person saw.
+ * 1. The id of the user's message is the id of the run. So a repeated request does not start a second run.
+ * 2. An answer applies only to the input that the person saw.
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
 import { questionKey } from "../../view/view-change.js";
@@ -18,7 +18,7 @@ export type ChatOptions = {
 };
 
 /**
- * Carries out what a page posted to the session of its chat, and gives the chunks of its answer.
+ * Handles a page's request to the session of its chat, and returns the chunks of the answer.
  * @throws PawlError `bad_input`, `no_session`, `no_such_call`
  */
 export async function postChat(
@@ -48,12 +48,12 @@ function isAnswerTo(
   if (answer.callKey !== approval.callKey) return false;
   if (answer.type === "own") return answer.questionId === approval.questionId;
   if (approval.why !== "tool") return true;
-  // The part of the call does not say which question it answers: the one that the page shows.
+  // The call's part does not name the question that it answers. It is the one that the page shows.
   const shown = questions.get(questionKey(approval));
   return shown !== undefined && shown.answer === undefined;
 }
 
-/** A run that has not ended, whole, for a page that lost its stream. */
+/** Streams an unfinished run from its start, for a page that lost its stream. */
 export async function resumeChat(
   session: PostableSession,
   runId: string,
@@ -96,8 +96,8 @@ async function sendExplicitAnswer(session: PostableSession, answer: ExplicitAnsw
 }
 
 /**
- * What the page's yes, no, output or error says to what is asked. Nobody knows whether a call in doubt has run: a yes runs
- * it again, a no fails it, and an output is what it gave. An output of a call whose tool asks is the reply.
+ * Converts the page's yes, no, output or error to a decision. For an interrupted call, a yes runs it again, a no fails it,
+ * and an output is its result. For a call whose tool asks a question, an output is the reply.
  */
 function toDecision(answer: ChatAnswer, { why }: PendingApproval): ApprovalDecision {
   const isRecovery = why === "recovery";
@@ -115,7 +115,7 @@ function toDecision(answer: ChatAnswer, { why }: PendingApproval): ApprovalDecis
   }
 }
 
-/** Whether two JSON values say the same, in whatever order their keys come. */
+/** Whether two JSON values are equal, regardless of the order of keys. */
 function isEqualJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

@@ -5,9 +5,9 @@ import { type ReadableSession, type RunFlowOptions, streamRun } from "../run-flo
 import { createKnownContent, type KnownContent, toChunks, toResultChunk, type UiChunk } from "./chunks.js";
 
 export type RunChunksOptions = RunFlowOptions & {
-  /** What the page has already. */
+  /** What the page already has. */
   readonly known?: KnownContent;
-  /** The calls that have no result on the page. Those that ended before the place are told first. */
+  /** The calls without a result on the page. Results before the cursor are sent first. */
   readonly unsettled?: ReadonlySet<string>;
 };
 
@@ -25,7 +25,7 @@ export async function* streamChunks(
   for await (const item of streamRun(session, options)) yield* toChunks(item, known);
 }
 
-/** While one of several calls waited, the others went on, and no stream was open to tell the page. */
+/** While one of several calls waited, the others ended, and no stream was open to send their results. */
 async function* streamMissedResults(
   session: ReadableSession,
   { runId, after }: RunFlowOptions,

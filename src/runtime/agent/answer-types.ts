@@ -1,5 +1,5 @@
 /**
- * The answers that a waiting call can be given, and how a run is aborted.
+ * The answers to a waiting call, and the options of an abort.
  */
 import type { PendingApproval } from "../../core/view/outcome.js";
 
@@ -20,38 +20,38 @@ export type ApprovalDecision =
     }
   /** The call does not run, and the run ends. */
   | { readonly type: "abort"; readonly note?: string }
-  /** This decision and the next two answer only a call with `why: "recovery"`: nobody knows how it ended. */
+  /** This decision and the next two answer only a call with `why: "recovery"`, whose outcome is unknown. */
   | { readonly type: "rerun" }
-  /** The call is not run again: it ended so. */
+  /** The call is not run again. It gets this result. */
   | {
       readonly type: "result";
       /** The result, as the person knows it. */
       readonly output: unknown;
       readonly isError?: boolean;
     }
-  /** The call is not run again, and the model is told that nobody knows how it ended. */
+  /** The call is not run again, and the model reads that its outcome is unknown. */
   | { readonly type: "fail"; readonly note?: string }
   /** These two answer a question of a tool, a call with `why: "tool"`. */
   | {
       readonly type: "reply";
-      /** What the person answers. It fits the schema of the question, if it has one. */
+      /** The person's answer. It must match the schema of the question, if it has one. */
       readonly value: unknown;
     }
-  /** Nobody answers the question, and the tool is told. */
+  /** The question stays unanswered, and the tool is notified. */
   | { readonly type: "decline"; readonly note?: string };
 
-/** Who answers, and what exactly. */
+/** Who answers, and which input and question the answer is for. */
 export type AnswerOptions = {
   /** The person who decides. The log records it. */
   readonly by?: string;
   /** The hash of the input that the person saw. If the input has changed since, the answer is refused. */
   readonly inputHash?: string;
-  /** Which question of the tool is answered. It may be left out if one is open. */
+  /** Which question of the tool is answered. It may be omitted if only one is open. */
   readonly questionId?: string;
 };
 
 /**
- * Answering what a session waits for.
+ * Methods to answer the calls that a session waits for.
  *
  * @example
  * ```ts
@@ -64,15 +64,15 @@ export type AnswerOptions = {
  */
 export type Answers = {
   /**
-   * Answers a waiting call of this session or of a child session. Resolves to `second` if somebody answered before, or
+   * Answers a waiting call of this session or of a child session. Resolves to `second` if the call was already answered, or
    * if the time to answer is over; the answer then has no effect.
-   * @throws PawlError `no_such_call`; `bad_input` if the answer is to another input, or does not fit the question
+   * @throws PawlError `no_such_call`; `bad_input` if the answer is for another input, or does not match the question
    *
    * @example
    * ```ts
    * // `callKey` and `inputHash` are those of the question that the person saw.
-   * const place = await session.answer(callKey, { type: "deny", note: "Not this order." }, { by: "ada", inputHash });
-   * if (place === "second") console.log("Somebody has answered before.");
+   * const outcome = await session.answer(callKey, { type: "deny", note: "Not this order." }, { by: "ada", inputHash });
+   * if (outcome === "second") console.log("The call was already answered.");
    * ```
    */
   readonly answer: (
@@ -80,27 +80,27 @@ export type Answers = {
     decision: ApprovalDecision,
     options?: AnswerOptions,
   ) => Promise<"first" | "second">;
-  /** Gives the result of a call that runs outside of Pawl. @throws PawlError `no_such_call` */
+  /** Provides the result of a call that runs outside of Pawl. @throws PawlError `no_such_call` */
   readonly provideResult: (
     callKey: string,
     output: unknown,
     options?: { readonly isError?: boolean },
   ) => Promise<"first" | "second">;
   /**
-   * The calls that wait for a person or an outside program, those of child sessions included. Each names its session.
+   * The calls that wait for a person or an outside program, including those of child sessions. Each names its session.
    */
   readonly pendingApprovals: () => Promise<readonly PendingApproval[]>;
 };
 
-/** Which run is aborted, and why. */
+/** Which run to abort, and why. */
 export type AbortOptions = {
-  /** The run to abort, which may still be queued. Default: the run under way. */
+  /** The run to abort, which may still be queued. Default: the current run. */
   readonly runId?: string;
-  /** Why. The log records it, and tools and observers are told it. */
+  /** Why. The log records it, and tools and observers receive it. */
   readonly note?: string;
   /** The person who aborts. The log records it. */
   readonly by?: string;
 };
 
-/** `nothing`: the session has no such run, or it has ended. */
+/** Resolves to `nothing` if the session has no such run, or if the run has ended. */
 export type AbortMethod = (options?: AbortOptions) => Promise<"asked" | "nothing">;

@@ -1,6 +1,6 @@
 /**
- * A clock may be anybody's code, and even `Date.now` can be replaced. A time that is no number would make timers fire
- * for ever, so no such reading gets further than here.
+ * A clock may be a user's code, and even `Date.now` can be replaced. A time that is not a number would make timers fire
+ * forever, so such a reading never gets past this file.
  */
 
 import { PawlError } from "../../errors.js";
@@ -8,9 +8,9 @@ import { warn } from "../../platform/process.js";
 import type { Clock } from "../../ports/clock.js";
 
 /**
- * The same clock, with its readings checked. If it breaks later, the last sound reading is repeated: a run goes on, for
- * which time stands still, and a warning of the process (`PAWL_CLOCK`) says so once.
- * @throws PawlError `bad_configuration` if a function is missing, or a first reading is no time
+ * Wraps a clock and checks its readings. If the clock breaks later, the last valid reading is repeated: for the run, time
+ * stands still, and a process warning (`PAWL_CLOCK`) is emitted once.
+ * @throws PawlError `bad_configuration` if a function is missing, or a first reading is not a time
  */
 export function createCheckedClock(clock: Clock): Clock {
   for (const name of ["now", "elapsed", "after"] as const)
@@ -25,7 +25,7 @@ export function createCheckedClock(clock: Clock): Clock {
     warned.add(name);
     return last[name];
   };
-  // Two functions and no common one: V8 does not inline a call that has several targets, and each delta reads the clock.
+  // Two functions instead of a shared one: V8 does not inline a call with several targets, and each delta reads the clock.
   return {
     now() {
       const reading = clock.now();
@@ -50,7 +50,7 @@ function firstReading(name: Name, reading: unknown): number {
   return reading;
 }
 
-/** Milliseconds. A date cannot be further from 1970. */
+/** In milliseconds. A date cannot be further from 1970. */
 const maxMs = 8.64e15;
 
 function isTime(reading: unknown): reading is number {

@@ -9,16 +9,16 @@ import type { Hook, HookContext } from "../../ports/hook.js";
 export type CompiledHook = {
   readonly name: string;
   readonly timeoutMs: number;
-  /** If the hook fails, what it was asked about does not happen. */
+  /** Whether the guarded action is refused if the hook fails. */
   readonly isClosed: boolean;
-  /** Deltas are kept back until the hook lets the answer pass. */
+  /** Whether deltas are buffered until the hook lets the answer pass. */
   readonly holds: boolean;
   readonly call: (subject: unknown, context: HookContext) => unknown;
 };
 
 export type Hooks = { readonly [Point in HookPoint]: readonly CompiledHook[] };
 
-/** How long a hook, or a permission check, may take. */
+/** The time limit of a hook or a permission check. */
 export const defaultHookTimeoutMs = 10_000;
 
 /** Whether a hook without `onFailure` fails closed at a point. */
@@ -42,7 +42,7 @@ export const hookPoints = Object.keys(failsClosedByDefault) as readonly HookPoin
 
 /** @throws PawlError `bad_configuration` */
 export function compileHooks(hooks: readonly Hook[]): Hooks {
-  if (!Array.isArray(hooks)) throw misconfigured("hooks is no array. Give the hooks as an array.");
+  if (!Array.isArray(hooks)) throw misconfigured("hooks must be an array of hooks.");
   hooks.forEach(checkHook);
   const compiled: { [Point in HookPoint]?: readonly CompiledHook[] } = {};
   for (const point of hookPoints) compiled[point] = hooks.flatMap((hook) => compilePoint(point, hook));
@@ -84,7 +84,7 @@ const otherNames = {
 
 function checkHook(hook: Hook, index: number): void {
   if (typeof hook !== "object" || hook === null)
-    throw misconfigured(`Hook ${index + 1} is no object. Give it a name, and functions at points of a run.`);
+    throw misconfigured(`Hook ${index + 1} is not an object. Give it a name, and functions at points of a run.`);
   const { name, timeoutMs, onFailure } = hook;
   if (typeof name !== "string" || name === "" || name.length > 100)
     throw misconfigured(
@@ -92,7 +92,7 @@ function checkHook(hook: Hook, index: number): void {
     );
   if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0))
     throw misconfigured(
-      `The hook "${name}" has timeoutMs ${String(timeoutMs)}; it must be more than 0. Leave it out for ${defaultHookTimeoutMs}.`,
+      `The hook "${name}" has timeoutMs ${String(timeoutMs)}; it must be more than 0. Omit it for ${defaultHookTimeoutMs}.`,
     );
   if (onFailure !== undefined && onFailure !== "open" && onFailure !== "closed")
     throw misconfigured(
@@ -101,10 +101,10 @@ function checkHook(hook: Hook, index: number): void {
   checkPlainOptions(`The hook "${name}"`, hookRules, hook, { otherNames });
   for (const [key, value] of Object.entries(hook)) {
     const isPoint = (hookPoints as readonly string[]).includes(key);
-    // A misspelt point would never be called, and what the hook guards would go through.
+    // A hook with a misspelt point would never be called, and would guard nothing.
     if (isPoint ? value !== undefined && typeof value !== "function" : typeof value === "function")
       throw misconfigured(
-        `The hook "${name}" has ${key}, which is ${isPoint ? "no function" : "no point of a run"}. Hooks are called at ${hookPoints.join(", ")}.`,
+        `The hook "${name}" has ${key}, which is ${isPoint ? "not a function" : "not a point of a run"}. Hooks are called at ${hookPoints.join(", ")}.`,
       );
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The handoffs of an agent: for each, a tool by which its model passes the session on to another agent.
+ * The handoffs of an agent: each is a tool with which its model passes the session on to another agent.
  */
 import { aFunction, anyValue, aString, checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import type { Json, Message } from "../../core/data/message.js";
@@ -9,9 +9,9 @@ import type { SessionData } from "../../ports/session-data.js";
 import type { StepView } from "../../ports/stop-condition.js";
 import type { AnyTool, InputSchema, Tool } from "../../ports/tool.js";
 
-/** An agent that a session can be handed over to, as `createAgent` gives it. */
+/** An agent that a session can be handed over to, as returned by `createAgent`. */
 export type HandoffAgent = {
-  /** The options of the agent, of which the name is read. */
+  /** The options of the agent. Only the name is read. */
   readonly options: {
     /** The name of the agent. */
     readonly name?: string;
@@ -19,7 +19,7 @@ export type HandoffAgent = {
 };
 
 /**
- * An agent that a session can be handed over to, alone or with a description and a filter.
+ * An agent that a session can be handed over to, with a description for the model.
  *
  * @example
  * ```ts
@@ -37,22 +37,22 @@ export type Handoff = {
   readonly name: string;
   /** Tells the model what the agent is for, and when to hand over to it. */
   readonly description: string;
-  /** Gives the agent. It is called when the agent is first needed, so that agents can hand over to each other. */
+  /** Returns the agent. Called when the agent is first needed, so that agents can hand over to each other. */
   readonly agent: () => HandoffAgent;
   /** Whether a person is asked first. Default: false. */
   readonly needsApproval?: Tool["needsApproval"];
   /** The name of the tool. Default: `transfer_to_` and the agent's name. */
   readonly toolName?: string;
   /**
-   * What the agent is shown of the conversation. "all" (default); "text": calls and their results as text, for providers
-   * that take calls only together with their tools; "last_turn": the input of this run and what came after it. Or a
-   * function that returns messages: it may leave some out, shorten them, and put others in front, and may not change
-   * their order. It has 10 s. If it fails, or returns messages that no provider takes, the run fails: `hook_failed`.
+   * What the agent sees of the conversation. Default: "all". "text": calls and their results as text, for providers
+   * that accept calls only together with their tools. "last_turn": the input of this run and what came after it. Or a
+   * function that returns messages: it may omit some, shorten them, and put others in front, but must not change
+   * their order. It has 10 s. If it fails, or returns messages that no provider accepts, the run fails: `hook_failed`.
    */
   readonly filter?: "all" | "text" | "last_turn" | ((view: HandoffView) => HandoffMessages | Promise<HandoffMessages>);
   /**
-   * Whether the model is offered the handoff in this step. It is called before each step and must answer at once. If it
-   * throws, or returns something else than true or false, the handoff is not offered, and events and traces say so.
+   * Whether the model is offered the handoff in this step. Called before each step; must be synchronous. If it
+   * throws, or returns anything but true or false, the handoff is not offered, and events and traces report it.
    * Default: always.
    */
   readonly when?: (view: StepView) => boolean;
@@ -63,13 +63,13 @@ export type Handoff = {
 type HandoffMessages = readonly Message[];
 export type HandoffFilter = NonNullable<Handoff["filter"]>;
 
-/** What a filter sees. Frozen. */
+/** The argument of a filter. Frozen. */
 export type HandoffView = {
   /** The conversation, with the results of the step that hands over; never a system prompt. */
   readonly messages: readonly Message[];
   /** The input of the call. */
   readonly input: Json;
-  /** The agent that hands over, and the one that takes over. */
+  /** The agent that hands over. */
   readonly from: string;
   /** The agent that takes over. */
   readonly to: string;
@@ -120,7 +120,7 @@ export function createHandoffTools(handoffs: readonly Handoff[]): readonly AnyTo
       if (handoff[required] === undefined)
         throw new PawlError(
           "bad_configuration",
-          `handoffs[${index}] has no ${required}. A handoff has a name, a description, and a function that gives the agent.`,
+          `handoffs[${index}] has no ${required}. A handoff has a name, a description, and a function that returns the agent.`,
         );
     const { name, description, toolName = toToolName(name), input = messageSchema, needsApproval } = handoff;
     const handoffOfTool: HandoffOfTool = { to: name, filter: handoff.filter, when: handoff.when };
@@ -129,7 +129,7 @@ export function createHandoffTools(handoffs: readonly Handoff[]): readonly AnyTo
   });
 }
 
-/** An agent of this package, given where a handoff belongs: other libraries take agents there. */
+/** Whether a value is an agent of this package instead of a handoff: other libraries accept agents here. */
 function isAgent(value: unknown): value is HandoffAgent {
   return typeof value === "object" && value !== null && "options" in value && "run" in value;
 }
@@ -138,26 +138,26 @@ function agentInsteadOfHandoffError(index: number, { options: { name } }: Handof
   const named = name === undefined ? '"…"' : JSON.stringify(name);
   return new PawlError(
     "bad_configuration",
-    `handoffs[${index}] is an agent. A handoff says what the agent is for, and gives it when it is needed: { name: ${named}, description: "When to hand over to it.", agent: () => agent }.`,
+    `handoffs[${index}] is an agent. A handoff describes the agent, and returns it when it is needed: { name: ${named}, description: "When to hand over to it.", agent: () => agent }.`,
   );
 }
 
-/** Every provider accepts such a name. */
+/** A name that every provider accepts. */
 function toToolName(agentName: string): string {
   return `transfer_to_${agentName.replace(/[^a-zA-Z0-9_-]/g, "_")}`.slice(0, 64);
 }
 
 type HandoffOfTool = { readonly to: string } & { readonly [Option in "filter" | "when"]: Handoff[Option] | undefined };
 
-/** What a call of this tool does; undefined for any other tool. */
+/** The handoff that a tool performs; undefined for any other tool. */
 export function findHandoff(tool: object): HandoffOfTool | undefined {
   return handoffMark in tool ? (tool[handoffMark] as HandoffOfTool) : undefined;
 }
 
-/** A handoff that is not always offered. */
+/** A handoff with a condition. */
 export type ConditionalHandoff = { readonly toolName: string; readonly when: NonNullable<Handoff["when"]> };
 
-/** The handoffs of these tools that have a condition; null if there are none. */
+/** The conditional handoffs among these tools; null if there are none. */
 export function listConditionalHandoffs(
   tools: ReadonlyMap<string, { readonly tool: object }>,
 ): readonly ConditionalHandoff[] | null {

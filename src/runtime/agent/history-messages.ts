@@ -1,5 +1,5 @@
 /**
- * A history of Pawl's own messages, as `session.messages()` gives them.
+ * A history of Pawl's own messages, as `session.messages()` returns them.
  */
 import type { AssistantPart, ToolOutput, ToolResultPart, UserPart } from "../../core/data/message.js";
 import {
@@ -39,7 +39,7 @@ export function fromPawl(messages: readonly ForeignObject[]): readonly IndexedMe
 
 export function formatUnknownRole(role: unknown): string {
   return role === "system"
-    ? "a system message is no part of a conversation here. Use the option systemPrompt."
+    ? "a system message is not part of a conversation here. Use the option systemPrompt."
     : `it has the role ${JSON.stringify(String(role).slice(0, 100))}; it must be user, assistant or tool.`;
 }
 
@@ -76,7 +76,7 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
   }
 }
 
-/** A source, also of other libraries, which name its id in different ways. */
+/** Converts a source, also from other libraries, which name its id differently. */
 export function toSource(part: ForeignObject, refuse: Refuse): AssistantPart {
   const { url, title, filename, mediaType } = part;
   const texts = Object.entries({ url, title, filename, mediaType }).filter(([, value]) => typeof value === "string");
@@ -92,7 +92,7 @@ function toResultPart(part: ForeignObject, refuse: Refuse): ToolResultPart {
   return resultOf(part, toOutput(part.output, refuse), more, refuse);
 }
 
-/** Without the reference to the whole text of a cut output: that is a blob of another session. */
+/** Drops the reference to the full text of a truncated output: it is a blob of another session. */
 function toOutput(given: unknown, refuse: Refuse): ToolOutput {
   const { type, text, value, parts } = Object(given) as ForeignObject;
   switch (type) {

@@ -18,7 +18,7 @@ import {
   toTextParts,
 } from "./history-parts.js";
 
-/** @param drop whether calls that wait for an approval are left out */
+/** @param drop whether to omit calls that wait for an approval; otherwise they are refused */
 export function fromModelMessages(messages: readonly ForeignObject[], drop: boolean): readonly IndexedMessage[] {
   const approvals = collectApprovals(messages);
   return messages.map(({ role, content }, index): IndexedMessage => {
@@ -56,9 +56,9 @@ function toParts(content: unknown, refuse: Refuse): readonly ForeignObject[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : readList(content, "content", refuse);
 }
 
-/** What a history says of approvals, read once. */
+/** The approvals of a history, collected once. */
 type Approvals = {
-  /** By the id of an approval, the call that it is about. */
+  /** The call of each approval request, by the id of the approval. */
   readonly asked: ReadonlyMap<unknown, ForeignObject>;
   readonly answered: ReadonlySet<unknown>;
   /** The ids of calls with a result. */
@@ -81,7 +81,7 @@ function collectApprovals(messages: readonly ForeignObject[]): Approvals {
   return { asked, answered, settled };
 }
 
-/** The ids of a message's calls for which an approval was asked, and that have no answer and no result. */
+/** The ids of a message's calls that wait for an approval: requested, without an answer and without a result. */
 function findOpenApprovals(parts: readonly ForeignObject[], { answered, settled }: Approvals): ReadonlySet<unknown> {
   const open = new Set<unknown>();
   for (const { type, approvalId, toolCallId } of parts)
@@ -127,7 +127,7 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
   }
 }
 
-/** A denied call has no result of its own: its answer is one. */
+/** A denied call has no result in the history: the denial becomes its result. */
 function toToolParts(part: ForeignObject, { asked, settled }: Approvals, refuse: Refuse): readonly ToolResultPart[] {
   if (part.type === "tool-result") return [toResultPart(part, readMetadata(part.providerOptions, refuse), refuse)];
   if (part.type !== "tool-approval-response") return refuse("a message of the role tool has results only.");

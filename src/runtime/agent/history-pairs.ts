@@ -1,5 +1,5 @@
 /**
- * Calls and results of a history: each call has one result, in the message after its own, in the order of the calls.
+ * Pairs the calls and results of a history: each call gets one result, in the next message, in the order of the calls.
  */
 import {
   type AssistantMessage,
@@ -11,8 +11,8 @@ import {
 import { createRefuse, type IndexedMessage } from "./history-parts.js";
 
 /**
- * The same messages with the results of each step in one message. Messages that have nothing to say are left out.
- * @param drop whether calls without a result are left out; otherwise they are refused
+ * Collects the results of each step in one message. Messages without content are omitted.
+ * @param drop whether to omit calls without a result; otherwise they are refused
  * @throws PawlError `bad_input`
  */
 export function pairResults(messages: readonly IndexedMessage[], drop: boolean): readonly IndexedMessage[] {
@@ -67,7 +67,7 @@ function pairStep(
     );
   const omitted = new Set<unknown>(open);
   const kept = open.length === 0 ? message : { ...message, parts: message.parts.filter((part) => !omitted.has(part)) };
-  // Reasoning alone belongs to a call that was left out, and providers refuse it.
+  // Reasoning on its own belonged to an omitted call, and providers refuse it.
   if (kept.parts.every(({ type }) => type === "reasoning")) return [];
   const parts = toolCallsOf(kept).flatMap(({ toolCallId }) => results.get(toolCallId) ?? []);
   const step: IndexedMessage = { index, message: kept };

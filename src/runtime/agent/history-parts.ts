@@ -1,5 +1,5 @@
 /**
- * Parts of messages from elsewhere, read field by field: nothing is taken that a message of Pawl does not have.
+ * Reads parts of foreign messages field by field, and copies only the fields that Pawl's messages have.
  */
 import type {
   FilePart,
@@ -15,10 +15,10 @@ import { PawlError } from "../../errors.js";
 import { encodeBase64 } from "../../platform/bytes.js";
 import { normaliseJson } from "../tools/to-json.js";
 
-/** An object from elsewhere, of which nothing is known. */
+/** A foreign object with unknown fields. */
 export type ForeignObject = { readonly [field: string]: unknown };
 
-/** A message with the index of the message from which it was made. */
+/** A message with the index of its original in the history. */
 export type IndexedMessage = { readonly index: number; readonly message: Message };
 
 /** Refuses the history because of one message. */
@@ -30,7 +30,7 @@ export function createRefuse(index: number): Refuse {
   };
 }
 
-/** How deep a value in a message may be nested: the messages around it take some levels of an entry. */
+/** Copies a value as JSON; refuses the history if that is not possible. */
 export function toJson(value: unknown, what: string, refuse: Refuse): Json {
   try {
     return normaliseJson(value);
@@ -43,7 +43,7 @@ export function readText(value: unknown, what: string, refuse: Refuse): string {
   return typeof value === "string" ? value : refuse(`${what} is no text.`);
 }
 
-/** A name that must be there. */
+/** A required name. */
 export function readName(value: unknown, what: string, refuse: Refuse): string {
   const name = readText(value, what, refuse);
   return name === "" || name.length > 1_000 ? refuse(`${what} must have 1 to 1,000 characters.`) : name;
@@ -56,7 +56,7 @@ export function readList(value: unknown, what: string, refuse: Refuse): readonly
   return value as readonly ForeignObject[];
 }
 
-/** What a provider attached to a part, under the name that Pawl has for it. */
+/** The provider's metadata of a part, under Pawl's name. */
 export function readMetadata(value: unknown, refuse: Refuse): { readonly providerMetadata?: ProviderMetadata } {
   if (value === undefined || value === null) return {};
   const metadata = toJson(value, "providerMetadata", refuse);
@@ -66,7 +66,7 @@ export function readMetadata(value: unknown, refuse: Refuse): { readonly provide
   return { providerMetadata: metadata as ProviderMetadata };
 }
 
-/** None for an empty text, which some providers refuse. */
+/** Empty for an empty text, which some providers refuse. */
 export function toTextParts(text: string, metadata: ReturnType<typeof readMetadata> = {}): readonly TextPart[] {
   return text === "" ? [] : [{ type: "text", text, ...metadata }];
 }
@@ -134,7 +134,7 @@ export function callOf(
   };
 }
 
-/** A result, from an output that is ready. */
+/** Creates a result from a converted output. */
 export function resultOf(
   { toolCallId, name }: ForeignObject,
   output: ToolOutput,
@@ -150,7 +150,7 @@ export function resultOf(
   };
 }
 
-/** A value of any shape, as the output of a tool. */
+/** Converts a value of any shape to the output of a tool. */
 export function toPlainOutput(value: unknown, what: string, refuse: Refuse): ToolOutput {
   if (typeof value === "string") return { type: "text", text: value };
   return { type: "json", value: value === undefined ? null : toJson(value, what, refuse) };

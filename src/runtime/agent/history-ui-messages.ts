@@ -19,7 +19,7 @@ import {
   toTextParts,
 } from "./history-parts.js";
 
-/** @param drop whether calls that wait for an approval are left out */
+/** @param drop whether to omit calls that wait for an approval; otherwise they are refused */
 export function fromUIMessages(messages: readonly ForeignObject[], drop: boolean): readonly IndexedMessage[] {
   return messages.flatMap(({ role, parts }, index): readonly IndexedMessage[] => {
     const refuse = createRefuse(index);
@@ -27,7 +27,7 @@ export function fromUIMessages(messages: readonly ForeignObject[], drop: boolean
     if (role !== "user" && role !== "assistant") return refuse(formatUnknownRole(role));
     if (role === "assistant") return splitSteps(list, drop, refuse).map((message) => ({ index, message }));
     const userParts = list.flatMap((part) => toUserParts(part, refuse));
-    // A message that holds only data of the page says nothing to a model.
+    // A message with nothing but the page's own data has no content for a model.
     return userParts.length === 0 ? [] : [{ index, message: { role, parts: userParts } }];
   });
 }
@@ -44,7 +44,7 @@ function toUserParts(part: ForeignObject, refuse: Refuse): readonly (TextPart | 
   return refuse(`a user's message cannot have a part of type ${JSON.stringify(part.type)}.`);
 }
 
-/** One message of a page holds all steps of an answer: each becomes a message with its results. */
+/** A UI message contains all steps of an answer: each step becomes a message with its results. */
 function splitSteps(parts: readonly ForeignObject[], drop: boolean, refuse: Refuse): readonly Message[] {
   const messages: Message[] = [];
   let assistantParts: AssistantPart[] = [];
@@ -94,7 +94,7 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
   }
 }
 
-/** A call without an output stays without a result: whether that is allowed is decided for all histories alike. */
+/** A call without an output stays without a result. `pairResults` decides for all kinds of histories whether that is allowed. */
 function toCallAndResult(
   part: ForeignObject,
   drop: boolean,

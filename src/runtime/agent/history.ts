@@ -1,5 +1,5 @@
 /**
- * A conversation from elsewhere, with which a session begins: read, checked, and cut into parts for the log.
+ * An imported conversation with which a session begins: converted, checked, and split into parts for the log.
  */
 import { checkJson } from "../../core/data/json.js";
 import type { Message } from "../../core/data/message.js";
@@ -12,34 +12,34 @@ import { pairResults } from "./history-pairs.js";
 import { createRefuse, type ForeignObject, type IndexedMessage } from "./history-parts.js";
 import { fromUIMessages } from "./history-ui-messages.js";
 
-/** A message of Pawl, or a `ModelMessage` or `UIMessage` of the AI SDK, as it is. */
+/** A message of Pawl, or an unchanged `ModelMessage` or `UIMessage` of the AI SDK. */
 export type HistoryMessage =
   | Message
   | {
-      /** Who said it. */
+      /** The author of the message. */
       readonly role: string;
-      /** What was said. */
+      /** The content of the message. */
       readonly content: unknown;
     }
   | {
       /** The id of the message. */
       readonly id: string;
-      /** Who said it. */
+      /** The author of the message. */
       readonly role: string;
-      /** What was said. */
+      /** The content of the message. */
       readonly parts: readonly {
-        /** What kind of part it is. */
+        /** The kind of the part. */
         readonly type: string;
       }[];
     };
 
-/** A conversation from elsewhere. */
+/** A conversation to import. */
 export type History = readonly HistoryMessage[];
 
-/** Where a conversation comes from. */
+/** How to import a conversation. */
 export type HistoryOptions = {
   /**
-   * If true, calls without a result, and calls that wait for an approval, are left out. Default: false; a history with
+   * If true, calls without a result, and calls that wait for an approval, are omitted. Default: false; a history with
    * such a call is refused.
    */
   readonly dropOpenCalls?: boolean;
@@ -47,21 +47,21 @@ export type HistoryOptions = {
 
 const maxMessages = 10_000;
 const maxBytes = 16 * 1024 * 1024;
-/** UTF-8 bytes of one message: an entry of the log is bounded. Larger files become blobs before this counts. */
+/** UTF-8 bytes of one message: an entry of the log is bounded. Larger files become blobs before this limit applies. */
 const maxMessageBytes = 900_000;
-/** A part ends at the next message of a user once it has this size: a compaction cuts between parts. */
+/** In bytes. A part of this size ends at the next message of a user: a compaction cuts between parts. */
 const partBytes = 4 * 1024;
 
-/** A history that was checked. Files are still in its messages. */
+/** A checked history. Files are still in its messages. */
 export type CheckedHistory = { readonly source: HistorySource; readonly messages: readonly IndexedMessage[] };
 
 /**
- * Reads a history. The messages that it gives share nothing with the given ones.
+ * Converts and checks a history. The result shares no objects with the input.
  * @throws PawlError `bad_input`, with the index of the message and the reason
  */
 export function checkHistory(given: History, { dropOpenCalls = false }: HistoryOptions = {}): CheckedHistory {
   const list: unknown = given;
-  if (!Array.isArray(list)) throw new PawlError("bad_input", "history is no array. Give the messages as an array.");
+  if (!Array.isArray(list)) throw new PawlError("bad_input", "history must be an array of messages.");
   if (list.length > maxMessages)
     throw new PawlError("bad_input", `history has ${list.length} messages; the most is ${maxMessages}.`);
   list.forEach((message: unknown, index) => {
@@ -77,7 +77,7 @@ export function checkHistory(given: History, { dropOpenCalls = false }: HistoryO
     if (bytes > maxBytes)
       throw new PawlError(
         "bad_input",
-        `history takes more than ${maxBytes} bytes as JSON. Give its last messages only.`,
+        `history takes more than ${maxBytes} bytes as JSON. Pass only its last messages.`,
       );
   }
   return { source, messages };
@@ -107,7 +107,7 @@ function detectSource(list: readonly ForeignObject[]): HistorySource {
   return first;
 }
 
-/** The history in parts, each of which fits into an entry. @throws PawlError `bad_input` for a message that is too long */
+/** Splits the history into parts that fit into entries. @throws PawlError `bad_input` for a message that is too long */
 export function splitHistory({ source, messages }: CheckedHistory): SeededHistory {
   const parts: Message[][] = [];
   let part: Message[] = [];

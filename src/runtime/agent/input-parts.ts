@@ -1,5 +1,5 @@
 /**
- * The parts of an input: text, and files in whichever form a program has them.
+ * The parts of an input: text, and files in any of the common forms.
  */
 import type { FilePart, TextPart, UserPart } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
@@ -10,8 +10,8 @@ export type InputFile = Omit<FilePart, "data" | "mediaType"> & {
   /** Bytes (also a `Buffer`), a `Blob` or `File`, an http(s) or data URL, or base64. */
   readonly data: string | Uint8Array | ArrayBuffer | Blob | URL;
   /**
-   * For example `image/png`. By default it is taken from a `Blob` or data URL, or detected in the bytes (PNG, JPEG, GIF, WebP and
-   * PDF). Otherwise the ending of `filename` or of the URL decides.
+   * For example `image/png`. Default: the type of a `Blob` or data URL, or detected from the bytes (PNG, JPEG, GIF, WebP
+   * and PDF), else from the extension of `filename` or of the URL.
    */
   readonly mediaType?: string;
 };
@@ -29,17 +29,17 @@ export type InputMessage = {
 /** Text, parts (texts and files), or whole user messages. */
 export type Input = string | readonly InputPart[] | readonly InputMessage[];
 
-/** Whether a file of the input is still to be read. */
+/** Whether the input has a blob that must be read first. */
 export function hasBlobs(input: Input): boolean {
   try {
     return Array.isArray(input) && (input as readonly unknown[]).some((one) => listParts(one).some(isBlobPart));
   } catch {
-    // An object that cannot be looked at is refused by the check of the input.
+    // An object that throws on access is refused later, when the input is checked.
     return false;
   }
 }
 
-/** The same input with the bytes of its blobs. @throws PawlError `bad_input` for a blob that is too large or cannot be read */
+/** Replaces blobs by their bytes. @throws PawlError `bad_input` for a blob that is too large or cannot be read */
 export async function readBlobs(input: Input): Promise<Input> {
   if (typeof input === "string") return input;
   const read = await Promise.all(
@@ -95,7 +95,7 @@ async function readPart(part: InputPart): Promise<InputPart> {
   };
 }
 
-/** As the input's size is bounded in characters of base64. */
+/** Follows from the bound of the input, which counts characters of base64. */
 const maxFileBytes = 675_000;
 
 function fileTooLargeError(bytes: number): PawlError {
@@ -105,7 +105,7 @@ function fileTooLargeError(bytes: number): PawlError {
   );
 }
 
-/** @param where how messages name the part: "Part 2 of the input" @throws PawlError `bad_input` */
+/** @param where the part's name in error messages: "Part 2 of the input" @throws PawlError `bad_input` */
 export function checkPart(part: unknown, where: string): UserPart {
   if (typeof part !== "object" || part === null) throw createPartError(where, `is ${formatValue(part)}`);
   const { type } = part as { readonly type?: unknown };
@@ -206,7 +206,7 @@ function decodeText(text: string, where: string): string {
   }
 }
 
-/** Types whose first bytes are unmistakable. */
+/** Detects types with distinctive first bytes. */
 function detectTypeByBytes(bytes: Uint8Array): string | undefined {
   const begins = (text: string, at = 0): boolean =>
     [...text].every((one, index) => bytes[at + index] === one.charCodeAt(0));

@@ -1,5 +1,5 @@
 /**
- * The limits of a run: their defaults, what each may be, and what a limit of cost needs.
+ * The limits of a run: their defaults, their valid values, and the checks of a cost limit.
  */
 import { aBoolean, checkOptions, integerFrom, numberAbove, type OptionTable, oneOf } from "../../check-options.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
@@ -23,7 +23,7 @@ export const defaultLimits: RunLimits = {
   maxCompactions: 20,
 };
 
-/** What each limit may be. A limit of 0 steps or tokens would end every run before it began. */
+/** The valid values. A limit of 0 steps or tokens would end every run before it began. */
 const limitRules: OptionTable<RunLimits> = {
   maxSteps: integerFrom(1),
   maxErrors: integerFrom(1),
@@ -43,12 +43,12 @@ const limitRules: OptionTable<RunLimits> = {
   requireDoneTool: aBoolean,
 };
 
-/** What a limit of cost depends on. */
+/** What a cost limit depends on. */
 type BudgetDeps = ModelsOfAgent & { readonly services: Services; readonly family: AgentFamily };
 
 /**
- * The limits of a run of this agent.
- * @throws PawlError `bad_configuration`; also if a limit of cost is set and the cost cannot be known
+ * Checks the limits and adds the defaults.
+ * @throws PawlError `bad_configuration`; also if a cost limit is set and the cost cannot be known
  */
 export function compileLimits(limits: Limits, budgeted: BudgetDeps): RunLimits {
   checkOptions("limits", limitRules, limits as RunLimits);
@@ -73,8 +73,8 @@ function unpricedError(what: string, model: string): PawlError {
 }
 
 /**
- * Checks that a limit of cost holds after handoffs, too. It looks at the agents that a run can reach, so it is called when
- * a run begins: agents that hand over to each other are made one after another.
+ * Checks that a cost limit also works after handoffs. It loads the agents that a run can reach, so it is called when
+ * a run begins: agents that hand over to each other are created one after another.
  * @throws PawlError `bad_configuration`
  */
 export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">, parts: ReachDeps): void {
@@ -86,7 +86,7 @@ export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">
 
 type ReachDeps = Pick<CompiledAgent, "name" | "graph" | "family">;
 
-/** The models without a price of the agents that are reached through handoffs, in a run or in those of its children. */
+/** The unpriced models of the agents that can be reached through handoffs, in a run or in the runs of its children. */
 export function findUnpricedReached({ name, graph, family }: ReachDeps): readonly string[] {
   const others = (graph?.names() ?? []).filter((other) => other !== name);
   const reached = others.flatMap((other) => graph?.getAgent(other) ?? []);
@@ -97,7 +97,7 @@ export function findUnpricedReached({ name, graph, family }: ReachDeps): readonl
   ];
 }
 
-/** The models without a price that a run may call, those of its children included. */
+/** The unpriced models that a run may call, including those of its children. */
 export function findUnpricedModels({ models, named, services, family }: BudgetDeps): readonly string[] {
   const own = [...models, ...named.values()]
     .map(({ model }) => model.id)

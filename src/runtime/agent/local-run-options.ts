@@ -1,5 +1,5 @@
 /**
- * The options of a run that no log can store. The process that was given them keeps them until the run ends.
+ * The options of a run that a log cannot store. The process that received them keeps them until the run ends.
  */
 import type { Json } from "../../core/data/message.js";
 import type { SessionBinding, State } from "../../core/machine/state.js";
@@ -16,27 +16,27 @@ import { type CompiledConditions, compileStopWhen } from "./stop-conditions.js";
 /** Options that the log cannot store in full. After a restart, pass them to `session.resume` again. */
 export type LocalOptions = {
   /**
-   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. Pawl parses the answer, checks it, and
-   * gives it as `result.output`. If another process carries the run on, it checks the answer by the JSON Schema.
+   * The shape of the answer: a Standard Schema, or a JSON Schema of an object. Pawl parses and validates the answer, and
+   * returns it as `result.output`. If another process continues the run, it validates against the JSON Schema only.
    */
   readonly output?: InputSchema<unknown>;
   /**
-   * Stops the run between two steps as soon as one of these holds. It replaces the agent's `stopWhen`. The log keeps
-   * the names of functions only: a process that carries the run on without them uses the conditions of its agent.
+   * Stops the run between two steps as soon as one of these holds. It replaces the agent's `stopWhen`. The log stores
+   * only the names of functions: a process that continues the run without them uses the conditions of its agent.
    */
   readonly stopWhen?: StopCondition | readonly StopCondition[];
   /**
-   * Tools that only this run has, beside those of the agent. The log keeps their names, and their schemas as it keeps those
-   * of the agent's tools. A process that carries the run on without them does not offer them, and ends their calls with an
-   * error. They change the beginning of the requests, so a provider's cache of the session's earlier requests is not read.
+   * Tools for this run only, in addition to the agent's. The log stores their names, and their schemas in the same way as
+   * those of the agent's tools. A process that continues the run without them does not offer them, and ends their calls with
+   * an error. They change the beginning of the requests, so a provider's cache of the session's earlier requests is not read.
    */
   readonly tools?: Tools;
-  /** Replaces these of the agent's `deps` for this run, in this process: for tests. */
+  /** Replaces members of the agent's `deps` for this run, in this process. For tests. */
   readonly dependencyOverrides?: { readonly [name: string]: unknown };
 };
 
 /**
- * How a session is carried on.
+ * How to resume a session.
  *
  * @example
  * ```ts
@@ -47,54 +47,54 @@ export type LocalOptions = {
  */
 export type ResumeOptions = LocalOptions & {
   /**
-   * What to do if another process carries the session on. True, the default: wait for its result, and take over if it dies. False: leave
-   * it alone, with the error `session_busy`.
+   * What to do if another process drives the session. True (the default): wait for its result, and take over if it dies.
+   * False: throw `session_busy`.
    */
   readonly follow?: boolean;
-  /** Called when this process carries the session on: it has the lease, and nothing has happened yet. */
+  /** Called when this process has claimed the session, before it does anything else. */
   readonly onTaken?: () => void;
   /**
-   * Called before the call resolves if this process has given the session back with the result, and no run is queued behind it. So
-   * there is nothing to resume, and nothing to ask the store for.
+   * Called before `resume` resolves, if this process has released the session with the result and no further run is
+   * queued. So there is nothing left to resume, and no need to query the store.
    */
   readonly onLeft?: () => void;
-  /** What the caller has just read of the session, so that it is not read again before it is claimed. Default: it is read. */
+  /** What the caller has just read of the session, to save a read before the claim. Default: the session is read. */
   readonly seen?: SessionLook;
 };
 
-/** What somebody has read of a session: first its inbox, then its state, because a message leaves the inbox in a commit. */
+/** A snapshot of a session. The inbox is read before the state, because a message leaves the inbox in a commit. */
 export type SessionLook = {
   readonly state: State;
   /** Whether the inbox has messages. */
   readonly isPosted: boolean;
-  /** What the session is bound to; if it has not begun, what its first request asks for. Null if there is no such session. */
+  /** The session's binding, or the one that its first request asks for. Null if there is no such session. */
   readonly binding: SessionBinding | null;
 };
 
 export type LocalRunState = {
-  /** Gives the `deps` that hold instead of an agent's own; the same for the same. */
+  /** Returns the `deps` that replace an agent's own: the same object for the same argument. */
   readonly deps?: (own: unknown) => unknown;
   /** The schema of the answer, with checks that JSON Schema cannot express. */
   readonly output?: CompiledInput;
-  /** Present if some of the run's conditions are functions. */
+  /** Present if any of the run's conditions is a function. */
   readonly stopWhen?: CompiledConditions;
   /** The tools that only this run has. */
   readonly tools?: RunTools;
 };
 
-/** The local state of the runs of one agent, by `localKey`: two sessions may have runs of one id. */
+/** The local state of the runs of one agent, by `createLocalKey`: two sessions may have runs with the same id. */
 export type LocalRunStates = Map<string, LocalRunState>;
 
 export function createLocalKey(sessionId: string, runId: string): string {
   return JSON.stringify([sessionId, runId]);
 }
 
-/** Most agents have no run with such options. */
+/** Fast for the common case: most agents have no run with such options. */
 export function findLocals(all: LocalRunStates, sessionId: string, runId: string): LocalRunState | undefined {
   return all.size === 0 ? undefined : all.get(createLocalKey(sessionId, runId));
 }
 
-/** What is kept of a run is of no use after its end. */
+/** Drops a run's local state when the run has ended. */
 export function forgetLocals(all: LocalRunStates, sessionId: string, runId: string): void {
   if (all.size > 0) all.delete(createLocalKey(sessionId, runId));
 }
@@ -118,19 +118,19 @@ export function compileLocalOptions({
   };
 }
 
-/** The conditions, if one of them is a function: the log has the others. */
+/** The conditions, if one of them is a function. Otherwise the log is enough. */
 function findFunctionConditions(stopWhen: NonNullable<LocalOptions["stopWhen"]>): CompiledConditions | undefined {
   const conditions = compileStopWhen(stopWhen, "stopWhen", "bad_input");
   return conditions.some(({ type }) => type === "function") ? conditions : undefined;
 }
 
-/** The stop conditions as the log keeps them. */
+/** The stop conditions as the log stores them. */
 export function toRecordedConditions({ stopWhen }: LocalOptions): readonly RecordedCondition[] | undefined {
   if (stopWhen === undefined) return undefined;
   return compileStopWhen(stopWhen, "stopWhen", "bad_input").map(({ recorded }) => recorded);
 }
 
-/** What tools get as `context.deps` in this run (TOOL-8). */
+/** The `context.deps` of tools in this run (TOOL-8). */
 export function resolveDeps(
   { locals, deps }: { readonly locals: LocalRunStates; readonly deps: unknown },
   sessionId: string,
@@ -140,7 +140,7 @@ export function resolveDeps(
   return override === undefined ? deps : override(deps);
 }
 
-/** The schema as the log stores it and as a model sees it. */
+/** The schema that the log stores and that a model sees. */
 export function toOutputSchema({ output }: LocalOptions): { readonly [key: string]: Json } | undefined {
   return output === undefined ? undefined : compileOutput(output).jsonSchema;
 }
@@ -158,7 +158,7 @@ export function compileOutput(output: InputSchema<unknown>, what = "The option o
   }
 }
 
-/** Replaces the named dependencies, and keeps the others. A run that is handed over has several agents. */
+/** Replaces the named dependencies and keeps the others. Cached by `deps`, because a run with handoffs has several agents. */
 function createOverride(overrides: { readonly [name: string]: unknown }): (own: unknown) => unknown {
   const known = new Map<unknown, unknown>();
   return (own) => {

@@ -1,5 +1,5 @@
 /**
- * The settings of model calls: checked, merged, and named in the log if they differ from those of the call before.
+ * The settings of model calls: checked, merged, and recorded if they differ from those of the previous call.
  */
 import { aBoolean, checkOptions, integerFrom, numberFrom, type OptionTable, oneOf } from "../../check-options.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -49,8 +49,8 @@ const otherNames = {
 };
 
 /**
- * A frozen copy without the settings that are undefined.
- * @throws PawlError for an unknown setting or a value that it may not have
+ * Returns a frozen copy without undefined settings.
+ * @throws PawlError for an unknown setting or an invalid value
  */
 export function compileSettings(settings: ModelSettings, code: ErrorCode = "bad_configuration"): ModelSettings {
   checkOptions("settings", settingRules, settings, { code, otherNames });
@@ -58,7 +58,7 @@ export function compileSettings(settings: ModelSettings, code: ErrorCode = "bad_
   return deepFreeze(structuredClone(Object.fromEntries(set)));
 }
 
-/** Those of a call: what a hook chose goes before the run's settings, and those before the agent's. Null: none. */
+/** The settings of a call. A hook's override the run's, and those override the agent's. Null if there are none. */
 export function mergeSettings(
   agent: ModelSettings | undefined,
   run: ModelSettings | undefined,
@@ -68,7 +68,7 @@ export function mergeSettings(
   return merged === undefined || Object.keys(merged).length === 0 ? null : merged;
 }
 
-/** What the entry of a call says of its settings: nothing, if they are those of the call before. */
+/** The `settings` field for the entry of a call: absent if the settings are those of the previous call. */
 export function pickChangedSettings(
   expected: ModelSettings | null,
   before: ModelSettings | null,

@@ -1,5 +1,5 @@
 /**
- * The parts of an agent in a run that has tools of its own, and the checks of those tools.
+ * The compiled agent of a run with additional tools, and the checks of those tools.
  */
 import { nearestName } from "../../core/data/nearest-name.js";
 import type { RunRecord } from "../../core/transcript/run-record.js";
@@ -10,7 +10,8 @@ import { findLocals } from "./local-run-options.js";
 import type { RunTools } from "./run-tools.js";
 
 /**
- * @param known the tools of the agent, and of those that it reaches: any of them may have the session
+ * Refuses tools of a run whose names are taken, and tools that are agents.
+ * @param known the tools of the agent and of the agents that it can hand over to: any of them may drive the session
  * @throws PawlError `duplicate_tool`, `bad_input`
  */
 export function refuseKnownTools(
@@ -22,13 +23,13 @@ export function refuseKnownTools(
     if (known.has(name))
       throw new PawlError(
         "duplicate_tool",
-        `The run brings a tool "${name}", and the agent has one of this name. Give the run's tool another name, or leave it out.`,
+        `The run has a tool "${name}", and the agent also has one of this name. Give the run's tool another name, or omit it.`,
       );
   for (const { tool } of tools.values())
     if (findAgentOfTool(tool) !== undefined)
       throw new PawlError(
         "bad_input",
-        `The tool "${tool.name}" is an agent, and agents cannot be given to one run: other processes could not carry their sessions on. Give it to the agent: agent.with({ tools }).`,
+        `The tool "${tool.name}" is an agent, and agents cannot be tools of a single run: other processes could not resume their sessions. Give it to the agent: agent.with({ tools }).`,
       );
   withTools(tools);
 }
@@ -39,17 +40,17 @@ export function refuseOtherTools(tools: RunTools, runId: string, recorded: reado
   if (other === undefined) return;
   const near = nearestName(other, recorded);
   const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
-  const known = recorded.length === 0 ? "It was started without tools of its own." : `It has ${recorded.join(", ")}.`;
+  const known = recorded.length === 0 ? "It was started without tools." : `It has ${recorded.join(", ")}.`;
   throw new PawlError(
     "bad_input",
     `The run ${runId} was not started with a tool ${JSON.stringify(other)}.${hint} ${known}`,
   );
 }
 
-/** By the tools that a run was given: the lists that it is offered stay the same arrays. */
+/** Cached by the run's tools, so that the lists in its requests stay the same arrays. */
 const merged = new WeakMap<RunTools, Map<CompiledAgent, CompiledAgent>>();
 
-/** The parts of an agent, with the tools that its present run was given. */
+/** The compiled agent with the tools of its current run. */
 export function withRunTools(parts: CompiledAgent, sessionId: string, run: RunRecord | null): CompiledAgent {
   if (run?.options.tools === undefined) return parts;
   const tools = findLocals(parts.locals, sessionId, run.runId)?.tools;
@@ -61,7 +62,7 @@ export function withRunTools(parts: CompiledAgent, sessionId: string, run: RunRe
   return found;
 }
 
-/** The tools that the run was started with, and that this process does not have. */
+/** The tools with which the run was started and that this process does not have. */
 export function missingRunTools({ tools }: Pick<CompiledAgent, "tools">, run: RunRecord | null): readonly string[] {
   return run?.options.tools?.filter((name) => !tools.has(name)) ?? none;
 }

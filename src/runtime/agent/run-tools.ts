@@ -1,11 +1,11 @@
 /**
- * Tools that are given to one run: `run(input, { tools })`.
+ * Tools for one run: `run(input, { tools })`.
  *
- * 1. The log keeps their names as an option of the run. Their schemas are kept as those of the agent's tools are. Their
- *    functions stay in the process that was given them.
- * 2. The run sees them as it sees the agent's tools, until it is handed over to another agent.
- * 3. A process without them carries the run on: its model is not offered them, a call of one ends with an error, and a
- *    `hook_failed` event says so.
+ * 1. The log stores their names as an option of the run, and their schemas in the same way as those of the agent's tools.
+ *    Their functions stay in the process that received them.
+ * 2. The run treats them like the agent's tools, until it is handed over to another agent.
+ * 3. A process without them can continue the run: its model is not offered them, a call of one ends with an error, and a
+ *    `hook_failed` event reports it.
  */
 import { PawlError } from "../../errors.js";
 import { type CompiledTool, listTools, normaliseTools, type Tools } from "../tools/compile-tools.js";

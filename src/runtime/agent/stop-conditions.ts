@@ -1,5 +1,5 @@
 /**
- * The stop conditions of an agent or a run: the functions that make them, and their check.
+ * The stop conditions of an agent or a run: the functions that create them, and their checks.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import { nearestName } from "../../core/data/nearest-name.js";
@@ -14,13 +14,13 @@ export function stepCount(steps: number): PlainStopCondition {
 }
 
 /**
- * Holds if the last step called this tool: "stop at a tool's result". With `outcome`, only if a call ended that way.
+ * Holds if the last step called this tool: "stop at a tool's result". With `outcome`, only if a call had that outcome.
  * Default: any outcome.
  */
 export function toolCalled(
   name: string,
   options: {
-    /** Only calls that ended so count. Default: any. */
+    /** Only calls with this outcome count. Default: any. */
     readonly outcome?: CallOutcome;
   } = {},
 ): PlainStopCondition {
@@ -32,8 +32,8 @@ export function toolCalled(
 }
 
 /**
- * Holds if the text of the last step matches. A match that takes longer than 250 ms counts as none, and events and
- * traces say so. The flags `g` and `y` have no effect.
+ * Holds if the text of the last step matches. A match that takes longer than 250 ms counts as no match, and events and
+ * traces report it. The flags `g` and `y` have no effect.
  */
 export function textMatches(pattern: RegExp): PlainStopCondition {
   if (!(pattern instanceof RegExp))
@@ -43,7 +43,7 @@ export function textMatches(pattern: RegExp): PlainStopCondition {
   return checkCondition(kept === "" ? { text: source } : { text: source, flags: kept }, "textMatches()");
 }
 
-/** A condition, checked, with its name in events and traces. */
+/** A checked condition with its name in events and traces. */
 export type CompiledCondition = { readonly name: string; readonly recorded: RecordedCondition } & (
   | { readonly type: "plain"; readonly plain: PlainStopCondition; readonly pattern?: RegExp }
   | { readonly type: "function"; readonly call: StopFunction }
@@ -53,7 +53,7 @@ export type CompiledConditions = readonly CompiledCondition[];
 
 const maxConditions = 20;
 
-/** @param what the option, in messages. @throws PawlError `bad_configuration`, or the given code */
+/** @param what the option's name in error messages. @throws PawlError `bad_configuration`, or the given code */
 export function compileStopWhen(
   given: StopCondition | readonly StopCondition[],
   what: string,
@@ -67,7 +67,7 @@ export function compileStopWhen(
   );
 }
 
-/** A condition on a tool that the agent does not have would never hold. @throws PawlError */
+/** Refuses a condition on a tool that the agent does not have: it would never hold. @throws PawlError */
 export function checkConditionTools(
   conditions: CompiledConditions,
   tools: ReadonlyMap<string, unknown>,
@@ -84,7 +84,7 @@ export function checkConditionTools(
 
 const compiledByRecorded = new WeakMap<readonly RecordedCondition[], CompiledConditions>();
 
-/** The conditions of a log that need no function. The log keeps one list for each run, so they are compiled once. */
+/** The recorded conditions that need no function. A transcript has one list for each run, so each is compiled once. */
 export function compileRecorded(recorded: readonly RecordedCondition[]): CompiledConditions {
   let found = compiledByRecorded.get(recorded);
   if (found === undefined) {
@@ -96,7 +96,7 @@ export function compileRecorded(recorded: readonly RecordedCondition[]): Compile
 
 function compileFunction(call: StopFunction, index: number): CompiledCondition {
   const own = typeof call.name === "string" ? call.name.slice(0, 100).replace(/\p{Cc}|\p{Surrogate}/gu, "") : "";
-  // A function that stands directly in the options is named after the option.
+  // An inline function in the options has the name of the option.
   const recorded = { function: own === "" || own === "stopWhen" ? String(index + 1) : own };
   return { type: "function", name: nameOfCondition(recorded), recorded, call };
 }
@@ -131,7 +131,7 @@ const outcomes: { readonly [Outcome in CallOutcome]: true } = {
 };
 const maxPattern = 2_000;
 
-/** A frozen copy with the known fields. */
+/** Returns a frozen copy of the known fields. */
 function checkCondition(condition: PlainStopCondition, what: string, code?: ErrorCode): PlainStopCondition {
   const { steps, tool, outcome, text, flags, ...others } = Object(condition) as { readonly [key: string]: unknown };
   const unknown = Object.keys(others)[0];
@@ -146,7 +146,7 @@ function checkCondition(condition: PlainStopCondition, what: string, code?: Erro
   }
   if (tool !== undefined) {
     if (typeof tool !== "string" || tool === "" || tool.length > 200)
-      throw createConditionError(what, "needs the name of a tool: a text of 1 to 200 characters.", code);
+      throw createConditionError(what, "needs the name of a tool: a string of 1 to 200 characters.", code);
     if (outcome === undefined) return deepFreeze({ tool });
     if (typeof outcome !== "string" || !Object.hasOwn(outcomes, outcome))
       throw createConditionError(what, `has an unknown outcome. It may be ${Object.keys(outcomes).join(", ")}.`, code);
@@ -155,12 +155,12 @@ function checkCondition(condition: PlainStopCondition, what: string, code?: Erro
   if (typeof text !== "string" || text.length > maxPattern)
     throw createConditionError(what, `has a pattern that is too long; the most is ${maxPattern} characters.`, code);
   if (flags !== undefined && typeof flags !== "string")
-    throw createConditionError(what, "has flags that are no text.", code);
+    throw createConditionError(what, "has flags that are not a string.", code);
   return deepFreeze(flags === undefined ? { text } : { text, flags });
 }
 
 const conditionForms =
-  "A condition is made by stepCount(n), toolCalled(name) or textMatches(pattern), or is a function that gives true or false.";
+  "A condition is created by stepCount(n), toolCalled(name) or textMatches(pattern), or is a function that returns true or false.";
 
 function createConditionError(what: string, why: string, code: ErrorCode = "bad_configuration"): PawlError {
   return new PawlError(code, `${what} ${why}`);

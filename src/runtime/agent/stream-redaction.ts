@@ -1,11 +1,11 @@
 /**
  * Removes secrets from a stream of events and deltas.
  *
- * 1. Streamed text is held back only as far as it may be the beginning of a secret. Joined, the pieces are the redacted
+ * 1. Streamed text is buffered only as far as it may be the beginning of a secret. Joined, the pieces are the redacted
  *    text.
- * 2. The deltas of a stream keep their number and order. The number of the last delta of a text is held back, so that text
- *    which may not be shown yet has a delta to come with. When the next one comes, the number before it takes along all
- *    text that may be shown by then, that of the next one included. So only the first delta of a text waits for another.
+ * 2. The deltas of a stream keep their numbers and order. The last delta of a text is buffered, so that text which must not
+ *    be shown yet has a delta to be sent with. When the next delta arrives, the buffered one is sent with all text that can
+ *    be shown by then, including text of the next one. So only the first delta of a text waits for another.
  */
 import { anArray, checkOptions, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
@@ -14,23 +14,23 @@ import type { MessageDelta } from "../../ports/model.js";
 import { type Redact, redactJson } from "../observers/redact.js";
 import type { StreamItem } from "./stream-types.js";
 
-/** What a stream is redacted of. */
+/** What to remove from a stream. */
 export type StreamRedactionOptions = {
-  /** Secrets that are removed also if they come in several deltas. */
+  /** Secrets that are also removed if they are split across deltas. */
   readonly values?: readonly string[];
 };
 
 const streamRules: OptionTable<StreamRedactionOptions> = { values: anArray };
 
-/** A redaction, and the secrets that it knows by value. */
+/** A redaction function, and the secrets that it knows by value. */
 type KnownSecrets = { readonly redact: Redact; readonly secrets: readonly string[] };
 
 type TextDelta = Extract<MessageDelta, { readonly text: string }>;
 type DeltaItem = Extract<StreamItem, { readonly type: "delta" }> & { readonly delta: TextDelta };
 
 /**
- * Redacts the items of one stream, which must come in order.
- * @param options.values secrets that `redact` knows by value and that hold spaces: their beginning is held back, too
+ * Redacts the items of one stream, which must be passed in order.
+ * @param options.values secrets that `redact` knows by value and that contain spaces: their beginning is also buffered
  */
 export function createStreamRedaction(
   redact: Redact,
@@ -38,11 +38,11 @@ export function createStreamRedaction(
 ): (item: StreamItem) => readonly StreamItem[] {
   checkOptions("createStreamRedaction()", streamRules, options);
   const { values: secrets = [] } = options;
-  // The cast holds because redaction changes the text in plain data and keeps its shape.
+  // The cast is safe because redaction changes the strings in plain data and keeps its shape.
   const redactValue = <T>(data: T): T => redactJson(data as Json, redact) as T;
-  /** Text that is held back, by part of the message. */
+  /** Text that is not sent yet, by part of the message. */
   const buffered = new Map<string, string>();
-  /** The last delta, whose number is held back. Its text is in `kept`. */
+  /** The last delta, which is not sent yet. Its text is in `buffered`. */
   let last: DeltaItem | null = null;
 
   function redactText(item: DeltaItem, text: string): StreamItem {
@@ -50,8 +50,8 @@ export function createStreamRedaction(
   }
 
   /**
-   * The last delta with all text that was held back, because something else follows: a provider may send the end of a
-   * text long after its last word.
+   * The last delta with all buffered text, because something else follows: a provider may send the end of a text long
+   * after its last word.
    */
   function flush(): readonly StreamItem[] {
     if (last === null) return [];
@@ -69,7 +69,7 @@ export function createStreamRedaction(
     const isContinued = last !== null && partKey(last.delta) === key;
     const others = isContinued ? [] : flush();
     const text = (buffered.get(key) ?? "") + delta.text;
-    // A delta that stands for several has a number to give away, and one to hold back.
+    // A joined delta is split in two: one to send now, and one to buffer.
     const before = n > 1 && last === null ? { ...item, n: n - 1, delta: { ...delta, seq: delta.seq - 1 } } : last;
     const length = before === null ? 0 : safeLength(text, { redact, secrets });
     buffered.set(key, text.slice(length));
@@ -96,7 +96,7 @@ export function createStreamRedaction(
 
   return (item) => {
     if (item.type === "snapshot") return [...flush(), redactSnapshot(item)];
-    // Other items may come between two deltas of a text. They neither end the text nor wait for it.
+    // Other items may arrive between two deltas of a text. They neither end the text nor wait for it.
     if (item.type !== "delta") return [redactValue(item)];
     if (isTextDelta(item)) return addText(item);
     const rest = flush();
@@ -109,22 +109,22 @@ function isTextDelta(item: Extract<StreamItem, { readonly type: "delta" }>): ite
   return "text" in item.delta;
 }
 
-/** The part of a message that a delta belongs to: `text/1`, `reasoning/1`, `tool-input/c`. */
+/** The key of the message part that a delta belongs to: `text/1`, `reasoning/1`, `tool-input/c`. */
 function partKey({ kind, id }: Pick<TextDelta, "id"> & { readonly kind: string }): string {
   return `${kind.replace(/-(?:start|delta|end)$/, "")}/${id}`;
 }
 
-/** At most this many characters are held back: no secret of a known shape is longer. */
+/** At most this many characters are buffered: no secret of a known shape is longer. */
 const maxHeld = 24_000;
 
 /**
- * How many characters can be shown: they hold no part of a secret that more text might complete, and cut no secret in
- * two.
+ * How many characters can be shown: they end neither within a secret, nor with the beginning of one that more text might
+ * complete.
  */
 export function safeLength(text: string, { redact, secrets }: KnownSecrets): number {
   const begunAt = Math.min(text.length, ...findBegunSecrets(text, secrets));
   const redactedWhole = redact(text);
-  // Each try goes back twice as far, so that a text made for it does not cost a try for each of its words.
+  // Each try goes back twice as far, so that an adversarial text does not cost one try per word.
   let step = 1;
   for (let length = findWordEnd(text, text.length); text.length - length <= maxHeld; step *= 2) {
     const held = Math.min(length, begunAt, ...findOpenSecrets(text, length));
@@ -158,7 +158,7 @@ const openScheme = /(?:Bearer|Basic) $/;
 const openHeader = /^-----BEGIN [A-Z ]{0,30}-{0,5}$/;
 const openKey = /^-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s\\]{0,20000}$/;
 
-/** Where secrets that contain spaces may have begun: the word after an HTTP scheme, and a private key. */
+/** The positions where secrets with spaces may begin: an HTTP authorization scheme, and a private key. */
 function findOpenSecrets(text: string, length: number): readonly number[] {
   const shown = text.slice(0, length);
   const scheme = openScheme.exec(shown.slice(-20));
@@ -172,23 +172,23 @@ function findOpenSecrets(text: string, length: number): readonly number[] {
 
 const openEscape = /\\+(?:u[0-9a-fA-F]{0,3})?$/;
 
-/** Where secrets known by value may have begun, in whatever way JSON has escaped them, and an escape that is not whole. */
+/** The positions where secrets known by value may begin, however JSON has escaped them, and of an incomplete escape. */
 function findBegunSecrets(text: string, secrets: readonly string[]): readonly number[] {
   if (secrets.length === 0) return [];
   const offset = Math.max(0, text.length - maxHeld);
   const open = openEscape.exec(text.slice(-maxEscape))?.[0].length ?? 0;
   const { text: skeleton, starts } = skeletonOf(text.slice(offset, text.length - open));
-  const begunAt = secrets.map((secret) => {
+  const positions = secrets.map((secret) => {
     const length = matchedPrefixLength(skeleton, skeletonOf(secret).text);
     return offset + (starts[skeleton.length - length] ?? 0);
   });
-  return open === 0 ? begunAt : [...begunAt, text.length - open];
+  return open === 0 ? positions : [...positions, text.length - open];
 }
 
-/** Characters of an escape that is not whole, of which more are not held back. */
+/** The maximum number of characters of an incomplete escape that are buffered. */
 const maxEscape = 100;
 
-/** How many of the text's last characters are the beginning of the secret, but not all of it. Takes linear time. */
+/** The length of the longest suffix of the text that is a proper prefix of the secret. Takes linear time. */
 function matchedPrefixLength(text: string, secret: string): number {
   const shorter = prefixLengths(secret);
   let length = 0;
@@ -200,7 +200,7 @@ function matchedPrefixLength(text: string, secret: string): number {
   return length;
 }
 
-/** For each beginning of the secret: how long a shorter beginning is that it ends with. */
+/** For each prefix of the secret, the length of its longest proper prefix that is also its suffix (Knuth, Morris and Pratt). */
 function prefixLengths(secret: string): readonly number[] {
   const lengths = [0];
   let length = 0;

@@ -1,11 +1,11 @@
 /**
- * The tool choice of a run, as a caller gives it.
+ * Checks the tool choice that a caller passes for a run.
  */
 import type { RunToolChoice } from "../../core/machine/event.js";
 import { normalizeToolChoice } from "../../core/machine/tool-choice.js";
 import { PawlError } from "../../errors.js";
 
-/** The choice as the log keeps it. @throws PawlError `bad_input` if it is none of the forms */
+/** The choice as the log stores it. @throws PawlError `bad_input` if it has none of the valid forms */
 export function toRecordedToolChoice(given: RunToolChoice): RunToolChoice {
   if (given === "auto" || given === "none" || given === "required" || isForced(given))
     return normalizeToolChoice(given);

@@ -1,5 +1,5 @@
 /**
- * Finds the agent of a child session among the agents behind an agent's tools.
+ * Finds the agent of a child session among the agents that are an agent's tools.
  */
 import { callOf } from "../../core/machine/state.js";
 import { type AgentFamily, type ChildAgent, findChildAgent } from "../agent/agent-family.js";
@@ -7,8 +7,8 @@ import { type CompiledAgent, listFamilies, reaches } from "../agent/compiled-age
 import { findBinding } from "./session-beginning.js";
 
 /**
- * The agent that a child session belongs to, by the chain of its parents; null if the chain does not begin with a session
- * of the given agent, or if a tool on the way is gone.
+ * The agent that a child session belongs to, found through the chain of its parents. Null if the chain does not begin with a
+ * session of the given agent, or if a tool on the way no longer exists.
  */
 export async function findAgentOfChild(sessionId: string, parts: AncestorDeps): Promise<ChildAgent | null> {
   return resolveChildAgent(sessionId, parts, new Set());
@@ -39,7 +39,7 @@ async function resolveChildAgent(
   return (call !== undefined && findChildAgent(call.name, family)) || findByName(binding?.agent, families);
 }
 
-/** The parent has gone on without the child's result, for example after an abort. The child still has to end. */
+/** For a parent that continued without the child's result, for example after an abort. The child still has to end. */
 function findByName(name: string | undefined, families: readonly AgentFamily[]): ChildAgent | null {
   if (name === undefined) return null;
   for (const { children } of families) for (const child of children.values()) if (child.reaches(name)) return child;

@@ -1,8 +1,8 @@
 /**
  * Posts to a session what people and other programs decide: answers and results for its waiting calls, and aborts.
- * Neither needs a driver, so sessions and clients share this.
+ * None of this needs a driver, so sessions and clients share it.
  *
- * If two processes answer the same call, the first answer counts: the store takes a message id once.
+ * If two processes answer the same call, the first answer counts: the store accepts a message id once.
  */
 
 import { isStorable } from "../../context/tool-output.js";
@@ -29,7 +29,7 @@ import { checkDecision, checkEdit, checkEditedInput, checkNoteAndBy, checkReply 
 import { checkCall } from "./check-call-options.js";
 import { loadSessionTools } from "./session-tools.js";
 
-/** `known`: the state for which the message was made. */
+/** `known`: the state for which the message was created. */
 type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
 
 type AnswerMethods = Answers & { readonly abort: AbortMethod };
@@ -37,13 +37,13 @@ type AnswerMethods = Answers & { readonly abort: AbortMethod };
 type AnsweringAgent = Pick<CompiledAgent, "services" | "tools" | "clock">;
 
 /**
- * @param load the state of the session; throws `no_session` if there is none
- * @param childSession gives a child session for answers; undefined if the tool that started it is gone
+ * @param load returns the state of the session; throws `no_session` if there is none
+ * @param childSession returns a child session for answers; undefined if the tool that started it no longer exists
  */
 export function createAnswerMethods(
   id: string,
   parts: Pick<CompiledAgent, "store" | "clock" | "makeId"> & {
-    /** What is known of the agent that has the session. */
+    /** The known members of the agent that drives the session. */
     readonly partsAt: (state: State) => AnsweringAgent;
   },
   load: () => Promise<State>,
@@ -69,7 +69,7 @@ export function createAnswerMethods(
     checkNoteAndBy({ by });
     if (decision.type === "reply" || decision.type === "decline")
       return (await answerTool(state, call, decision, options)) === "said" ? "first" : "second";
-    // The input of a call whose tool asks has been approved before.
+    // If the tool asks, the input of its call has already been approved.
     const { inputHash = call.inputHash } = options;
     checkInputHash(asked, inputHash);
     if (asked.expiresAt !== undefined && clock.now() >= asked.expiresAt) return "second";
@@ -105,7 +105,7 @@ export function createAnswerMethods(
         : { type: "decline", ...(decision.note === undefined ? {} : { note: decision.note }) };
     const who = by === undefined ? {} : { by };
     const body: InboxBody = { type: "answer", callKey, answer, ...who, questionId: asked.questionId };
-    // A tool that goes on with its question asks it again in its next attempt. Others are asked once.
+    // A running tool asks its question again in its next attempt. Other questions are asked once.
     const attempt = call.status === "running" ? `/${call.attempt}` : "";
     return post(`answer/${callKey}/tool/${asked.questionId}${attempt}`, body, state);
   }
@@ -142,7 +142,7 @@ export function createAnswerMethods(
     if (call.status !== "waiting") return "second";
     const given = toToolOutput(output);
     const parts = partsAt(state);
-    // The holder calls `toModelOutput`, which takes what the tool would return: whole, if the message can hold it.
+    // The holder calls `toModelOutput`, which expects the full output if it fits into the message.
     const isForTool = parts.tools.get(call.name)?.tool.toModelOutput !== undefined && !isError;
     const shown = isForTool && isStorable(given) ? given : await capOutput(given, call.name, id, parts);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
@@ -150,14 +150,14 @@ export function createAnswerMethods(
   }
 
   /**
-   * Handles a call that is not of the present step: it may be a child's, or it is over, and the answer comes second.
+   * Handles a call outside the current step: it belongs to a child, or it is over, and the answer comes second.
    */
   async function answerElsewhere(
     callKey: string,
     state: State,
     sendTo: (child: Answers) => Promise<"first" | "second">,
   ): Promise<"first" | "second"> {
-    for (const child of childSessions(state)) {
+    for (const child of listChildAnswers(state)) {
       const said = await sendTo(child).catch(unknownOrThrow);
       if (said !== "unknown") return said;
     }
@@ -173,7 +173,7 @@ export function createAnswerMethods(
     return { ...given, output: await capOutput(given.output, toolName, id, partsAt(state)) };
   }
 
-  function childSessions(state: State): readonly Answers[] {
+  function listChildAnswers(state: State): readonly Answers[] {
     return findChildCalls(state).flatMap(({ name, childId }) => childSession(name, childId, state) ?? []);
   }
 
@@ -184,12 +184,12 @@ export function createAnswerMethods(
 
 /** Whether a call is in the log of a session or of its children. */
 async function isCallInLog(callKey: string, sessionId: string, store: Store): Promise<boolean> {
-  const childSessions: string[] = [];
+  const childIds: string[] = [];
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if ("callKey" in event && event.callKey === callKey) return true;
-    if (event.type === "tool_waiting" && event.childId !== undefined) childSessions.push(event.childId);
+    if (event.type === "tool_waiting" && event.childId !== undefined) childIds.push(event.childId);
   }
-  for (const childId of childSessions) if (await isCallInLog(callKey, childId, store)) return true;
+  for (const childId of childIds) if (await isCallInLog(callKey, childId, store)) return true;
   return false;
 }
 
@@ -202,14 +202,14 @@ function unknownOrThrow(error: unknown): "unknown" {
   throw error;
 }
 
-/** The session of a child may not have begun. */
+/** `no_session`: the child session may not have begun. */
 function isUnknownCallError(error: unknown): boolean {
   return error instanceof PawlError && (error.code === "no_such_call" || error.code === "no_session");
 }
 
 type AskingCall = Extract<Call, { status: "asking" }>;
 
-/** The question of a call. A tool that asks while it runs is answered like one that was let go. */
+/** The question of a call. A tool that asks while it runs is answered like a suspended one. */
 function findQuestion(call: Call): AskingCall | undefined {
   if (call.status === "asking") return call;
   const first = call.status === "running" ? call.held?.[0] : undefined;
@@ -220,12 +220,12 @@ function findQuestion(call: Call): AskingCall | undefined {
   return { status: "asking", why: "tool", policy, attempt, askedAt: first.askedAt, open: held, ...identity };
 }
 
-/** Refuses an answer to another input before it is posted: the store would take the call's message id for it. */
+/** Refuses an answer to another input before it is posted: otherwise it would use up the call's message id in the store. */
 function checkInputHash(call: AskingCall, inputHash: string | undefined): void {
   if (inputHash === call.inputHash) return;
   throw new PawlError(
     "bad_input",
-    `The input of call ${call.callKey} has changed since it was shown. Show it again, and answer with its present hash.`,
+    `The input of call ${call.callKey} has changed since it was shown. Show it again, and answer with its current hash.`,
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * Items of several sources in the order in which they arrive. Each source has at most one item here.
+ * Merges the items of several sources in order of arrival. At most one item of each source waits here.
  */
 import type { StreamItem } from "../agent/stream-types.js";
 
@@ -13,9 +13,9 @@ type Result = IteratorResult<StreamItem, unknown> | { readonly error: unknown };
 export type Arrival<Whose> = { readonly whose: Whose; readonly result: Result };
 
 export type Arrivals<Whose> = {
-  /** Awaits an item that a source was asked for. */
+  /** Adds the pending item of a source. */
   readonly expect: (whose: Whose, item: Promise<IteratorResult<StreamItem, unknown>>) => void;
-  /** The next arrival. Waits until one of the sources that were asked gives an item or ends. */
+  /** The next arrival. Waits until one of the expected sources yields an item or ends. */
   readonly next: () => Promise<Arrival<Whose>>;
 };
 

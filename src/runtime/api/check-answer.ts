@@ -1,6 +1,6 @@
 /**
- * Checks a person's answer before it is posted. A message id is taken once, so a bad answer would block a good one; and
- * the answer must fit into the log.
+ * Checks a person's answer before it is posted. The store accepts a message id once, so a bad answer would block a good one.
+ * Also, the answer must fit into the log.
  */
 import { aBoolean, anyValue, checkOptions, type OptionRule } from "../../check-options.js";
 import { checkJson } from "../../core/data/json.js";
@@ -93,7 +93,7 @@ function checkLength(name: string, text: unknown, limit: number): void {
 const maxReplyBytes = 64 * 1024;
 
 /**
- * Checks what a person replies to a tool: plain JSON that fits the question's schema. A copy.
+ * Checks a person's reply to a tool: plain JSON that matches the question's schema. Returns a copy.
  * @throws PawlError `bad_input`
  */
 export async function checkReply(
@@ -114,11 +114,11 @@ export async function checkReply(
   );
 }
 
-/** What a waiting call's tool takes, as this process or the session's log knows it; undefined if neither does. */
+/** Returns the input schema of a tool, from this process or the session's log; undefined if neither has it. */
 export type FindSchema = (toolName: string) => Promise<JsonSchema | undefined>;
 
 /**
- * Refuses an edit that does not fit the tool's JSON Schema. Other checks of the tool follow when the call is decided.
+ * Refuses an edit that does not match the tool's JSON Schema. The tool's other checks follow when the call is decided.
  * @throws PawlError `bad_input`
  */
 export async function checkEdit(
@@ -137,7 +137,7 @@ export async function checkEdit(
   );
 }
 
-/** A schema that this version cannot compile does not refuse an edit. */
+/** Undefined for a schema that this version cannot compile: the edit is then accepted. */
 function compileOrUndefined(schema: JsonSchema): CompiledInput | undefined {
   try {
     return compileInput(schema);

@@ -20,7 +20,7 @@ import type { EventsOptions, OneSessionOptions } from "../agent/stream-types.js"
 
 const code = "bad_input";
 
-/** Which model call is meant. */
+/** Selects a model call. */
 export type ModelRequestOptions = {
   readonly runId: string;
   readonly modelCallIndex: number;
@@ -64,7 +64,7 @@ const oneRequestRules: OptionTable<ModelRequestOptions> = {
 };
 const resultRules: OptionTable<ResultOptions> = { isError: aBoolean };
 
-/** Each throws a PawlError `bad_input`. */
+/** Checks of options by method. Each throws a PawlError `bad_input`. */
 export const checkCall = {
   abort: (options: AbortOptions) =>
     checkOptions("abort()", abortRules, options, { code, otherNames: { reason: "note" } }),

@@ -1,5 +1,5 @@
 /**
- * A compaction that a person asks for, outside of the runs of a session.
+ * A compaction that a person requests, outside the runs of a session.
  */
 import { aSignal, aString, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
@@ -15,9 +15,9 @@ import { checkNoteAndBy } from "./check-answer.js";
 
 type CompactedEvent = Extract<PublicEvent, { readonly type: "compacted" }>;
 
-/** What is asked of a compaction. */
+/** Options of a requested compaction. */
 export type CompactOptions = {
-  /** What the summary must not lose, in the person's words; at most 10,000 characters. */
+  /** What the summary must preserve, in the person's words; at most 10,000 characters. */
   readonly keep?: string;
   /** The person who asks. The log records it. */
   readonly by?: string;
@@ -25,30 +25,33 @@ export type CompactOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** What became of a compaction that was asked for. */
+/** The outcome of a requested compaction. */
 export type CompactResult =
-  /** The summary stands for the oldest messages from now on. */
+  /** From now on, the summary replaces the oldest messages. */
   | ({
       readonly type: "compacted";
-      /** The text that stands for them. */
+      /** The text that replaces them. */
       readonly summary: string;
     } & Pick<CompactedEvent, "retained" | "replaced" | "model" | "usage" | "tokensBefore" | "tokensAfter">)
-  /** The conversation is as it was. */
+  /** The conversation has not changed. */
   | { readonly type: "unchanged"; readonly fault: Fault }
-  /** It is not made yet: the run waits for somebody, or the session is left to another process. It comes before the next model call. */
+  /**
+   * The compaction has not run yet: the run waits for a decision, or another process drives the session. It runs before the
+   * next model call.
+   */
   | { readonly type: "pending" };
 
-/** Compacts the conversation now, or before the next model call of the run under way. */
+/** Compacts the conversation now, or before the next model call of the current run. */
 export type CompactMethod = (options?: CompactOptions) => Promise<CompactResult>;
 
-/** What the method needs of its session. */
+/** The members of the session that the method needs. */
 type CompactDeps = {
   readonly makeId: MakeId;
   /** The state of the session; throws `no_session` if there is none. */
   readonly load: () => Promise<State>;
   readonly post: (messageId: string, body: InboxBody, known: State) => Promise<unknown>;
   readonly events: (options: EventsOptions) => AsyncGenerator<StreamItem, void, undefined>;
-  /** Sees to it that the session goes on until it rests or stops here; then calls `onEnd`. Returns the way to stop that. */
+  /** Drives the session until it rests or stops here, then calls `onEnd`. Returns a function that stops attending. */
   readonly attend: (onEnd: (error?: unknown) => void) => () => void;
 };
 
@@ -109,7 +112,7 @@ export function createCompact(id: string, { makeId, load, post, events, attend }
 /** Characters. */
 const maxKeep = 10_000;
 
-/** What the store said is in the cause. */
+/** The store's own error is the cause. */
 function toStoreError(id: string, cause: unknown): unknown {
   if (cause instanceof PawlError) return cause;
   const why = cause instanceof Error ? cause.message : String(cause);

@@ -84,7 +84,7 @@ export function compileAgent<ModelLike>(
   const pricedModels = compaction.model === null ? models : [...models, compaction.model];
   const services = compileServices(options, surroundings.listPrices, shared.store, pricedModels);
   const context = compileContext(options.context);
-  const sourceTools = context.sources.flatMap(({ tools: own = [] }) => own);
+  const sourceTools = context.sources.flatMap(({ tools: toolsOfSource = [] }) => toolsOfSource);
   const compiled = compileTools(
     [...listTools(tools), ...sourceTools],
     createHandoffTools(options.handoffs ?? []),

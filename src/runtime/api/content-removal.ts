@@ -1,16 +1,16 @@
 /**
- * Two ways to remove content: some texts wherever they are, and all of something.
+ * Two ways to remove content: given texts wherever they occur, and everything.
  */
 import { createMask, mapStringsAndNumbers, mask } from "../../core/data/mask.js";
 import type { Json } from "../../core/data/message.js";
 import type { Replacement } from "../../core/transcript/redact-event.js";
 import { decodeBase64, encodeBase64 } from "../../platform/bytes.js";
 
-/** What stands in place of the bytes of a blob. `isMark`: nothing of them is left. */
+/** The replacement for the bytes of a blob. `isErasureMark`: nothing of the original is left. */
 export type ReplacedBytes = { readonly bytes: Uint8Array; readonly isErasureMark: boolean };
 
 export type Removal = Pick<Replacement, "text" | "json" | "file" | "allFiles" | "mark"> & {
-  /** Null if the bytes stay as they are. */
+  /** Null if the bytes do not change. */
   readonly bytes: (bytes: Uint8Array) => ReplacedBytes | null;
 };
 
@@ -18,7 +18,7 @@ const encoder = new TextEncoder();
 const maskBytes = encoder.encode(mask);
 const marks: Replacement["mark"] = { text: mask, base64: encodeBase64(maskBytes) };
 
-/** Removes texts: in words, in data, in files, and where JSON has escaped them. */
+/** Removes the given texts from strings, data and files, also where JSON has escaped them. */
 export function createTextRemoval(texts: readonly string[]): Removal {
   const maskTexts = createMask(texts);
   const text = (given: string) => maskCutEnds(maskTexts(given), texts);
@@ -39,7 +39,7 @@ export function createTextRemoval(texts: readonly string[]): Removal {
     });
     return isChanged ? changed : value;
   };
-  /** JSON in which a number was masked is not JSON any more: it is written again, with a string in place of the number. */
+  /** Masking a number makes JSON invalid: it is serialized again, with a string in place of the number. */
   const keepValidJson = (before: string, after: string): string => {
     const parsed = tryParseJson(before);
     if (parsed === undefined || tryParseJson(after) !== undefined) return after;
@@ -76,12 +76,12 @@ export function createWholeRemoval(onText: (text: string) => void): Removal {
   };
 }
 
-/** Data of another shape would not be what reads it expects: an object stays one. */
+/** Masks a value and keeps its kind, because readers expect it: an object stays an object. */
 function maskJson(value: Json, field: string): Json {
   if (field === "providerMetadata") return {};
   if (typeof value !== "object" || value === null) return mask;
   if (Array.isArray(value)) return [mask];
-  // The keys of a session's data say who may still read what.
+  // The keys of a session's data stay, so that its readers still find them.
   if (field === "set") return Object.fromEntries(Object.keys(value).map((key) => [key, mask]));
   return { redacted: mask };
 }
@@ -94,7 +94,7 @@ function tryParseJson(text: string): Json | undefined {
   }
 }
 
-/** Null if the bytes are no text in UTF-8. */
+/** Null if the bytes are not valid UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -113,7 +113,7 @@ function includesBytes(bytes: Uint8Array, needle: Uint8Array): boolean {
   return false;
 }
 
-/** The length of the longest text of at most `max` characters with which `left` ends and `right` begins. */
+/** The length of the longest suffix of `left` that is a prefix of `right`, up to `max` characters. */
 function measureOverlap(left: string, right: string, max: number): number {
   const beginning = right.slice(0, max);
   const borders = computeBorders(beginning);
@@ -124,8 +124,8 @@ function measureOverlap(left: string, right: string, max: number): number {
 }
 
 /**
- * For each position, the length of the longest beginning of the pattern that ends there, apart from the one that starts at 0
- * (Knuth, Morris and Pratt). With it, a search takes linear time, whatever repeats in the pattern.
+ * For each prefix of the pattern, the length of its longest proper prefix that is also its suffix (Knuth, Morris and Pratt).
+ * With it, a search takes linear time, whatever repeats in the pattern.
  */
 function computeBorders<Unit>(pattern: ArrayLike<Unit>): readonly number[] {
   const borders = [0];
@@ -145,12 +145,12 @@ function advanceMatch<Unit>(
   return pattern[length] === unit ? length + 1 : 0;
 }
 
-/** Where Pawl left something out: in the middle of an output, and at the end of a title. */
+/** Matches where Pawl has truncated a text: in the middle of an output, and at the end of a title. */
 const omissionPattern = /(\n?\[… left out here: [^\]]{1,200}…\]\n?|…$)/;
-/** Fewer characters of a secret say nothing. */
+/** Fewer characters of a secret reveal nothing. */
 const minSecretPart = 6;
 
-/** Masks what is left of a text on either side of a place where something was left out. */
+/** Masks the rest of a secret on either side of a truncation. */
 function maskCutEnds(text: string, secrets: readonly string[]): string {
   if (!text.includes("…")) return text;
   const pieces = text.split(omissionPattern);

@@ -1,12 +1,12 @@
 /**
- * Which of a worker's agents drives the sessions of which agent.
+ * Determines which of a worker's agents drives the sessions of each agent.
  */
 import { duplicateNameError, findReachableAgents, getLineage } from "../agent/agent-graph.js";
 import type { HandoffAgent } from "../agent/handoffs.js";
 
 /**
- * The agent that drives the sessions of each name: the one of that name or, if the worker has none, one that reaches it
- * through handoffs.
+ * The agent that drives the sessions of each agent name: the one with that name or, if the worker has none, one that
+ * reaches it through handoffs.
  * @throws PawlError `bad_configuration`
  */
 export function findDriversByName<Agent extends HandoffAgent>(agents: readonly Agent[]): ReadonlyMap<string, Agent> {

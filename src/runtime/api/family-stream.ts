@@ -1,10 +1,10 @@
 /**
- * A session and the sessions below it as one stream (STRM-11).
+ * Streams a session and its child sessions as one stream (STRM-11).
  *
  * 1. A child's items come after the `child_started` of its call, and all of its log before the `tool_result` of the call.
  *    Siblings interleave.
- * 2. The items of each session come in the order of its log, each event once. A cursor has a place for each open session.
- * 3. A child's part ends with the run that its call started. What is said to the child session later is no part of it.
+ * 2. The items of each session come in the order of its log, each event once. A cursor has a position for each open session.
+ * 3. A child's part ends with the run that its call started. Later requests to the child session are not part of it.
  * 4. At most one item of each session waits here; others wait in the subscription of the session, which is bounded.
  */
 
@@ -27,14 +27,14 @@ export type FamilyStreamOptions = {
   readonly sessionId: string;
   readonly store: LogStore;
   readonly family: AgentFamily;
-  /** The items of the session itself, from the cursor on. Null: only what the logs hold is told. */
+  /** The items of the session itself, from the cursor on. Null: only logged events are streamed. */
   readonly live: { readonly items: ItemIterator; readonly stop: () => void } | null;
-  /** Opens sessions that no known agent of the family owns: they are followed by their logs. */
+  /** Reads sessions that no known agent of the family owns: they are followed through their logs. */
   readonly itemsOf: ItemsOf;
-  /** What the items of each session go through on their way. Default: nothing. */
+  /** Wraps the items of each session. Default: no wrapper. */
   readonly through?: (items: ItemsOf) => ItemsOf;
   readonly from: FamilyCursor;
-  /** Whether the children that are open when the session's items end are told to the present end of their logs. */
+  /** Whether children that are open when the session's items end are streamed up to the current end of their logs. */
   readonly tellsRest: boolean;
   /** Default: 4,096. */
   readonly maxOpen?: number;
@@ -46,22 +46,22 @@ type Member = {
   readonly family: AgentFamily;
   readonly itemsOf: ItemsOf;
   readonly above: Member | null;
-  /** The run whose end is the end of this session's part; undefined for the session of the stream. */
+  /** The run that ends this session's part; undefined for the session of the stream. */
   readonly runId: string | undefined;
   cursor: Cursor;
   part: "telling" | "told" | "omitted";
   /** The children whose calls are open, by the position of the call. */
   readonly children: Map<string, Member>;
-  /** Whether live items are told. Otherwise, the log is read when the call ends. */
+  /** Whether live items are streamed. Otherwise, the log is read when the call ends. */
   isLive: boolean;
   source: ItemIterator | null;
-  /** The item that the source was asked for and that nobody has taken yet. */
+  /** The item that was requested from the source and is not consumed yet. */
   asked: Promise<IteratorResult<StreamItem, unknown>> | null;
   stop: () => void;
 };
 
 export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerator<FamilyItem, void, undefined> {
-  const { sessionId, store, live, from, tellsRest, through, maxOpen: mostOpen = maxOpenSessions } = options;
+  const { sessionId, store, live, from, tellsRest, through, maxOpen = maxOpenSessions } = options;
   const root: Member = {
     identity: { sessionId, depth: 0 },
     family: options.family,
@@ -76,7 +76,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     asked: null,
     stop: () => live?.stop(),
   };
-  /** Places of the cursor whose sessions have not come yet. */
+  /** Positions in the cursor of sessions that have not appeared yet. */
   const pendingCursors = new Map(from.children);
   const arrivals = createArrivals<Member>();
   let openCount = 1;
@@ -131,10 +131,10 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     return member;
   }
 
-  /** Begins to tell of a member, and of the children that are open at its place. */
+  /** Begins to stream a member, and the children that are open at its cursor. */
   async function* beginMember(member: Member): AsyncGenerator<FamilyItem, void, undefined> {
     if (member.part !== "telling") return;
-    if (openCount > mostOpen) return yield omitMember(member, "too_many");
+    if (openCount > maxOpen) return yield omitMember(member, "too_many");
     if (isOwnAncestor(member)) return yield omitMember(member, "unreadable");
     try {
       for (const call of await findOpenChildCalls(store, member.identity.sessionId, member.cursor))
@@ -167,14 +167,14 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     if (item.type === "tool_result") yield* finishCall(member, item);
     member.cursor = cursorAfter(item);
     if (item.type === "final" && item.runId === member.runId) endMember(member, "told");
-    // Places that are left belong to calls of the step before.
+    // Remaining cursors belong to calls of the previous step.
     if (item.type === "step_finished" && pendingCursors.size > 0) forgetCursors(member);
     const child = item.type === "child_started" ? addMember(member, item, startCursor) : undefined;
     yield toFamilyItem(member, item);
     if (child !== undefined) yield* beginMember(child);
   }
 
-  /** Tells the rest of a child before the result of its call. */
+  /** Streams the rest of a child before the result of its call. */
   async function* finishCall(
     member: Member,
     { callKey, name }: Extract<PublicEvent, { readonly type: "tool_result" }>,
@@ -182,7 +182,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     const position = callPosition(callKey);
     let child = member.children.get(position);
     if (child === undefined && findChildAgent(name, member.family) !== undefined) {
-      // The child's result may have come before its parent had committed that it waits for it.
+      // The child's result may have arrived before the parent committed that it waits for the child.
       const childId = deriveChildId(member.identity.sessionId, callKey);
       if ((await store.load(childId)) !== null)
         child = addMember(
@@ -197,7 +197,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     member.children.delete(position);
   }
 
-  /** Tells what the log of a member holds by now, and the logs of those below it. */
+  /** Streams the rest of a member's log, and of its children's logs. */
   async function* emitRest(member: Member): AsyncGenerator<FamilyItem, void, undefined> {
     if (member !== root) stopMember(member);
     try {
@@ -214,7 +214,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     for (const child of [...member.children.values()]) yield* emitRest(child);
   }
 
-  /** Tells the live items that have arrived by now: the log has no deltas. */
+  /** Streams the live items that have already arrived: the log has no deltas. */
   async function* emitArrived(member: Member): AsyncGenerator<FamilyItem, void, undefined> {
     const { source, asked } = member;
     member.source = null;
@@ -233,7 +233,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     for (const one of pendingCursors.keys()) if (one.startsWith(path)) pendingCursors.delete(one);
   }
 
-  /** The next item that arrives, from the session or from a child. False if the session's items have ended. */
+  /** Streams the next item that arrives, from the session or from a child. Returns false if the session's items have ended. */
   async function* emitNext(): AsyncGenerator<FamilyItem, boolean, undefined> {
     const { whose, result } = await arrivals.next();
     if (!whose.isLive) return true;
@@ -259,14 +259,14 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     while (yield* emitNext());
     if (tellsRest) for (const child of [...root.children.values()]) yield* emitRest(child);
   } catch (error) {
-    // The result of the run says that the store failed.
+    // The result of the run reports that the store failed.
     if (!tellsRest || !(error instanceof PawlError) || error.code !== "store_failed") throw error;
   } finally {
     closeMember(root);
   }
 }
 
-/** The items of a run and of its children, from the place at which the subscription begins. */
+/** The items of a run and of its children, from the cursor of the subscription on. */
 export function streamRunItems(
   sessionId: string,
   subscription: Subscription,
@@ -285,12 +285,12 @@ function stopMember(member: Member): void {
   member.stop();
 }
 
-/** A function, because `part` changes while items are told. */
+/** A function, because `part` changes while items are streamed and TypeScript would narrow it. */
 function hasEnded({ part }: Member): boolean {
   return part !== "telling";
 }
 
-/** Items that may wait in all subscriptions together, roughly. */
+/** The approximate number of items that may wait in all subscriptions together. */
 const maxWaiting = 65_536;
 
 const unreadable: ReadonlySet<string> = new Set(["store_corrupt", "newer_format", "older_format"]);

@@ -1,7 +1,7 @@
 /**
  * Forks a session: copies its history up to an entry into a new session (REC-6).
  *
- * A run that was under way at that entry ends in the copy, so that the fork runs nothing that its source may run, too.
+ * A run that is in progress at that entry ends in the copy, so that the fork does not run what its source may also run.
  */
 
 import { advance, consequences } from "../../core/machine/consequences.js";
@@ -18,7 +18,7 @@ import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { LeaseKeeper } from "../driver/lease-keeper.js";
 import { readEntries } from "../log/read-entries.js";
 
-/** The most events in one commit of the copy. */
+/** The maximum number of events in one commit of the copy. */
 const batchSize = 200;
 
 /**
@@ -59,7 +59,7 @@ function dropParent(event: Extract<Event, { type: "session_created" }>): Event {
   return own;
 }
 
-/** A blob belongs to one session. */
+/** The fork needs its own blobs, because a blob belongs to one session. */
 async function copyBlobs(
   sourceId: string,
   targetId: string,
@@ -104,7 +104,7 @@ async function writeCopy(
 
 type EndedState = { readonly state: State; readonly events: readonly Event[] };
 
-/** Ends what is under way. A compaction that was asked for is the source's, too. */
+/** Ends all work in progress. A requested compaction also belongs to the source only. */
 function endEverything(state: State, at: number): EndedState {
   const ended = endRun(state, at);
   if (!isCompacting(ended.state)) return ended;
@@ -113,7 +113,7 @@ function endEverything(state: State, at: number): EndedState {
   return { state: dropped.state, events: [...ended.events, ...dropped.events] };
 }
 
-/** Ends the run under way with the events of an abort and a restart, because nobody runs its calls in the copy. */
+/** Ends the current run with the events of an abort and a restart, because no process runs its calls in the copy. */
 function endRun(state: State, at: number): EndedState {
   if (isResting(state)) return { state, events: [] };
   const { runId } = state;
@@ -122,12 +122,12 @@ function endRun(state: State, at: number): EndedState {
   const restarted = advance(aborted.state, { type: "restarted", runId, holder: "fork", at });
   const events = [...settled.events, ...aborted.events, ...restarted.events];
   if (isResting(restarted.state)) return { state: restarted.state, events };
-  // Child sessions belong to the session that was copied: the copy does not wait for them.
+  // Child sessions belong to the source: the copy does not wait for them.
   const ended = advance(restarted.state, { type: "timer_fired", runId, timer: "grace", at });
   return { state: ended.state, events: [...events, ...ended.events] };
 }
 
-/** The results that the machine makes for calls belong to the entry that they follow from. */
+/** Adds the results that the machine creates for calls: they belong to the entry that they follow from. */
 function settleCalls(before: State, at: number): EndedState {
   let state = before;
   const events: Event[] = [];

@@ -33,10 +33,9 @@ import { checkCall, type ModelRequestOptions } from "./check-call-options.js";
 
 /**
  * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
- * settings, options and messages. Files in results are as a model got them that accepts files, and deferred tools as a model got them
- * that takes deferred tools. An attempt is included
- * even if the process died before it sent the request. The requests of a compaction have `purpose: "compaction"`; those
- * of a compaction that a crash cut short are not in the log. The log is read while the requests are consumed.
+ * settings, options and messages. Files in results and deferred tools appear as for a model that accepts them. An attempt is
+ * included even if the process died before it sent the request. The requests of a compaction have `purpose: "compaction"`;
+ * those of a compaction that a crash interrupted are not in the log. The log is read while the requests are consumed.
  *
  * @throws PawlError `no_session`, `store_failed`; `store_corrupt` if the store lacks a blob that the log names
  */
@@ -69,13 +68,13 @@ export async function* modelRequests(
   if (follower.state.seq === 0) throwNoSession(sessionId);
 }
 
-/** Where the requests of a session begin. */
+/** Which requests of a session to return. */
 export type ModelRequestsOptions = {
-  /** Gives only requests of attempts after this entry. Default: 0, which gives all. */
+  /** Only requests of attempts after this entry. Default: 0, all of them. */
   readonly after?: number;
 };
 
-/** The lists that were sent in the place of the conversation; null if a call was sent the conversation. */
+/** Reads the list that was sent in place of the conversation; null if the conversation was sent. */
 function createListReader(sessionId: string, store: PromptBlobs["store"]) {
   const texts = createPromptBlobs(sessionId, store);
   return async ({ sentList }: Transcript): Promise<readonly Message[] | null> => {
@@ -86,18 +85,18 @@ function createListReader(sessionId: string, store: PromptBlobs["store"]) {
   };
 }
 
-/** A request, and the one of the step before, as its last attempt had it; null if there is none. */
+/** A request, and that of the previous step. */
 export type RequestOfStep = {
-  /** What the model was sent. */
+  /** The request that was sent to the model. */
   readonly request: ModelRequest;
-  /** What it was sent in the call before; null for the first one. */
+  /** The request of the previous call's last attempt; null for the first call. */
   readonly before: ModelRequest | null;
 };
 
 /**
- * The request of one model call, as `modelRequests` gives it, and the one before it in the run. Null if there is no such
- * request. It costs the same wherever the call is in the run; where an earlier run than the last one began is looked up in
- * the log.
+ * The request of one model call, as `modelRequests` returns it, and the one before it in the run. Null if there is no such
+ * request. The cost does not depend on the position of the call in the run. For runs before the last one, the start is
+ * looked up in the log.
  * @throws PawlError `store_failed`, `store_corrupt`
  */
 export async function modelRequest(
@@ -141,7 +140,7 @@ async function readTextOrThrow(sessionId: string, hash: string, store: Pick<Stor
   );
 }
 
-/** Reads each text once: the prompt and the tools of a session seldom change. */
+/** Caches texts, because the prompt and the tools of a session seldom change. */
 function createTextReader(sessionId: string, store: Pick<Store, "getBlob">) {
   const known = new Map<string, string>();
 
@@ -155,7 +154,7 @@ function createTextReader(sessionId: string, store: Pick<Store, "getBlob">) {
     systemPrompt: promptHash == null ? undefined : await textOf(promptHash),
     specifications: toolsHash == null ? [] : parseSpecifications(await textOf(toolsHash)),
   });
-  /** Texts that are named once. */
+  /** Not cached: for texts that are used once. */
   const readText = (hash: string) => readTextOrThrow(sessionId, hash, store);
   return { promptOf, textOf, readText };
 }
@@ -173,7 +172,7 @@ async function* rebuildSummaryRequests(
   { sessionId, store, texts }: RequestReader,
 ): AsyncGenerator<ModelRequest, void, undefined> {
   const { state, transcript } = before;
-  // In a session at rest it goes by the name of the last run.
+  // In a session at rest, the compaction's requests are recorded under the last run.
   const { runId, modelCallIndex } = state.status === "idle" ? { runId: "", modelCallIndex: 0 } : state;
   const identity = { sessionId, runId, modelCallIndex };
 

@@ -1,10 +1,11 @@
 /**
- * Takes content out of the log of a session at rest, and out of its blobs.
+ * Removes content from the log of a session at rest, and from its blobs.
  *
- * 1. The lease is held meanwhile, so nobody else writes. Everything is written in one transaction: the entry that records the
- *    redaction, the entries with other content, their states, and which blobs go.
- * 2. What is removed is in no message and no entry: it stays in this process.
- * 3. New blobs are written before. If the process ends in between, they stay behind, and hold nothing of what is removed.
+ * 1. The lease is held meanwhile, so no other process writes. Everything is written in one transaction: the entry that records
+ *    the redaction, the changed entries, their states, and the removal of blobs.
+ * 2. The removed content is in no message and no new entry: it never leaves this process.
+ * 3. New blobs are written first. If the process ends in between, they are left over, but contain nothing of the removed
+ *    content.
  */
 import { mask, minSecretLength } from "../../core/data/mask.js";
 import { type Json, type Message, toolCallsOf } from "../../core/data/message.js";
@@ -31,9 +32,9 @@ import { releaseLease, throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
 import { createTextRemoval, createWholeRemoval, type ReplacedBytes } from "./content-removal.js";
 
-/** What is removed from a session. */
+/** What to remove from a session. */
 export type RedactionTarget = {
-  /** These texts, wherever they are. */
+  /** These texts, wherever they occur. */
   readonly texts: readonly string[];
   /** All content of these entries. */
   readonly seqs: ReadonlySet<number>;
@@ -41,11 +42,11 @@ export type RedactionTarget = {
   readonly callKeys: ReadonlySet<string>;
 };
 
-/** Who asked for it, and why. */
+/** Who requested the redaction, and why. */
 export type RedactionReason = { readonly by?: string; readonly note?: string };
 
 export type RedactionSummary = {
-  /** The entry that records it; null if no entry had anything to remove. */
+  /** The entry that records the redaction; null if no entry had anything to remove. */
   readonly seq: number | null;
   /** The entries whose content was replaced. */
   readonly entries: readonly number[];
@@ -55,9 +56,9 @@ export type RedactionSummary = {
 
 type RedactionDeps = { readonly store: Store; readonly clock: Clock };
 
-/** The length of the lease, in milliseconds. It is renewed three times as often. */
+/** The length of the lease, in milliseconds. It is renewed after a third of it. */
 const leaseMs = 60_000;
-/** The most numbers of entries in one event: an event has at most 1 MiB. */
+/** The maximum number of entries that one event lists: an event has at most 1 MiB. */
 const maxListed = 10_000;
 
 /** @throws PawlError `no_session`; `session_busy` unless the session is at rest; `bad_input`, `store_failed` */
@@ -83,8 +84,8 @@ export async function redactSession(
 }
 
 /**
- * Renews the lease by time: one entry may name large blobs, and the store takes its own time for the rows. If the lease is lost, the store
- * refuses the redaction.
+ * Renews the lease with a timer: one entry may refer to large blobs, and the store may take long to write. If the lease is
+ * lost, the store refuses the redaction.
  */
 function keepRenewing({ store, clock }: RedactionDeps, lease: Lease): () => void {
   let isOver = false;
@@ -110,7 +111,7 @@ function isAtRest(state: State): boolean {
 function notAtRestError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
-    `Session ${sessionId} is not at rest, so nothing was redacted: a run would go on with what it has in memory. Wait for the end of its run, or abort the run, and redact then.`,
+    `Session ${sessionId} is not at rest, so nothing was redacted: a run would continue with what it has in memory. Wait for the end of its run, or abort the run, and then redact.`,
   );
 }
 
@@ -128,7 +129,7 @@ async function redactAtRest(
     const event = await scan.redacted(entry);
     if (event !== entry.event) changed.push({ seq: entry.seq, event: { ...event, redacted: recordSeq } });
   }
-  // What a log does not name may be in a blob as well, if a process ended before it could name it.
+  // An orphaned blob may also have the content: a process may have ended before its log referred to the blob.
   const removedBlobs = new Set<string>();
   const removes = (hash: string, bytes: Uint8Array): boolean => {
     const isRemoved = scan.removes(hash, bytes);
@@ -143,7 +144,7 @@ async function redactAtRest(
   );
   let newState = redactState(state, scan.elsewhere);
   for (const event of recorded) newState = advance(newState, event).state;
-  // With texts to find, the store looks at every blob, also if no entry has one of them.
+  // With texts to find, the store checks every blob, even if no entry has one of the texts.
   if (entries.length === 0 && target.texts.length === 0) return { seq: null, entries, blobs: 0 };
   const result = await store.redact(lease, {
     commit: {
@@ -174,7 +175,7 @@ function createRedactionEvents(entries: readonly number[], reason: RedactionReas
   return events;
 }
 
-/** Looks at each blob once. */
+/** Replaces blobs, and records their replacements. */
 function createBlobReplacer(store: Store, sessionId: string) {
   const blobs = new Map<string, ReplacedBlob>();
   return {
@@ -183,19 +184,19 @@ function createBlobReplacer(store: Store, sessionId: string) {
       const bytes = await store.getBlob(sessionId, hash);
       const changed = bytes === null ? null : change(bytes);
       if (changed === null) return;
-      const { isErasureMark: isMark } = changed;
+      const { isErasureMark } = changed;
       blobs.set(hash, {
         hash: await store.putBlob(sessionId, changed.bytes),
         bytes: changed.bytes.length,
-        isErased: isMark,
+        isErased: isErasureMark,
       });
     },
   };
 }
 
 /**
- * The changes of one log. What is removed as a whole is looked at first: other entries may name the same blobs, and a title
- * has the first words of a request.
+ * Prepares the changes of one log. Entries and calls that are removed as a whole are scanned first: other entries may refer
+ * to the same blobs, and a title repeats the first words of a request.
  */
 async function createRedactionScan(store: Store, sessionId: string, last: number, target: RedactionTarget) {
   const { blobs, replace } = createBlobReplacer(store, sessionId);
@@ -247,7 +248,7 @@ async function createRedactionScan(store: Store, sessionId: string, last: number
       );
   }
   return {
-    /** What is elsewhere in the session: in states, and in entries that were not named. */
+    /** The replacement for the rest of the session: for states, and for entries that were not named. */
     elsewhere,
     async redacted(entry: Entry): Promise<Event> {
       const event = redactWhole(entry);
@@ -272,10 +273,13 @@ function parseMessage(bytes: Uint8Array): Message {
   return JSON.parse(new TextDecoder().decode(bytes)) as Message;
 }
 
-/** What repeats words of an entry elsewhere: the title of a session, and the message of a fault. */
+/** The fields that repeat the text of other entries: the title of a session, and the message of a fault. */
 const repeatingFields: ReadonlySet<string> = new Set(["title", "message"]);
 
-/** Whether a text repeats one that is gone, or its beginning: a title has the first words of a request. @param removedTexts in one line each */
+/**
+ * Whether a text repeats a removed one, or its beginning: a title has the first words of a request.
+ * @param removedTexts each in one line
+ */
 function repeatsRemoved(text: string, removedTexts: readonly string[]): boolean {
   if (removedTexts.length === 0 || text.length < minSecretLength) return false;
   const words = oneLine(text.endsWith("…") ? text.slice(0, -1) : text);

@@ -1,5 +1,5 @@
 /**
- * Redacts a session: what was said by mistake is taken out of its log, and out of the sessions that its calls began.
+ * Redacts a session: removes content from its log, and from the child sessions of its calls.
  */
 import { anyValue, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
@@ -11,25 +11,25 @@ import type { Store } from "../../ports/store.js";
 import { checkNoteAndBy } from "./check-answer.js";
 import { type RedactionTarget, redactSession } from "./redact-session.js";
 
-/** What is taken out of a session: texts, entries, calls, or several of them. */
+/** What to remove from a session: texts, entries, calls, or several of them. */
 export type RedactionOptions = {
   /**
-   * Strings of 6 characters or more, such as a key. Each is replaced wherever it occurs: in messages, inputs, outputs, prompts,
-   * summaries, the title, the session's data and stored files, also where JSON has escaped it. Sessions that calls of this session
-   * began are searched as well.
+   * Strings of 6 characters or more, such as a key. Each is replaced wherever it occurs: in messages, inputs, outputs,
+   * prompts, summaries, the title, the session's data and stored files, also where JSON has escaped it. Child sessions are
+   * also searched.
    */
   readonly text?: string | readonly string[];
-  /** Entries of the log: all that people, models and tools said in them is replaced, and the files in them. */
+  /** Entries of the log: everything from people, models and tools in them is replaced, including files. */
   readonly seq?: number | readonly number[];
   /** Tool calls: their inputs, outputs and questions are replaced. */
   readonly callKey?: string | readonly string[];
-  /** The person who asks for it. The log records it. */
+  /** The person who requests it. The log records it. */
   readonly by?: string;
   /** Why, in at most 10,000 characters. The log records it; it must not repeat what is removed. */
   readonly note?: string;
 };
 
-/** What was taken out of a session. */
+/** What was removed from a session. */
 export type RedactionResult = {
   readonly sessionId: string;
   /** The entry that records the redaction; null if no entry had anything to replace. */
@@ -38,20 +38,20 @@ export type RedactionResult = {
   readonly entries: readonly number[];
   /** How many stored prompts, outputs and files were removed or replaced. */
   readonly blobs: number;
-  /** The same of the sessions that calls of this session began, as far as they had one of the texts. */
+  /** The results of those child sessions that had one of the texts. */
   readonly children: readonly RedactionResult[];
 };
 
-/** Takes content out of sessions. */
+/** Removes content from sessions. */
 export type Redacting = {
   /**
-   * Replaces content by `[redacted]` in all that reads the session from now on, and removes it from the store. Numbers of entries and
-   * cursors of events stay. The log records who asked, when, and which entries changed. It can be repeated: what is gone already is
-   * not found again.
+   * Replaces content by `[redacted]` for all later readers of the session, and removes it from the store. The numbers of
+   * entries and the cursors of events stay the same. The log records who requested it, when, and which entries changed. A
+   * redaction can be repeated.
    *
-   * The session must be at rest, and so must those that its calls began. What left the store before is not called back: what the
-   * model's provider was sent, exports, traces, backups, forks, and what clients have shown.
-   * @throws PawlError `session_busy` while a run is under way or waits; `no_session`, `bad_input`, `store_failed`
+   * The session and its child sessions must be at rest. Copies outside the session are not affected: requests to the model's
+   * provider, exports, traces, backups, forks, and what clients have shown.
+   * @throws PawlError `session_busy` while a run is in progress or waits; `no_session`, `bad_input`, `store_failed`
    */
   readonly redact: (options: RedactionOptions) => Promise<RedactionResult>;
 };
@@ -94,7 +94,7 @@ export function createRedacting(id: string, deps: RedactionDeps): Redacting {
   };
 }
 
-/** Children first: if one of them is not at rest, the session above it is still to be redacted, and nothing seems done. */
+/** Children come first: if one of them is not at rest, the parent is not redacted yet, so the redaction cannot seem complete. */
 async function redactFamily(
   deps: RedactionDeps,
   sessionId: string,
@@ -116,7 +116,7 @@ const pageSize = 100;
 
 async function* listChildren(store: Store, parent: string): AsyncGenerator<string, void, undefined> {
   const ids: string[] = [];
-  // Redacted sessions come first in the list: all ids are read before one is.
+  // A redaction moves a session to the front of the list, so all ids are read before the first redaction.
   for (let after: { readonly updatedAt: number; readonly sessionId: string } | undefined; ; ) {
     const page = await store.list({ parent, limit: pageSize, ...defined({ after }) });
     ids.push(...page.filter(({ seq }) => seq > 0).map(({ sessionId }) => sessionId));
@@ -135,7 +135,7 @@ function toTarget({ text, seq, callKey }: RedactionOptions): RedactionTarget {
     throw new PawlError("bad_input", "redact() needs to know what to remove: text, seq or callKey.");
   if (texts.length > maxTexts)
     throw new PawlError("bad_input", `redact() takes ${maxTexts} texts at once; these are ${texts.length}.`);
-  // No message repeats a text: it is a secret.
+  // Error messages never repeat a text: it is a secret.
   if (!texts.every((one) => typeof one === "string" && one.length >= minSecretLength))
     throw new PawlError(
       "bad_input",

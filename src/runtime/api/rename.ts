@@ -1,5 +1,5 @@
 /**
- * Gives a session another title.
+ * Changes the title of a session.
  */
 import { anyValue, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
@@ -13,9 +13,9 @@ import { checkNoteAndBy } from "./check-answer.js";
 /** The title of a session, for code outside its runs. */
 export type Renaming = {
   /**
-   * Gives the session a title in place of the first words of its first request: 1 to 200 characters. Blanks and line
-   * breaks become single spaces. Models do not see it. Resolves when it is durable: in the log if the session is driven
-   * here, and otherwise in the session's inbox.
+   * Sets the title of the session, which replaces the first words of its first request: 1 to 200 characters. Whitespace is
+   * collapsed into single spaces. Models do not see the title. Resolves when it is durable: in the log if the session is
+   * driven here, and otherwise in the session's inbox.
    * @throws PawlError `no_session`, `bad_input`
    */
   readonly rename: (title: string, options?: { readonly by?: string }) => Promise<void>;
@@ -25,10 +25,10 @@ type RenameOptions = NonNullable<Parameters<Renaming["rename"]>[1]>;
 
 const optionRules: OptionTable<RenameOptions> = { by: anyValue };
 
-/** Characters of a title. It is in every row of the log, and in every list. */
+/** In characters. The title is in every row of the log, and in every list. */
 const maxTitle = 200;
 
-/** @param load the state of the session; throws `no_session` if there is none */
+/** @param load returns the state of the session; throws `no_session` if there is none */
 export function createRenaming(
   { makeId }: { readonly makeId: MakeId },
   load: () => Promise<State>,
@@ -47,7 +47,7 @@ export function createRenaming(
 
 function toTitle(given: unknown): string {
   if (typeof given !== "string") throw new PawlError("bad_input", "A session's title must be a text.");
-  // A longer text is refused anyway: only so much of it is looked at.
+  // Only this much is normalized: a longer title is refused anyway.
   const title = given
     .slice(0, 100 * maxTitle)
     .replace(/\s+/g, " ")

@@ -1,5 +1,5 @@
 /**
- * Begins a session with a conversation from elsewhere. A file of more than 64 KiB becomes a blob before anything names
+ * Begins a session with an imported conversation. A file of more than 64 KiB becomes a blob before any entry refers to
  * it.
  */
 import type { FilePart, Message, ToolOutput } from "../../core/data/message.js";
@@ -21,7 +21,7 @@ type BlobStore = Pick<Store, "putBlob">;
 
 const maxInlineBytes = 64 * 1024;
 
-/** The history as parts for the log, with its large files in blobs. @throws PawlError `bad_input`, `store_failed` */
+/** Splits the history for the log, with its large files in blobs. @throws PawlError `bad_input`, `store_failed` */
 export async function seedHistory(history: CheckedHistory, localSession: LocalSession): Promise<SeededHistory> {
   if (!history.messages.some(({ message }) => hasLargeFile(message))) return splitHistory(history);
   const { sessionId, parts } = localSession;
@@ -76,14 +76,14 @@ export async function refuseUnlessNew(sessionId: string, store: Store, runId?: s
   throw sessionExistsError(sessionId);
 }
 
-/** Of two processes that begin a session at once, one is first. @throws PawlError `bad_input` for the other one */
+/** If two processes begin a session at the same time, only one succeeds. @throws PawlError `bad_input` for the other one */
 export async function refuseUnlessEntered({ parts }: SeededHistory, sessionId: string, store: Store): Promise<void> {
   const entered: unknown[] = [];
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if (event.type === "history_added") entered.push(event.messages);
     else if (event.type !== "session_created") break;
   }
-  // Posted to another process that has not taken it yet: it is durable, and nothing came before it.
+  // Posted to another process that has not consumed it yet: it is durable, and nothing precedes it.
   if (entered.length === 0 && (await store.inbox(sessionId)).length > 0) return;
   if (JSON.stringify(entered) !== JSON.stringify(parts)) throw sessionExistsError(sessionId);
 }

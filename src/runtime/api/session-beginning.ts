@@ -1,6 +1,6 @@
 /**
- * What a session began with, and which of its runs are open. A request is in the inbox until a driver takes it, which may
- * happen between two looks: so the log is looked at before and after.
+ * How a session began, and which of its runs are open. A request is in the inbox until a driver consumes it, which may
+ * happen between two reads. So the log is read before and after the inbox.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
@@ -11,18 +11,18 @@ import { createCheckedStore } from "../log/checked-store.js";
 import { findOpenRunId } from "../log/open-runs.js";
 import { readEntries } from "../log/read-entries.js";
 
-/** What a session began with. */
+/** How a session began. */
 export type SessionBeginning = {
-  /** Its agent, its folder and who began it. The model is left out as long as nobody has taken the first request. */
+  /** Its agent, its folder and who began it. Without the model until a driver consumes the first request. */
   readonly session: SessionBinding;
-  /** The first run; null if the session has a conversation from elsewhere and no run yet. */
+  /** The first run; null if the session has an imported conversation and no run yet. */
   readonly runId: string | null;
 };
 
 export type { SessionLook };
 
 /**
- * What a session began with, by its log or, as long as nobody has taken its first request, by that request; null if there
+ * How a session began, according to its log or, until a driver consumes its first request, to that request. Null if there
  * is no such session.
  */
 export async function findBeginning(given: Store, sessionId: string): Promise<SessionBeginning | null> {
@@ -35,28 +35,28 @@ export async function findBeginning(given: Store, sessionId: string): Promise<Se
 }
 
 /**
- * The id of a session's run that has not ended: of the named run or, without a name, of the run under way. A run counts as
- * soon as it is requested, also in the queue and before anybody has taken the request. Null if there is none.
+ * The id of an unfinished run: of the given run or, without an id, of the current run. A run counts as soon as it is
+ * requested, even while it is queued or its request is still in the inbox. Null if there is none.
  */
 export async function findOpenRun(given: Store, sessionId: string, runId?: string): Promise<string | null> {
   const store = createCheckedStore(given);
   return findOpenRunId(store, sessionId, (await store.load(sessionId))?.state ?? initialState, runId);
 }
 
-/** Looks at a session of a store whose answers are not checked yet. */
+/** Reads a snapshot of a session from an unchecked store. */
 export function readSessionLook(given: Store, sessionId: string): Promise<SessionLook> {
   return readLook(createCheckedStore(given), sessionId);
 }
 
-/** Looks at a session in two reads. */
+/** Reads a snapshot of a session, in two reads. */
 export async function readLook(store: Pick<Store, "load" | "inbox">, sessionId: string): Promise<SessionLook> {
-  // In this order: a request leaves the inbox in the commit that begins the session.
+  // The order matters: a request leaves the inbox in the commit that begins the session.
   const posted = await store.inbox(sessionId);
   const state = (await store.load(sessionId))?.state ?? initialState;
   return { state, isPosted: posted.length > 0, binding: state.session ?? findFirst(posted, pickSession) };
 }
 
-/** What a session is bound to; if it has not begun, what its first request asks for. Null if there is no such session. */
+/** The session's binding, or the one that its first request asks for. Null if there is no such session. */
 export async function findBinding(
   store: Pick<Store, "load" | "inbox">,
   sessionId: string,

@@ -15,20 +15,20 @@ import { checkNoteAndBy } from "./check-answer.js";
 
 /** The data of a session, for code outside its runs. */
 export type DataAccess = {
-  /** The session's data as it is committed, frozen. @throws PawlError `no_session` */
+  /** The session's committed data, frozen. @throws PawlError `no_session` */
   readonly data: () => Promise<SessionData>;
   /**
-   * Changes the session's data: `set` gives keys their values, `unset` deletes keys. Tools see the change from then on.
+   * Changes the session's data: `set` sets the values of keys, `unset` deletes keys. Tools see the change from then on.
    * Resolves when the change is durable: in the log if the session is driven here, and otherwise in the session's
-   * inbox. A change for which there is no room any more when it is taken from there is left out.
-   * @throws PawlError `no_session`; `bad_input` if the data would take more than 64 KiB as JSON, or if a key may not be
-   * used; `not_storable`
+   * inbox. A change that no longer fits the limit when it is consumed from the inbox is dropped.
+   * @throws PawlError `no_session`; `bad_input` if the data would take more than 64 KiB as JSON, or if a key is not
+   * allowed; `not_storable`
    */
   readonly setData: (
     patch: {
-      /** The keys that get a value. */
+      /** The keys to set, with their values. */
       readonly set?: { readonly [key: string]: unknown };
-      /** The keys that are removed. */
+      /** The keys to delete. */
       readonly unset?: readonly string[];
     },
     options?: { readonly by?: string },
@@ -44,7 +44,7 @@ const patchRules: OptionTable<Patch> = {
 };
 const optionRules: OptionTable<SetOptions> = { by: anyValue };
 
-/** @param load the state of the session; throws `no_session` if there is none */
+/** @param load returns the state of the session; throws `no_session` if there is none */
 export function createDataAccess(
   id: string,
   { store, makeId }: { readonly store: Store; readonly makeId: MakeId },

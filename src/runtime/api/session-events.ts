@@ -1,5 +1,5 @@
 /**
- * The method `events` of a session: its items, or those of the sessions below it as well.
+ * The method `events` of a session: its items, optionally with those of its child sessions.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -19,11 +19,11 @@ export type SessionEventsDeps = {
   readonly live: () => LocalSession;
   readonly itemsOf: ItemsOf;
   readonly known: () => Promise<State>;
-  /** Resolves when the requests of this process that are under way are durable. */
+  /** Resolves when the requests that this process is sending are durable. */
   readonly afterRequests: () => Promise<void>;
 };
 
-/** A session, the agents that its children belong to, and how its items are read here. */
+/** How to read a session here: its last entry, its items, and the agents of its children. */
 type SessionReading = { readonly seq: number; readonly items: ItemsOf; readonly family: () => AgentFamily };
 
 export function createSessionEvents(
@@ -33,7 +33,7 @@ export function createSessionEvents(
 ): (options?: EventsOptions) => AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
   const { store } = parts;
 
-  /** A child session is driven by the agent behind the tool of its call, so that one has its live items. */
+  /** The agent that is the tool of a child's call drives the child session, so that agent has its live items. */
   async function readSession(state: State): Promise<SessionReading> {
     const { seq, session } = state;
     const childAgent = session?.parent === undefined ? null : await findAgentOfChild(id, parts);
@@ -47,17 +47,17 @@ export function createSessionEvents(
   }
 
   async function* familyEvents(options: EventsOptions): AsyncGenerator<FamilyItem, void, undefined> {
-    const { after = 0, follow = true, signal, itemsOf: given } = options;
+    const { after = 0, follow = true, signal, itemsOf: callerItemsOf } = options;
     const from = parseFamilyCursor(after);
-    const { items: own, family } = await readSession(await known());
-    const through = (items: ItemsOf) => (given === undefined ? items : wrapItems(given, items, parts));
+    const { items: ownItemsOf, family } = await readSession(await known());
+    const through = (items: ItemsOf) => (callerItemsOf === undefined ? items : wrapItems(callerItemsOf, items, parts));
     const whole = { sessionId: id, store, family: family(), itemsOf, through, from, tellsRest: false };
     if (!follow) return yield* streamFamily({ ...whole, live: null });
     const controller = new AbortController();
     const stop = () => controller.abort();
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) stop();
-    const items = through(own)(id, { from: from.cursor, signal: controller.signal });
+    const items = through(ownItemsOf)(id, { from: from.cursor, signal: controller.signal });
     try {
       yield* streamFamily({ ...whole, live: { items, stop } });
     } finally {
@@ -65,15 +65,15 @@ export function createSessionEvents(
     }
   }
 
-  /** What waits for the next item for a long time does not hold the state that it began with. */
+  /** A separate function, so that a consumer that waits long does not keep the initial state in memory. */
   async function openItemsNow(
     options: EventsOptions,
   ): Promise<AsyncGenerator<StreamItem | FamilyItem, void, undefined>> {
     checkCall.events(options);
     if (options.children === true) return familyEvents(options);
-    // A place that is none is refused, whether or not the session exists.
+    // An invalid cursor is refused, whether or not the session exists.
     readCursor(options.after ?? 0);
-    // A run that this process is just requesting counts as one that goes on.
+    // A run that this process is requesting counts as in progress.
     if (options.until !== undefined) await afterRequests();
     const state = await known();
     const items = options.follow === false ? itemsOf : (await readSession(state)).items;
@@ -83,29 +83,29 @@ export function createSessionEvents(
   return (options = {}) => lazily(() => openItemsNow(options));
 }
 
-/** Begins when the first item is asked for. */
+/** Calls `begin` when the first item is requested. */
 async function* lazily<Item>(
   begin: () => Promise<AsyncGenerator<Item, void, undefined>>,
 ): AsyncGenerator<Item, void, undefined> {
   yield* await begin();
 }
 
-/** The items of a session as the caller's `itemsOf` gives them. */
+/** Wraps the items of a session with the caller's `itemsOf`. */
 function wrapItems(
-  given: NonNullable<EventsOptions["itemsOf"]>,
-  own: ItemsOf,
+  callerItemsOf: NonNullable<EventsOptions["itemsOf"]>,
+  ownItemsOf: ItemsOf,
   { store }: Pick<CompiledAgent, "store">,
 ): ItemsOf {
   return (id, { from, signal = new AbortController().signal, maxBehind }) => {
     const session: SessionSource = {
       id,
-      events({ after, follow = true, joinDeltas, signal: left }) {
-        const wanted = { from: readCursor(after), signal: left, ...defined({ maxBehind, joinDeltas }) };
-        return follow ? own(id, wanted) : streamLoggedEvents(store, id, wanted);
+      events({ after, follow = true, joinDeltas, signal: eventsSignal }) {
+        const itemsOptions = { from: readCursor(after), signal: eventsSignal, ...defined({ maxBehind, joinDeltas }) };
+        return follow ? ownItemsOf(id, itemsOptions) : streamLoggedEvents(store, id, itemsOptions);
       },
     };
-    const items = given(session, { after: formatCursor(from), signal });
-    // Nobody may ask for another item then, so the generator is told that it is over.
+    const items = callerItemsOf(session, { after: formatCursor(from), signal });
+    // After that, the consumer may never call `next` again, so the generator is ended explicitly.
     const endItems = () => void items.return().catch(() => {});
     signal.addEventListener("abort", endItems, { once: true });
     return items;

@@ -58,7 +58,7 @@ export function startRun(
   checkStartOptions(what, options, parts);
   const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
   const toBody = (read: Input) => createInputBody(read, options, parts, runId, "queue");
-  // An input that is all there is checked at once.
+  // An input without blobs is checked at once.
   const known = hasBlobs(input) ? undefined : toBody(input);
   const locals = compileLocalOptions(options);
   checkRunTools(locals?.tools, parts);
@@ -86,7 +86,7 @@ export function startRun(
   return { sessionId, runId, begin };
 }
 
-/** The body with the blobs of its input. A run that does not begin ends its subscription. @throws PawlError `bad_input` */
+/** Reads the blobs of the input. If the run cannot begin, its subscription ends. @throws PawlError `bad_input` */
 async function readBlobsOrEnd<Body>(
   input: Input,
   toBody: (read: Input) => Body,
@@ -100,7 +100,7 @@ async function readBlobsOrEnd<Body>(
   }
 }
 
-/** A history without messages is none. @throws PawlError `bad_input` */
+/** Undefined also for a history without messages. @throws PawlError `bad_input` */
 function checkRunHistory(options: StartOptions): CheckedHistory | undefined {
   if (options.history === undefined) return undefined;
   const history = checkHistory(options.history, options);
@@ -108,8 +108,8 @@ function checkRunHistory(options: StartOptions): CheckedHistory | undefined {
 }
 
 /**
- * The history for the message; or the result of the run, if the store fails. A run that does not begin ends its
- * subscription.
+ * The history for the message, or the result of the run if the store fails. If the run cannot begin, its subscription
+ * ends.
  * @throws PawlError `bad_input`
  */
 async function seedRunHistory(

@@ -12,17 +12,17 @@ import { emptyIfUnreadable, listOwnQuestions } from "../log/open-questions.js";
 
 /** A waiting call, and its session. */
 export type StoredApproval = Omit<PendingApproval, "toolCallId"> & {
-  /** What its session is bound to. */
+  /** The binding of its session. */
   readonly session: SessionInfo;
   /** Since when its session has waited, in epoch milliseconds: the list is in this order. */
   readonly waitsSince: number;
 };
 
-/** Which of the waiting calls are listed. */
+/** Which waiting calls to list. */
 export type PendingApprovalsOptions = {
   /** Only calls of this session. */
   readonly sessionId?: string;
-  /** Only calls behind this one in the list, for example behind the last one of a page. */
+  /** Only calls after this one in the list, for example after the last one of a page. */
   readonly after?: Pick<StoredApproval, "waitsSince" | "sessionId" | "callKey" | "questionId">;
 };
 
@@ -37,11 +37,11 @@ const cursorRules: OptionTable<ApprovalCursor> = {
 };
 
 /**
- * The calls in all sessions of a store that wait for a person or an outside program. The session that has asked for the
- * longest comes first. The store is read while the calls are consumed.
+ * The calls in all sessions of a store that wait for a person or an outside program. The session that has waited longest
+ * comes first. The store is read while the calls are consumed.
  *
- * An answered call is left out, even if no driver has taken the answer yet. Sessions that a later version wrote are
- * left out, because this version cannot answer in them.
+ * Answered calls are omitted, even if no driver has consumed the answer yet. Sessions that a later version wrote are
+ * also omitted, because this version cannot answer in them.
  *
  * @example
  * ```ts
@@ -63,12 +63,12 @@ export async function* pendingApprovals(
   if (first !== undefined) yield* skipTo(await loadSessionApprovals(checked, first), cursor);
   if (sessionId !== undefined) return;
   let after = cursor === undefined ? undefined : { askedAt: cursor.waitsSince, sessionId: cursor.sessionId };
-  // Whoever wants a few reads a few: pages grow as long as the consumer goes on.
+  // Pages grow while the consumer continues, so that a consumer of a few calls causes few reads.
   for (let limit = readAtOnce; ; limit = Math.min(2 * limit, maxPage)) {
     const page: readonly AskingSession[] = await checked.asking({ limit, ...(after === undefined ? {} : { after }) });
     for (let at = 0; at < page.length; at += readAtOnce) {
       const reads = page.slice(at, at + readAtOnce).map((session) => toStoredApprovals(checked, session));
-      // An error is thrown when its turn comes. The consumer may have left by then.
+      // Errors are thrown in turn, below. The consumer may have stopped before that.
       for (const read of reads) read.catch(() => {});
       for (const read of reads) yield* await read;
     }
@@ -78,7 +78,7 @@ export async function* pendingApprovals(
 }
 
 const maxPage = 128;
-/** Sessions that are read side by side: a store behind a network answers each read after a while. */
+/** How many sessions are read in parallel: each read over a network has latency. */
 const readAtOnce = 16;
 
 /** The calls of one session. */
@@ -91,9 +91,9 @@ async function loadSessionApprovals(store: Store, sessionId: string): Promise<re
 }
 
 /**
- * Of the calls of one session, those behind a place. If the session has gone on since, and waits anew, it stands further behind in
- * the list, and comes there. A call may ask several questions; if the one of the place is answered, the call's others are listed
- * again: better than to leave one out.
+ * The calls of the cursor's session that come after the cursor. If the session has continued and waits again, it comes later
+ * in the list. A call may ask several questions: if the cursor's own is already answered, the call's other questions are
+ * listed again, so that none is missed.
  */
 function skipTo(approvals: readonly StoredApproval[], cursor: ApprovalCursor | undefined): readonly StoredApproval[] {
   if (cursor === undefined || approvals[0]?.sessionId !== cursor.sessionId) return approvals;

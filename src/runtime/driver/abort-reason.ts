@@ -1,8 +1,8 @@
 /**
- * The reasons with which the signals of tools and models are aborted: errors that a tool can tell apart and throw again.
+ * The abort reasons for the signals of tools and models: errors that a tool can distinguish and rethrow.
  *
- * The signal that a caller passed gives its own reason, if the caller is in this process. Every other reason is an
- * `AbortError`, or a `TimeoutError` if time was up, whose message says what happened.
+ * If a caller in this process aborts its own signal, the reason is that signal's. Every other reason is an `AbortError`,
+ * or a `TimeoutError` if a time limit was reached, whose message says what happened.
  */
 import { type Reason, reasons } from "../../core/data/reasons.js";
 import type { EventOf } from "../../core/machine/event.js";
@@ -12,8 +12,8 @@ import type { CommittedEntry } from "../log/committed-entry.js";
 import { findAbortedSignal, type RunSignals } from "../subscribers/run-signals.js";
 
 /**
- * Why a commit ends work that was in flight. Called before the commit is published: the end of a run forgets the signal
- * of its caller. @param entries the entries of the commit
+ * Why a commit ends work that was in flight. Call it before the commit is published, because the end of a run drops the
+ * signal of its caller. @param entries the entries of the commit
  */
 export function findAbortReason(
   entries: readonly CommittedEntry[],

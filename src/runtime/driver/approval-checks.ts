@@ -1,13 +1,14 @@
 /**
- * Asks the permission check (`canExecuteTool`) once more when an approval is taken.
+ * Calls the permission check (`canExecuteTool`) again when an approval is consumed.
  *
- * Days may lie between a question and its answer, so a rule that is stricter by now counts: a denial overrules the
+ * Days may pass between a question and its answer, and the rules may be stricter by then: a denial overrules the
  * approval.
  *
- * 1. The approval stays in the inbox until it is committed. If the process dies meanwhile, the next holder asks the check again.
+ * 1. The approval stays in the inbox until it is committed. If the process dies meanwhile, the next holder calls the check
+ *    again.
  * 2. The log gets either the approval or a denial that names it (`overruled`). So the machine has no state in between, and
  *    0.1 reads an overruled approval as a denial.
- * 3. A driver with a check under way keeps its session, and the expiry of the question waits for the check.
+ * 3. A driver with a check in progress keeps its session, and the expiry of the question waits for the check.
  */
 import { defined } from "../../core/data/defined.js";
 import type { EventBody, EventOf, HookRecord, Overruled } from "../../core/machine/event.js";
@@ -20,20 +21,20 @@ import type { Coroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 import type { MessageChange, MessageCheck } from "./driver-types.js";
 
-/** Why an approval does not count. */
+/** The denial that overrules an approval. */
 type Denial = {
   readonly permission: Extract<PlainPermission, { readonly verdict: "deny" }>;
-  /** The failure of the check itself, if that is why. */
+  /** The failure of the check itself, if that caused the denial. */
   readonly records: readonly HookRecord[];
 };
 
-/** The call that would run if this message is taken; undefined if the message approves nothing. */
+/** The call that this message approves; undefined if it is not an approval. */
 export function findApprovedCall({ body }: InboxMessage): string | undefined {
   if (body.type !== "answer") return undefined;
   return body.answer.type === "approve" || body.answer.type === "rerun" ? body.callKey : undefined;
 }
 
-/** Asks about the input that was approved. Undefined: the approval counts. */
+/** Checks the approved input. Undefined if the approval stands. */
 export function* checkApproval(
   callKey: string,
   context: EffectContext,
@@ -62,7 +63,7 @@ function findAskingCall(state: State, callKey: string): AskingCall | undefined {
   return call?.status === "asking" ? call : undefined;
 }
 
-/** Puts the denial in the place of the approval. */
+/** Replaces the approval by the denial. */
 function overruleApproval(events: readonly EventBody[], denial: Denial, state: State): readonly EventBody[] {
   return events.flatMap((event) => (event.type === "answered" ? toDenialEvents(event, denial, state) : [event]));
 }
@@ -84,7 +85,7 @@ function toDenialEvents(
   return stopRun === true ? [denial, { type: "abort_requested", runId: event.runId, note }] : [denial];
 }
 
-/** Ends the wait for checks of calls that no longer ask. */
+/** Cancels the checks of calls that no longer wait for an answer. */
 export function cancelChecks(checks: readonly MessageCheck[], state: State): void {
   for (const { callKey, cancellation } of checks)
     if (findAskingCall(state, callKey) === undefined) abort(cancellation, noLongerAskedReason);

@@ -1,6 +1,6 @@
 /**
- * A run that stops tells its children so. The process that stopped the run may have died before it did, and a restart gives
- * up what is open: nobody would tell the children any more.
+ * Aborts the children of a stopping run. The process that stopped the run may have died before it did that, and a restart
+ * abandons open calls, so no other process would abort the children later.
  */
 import { effects } from "../../core/machine/effects.js";
 import { abortsRun, type InboxMessage } from "../../core/machine/inbox.js";
@@ -10,8 +10,8 @@ import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { deriveChildId, postAbort } from "../effects/children.js";
 
 /**
- * Before a driver takes a stopping run up, or one that its inbox stops. A child takes the same abort once. Undefined if there
- * is no such child.
+ * Called before a driver resumes a stopping run, or a run that its inbox stops. A child accepts the same abort once.
+ * Returns undefined if there is no such child.
  */
 export function cancelChildren(
   sessionId: string,
@@ -37,7 +37,7 @@ function isStopping(state: State, messages: readonly InboxMessage[]): boolean {
   return state.stopping !== null || messages.some((message) => abortsRun(message, state));
 }
 
-/** The calls of agents whose children may have been asked: the commit that says so may be lost. */
+/** The calls of agents whose children may have started: the commit that records the start may be lost. */
 function findStartingCalls(state: State, { family }: Pick<CompiledAgent, "family">): readonly string[] {
   if (!hasCalls(state)) return [];
   const isUncertain = ({ status, name }: Call) => status === "running" && findChildAgent(name, family) !== undefined;

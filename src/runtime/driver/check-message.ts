@@ -1,6 +1,6 @@
 /**
- * Messages of the inbox that code of the author looks at before they are committed: approvals, answers of agents behind tools, and
- * results from outside of tools that have `toModelOutput`.
+ * Runs an author's code on inbox messages before they are committed: on approvals, on answers of agents that are tools, and
+ * on outside results for tools with `toModelOutput`.
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { type Cancellation, createCancellation } from "../lib/cancellation.js";
@@ -15,16 +15,16 @@ import { answeredOutside, resultForModel } from "./outside-results.js";
 import type { PendingCommit } from "./pending-commit.js";
 
 type Deps = {
-  /** The commit of the message, or of what its check made of it. */
+  /** Creates the commit of the message, as changed by its check. */
   readonly toCommit: (change?: MessageChange) => PendingCommit;
   readonly addLater: (addition: PendingCommit) => void;
   readonly close: (why: Closing) => void;
 };
 
 /**
- * The commit of a message, with the check that it needs. A check runs in the message's turn, when no commit is under way: that
- * commit may be the one that the message is about. A check that answers at once keeps the order of the messages: an
- * abort sent after an approval is committed after it. A check that takes longer is overtaken.
+ * The commit of a message, with the check that it needs. A check runs in the message's turn, when no commit is in progress:
+ * the message may refer to that commit. A synchronous check keeps the order of the messages: an abort sent after an
+ * approval is committed after it. An asynchronous check may be overtaken by later messages.
  */
 export function withCheck(driver: Driver, message: InboxMessage, { toCommit, addLater, close }: Deps): PendingCommit {
   const approvedCallKey = findApprovedCall(message);

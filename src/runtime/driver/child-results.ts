@@ -1,6 +1,6 @@
 /**
- * `afterToolCall` hooks for what an agent behind a tool answers. They are called when the answer is taken, before it is committed:
- * the answer stays in the inbox until then, so if the process dies, the next holder calls the hooks again.
+ * Runs `afterToolCall` hooks on the answer of an agent that is a tool. They run when the answer is consumed, before it is
+ * committed. The answer stays in the inbox until then, so if the process dies, the next holder calls the hooks again.
  */
 import { type ToolOutput, toolCallsOf } from "../../core/data/message.js";
 import { decodeText } from "../../core/data/text-bytes.js";
@@ -15,12 +15,12 @@ import { capOutput } from "../work/cap-output.js";
 import type { EffectContext } from "../work/effect-context.js";
 import type { MessageChange } from "./driver-types.js";
 
-/** The call whose agent answers with this message; undefined if the message is another one. */
+/** The call whose agent answers with this message; undefined for any other message. */
 export function findAnsweredCall({ body }: InboxMessage): string | undefined {
   return body.type === "result" && body.child !== undefined ? body.callKey : undefined;
 }
 
-/** Undefined: the answer counts as it is. */
+/** Undefined if the answer does not change. */
 export function* runAfterToolCallHooks(
   message: InboxMessage,
   context: EffectContext,
@@ -39,14 +39,14 @@ export function* runAfterToolCallHooks(
   return { message: { ...message, body: changed }, events: (events) => attachRecords(events, after.records) };
 }
 
-/** The child has cut a long answer. Hooks see all of it, because the model may read the rest. */
+/** Loads the full text of an answer that the child has truncated. Hooks see all of it, because the model may read the rest. */
 async function loadWhole(output: ToolOutput, { parts, sessionId }: EffectContext): Promise<ToolOutput> {
   if (output.type === "json" || output.full === undefined) return output;
   const bytes = await parts.store.getBlob(sessionId, output.full.blob);
   return bytes === null ? output : { type: "text", text: decodeText(bytes) };
 }
 
-/** A late answer is to a call of an earlier step, which only the log has. */
+/** Finds the call, which may be in an earlier step that only the log has. */
 async function findCall(
   callKey: string,
   { transcript, parts, sessionId }: EffectContext,

@@ -1,5 +1,5 @@
 /**
- * What an effect of a session has in hand: the parts of the agent that has the session in the state that wants the effect.
+ * Creates the context of a session's effects, with the agent that drives the session in the given state.
  */
 import type { State } from "../../core/machine/state.js";
 import { agentMismatch, type CompiledAgent, findSessionAgent } from "../agent/compiled-agent.js";
@@ -9,18 +9,18 @@ import type { EffectContext } from "../work/effect-context.js";
 
 type EffectSource = Omit<EffectContext, "now">;
 
-/** Null if the session has an agent that this process cannot drive: another process gave it to that one. */
+/** Null if the session belongs to an agent that this process does not have: another process handed the session over to it. */
 export function createEffectContext(
-  { sessionId, parts: own, transcript, memory, hold, recorder, subscribers }: EffectSource,
+  { sessionId, parts: localAgent, transcript, memory, hold, recorder, subscribers }: EffectSource,
   state: State,
 ): EffectContext | null {
-  const ofAgent = findSessionAgent(own, state);
+  const ofAgent = findSessionAgent(localAgent, state);
   if (ofAgent === null) return null;
   const parts = withRunTools(ofAgent, sessionId, transcript.run);
   return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, recorder, subscribers };
 }
 
-/** The session is left to a process that has its agent. */
+/** Leaves the session to a process that has its agent. */
 export function agentMissingClosing({
   sessionId,
   state,

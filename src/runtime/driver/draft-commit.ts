@@ -1,5 +1,5 @@
 /**
- * A draft of a commit: events with all their immediate consequences, applied to the committed state.
+ * Drafts a commit: events with all their immediate consequences, applied to the committed state.
  */
 import { consequences } from "../../core/machine/consequences.js";
 import type { Event, EventBody } from "../../core/machine/event.js";
@@ -31,7 +31,7 @@ export type DraftOptions = {
   readonly questions: KnownQuestions;
 };
 
-/** @param at the time of events that have none, in epoch milliseconds */
+/** @param at the time for events without one, in epoch milliseconds */
 export function createDraft(
   committed: State,
   at: number,
@@ -56,7 +56,7 @@ export function createDraft(
     return consequent.length > 0 ? consequent : endUnstarted(committed, state);
   }
 
-  /** Changes of the data are made of the data as it stands here. Null: a change from outside that does not fit any more. */
+  /** Applies changes of the data to the data in this draft. Null for an outside change that no longer fits the limit. */
   function applyDataLimits(event: Event): Event | null {
     if (event.type === "data_changed") return fitsDataLimit(transcript.data, event.patch) ? event : null;
     if (memory.changes === null || event.type !== "tool_finished") return event;
@@ -82,7 +82,7 @@ export function createDraft(
   return { apply, state: () => state, entries };
 }
 
-/** Mutates its argument, which was created for this commit: a copy is measurable on the hot path. */
+/** Mutates its argument, which was created for this commit: a copy would be measurable on the hot path. */
 function stampTime(body: EventBody, at: number): Event {
   const event = body as { at?: number };
   event.at ??= at;

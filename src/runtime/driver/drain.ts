@@ -1,10 +1,10 @@
 /**
- * The end of a driver when its process shuts down, or leaves the session to others.
+ * Ends a driver when its process shuts down or leaves the session to others.
  */
 import { releaseLease } from "../log/driver-errors.js";
 import { close, type Driver, dispatch } from "./driver.js";
 
-/** Starts only calls that are committed as running. Ends when all effects have settled, or after `graceMs`. */
+/** Starts only calls that are already committed as running. Resolves when all effects have settled, or after `graceMs`. */
 export async function drain(driver: Driver, graceMs: number, reason: "shutdown" | "left"): Promise<void> {
   if (driver.closed) return;
   let cancel = () => {};
@@ -15,7 +15,7 @@ export async function drain(driver: Driver, graceMs: number, reason: "shutdown" 
   });
   cancel();
   if (driver.closed) return;
-  // A commit may still be under way. Nothing follows from it here any more.
+  // A commit may still be in progress. It has no further effect in this process.
   driver.released = true;
   await releaseLease(driver.parts.store, driver.kept.lease);
   close(driver, { type: "interrupted", reason });

@@ -1,5 +1,5 @@
 /**
- * What a driver is made of.
+ * The types of a driver.
  */
 import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody } from "../../core/machine/event.js";
@@ -39,48 +39,48 @@ export type DriverOptions = Omit<Committer, "hold"> & {
 export type Driver = Omit<DriverOptions, "keeper"> &
   InboxReads & {
     readonly hold: LeaseHold;
-    /** How effects commit something before they settle. */
+    /** Lets effects commit events before they settle. */
     readonly recorder: Recorder;
     /** The effects in flight, by key. */
     readonly jobs: Map<string, Job>;
-    /** Checks of messages that are under way; a call may have several. Null if there are none. */
+    /** The message checks in progress; a call may have several. Null if there are none. */
     checks: readonly MessageCheck[] | null;
     /** The effects that a state wants, computed once per state. */
     wanted: { readonly in: State; readonly effects: readonly Effect[] };
     pending: PendingCommit[];
-    /** The commits under way, null if there are none. It resolves when the store has answered, also if the driver closes before. */
+    /** The commits in progress; null if there are none. Resolves when the store has replied, even if the driver closes before. */
     flushing: Promise<void> | null;
     closed: boolean;
     /** Why it closed; null before that. */
     closing: Closing | null;
-    /** Set during a shutdown. Called when no effect runs any more. */
+    /** Set while draining. Called when no effect is running. */
     draining: (() => void) | null;
-    /** Whether the lease is being given back: another process may have it before the store has answered. */
+    /** Whether the lease is being released: another process may claim it before the store has replied. */
     released: boolean;
   };
 
 export type Job = {
   readonly cancellation: Cancellation;
   readonly sleeps?: true;
-  /** What the effect will settle with, if it began before the commit that wants it. */
+  /** The event that the effect will settle with, if it began before the commit that wants it. */
   readonly early?: Promise<EventBody | undefined>;
-  /** It will not settle in this process. */
+  /** Set if the effect will not settle in this process. */
   isDetached?: true;
 };
 
-/** The check of a message that is under way. */
+/** A check of a message, in progress. */
 export type MessageCheck = {
-  /** The call that the message is about. */
+  /** The call that the message refers to. */
   readonly callKey: string;
   readonly cancellation: Cancellation;
   /** Resolves when the message is about to be committed. */
   readonly done: Promise<void>;
 };
 
-/** What the check of a message made of it. */
+/** How a check changes its message. */
 export type MessageChange = {
-  /** The message that is taken in its place. */
+  /** The message that replaces the original. */
   readonly message?: InboxMessage;
-  /** The events that are committed in place of those that the message gives. */
+  /** Returns the events to commit in place of the message's own. */
   readonly events: (given: readonly EventBody[], state: State) => readonly EventBody[];
 };

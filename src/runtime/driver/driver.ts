@@ -14,12 +14,12 @@
  * - The local session calls `createDriver`, `takeMessages`, `dispatch`, `wake`, `drain`. The watch of the inboxes calls
  *   `wake`.
  * - The driver calls `commit`, which calls the store, and asks the lease keeper whether the lease is still held
- *   (`holdOf`). The driver reads the inbox itself, and after a drain it releases the lease itself.
+ *   (`createLeaseHold`). The driver reads the inbox itself, and after a drain it releases the lease itself.
  * - The driver calls `onCommitted`, `onClosed` and `onLate` of the local session. The local session passes commits and
  *   the closing on to the broadcast, and posts late results. Effects publish deltas and progress to the subscribers
  *   directly.
- * - The local session calls `keepLease` and `dropLease`. If a lease is lost, the lease keeper calls back, and the local
- *   session calls `lose`.
+ * - The local session calls `trackLease` and `untrackLease`. If a lease is lost, the lease keeper calls back, and the local
+ *   session calls `loseLease`.
  *
  * Invariants:
  * 1. Nothing is published, started or answered before its commit is durable; memory never runs ahead of the store.

@@ -1,20 +1,20 @@
 /**
- * Which messages of the inbox a driver takes.
+ * Determines which messages of the inbox a driver consumes.
  *
- * A message is taken once, however often it is seen: while its commit is under way, and also by a look that began before
- * the commit was done and is answered after it.
+ * A message is consumed once, however often it is read: while its commit is in progress, and by a read that began before
+ * the commit and returns after it.
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 
-/** What a driver knows of the messages that it has seen. */
+/** A driver's record of the messages that it has read. */
 export type InboxReads = {
   /** The ids of messages that are being committed. */
   claimed: Set<string> | null;
-  /** The looks that are under way. */
+  /** The reads in progress. */
   reads: readonly InboxRead[];
 };
 
-/** The ids that commits have consumed since the look began: it may show them still. */
+/** The ids that commits have consumed since the read began: the read may still return them. */
 type InboxRead = Set<string>;
 
 export const noReads: readonly InboxRead[] = [];
@@ -25,7 +25,7 @@ export function beginRead(driver: InboxReads): InboxRead {
   return read;
 }
 
-/** The messages that no commit has consumed meanwhile. */
+/** Ends a read. Returns the messages that no commit has consumed meanwhile. */
 export function endRead(
   driver: InboxReads,
   read: InboxRead,
@@ -35,14 +35,14 @@ export function endRead(
   return messages.filter(({ id }) => !read.has(id));
 }
 
-/** The messages that are not being committed already. From now on they are. */
+/** Returns the messages that are not being committed yet, and marks them as being committed. */
 export function claimFresh(driver: InboxReads, messages: readonly InboxMessage[]): readonly InboxMessage[] {
   const fresh = messages.filter(({ id }) => driver.claimed?.has(id) !== true);
   for (const { id } of fresh) driver.claimed = (driver.claimed ?? new Set()).add(id);
   return fresh;
 }
 
-/** A commit has consumed these messages. */
+/** Records that a commit has consumed these messages. */
 export function recordConsumed(driver: InboxReads, ids: readonly string[]): void {
   for (const id of ids) {
     driver.claimed?.delete(id);

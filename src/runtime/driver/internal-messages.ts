@@ -20,7 +20,7 @@ export function createAbortMessage(runId: string, signal: AbortSignal, { clock, 
   };
 }
 
-/** Nothing for the reason that the platform itself gives. */
+/** Empty for the platform's default reason. */
 function formatReason(reason: unknown): string {
   const isPlatformReason = reason instanceof DOMException && reason.name === "AbortError";
   return isPlatformReason ? "" : `: ${formatError(reason, maxReasonCharacters)}`;
@@ -28,7 +28,7 @@ function formatReason(reason: unknown): string {
 
 const maxReasonCharacters = 500;
 
-/** The result of a call that settled after its run had ended; undefined if the event is no result. */
+/** The result of a call that settled after its run had ended; undefined if the event is not a result. */
 export function createLateMessage(event: EventBody, { clock }: MessageDeps): InboxMessage | undefined {
   if (event.type !== "tool_finished" || event.output === undefined) return undefined;
   const { callKey, output, returned, outcome } = event;
@@ -39,13 +39,13 @@ export function createLateMessage(event: EventBody, { clock }: MessageDeps): Inb
   };
 }
 
-/** The same as an event, if the session is still driven here: the run had given the call up. */
+/** The same as an event, for a session that is still driven here: the run had abandoned the call. */
 export function toLateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
   const { callKey, outcome, output, returned, at } = event;
   return { type: "late_result", callKey, outcome, ...defined({ output, returned }), at };
 }
 
-/** Starts the next run of the queue, if none is under way. A queue is left over after an abort. */
+/** Starts the next queued run if no run is in progress: an abort leaves the queue in place. */
 export function startQueuedRun(state: State): readonly EventBody[] {
   return isResting(state) ? startNextRun(state) : [];
 }

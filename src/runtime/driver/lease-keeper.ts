@@ -10,7 +10,7 @@ export type LeaseKeeperOptions = {
   readonly clock: Clock;
   readonly holder: Holder;
   readonly leaseMs: number;
-  /** Whether a holder is known to be dead. Left out if this process cannot know. */
+  /** Whether a holder is known to be dead. Absent if this process cannot know. */
   readonly isDead?: (holder: Holder) => boolean;
 };
 
@@ -22,14 +22,13 @@ export type LeaseKeeper = LeaseKeeperOptions & {
 };
 
 /**
- * A time by both clocks. Other processes go by the wall clock, which can be set back; the monotonic clock may stand
- * still while the machine sleeps.
+ * A time by both clocks. Other processes use the wall clock, which can be set back; the monotonic clock may stop
+ * while the machine sleeps.
  */
 export type Moment = { readonly wall: number; readonly elapsed: number };
 
 /**
- * A lease that is renewed until it is dropped. If it turns out to be gone, `renewedAt` becomes null, and `lost` is
- * called.
+ * A lease that is renewed until it is untracked. If it is lost, `renewedAt` becomes null, and `onLost` is called.
  */
 export type KeptLease = { readonly lease: Lease; readonly onLost: () => void; renewedAt: Moment | null };
 
@@ -57,8 +56,8 @@ export function untrackLease(keeper: LeaseKeeper, keptLease: KeptLease): void {
 }
 
 /**
- * A kept lease, as the committer and the effects see it.
- * @param onFailed called if the store fails at a renewal, which then counts as not held
+ * A kept lease from the point of view of the committer and the effects.
+ * @param onFailed called if the store fails during a renewal; the lease then counts as lost
  */
 export function createLeaseHold(keeper: LeaseKeeper, kept: KeptLease, onFailed: (error: unknown) => void): LeaseHold {
   return {
@@ -74,14 +73,14 @@ export function createLeaseHold(keeper: LeaseKeeper, kept: KeptLease, onFailed: 
   };
 }
 
-/** Whether no other process can have claimed the session. False after a sleep or a jump of the clock. */
+/** Whether no other process can have claimed the session. False after the machine slept or the clock jumped. */
 function isFresh({ clock, leaseMs }: LeaseKeeper, { renewedAt }: KeptLease): boolean {
   if (renewedAt === null) return false;
   const age = clock.now() - renewedAt.wall;
   return age >= 0 && age < leaseMs && clock.elapsed() - renewedAt.elapsed < leaseMs;
 }
 
-/** Renews the lease now. False if it is gone, or was dropped. @throws what the store throws */
+/** Renews the lease now. False if it is lost or no longer tracked. @throws what the store throws */
 async function refreshLease(keeper: LeaseKeeper, keptLease: KeptLease): Promise<boolean> {
   await renew(keeper);
   return isTracked(keeper, keptLease) && keptLease.renewedAt !== null;
@@ -99,7 +98,7 @@ async function renewOnTimer(keeper: LeaseKeeper): Promise<void> {
   try {
     await renew(keeper);
   } catch {
-    // The next timer asks the store again, and the next commit finds out in any case.
+    // The next timer tries again, and the next commit detects a lost lease in any case.
   }
   if (keeper.kept.size > 0) scheduleRenewal(keeper);
   else keeper.cancel = null;

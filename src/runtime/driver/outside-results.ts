@@ -1,7 +1,7 @@
 /**
- * What a model reads of a result that another program provided (`session.provideResult`), if the tool has `toModelOutput`. The
- * program need not have the tool, so the holder calls it. The result stays in the inbox until it is committed: if the process dies,
- * the next holder calls it again.
+ * Calls `toModelOutput` for a result that another program provided (`session.provideResult`). That program need not have the
+ * tool, so the holder makes the call. The result stays in the inbox until it is committed: if the process dies, the next
+ * holder calls it again.
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { hasCalls } from "../../core/machine/state.js";
@@ -14,12 +14,12 @@ import type { EffectContext } from "../work/effect-context.js";
 import { validateInput } from "../work/tool-input.js";
 import type { MessageChange } from "./driver-types.js";
 
-/** The call whose result this message has from outside; undefined if the message is another one. */
+/** The call that this message provides a result for; undefined for any other message. */
 export function answeredOutside({ id, body }: InboxMessage): string | undefined {
   return body.type === "result" && id === `result/${body.callKey}` && body.isError !== true ? body.callKey : undefined;
 }
 
-/** Undefined: the model reads the result as it is. */
+/** Undefined if the model reads the result unchanged. */
 export function* resultForModel(
   message: InboxMessage,
   context: EffectContext,

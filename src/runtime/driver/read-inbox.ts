@@ -1,5 +1,5 @@
 /**
- * The inbox of a session, with what its messages refer to: reports of child sessions, and histories in blobs.
+ * Reads the inbox of a session, and what its messages refer to: reports of child sessions, and histories in blobs.
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
@@ -15,7 +15,7 @@ type InboxReader = {
 };
 
 /**
- * Messages may be consumed while something else is read. So the inbox is read last, directly before it is taken.
+ * Messages may be consumed during other reads. So the inbox is read last, directly before its messages are consumed.
  * @throws PawlError `store_failed`, `store_corrupt`
  */
 export async function readInbox(reader: InboxReader): Promise<readonly InboxMessage[]> {

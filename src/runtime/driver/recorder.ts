@@ -1,9 +1,9 @@
 /**
- * How an effect commits something before it settles.
+ * Lets an effect commit events before it settles.
  *
  * 1. Only the holder records: once the driver is closed, nothing is written.
- * 2. `closed` says that the work goes on elsewhere, also if this was committed while the session was given back. Work that
- *    was over in the last state of this process is `stale`.
+ * 2. `closed` means that the work continues elsewhere, even if the events were committed while the session was being
+ *    released. Work that was over in the last state of this process is `stale`.
  */
 import type { Recorder } from "../work/effect-context.js";
 import type { Driver } from "./driver-types.js";
@@ -17,7 +17,7 @@ type RecorderActions<Recorded> = {
   readonly letGo: (driver: Recorded, key: string) => void;
 };
 
-/** @param driver gives the driver, which is made with its recorder */
+/** @param driver returns the driver, which is created with its recorder */
 export function createRecorder<Recorded extends RecorderState>(
   driver: () => Recorded,
   { dispatch, letGo }: RecorderActions<Recorded>,

@@ -1,5 +1,5 @@
 /**
- * Gives the tools that wait for answers what a commit brought.
+ * Passes the answers in a commit to the tools that wait for them.
  */
 import { toQuestionAnswer } from "../../core/transcript/tool-steps.js";
 import { questionKey } from "../effects/held-questions.js";

@@ -1,13 +1,13 @@
 /**
- * Work that one commit both starts and stops: an approval and an abort may come together.
+ * Handles work that one commit both starts and stops: an approval and an abort may be committed together.
  *
- * Effects begin after the commit, and a run that is stopping begins none. So nothing would ever settle this work: the run
- * would wait until its grace is over, and then report calls in doubt that were never started.
+ * Effects begin after the commit, and a stopping run begins none. So nothing would ever settle this work: the run
+ * would wait until its grace period is over, and then report calls in doubt that were never started.
  */
 import type { EventBody } from "../../core/machine/event.js";
 import { callOf, hasCalls, type State } from "../../core/machine/state.js";
 
-/** Ends what `drafted` starts in a run that is stopping. */
+/** Ends the work that `drafted` starts in a stopping run. */
 export function endUnstarted(committed: State, drafted: State): readonly EventBody[] {
   if (!("stopping" in drafted) || drafted.stopping === null) return none;
   const { runId } = drafted;

@@ -1,5 +1,6 @@
 /**
- * What follows a failed attempt of a model call: a compaction, another attempt after a wait, the next model, or the end of the run.
+ * Decides what follows a failed attempt of a model call: a compaction, another attempt after a delay, the next model, or the
+ * end of the run.
  */
 
 import type { ModelFailure } from "../../core/data/message.js";
@@ -19,7 +20,7 @@ export function decideAfterFailure(failure: ModelFailure, startedAt: number, con
   const { since, attempts } = getFailing(state) ?? { since: startedAt, attempts: 0 };
   const inMs = retryDelayMs(chooseModel(context).retry, failure, attempts + 1, now() - since, hasAnswered(context));
   if (inMs !== undefined) return { type: "retry", inMs };
-  // A model that was chosen for this call makes room for the run's present one.
+  // If a hook chose a model for this call, the run's current model is tried next.
   const isChosen = state.status === "model_running" && state.model !== undefined;
   const next = getFallback(state) + (isChosen ? 0 : 1);
   return next < parts.models.length
@@ -27,7 +28,7 @@ export function decideAfterFailure(failure: ModelFailure, startedAt: number, con
     : { type: "give_up", reason: toReason(failure) };
 }
 
-/** Whether a model has answered in the session before. */
+/** Whether a model has already answered in this session. */
 export function hasAnswered({ transcript }: Pick<EffectContext, "transcript">): boolean {
   return transcript.messages.some(({ role }) => role === "assistant");
 }

@@ -1,9 +1,9 @@
 /**
- * What the author of an agent says of a call: the permission check, and whether the tool needs an approval.
+ * The checks of a call by the agent's author: the permission check, and whether the tool needs an approval.
  *
  * 1. A check that throws, takes too long or gives no answer fails closed: the call is denied, or a person is asked.
- * 2. An answer is read once, within the guard: a getter may throw, or answer differently the next time.
- * 3. A check that failed is recorded as a hook that failed is, so that events and traces name it.
+ * 2. An answer is read once, within a `try`: a getter may throw, or return something else the next time.
+ * 3. A failed check is recorded like a failed hook, so that events and traces name it.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -25,14 +25,14 @@ import type { ResolvedList } from "../work/message-lists.js";
 import { createPermissionContext, resolveSentMessages } from "./permission-context.js";
 import { approvalCheckFailed, permissionCheckFailed, toolNotAllowed } from "./prompts.js";
 
-/** An answer of a permission check, copied. */
+/** A copy of a permission check's answer. */
 export type PlainPermission = (
   | { readonly verdict: "allow" }
   | { readonly verdict: "ask"; readonly question?: string; readonly expiresInMs?: number }
   | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: true }
 ) & { readonly rule?: PermissionRule };
 
-/** Whether a call needs an approval; `question` says why, if the tool could not tell. */
+/** Whether a call needs an approval; `question` says why, if the tool's check failed. */
 export type ApprovalNeed = { readonly isNeeded: boolean; readonly question?: string };
 
 export type AuthorVerdict = {
@@ -47,7 +47,7 @@ export type CheckedCall = {
   readonly tool: AnyTool;
   /** The input as the tool gets it. */
   readonly validated: unknown;
-  /** A person's edit needs no other approval. */
+  /** Whether a person has edited the input, which then needs no further approval. */
   readonly isEdited: boolean;
 };
 
@@ -59,7 +59,7 @@ export function checkWithAuthor(
   const { needsApproval } = call.tool;
   if (context.parts.canExecuteTool !== undefined || typeof needsApproval === "function")
     return runAuthorChecks(call, context, cancellation);
-  // Almost every call: there is nothing to ask.
+  // Almost every call: no author's code to run.
   return wait(call.isEdited || !needsApproval ? allowedVerdict : approvalVerdict);
 }
 
@@ -75,7 +75,7 @@ function* runAuthorChecks(
     if (failure !== undefined) records.push(createFailureRecord(name, failure, clock.elapsed() - startedAt));
   };
   const sent = yield* resolveSentMessages(context);
-  // Both are asked before either is waited for.
+  // Both checks start before either is awaited.
   const permissionCall = callCanExecuteTool(record, tool, context, cancellation, sent);
   const needCall = isEdited ? notNeededCall : callNeedsApproval(tool, validated, record, context, cancellation, sent);
   const { failure, ...permission } = readPermission(yield* wait(permissionCall));
@@ -90,7 +90,7 @@ const allowPermission: PlainPermission = { verdict: "allow" };
 const allowedVerdict: AuthorVerdict = { permission: allowPermission, need: { isNeeded: false }, records: noRecords };
 const approvalVerdict: AuthorVerdict = { permission: allowPermission, need: { isNeeded: true }, records: noRecords };
 
-/** Asks the permission check alone: about a call that the provider runs, or one that a person has approved. */
+/** Runs only the permission check: for a call that the provider runs, or one that a person has approved. */
 export function* checkPermission(
   record: CallRecord,
   tool: Pick<AnyTool, "name" | "readOnly">,
@@ -109,7 +109,7 @@ export function* checkPermission(
 
 export type CheckFailure = { readonly outcome: "threw" | "timed_out" | "refused"; readonly message: string };
 
-/** The record of a check by the author's code that failed. */
+/** The record of a failed check. */
 export function createFailureRecord(name: string, { outcome, message }: CheckFailure, ms: number): HookRecord {
   return { name, hook: "beforeToolCall", ms: Math.max(0, Math.round(ms * 1_000) / 1_000), outcome, message };
 }
@@ -155,7 +155,7 @@ function denyForFailure(failure: CheckFailure): ReadPermission {
   return { permission: { verdict: "deny", reason: permissionCheckFailed(failure.message) }, failure };
 }
 
-/** A copy of an answer; undefined if it has an unknown shape. Throws what its getters throw. */
+/** Copies an answer; undefined if it has an unknown shape. Throws what its getters throw. */
 function copyPermission(answer: unknown): PlainPermission | undefined {
   const members: object = typeof answer === "object" && answer !== null ? answer : { verdict: answer };
   const { verdict, question, expiresInMs, reason, stopRun, rule } = members as { readonly [name: string]: unknown };
@@ -186,7 +186,7 @@ const ruleWords = {
 } as const;
 const maxPattern = 1_000;
 
-/** A copy of a rule. Throws if it is none: a decision whose reason cannot be kept is refused. */
+/** Copies a rule. Throws if it is invalid: a decision whose reason cannot be stored is refused. */
 function copyRule(rule: unknown): PermissionRule {
   const members: { readonly [name: string]: unknown } = typeof rule === "object" && rule !== null ? { ...rule } : {};
   const word = <Name extends keyof typeof ruleWords>(name: Name): (typeof ruleWords)[Name][number] => {
@@ -196,7 +196,7 @@ function copyRule(rule: unknown): PermissionRule {
   };
   const { pattern } = members;
   if (typeof pattern !== "string" || pattern.length > maxPattern)
-    throw new TypeError(`the rule's pattern must be a text of at most ${maxPattern} characters`);
+    throw new TypeError(`the rule's pattern must be a string of at most ${maxPattern} characters`);
   return { verdict: word("verdict"), kind: word("kind"), pattern, scope: word("scope") };
 }
 
@@ -218,7 +218,7 @@ function callNeedsApproval(
   return callWithContext(ask, defaultHookTimeoutMs, context, cancellation);
 }
 
-/** A tool that cannot tell whether it is dangerous counts as dangerous. */
+/** If the check fails, the call needs an approval. */
 function readApprovalNeed(call: SettledCall): ApprovalNeed & { readonly failure?: CheckFailure } {
   if (call.type === "returned") return { isNeeded: Boolean(call.value) };
   const { type: outcome, message } = call;

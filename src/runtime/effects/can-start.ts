@@ -1,17 +1,17 @@
 /**
- * The last look before something outside is called: a model, a tool, another agent.
+ * The last check before something outside is called: a model, a tool, another agent.
  *
- * An effect may wait on the way there, for a blob, a schema or a lease. Meanwhile the run may be aborted, a commit of the
+ * An effect may wait before the call, for a blob, a schema or a lease. Meanwhile the run may be aborted, a commit of the
  * session may fail, and the process may sleep past its lease.
  *
- * 1. Nothing waits between this look and the call. Only a pause of the process in the middle of its own code comes between.
+ * 1. Nothing is awaited between this check and the call. Only a pause of the whole process can come between them.
  */
 import type { State } from "../../core/machine/state.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Awaitable, type Coroutine, wait } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 
-/** Whether the effect is still wanted, and the session held here. Renews the lease if it may be over. */
+/** Whether the effect is still wanted and this process holds the session. Renews the lease if it may have expired. */
 export function canStart(context: EffectContext, cancellation: Cancellation): Awaitable<boolean> {
   if (cancellation.isCancelled || context.recorder.isReleased()) return wait(false);
   return context.hold.isFresh() ? wait(true) : refreshLease(context, cancellation);
@@ -26,8 +26,9 @@ function* refreshLease({ hold, recorder }: EffectContext, cancellation: Cancella
 }
 
 /**
- * Whether a step that tidies up may begin, also after an abort: its call is not over, no commit is under way that may
- * end it, and the session is held here. @param isRunning whether the call is not over in this state
+ * Whether a cleanup step may begin, also after an abort: its call is not over, no commit in progress may end the call, and
+ * this process holds the session.
+ * @param isRunning whether the call is not over in this state
  */
 export async function canCleanUp(
   { hold, recorder }: EffectContext,

@@ -1,5 +1,5 @@
 /**
- * What a tool may say of a step: its name and its options.
+ * Checks the name and the options of a tool step.
  */
 import { aBoolean, anObject, checkOptions, type OptionTable, timeLimit } from "../../check-options.js";
 import { checkRetry } from "../../check-tool.js";

@@ -1,9 +1,10 @@
 /**
- * Whether and how a call runs: parse, `beforeToolCall`, validate, permission, approval (LOOP-13).
+ * Decides whether and how a call runs: parse, `beforeToolCall`, validate, permission, approval (LOOP-13).
  *
- * 1. The strictest answer wins: block and deny beat ask beats allow. Checks of the author fail closed (author-checks.ts).
- * 2. If all answer at once, the decision joins the commit of the message that asked for the call.
- * 3. The input after hooks is what is validated, permitted and approved. If a hook changes a person's edit, the person is asked again.
+ * 1. The strictest answer wins: block and deny beat ask, and ask beats allow. An author's checks fail closed (author-checks.ts).
+ * 2. If all checks are synchronous, the decision joins the commit of the message that requested the call.
+ * 3. The input after hooks is validated, permitted and approved. If a hook changes a person's edit, the person is asked
+ *    again.
  */
 
 import type { Json } from "../../core/data/message.js";
@@ -64,7 +65,7 @@ export function* decide(
   const { record = requested, name = call.name } = repaired ?? {};
   const compiled = findOffered(name);
   if (compiled === undefined) return settle({ verdict: "reject", message: notOffered(name, context) }, repaired);
-  // The person who sent the edit sent its hash as well: the hash says what they approved.
+  // An edit was sent with its hash, which identifies what the person approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
     return settle(askAgain(record, compiled.tool, "its hash is that of another input", context));
   const before = hasParsedInput(compiled, record)
@@ -77,7 +78,7 @@ export function* decide(
   return settle(repaired?.repair === undefined ? decision : attachRepair(decision, repaired), { records: all });
 }
 
-/** The repaired input is what the log keeps of the call, unless a hook changed it further. */
+/** Adds the repair to a decision. The log stores the repaired input, unless a hook has changed it further. */
 function attachRepair(decision: PolicyDecision, { record, repair }: RepairedCall): PolicyDecision {
   if (repair === undefined) return decision;
   if (decision.verdict === "reject" && repair.changes !== undefined)
@@ -88,8 +89,8 @@ function attachRepair(decision: PolicyDecision, { record, repair }: RepairedCall
 }
 
 /**
- * The provider runs the call, and asks first. The policy may deny it. Otherwise a person decides, as for a tool that needs
- * approval. Hooks are not called, because nothing runs here.
+ * Decides a call that the provider will run, but asks about first. The policy may deny it. Otherwise a person decides, as
+ * for a tool that needs approval. Hooks are not called, because nothing runs here.
  */
 function* decideForProvider(
   record: CallRecord,
@@ -118,17 +119,17 @@ function notOffered(name: string, context: EffectContext): string {
   return isMissing ? `${missingTool(name)}.` : unknownToolWithNames(name, listKnownNames(name, context));
 }
 
-/** The names that a model is told of instead of an unknown one. Deferred tools are too many: of them, only the nearest. */
+/** The names to suggest for an unknown one. Deferred tools are too many, so only the nearest of them is listed. */
 function listKnownNames(unknown: string, context: EffectContext): readonly string[] {
   const { tools, specifications, hasDeferredTools } = context.parts;
   const active = [...tools.keys()].filter((name) => isActive(name, context));
   if (!hasDeferredTools) return active;
-  const findOffered = new Set(specifications.map(({ name }) => name));
+  const offeredNames = new Set(specifications.map(({ name }) => name));
   const nearest = nearestName(unknown, active);
-  return active.filter((name) => findOffered.has(name) || name === nearest);
+  return active.filter((name) => offeredNames.has(name) || name === nearest);
 }
 
-/** Hooks do not see arguments that no tool will see. */
+/** Hooks do not see unparsed arguments, unless the tool accepts them. */
 function hasParsedInput({ tool }: CompiledTool, { part, changed }: CallRecord): boolean {
   return part.invalid === undefined || changed || tool.executeRaw !== undefined;
 }
@@ -164,13 +165,13 @@ function* decideInput(
   return { decision: chooseStrictest({ call, record, tool, changed }, permission, need, context), records };
 }
 
-/** A decision, and the checks of the author that failed on the way to it. */
+/** A decision, and the records of the author's checks that failed. */
 type DecisionResult = { readonly decision: PolicyDecision; readonly records: readonly HookRecord[] };
 
 /** The input, if a hook changed it. */
 type InputChange = { readonly input?: Json };
 
-/** An invalid edit goes back to the person who made it; an invalid input of the model goes back to the model. */
+/** An invalid edit goes back to the person who made it; invalid input of the model goes back to the model. */
 function rejectInvalidInput(
   call: DecidingCall,
   record: CallRecord,
@@ -183,7 +184,7 @@ function rejectInvalidInput(
     : askAgain(record, tool, message, context);
 }
 
-/** Asks about the input from before the edit: the edit has changed nothing. */
+/** Asks again about the input before the edit. */
 function askAgain(
   record: CallRecord,
   tool: AnyTool,
@@ -200,7 +201,7 @@ function askAgain(
   };
 }
 
-/** A call whose input fits its tool's schema. */
+/** A call whose input matches its tool's schema. */
 type ValidCall = {
   readonly call: DecidingCall;
   readonly record: CallRecord;
@@ -218,10 +219,10 @@ function chooseStrictest(
   const policy = toCallPolicy(tool, context);
   const isChangedEdit = call.edited !== undefined && changed.input !== undefined;
   const isRepeated = call.edited === undefined && decideRepeated(record, context) === "ask";
-  // The edit is the editor's approval of that input: only hooks and deny rules see it again (HITL-3).
+  // Whoever edits the input also approves it: only hooks and deny rules check it again (HITL-3).
   const isApproved =
     call.edited === undefined ? permission.verdict === "allow" && !need.isNeeded && !isRepeated : !isChangedEdit;
-  // A person's edit runs by the person's word, not by a rule.
+  // A person has approved an edit, so no rule is recorded for it.
   if (isApproved)
     return { verdict: "allow", policy, ...changed, ...(call.edited === undefined ? pickRule(permission) : {}) };
   if (!isInteractive(context)) {
@@ -261,7 +262,7 @@ function pickQuestion(
   return question === undefined ? {} : { question };
 }
 
-/** How the call is run and recovers, written on the event that decides to run it. */
+/** How the call runs and recovers. Recorded on the event that decides to run it. */
 function toCallPolicy(tool: AnyTool, context: EffectContext): CallPolicy {
   const { graceMs } = tool;
   const recover = toRecover(tool);

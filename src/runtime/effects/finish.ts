@@ -1,5 +1,6 @@
 /**
- * The end of a run that the model or the done tool chose. The answer has the shape that was asked for, or goes back to the model.
+ * Ends a run when the model or the done tool has finished it. An answer that does not match the requested schema goes back to
+ * the model.
  */
 import type { EventBody } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";

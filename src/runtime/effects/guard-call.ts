@@ -1,9 +1,9 @@
 /**
- * The hooks beside a model call: they are asked while the model streams, and may end the call.
+ * The `besideLLMCall` hooks of a model call: they run while the model streams, and may end the call.
  *
  * 1. The attempt settles when the stream has ended and every hook has answered. So no tool runs and no answer counts
  *    before.
- * 2. A hook is asked about one thing at a time. What streams meanwhile is part of what it is asked next.
+ * 2. Calls of one hook never overlap. Text that streams meanwhile is part of the next call.
  * 3. If a hook holds the answer back, no delta of the attempt is published before all hooks let it pass.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -22,7 +22,8 @@ import type { MessageAssembly } from "../model/message-assembly.js";
 import type { EffectContext } from "../work/effect-context.js";
 
 /**
- * What the hooks say of an attempt. `unseen`: it was ended before all of them had looked at its answer, which was whole.
+ * The verdict of the hooks on an attempt. `unseen`: the answer was whole, but the attempt was cancelled before all hooks had
+ * checked it.
  */
 export type Verdict =
   | { readonly type: "passed" | "unseen" }
@@ -33,21 +34,21 @@ export const passedVerdict: Verdict = { type: "passed" };
 type Publish = (deltas: readonly MessageDelta[]) => void;
 
 export type GuardedCall = {
-  /** Ends the stream: because nobody wants the call any more, or because a hook has tripped. */
+  /** Ends the stream: because the call is no longer wanted, or because a hook has tripped. */
   readonly cancellation: Cancellation;
-  /** Whether deltas are held back until all hooks let the answer pass. */
+  /** Whether deltas are buffered until all hooks let the answer pass. */
   readonly holds: boolean;
-  /** Takes deltas on their way to those who watch. */
+  /** Publishes deltas, or buffers them. */
   readonly pass: (assembly: MessageAssembly, deltas: readonly MessageDelta[], publish: Publish) => void;
-  /** Resolves when the stream has ended and all hooks have answered. Publishes what was held back if all let it pass. */
+  /** Resolves when the stream has ended and all hooks have answered. Publishes the buffered deltas if all let it pass. */
   readonly settled: (assembly: MessageAssembly, publish: Publish) => Promise<Verdict>;
   readonly records: () => readonly HookRecord[];
 };
 
-/** Characters between two questions about a text that is being streamed. */
+/** Characters between two calls of a hook while text is being streamed. */
 const askEveryCharacters = 500;
 
-/** What is known of one hook. */
+/** The state of one hook. */
 type HookWatch = {
   readonly hook: CompiledHook;
   ms: number;
@@ -89,21 +90,21 @@ export function guardCall(
     if (!cancellation.isCancelled) {
       const startedAt = clock.elapsed();
       const { hook } = watch;
-      const settled = await callWithContext(
+      const settledCall = await callWithContext(
         (own) => hook.call(deepFreeze(subject), own),
         hook.timeoutMs,
         context,
         cancellation,
       );
       watch.ms += Math.max(0, clock.elapsed() - startedAt);
-      // What was cut off, by an abort or by another hook, says nothing.
-      if (!cancellation.isCancelled) applyObjection(watch, settled, subject.stage);
+      // If an abort or another hook has cancelled the call, its outcome has no meaning.
+      if (!cancellation.isCancelled) applyObjection(watch, settledCall, subject.stage);
     }
     watch.isAsked = false;
   }
 
-  function applyObjection(watch: HookWatch, settled: SettledCall, stage: ModelStreamSubject["stage"]): void {
-    const objection = findObjection(settled);
+  function applyObjection(watch: HookWatch, settledCall: SettledCall, stage: ModelStreamSubject["stage"]): void {
+    const objection = findObjection(settledCall);
     if (objection === null) return;
     watch.outcome = objection.outcome;
     watch.message = objection.message;
@@ -127,7 +128,7 @@ export function guardCall(
     for (const { asked } of watches) await asked;
     stopListening();
     if (tripped !== null) return tripped;
-    // Nobody has looked at all of an answer that failed.
+    // The hooks do not check the end of a failed answer.
     if (!isWhole) return passedVerdict;
     if (cancellation.isCancelled) return { type: "unseen" };
     if (buffered.length > 0) publish(buffered);
@@ -160,7 +161,7 @@ function toHookRecord({ hook: { name }, ms, outcome, message }: HookWatch): Hook
 
 type Objection = { readonly outcome: "tripped" | "threw" | "timed_out" | "refused"; readonly message: string };
 
-/** Null: the hook lets it pass. */
+/** Null if the hook lets the answer pass. */
 function findObjection(settled: SettledCall): Objection | null {
   if (settled.type !== "returned") return { outcome: settled.type, message: settled.message };
   if (settled.value === undefined) return null;

@@ -1,9 +1,9 @@
 /**
- * What a model reads of a result whose tool has `toModelOutput`. What the tool returned is kept with it, for people, hooks and the
- * log.
+ * Creates the output for the model if the tool has `toModelOutput`. The tool's own return value is stored with it, for people,
+ * hooks and the log.
  *
- * 1. `afterToolCall` hooks see what the tool returned first, and `toModelOutput` gets what they leave of it. They see what it made,
- *    too. So a hook that masks secrets needs to know of neither, and nothing passes it by.
+ * 1. `afterToolCall` hooks first see the tool's return value, and `toModelOutput` gets what they leave of it. Then they also
+ *    see the output of `toModelOutput`. So a hook that masks secrets sees everything, and need not know about `toModelOutput`.
  * 2. Both outputs are in the event that ends the call, so a crash loses both or neither.
  */
 import type { Json, ToolOutput } from "../../core/data/message.js";
@@ -29,17 +29,17 @@ import { errorOutput, modelOutputFailed } from "./prompts.js";
 /** In milliseconds. */
 const toModelOutputTimeoutMs = 60_000;
 
-/** What a tool returned, before it was made plain. */
+/** A tool's return value, before its conversion to plain JSON. */
 export type Raw = Pick<ToolResult, "input" | "output">;
 
 /** A result as it is committed. */
 type ModelOutcome = ToolOutcome & {
   readonly records: readonly HookRecord[];
-  /** What the tool returned, if the model reads something else. */
+  /** The tool's return value, if the model reads something else. */
   readonly returned?: ToolOutput;
 };
 
-/** A result after the hooks, and with what the model reads of it. */
+/** Runs the hooks on a result, and creates its output for the model. */
 export function* finalOutcome<Given extends ToolOutcome & { readonly raw?: Raw; readonly returned?: ToolOutput }>(
   given: Given,
   record: CallRecord,
@@ -55,8 +55,8 @@ export function* finalOutcome<Given extends ToolOutcome & { readonly raw?: Raw; 
 }
 
 /**
- * @param given the result as the tool gave it
- * @param whole the same after the hooks
+ * @param given the tool's result
+ * @param whole the result after the hooks
  */
 function* modelOutcome(
   tool: AnyTool,
@@ -70,18 +70,18 @@ function* modelOutcome(
   const isChanged = returned !== given.output;
   const { input, output } = given.raw;
   const result = { toolCallId: call.toolCallId, input, output: isChanged ? plainValue(returned) : output };
-  // A hook may leave another value than the tool returns. What it left may be seen.
+  // `toModelOutput` may fail on a value that a hook has changed. The model may then read the changed value.
   const shown = yield* readByModel(tool, result, context, isChanged ? returned : undefined);
   const final =
     context.parts.hooks.afterToolCall.length === 0
       ? { ...shown, records: [] }
       : yield* callAfterToolResult(shown, { ...call, source: "toModelOutput" }, context);
   const both = { outcome: final.outcome, output: final.output, records: [...records, ...final.records] };
-  // What a hook withholds is not kept anywhere.
+  // If a hook withholds the output, the return value is not stored either.
   return final.outcome !== shown.outcome ? both : { ...both, ...returnedBeside(final.output, returned) };
 }
 
-/** The same for a result from outside, which hooks do not see. */
+/** The same for an outside result, which hooks do not see. */
 export function* modelOutputOf(
   tool: AnyTool,
   returned: ToolOutput,
@@ -92,13 +92,13 @@ export function* modelOutputOf(
   return { ...shown, ...returnedBeside(shown.output, returned) };
 }
 
-/** Nothing if the model reads what the tool returned. */
+/** Empty if the model reads the tool's return value. */
 function returnedBeside(output: ToolOutput, returned: ToolOutput): Pick<ModelOutcome, "returned"> {
   const isSame = output.type === returned.type && JSON.stringify(output) === JSON.stringify(returned);
   return isSame ? {} : { returned };
 }
 
-/** @param otherwise what the model reads if the function of the tool fails; absent: that it failed */
+/** @param otherwise what the model reads if `toModelOutput` fails. Default: an error */
 function* readByModel(
   tool: AnyTool,
   result: ToolResult,
@@ -113,7 +113,7 @@ function* readByModel(
 
 type Made =
   | { readonly type: "made"; readonly output: ToolOutput }
-  /** The tool says that the model is to read of an error. */
+  /** The tool has returned an error for the model. */
   | { readonly type: "error"; readonly text: string }
   | { readonly type: "failed"; readonly message: string };
 

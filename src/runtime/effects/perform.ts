@@ -1,5 +1,5 @@
 /**
- * Carries out effects: one function for each.
+ * Performs effects: one function for each.
  */
 
 import { toolCallsOf } from "../../core/data/message.js";
@@ -18,7 +18,7 @@ import { prepare } from "./prepare.js";
 import { reconcileTool } from "./reconcile-tool.js";
 import { runTool } from "./run-tool.js";
 
-/** Effects that touch nothing outside. If they settle at once, their event joins the commit that wanted them. */
+/** Whether an effect touches nothing outside. If it settles at once, its event joins the commit that wanted it. */
 export function isImmediate({ type }: Effect): boolean {
   switch (type) {
     case "prepare":
@@ -33,8 +33,8 @@ export function isImmediate({ type }: Effect): boolean {
 }
 
 /**
- * Carries out one effect. It settles with the event that happened, if any; at once, if nothing takes time.
- * The driver itself waits for effects of type `sleep`.
+ * Performs one effect. Returns its event, if any: synchronously, if nothing is asynchronous.
+ * The driver itself handles effects of type `sleep`.
  */
 export function perform(
   effect: Exclude<Effect, { type: "sleep" }>,
@@ -69,7 +69,7 @@ export function perform(
   }
 }
 
-/** The event ends the run, unless a steer came meanwhile: so messages that others posted are taken first. */
+/** Whether the event ends the run unless the run was steered meanwhile. If so, posted messages are consumed first. */
 export function isFinalMessage(event: EventBody): boolean {
   return event.type === "model_finished" && toolCallsOf(event.message).length === 0;
 }

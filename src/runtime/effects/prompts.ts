@@ -1,8 +1,9 @@
 /**
- * What effects say to a model: results of calls that did not run as asked, and the reasons of refusals.
+ * Texts of effects for a model: results of calls that did not run as requested, and the reasons of refusals.
  *
- * A reason follows "Error: Denied: " or "Error: Blocked: " in the result of a call: it begins in lower case and ends without a full stop.
- * Other texts for models: core/transcript/loop-prompts.ts, src/context/prompts.ts, runtime/agent/structured-output.ts.
+ * A reason follows "Error: Denied: " or "Error: Blocked: " in the result of a call: it begins in lower case and ends without a
+ * full stop. Other texts for models: core/transcript/loop-prompts.ts, src/context/prompts.ts,
+ * runtime/agent/structured-output.ts.
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import { nearestName } from "../../core/data/nearest-name.js";
@@ -15,16 +16,16 @@ export function unknownTool(name: string): string {
   return `Unknown tool '${name}'`;
 }
 
-/** The tool was given to the run alone, in another process. */
+/** For a tool that only the run has, in another process. */
 export function missingTool(name: string): string {
   return `The tool '${name}' was given to this run alone, and the process that carries the run on does not have it. Go on without it`;
 }
 
 const maxListedTools = 60;
-/** Characters of the list. */
+/** In characters. */
 const maxToolList = 2_000;
 
-/** The same for the model, which can then choose another tool. The nearest name comes first. */
+/** The same with the known names, so that the model can choose another tool. The nearest name comes first. */
 export function unknownToolWithNames(name: string, offered: readonly string[]): string {
   if (offered.length === 0) return `${unknownTool(name)}. There are no tools in this run.`;
   const nearest = nearestName(name, offered);
@@ -46,15 +47,15 @@ export function toolTimedOut(timeoutMs: number): string {
   return `Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`;
 }
 
-/** The tool itself did its work: the model need not call it again for that. */
+/** It says that the tool did its work, so that the model does not call it again. */
 export function modelOutputFailed(message: string): string {
   return `The tool ran, and what it returned could not be prepared for you: ${message}`;
 }
 
-/** Why a tool that yields its results has none: it was told to end before. */
+/** For a tool that yields its results, and was stopped before the last one. */
 export const stoppedBeforeResult = "The call was stopped before it had its result.";
 
-/** The output of a done tool that gave no message. */
+/** The output of a done tool without a message. */
 export const doneOutput: ToolOutput = { type: "text", text: "Done." };
 
 export const budgetUsedUp = "The run's budget is used up; nothing is left for another agent.";
@@ -72,10 +73,10 @@ export function repeatedCall(timesInRow: number): string {
 
 export const nobodyCanApprove = "it needs an approval, and nobody can be asked";
 
-/** The same for an approval with a question, which says why the call is not simply allowed. */
+/** The same with the question, which says why the call needs an approval. */
 export const whyNobodyApproves = (question: string) => `${nobodyCanApprove}: ${question.replace(/\.$/, "")}`;
 
-/** Why a question of a tool is declined. */
+/** The note of a tool's question that is declined automatically. */
 export const nobodyCanAnswer = "nobody can be asked in this run";
 
 export const toolNotAllowed = "this tool may not be used";
@@ -84,7 +85,7 @@ export function permissionCheckFailed(why: string): string {
   return `the permission check failed (${why})`;
 }
 
-/** What a person is asked if the tool could not say whether a call needs an approval. */
+/** The question to a person if the tool's `needsApproval` failed. */
 export function approvalCheckFailed(why: string): string {
   return `The tool could not tell whether this call needs an approval: ${why}`;
 }

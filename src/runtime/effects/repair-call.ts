@@ -1,11 +1,11 @@
 /**
  * Repairs a call that cannot be used as the model wrote it (TOOL-16).
  *
- * 1. The built-in repairs come first: names that are near; JSON with fences, comments or trailing commas; and, for a tool
- *    that takes lenient input, arguments that nearly fit its schema. The author's function is asked about what is left.
- * 2. A call is repaired once. What comes out is checked like any other call.
- * 3. A mistake in a name never leads to a tool that may change something: only a name that is the same except for case and
- *    separators does. Nor does the author's function lead from a read-only tool to another kind.
+ * 1. The built-in repairs come first: near names; JSON with fences, comments or trailing commas; and, for a tool with
+ *    lenient input, arguments that nearly match its schema. The author's function handles what is left.
+ * 2. A call is repaired once. The result is checked like any other call.
+ * 3. A misspelt name never selects a tool that may change something, unless it differs only in case and separators. Nor can
+ *    the author's function replace a read-only tool by one that is not.
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -32,7 +32,7 @@ import { createFailureRecord, noRecords } from "./author-checks.js";
 import { createPermissionContext, resolveSentMessages } from "./permission-context.js";
 import { unknownTool } from "./prompts.js";
 
-/** A call as it is now: with another name or another input. */
+/** A call after its repair, perhaps with another name or another input. */
 export type RepairedCall = {
   readonly name: string;
   readonly record: CallRecord;
@@ -58,7 +58,7 @@ export function repairCall(
   return repairWithAuthor(initial, repairToolCall, findTool, context, cancellation);
 }
 
-/** A call of `call_tool` becomes the call that it stands for, also where calls are not repaired: nothing is wrong with it. */
+/** Replaces a call of `call_tool` by its inner call, even if repairs are off: such a call is not a mistake. */
 function unwrapCallTool(call: RepairedCall, { parts }: EffectContext): RepairedCall {
   if (call.name !== callToolName || !parts.hasDeferredTools) return call;
   const { input, invalid } = call.record.part;
@@ -88,7 +88,7 @@ function* repairWithAuthor(
     : yield* askRepairFunction(repaired, problem, findTool, context, cancellation);
 }
 
-/** A replay takes what the author's function made of a call from the log. */
+/** Undefined in a replay, which reads the result of the author's function from the log. Null if repairs are off. */
 function findAuthorRepair({ parts: { repairToolCall, isReplay } }: EffectContext): RepairToolCall | null | undefined {
   return isReplay === true && repairToolCall !== null ? undefined : repairToolCall;
 }

@@ -1,12 +1,12 @@
 /**
- * A model that asks for the same call again and again (TOOL-10): it is told once, and the run stops if it goes on.
+ * Handles a model that requests the same call again and again (TOOL-10): it is warned once, and the run stops if it continues.
  */
 import type { PolicyDecision } from "../../core/machine/event.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { repeatedCall, repetitionEndsRun } from "./prompts.js";
 
-/** So many calls in a row of one tool with one input are no repetition yet. */
+/** How many equal calls in a row do not count as repetition. */
 const timesAllowed = 2;
 
 /** The decision on a repeated call, or "ask" if a person decides; undefined if repetition does not matter. */
@@ -29,7 +29,7 @@ export function decideRepeated(
   }
 }
 
-/** What a person is asked. */
+/** The question to a person. */
 export function repeatedCallQuestion({ timesInRow }: CallRecord): string {
   return `The model has asked for this same call ${timesInRow} times in a row. Run it again?`;
 }

@@ -68,7 +68,7 @@ export function* runTool(
       ...pickHookRecords(records),
     };
   }
-  const { outcome, output, returned: kept, done } = yield* capOutcome(final, record, context);
+  const { outcome, output, returned: cappedReturned, done } = yield* capOutcome(final, record, context);
   if (outcome !== "ok" && context.memory.changes !== null && !shouldKeepData(record, context))
     dropChanges(context.memory, callKey);
   return {
@@ -79,7 +79,7 @@ export function* runTool(
     timing,
     outcome,
     output,
-    ...(kept === undefined ? {} : { returned: kept }),
+    ...(cappedReturned === undefined ? {} : { returned: cappedReturned }),
     ...(done === undefined ? {} : { done }),
     ...pickHookRecords(records),
   };

@@ -1,8 +1,8 @@
 /**
- * Whether a step may run here and now, and the signal that it gets.
+ * Decides whether a step may run in this process now, and creates its signal.
  *
- * 1. A step is tried only by a process that is sure of its lease. Another process may have the call after each wait.
- * 2. A step that tidies up may begin, and goes on, in the grace of an abort.
+ * 1. A step is tried only by a process that is sure of its lease. After each wait, another process may have the call.
+ * 2. A cleanup step may begin, and continues, in the grace period of an abort.
  */
 import type { State } from "../../core/machine/state.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -10,7 +10,7 @@ import { runCoroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { canCleanUp, canStart } from "./can-start.js";
 
-/** The attempt of a call whose step it is. */
+/** The attempt of a call to which the step belongs. */
 export type StepAttempt = {
   readonly call: {
     readonly context: EffectContext;
@@ -23,7 +23,7 @@ export type StepAttempt = {
   readonly hasEnded: (isCleanup: boolean) => boolean;
 };
 
-/** The last look before a try. `ended`: no step may begin any more. `elsewhere`: another process has the call. */
+/** The last check before a try. `ended`: no further step may begin. `elsewhere`: another process has the call. */
 export async function findStepAccess(
   stepping: StepAttempt,
   isCleanup: boolean,
@@ -37,7 +37,7 @@ export async function findStepAccess(
   return isHeld ? "here" : "elsewhere";
 }
 
-/** The signal of the call. An abort of the run does not reach a step that tidies up. */
+/** The signal of a step: the call's signal, except that an abort of the run does not reach a cleanup step. */
 export function createStepSignal(stepping: StepAttempt, isCleanup: boolean): AbortSignal {
   const signal = stepping.call.signal();
   if (!isCleanup) return signal;

@@ -1,5 +1,5 @@
 /**
- * Runs the function of a tool step: with its time limit, and again after a failure if the author says so.
+ * Runs the function of a tool step with its time limit and its retries.
  */
 import type { Fault, Json } from "../../core/data/message.js";
 import type { Timing } from "../../core/machine/event.js";
@@ -10,7 +10,7 @@ import { retryDefaults, retryDelay } from "../lib/retry-delay.js";
 import type { StepErrorCode } from "../tools/step-error.js";
 import { normaliseJson } from "../tools/to-json.js";
 
-/** How a step ended, before it is kept. */
+/** The outcome of a step, before it is stored. */
 export type StepBody = { readonly tries: number; readonly timing: Timing } & (
   | { readonly outcome: "ok"; readonly value: Json | undefined }
   | { readonly outcome: "error"; readonly fault: Fault }
@@ -22,7 +22,7 @@ type StepRun = {
   /** Aborted with the call. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** The last look before the function is called again. */
+  /** The last check before the function is called again. */
   readonly mayTryAgain: () => Promise<boolean>;
 };
 
@@ -70,7 +70,7 @@ function tryOnce(
         controller.abort(new DOMException("The tool step took too long.", "TimeoutError"));
         settle({ type: "timed_out" });
       });
-    // An async function: what throws at once is caught like what rejects.
+    // An async function, so that a synchronous throw is handled like a rejection.
     (async () => run({ idempotencyKey, tries, signal: controller.signal }))().then(
       (value) => settle({ type: "gave", value }),
       (error) => settle({ type: "threw", error }),
@@ -78,7 +78,7 @@ function tryOnce(
   });
 }
 
-/** Undefined: not tried again. */
+/** Undefined if the step is not retried. */
 function findRetryDelay(retry: ToolRetry | undefined, error: unknown, tries: number, key: string): number | undefined {
   if (retry === undefined || tries >= (retry.attempts ?? retryDefaults.attempts)) return undefined;
   try {
@@ -120,7 +120,7 @@ function toThrownOutcome(error: unknown) {
   return failedStep("step_failed", formatNamedError(error), findErrorCode(error));
 }
 
-/** A failure of a step as the log keeps it: `code` is that of the StepError, `cause` the thrown error's own. */
+/** A failed step as the log stores it: `code` is the StepError's, `cause` is the thrown error's own code. */
 export function failedStep(code: StepErrorCode, message: string, cause?: string) {
   const fault: Fault = { code, message, retryable: false, ...(cause === undefined ? {} : { cause }) };
   return { outcome: "error", fault } as const;

@@ -1,8 +1,8 @@
 /**
- * Tells whether code runs within a tool step. Such code may not begin another: a tool that runs again would be given
- * the outer result, and would never ask for the inner one.
+ * Detects whether code runs within a tool step. Such code must not begin another step: when the tool runs again, it gets
+ * the recorded outer result, and never reaches the inner step.
  *
- * The tracking is made for the first step of a process: it costs every promise of the process a little.
+ * The storage is created for the first step of a process, because it adds a small cost to every promise of the process.
  */
 import type { AsyncLocalStorage } from "node:async_hooks";
 
@@ -10,7 +10,7 @@ type Storage = AsyncLocalStorage<object>;
 
 let storage: Storage | null | undefined;
 
-/** Null if the platform cannot tell. */
+/** Null if the platform has no `AsyncLocalStorage`. */
 function getStorage(): Storage | null {
   if (storage !== undefined) return storage;
   const load = typeof process === "undefined" ? undefined : process.getBuiltinModule?.("node:async_hooks");

@@ -1,28 +1,28 @@
 /**
- * Gives a tool that runs again what its steps gave before.
+ * Returns the recorded results of its steps to a tool that runs again.
  *
- * 1. Recorded results are given in the order of the log: when they are asked for, and all before them were given. One
- *    turn of the event loop lies between two, so that each branch of the tool goes as far as it went then.
- * 2. A step that is not recorded begins when all recorded ones were given.
- * 3. If recorded ones are left, something is asked for, and nothing moves for 10 s, the tool is stuck: its code has
- *    changed.
+ * 1. Recorded results are returned in the order of the log: when they are requested, and all earlier ones were returned. One
+ *    turn of the event loop passes between two results, so that each branch of the tool gets as far as it did before.
+ * 2. A step that is not recorded begins when all recorded results were returned.
+ * 3. If recorded results are left, the tool requests another step, and nothing happens for 10 s, the tool is stuck: its code
+ *    has changed.
  */
 import type { StepRecord } from "../../core/transcript/tool-steps.js";
 import type { Clock } from "../../ports/clock.js";
 import { afterTurn } from "../lib/event-loop.js";
 
 export type StepOrder = {
-  /** The recorded result of a step in its turn; undefined when a step that is not recorded may begin. */
+  /** Resolves to the recorded result of a step in its turn, or to undefined when an unrecorded step may begin. */
   readonly take: (step: string) => Promise<StepRecord | undefined>;
-  /** The recorded step that would be given next, if the tool has not asked for it. */
+  /** The first remaining recorded step that the tool has not requested. */
   readonly missing: () => string | undefined;
-  /** Gives nothing more. */
+  /** Stops returning results. */
   readonly stop: () => void;
 };
 
 const stuckAfterMs = 10_000;
 
-/** @param onStuck called with the step that was recorded next, and those that are asked for */
+/** @param onStuck called with the next recorded step, and with the requested steps */
 export function createStepOrder(
   recorded: readonly StepRecord[],
   clock: Clock,

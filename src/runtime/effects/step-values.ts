@@ -1,5 +1,5 @@
 /**
- * The values of tool steps: small ones stand in the log, larger ones in blobs of the session.
+ * The values of tool steps: small ones are stored in the log, larger ones in blobs of the session.
  */
 import { copyJson, parseJson } from "../../core/data/json.js";
 import type { Fault, Json } from "../../core/data/message.js";
@@ -12,7 +12,7 @@ import type { MaybePromise } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { failedStep, type StepBody } from "./step-body.js";
 
-/** Tool steps and questions of one call. */
+/** The maximum number of tool steps and questions of one call. */
 export const maxStepsOfCall = 1_000;
 /** Bytes of JSON. */
 const maxInEntry = 64 * 1024;
@@ -23,12 +23,12 @@ export type StoredValue = {
   readonly recorded:
     | { readonly outcome: "ok"; readonly value?: Json; readonly valueBlob?: ValueBlob }
     | { readonly outcome: "error"; readonly fault: Fault };
-  /** What the tool is given: a copy. */
+  /** The value that the tool gets: a copy. */
   readonly value?: Json;
   readonly bytes: number;
 };
 
-/** Writes a large value to the store, before the entry that names it. @param usedBytes what the steps before it take */
+/** Writes a large value to the store, before the entry that refers to it. @param usedBytes the total of the earlier steps */
 export async function storeValue(
   body: StepBody,
   usedBytes: number,
@@ -64,7 +64,7 @@ export async function loadValue({ blob }: ValueBlob, { sessionId, parts }: Effec
   return parsed?.ok === true ? { found: true, value: parsed.value } : { found: false };
 }
 
-/** The tool steps of a call that are over, with their values. A value that is gone is left out. */
+/** The finished tool steps of a call, with their values. A missing value is omitted. */
 export function finishedToolSteps(
   { steps }: CallRecord,
   context: EffectContext,

@@ -1,5 +1,5 @@
 /**
- * The session's data as a tool reads and changes it: `ctx.data`.
+ * A tool's access to the session's data: `ctx.data`.
  */
 import type { SessionData } from "../../core/data/session-data.js";
 import { PawlError } from "../../errors.js";
@@ -22,7 +22,7 @@ export function createToolData(
   const callChanges = startChanges(memory, callKey, attempt);
   let cached: { readonly data: SessionData; readonly changes: number; readonly with: SessionData } | null = null;
 
-  /** What is committed, and the tool's own changes. */
+  /** The committed data with the tool's own changes. */
   function currentData(): SessionData {
     const { data } = transcript;
     const list = isOver() ? [] : callChanges.list;
@@ -36,8 +36,7 @@ export function createToolData(
   }
 
   function applyChange(one: DataChange): void {
-    if (isOver())
-      throw new PawlError("run_finished", "The call is over: it cannot change the session's data any more.");
+    if (isOver()) throw new PawlError("run_finished", "The call is over: it can no longer change the session's data.");
     const before = [...callChanges.list];
     try {
       addChange(callChanges, one);

@@ -1,10 +1,10 @@
 /**
- * Tools that give several results one after another: generators, and other async iterables.
+ * Tools that yield several results one after another: generators, and other async iterables.
  *
- * 1. Each value that is yielded is a preliminary result. It is shown while the call runs, and never stored.
- * 2. The result is the value that is returned; if that is `undefined`, the last value that was yielded.
- * 3. A stream that never waits still leaves the event loop its turns: timers fire, and an abort arrives.
- * 4. When the call is no longer wanted or its time is up, `return()` is called, and no other value is asked for.
+ * 1. Each yielded value is a preliminary result. It is shown while the call runs, and never stored.
+ * 2. The result is the returned value; if that is `undefined`, the last yielded value.
+ * 3. A stream that never waits does not block the event loop: timers fire, and an abort arrives.
+ * 4. When the call is no longer wanted or its time is up, `return()` is called, and no further value is requested.
  */
 import { capPreliminaryOutput } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
@@ -15,7 +15,7 @@ import { errorOutput, stoppedBeforeResult } from "./prompts.js";
 
 type Stream = AsyncIterable<unknown> | Generator<unknown>;
 
-/** Whether a tool gave an iterable of results in the place of one result. */
+/** Whether a tool returned an iterable of results instead of one result. */
 export function isStream(value: unknown): value is Stream {
   if (typeof value !== "object" || value === null) return false;
   if (Symbol.asyncIterator in value) return typeof value[Symbol.asyncIterator] === "function";
@@ -25,11 +25,11 @@ export function isStream(value: unknown): value is Stream {
 export type StreamReading = {
   /** The result of the tool. Rejects with what the tool throws. */
   readonly result: Promise<unknown>;
-  /** Ends the stream. Its result may still come. */
+  /** Ends the stream. Its result may still arrive. */
   readonly stop: () => void;
 };
 
-/** @param onOutput gets each preliminary result, in the order in which they are yielded */
+/** @param onOutput called with each preliminary result, in order */
 export function readStream(stream: Stream, onOutput: (output: ToolOutput) => void): StreamReading {
   const iterator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
   let ending: Promise<unknown> | undefined;
@@ -54,13 +54,13 @@ export function readStream(stream: Stream, onOutput: (output: ToolOutput) => voi
   return { result: read(), stop };
 }
 
-/** What the iterator returns when it is told to end. */
+/** Calls `return()`, and resolves to its value. */
 async function endIterator(iterator: AsyncIterator<unknown> | Iterator<unknown>): Promise<unknown> {
   const end: IteratorResult<unknown, unknown> | undefined = await iterator.return?.(undefined);
   return end?.value;
 }
 
-/** A value that cannot be shown ends nothing: only the last one has to be stored. */
+/** A value that cannot be shown does not end the call: only the last one must be storable. */
 function toPreliminary(value: unknown): ToolOutput {
   try {
     return capPreliminaryOutput(toToolOutput(value));

@@ -1,5 +1,5 @@
 /**
- * The time limit of a tool call, and of a stream of results that it gives.
+ * The time limit of a tool call, and of a stream of results that it returns.
  */
 import type { AnyTool } from "../../ports/tool.js";
 import { type Cancellation, getSignal, onCancel } from "../lib/cancellation.js";
@@ -10,10 +10,10 @@ import { toolTimedOut } from "./prompts.js";
 import type { ToolWork } from "./tool-context.js";
 import { isStream, readStream, type StreamReading } from "./tool-stream.js";
 
-/** How long a call of a tool may take that sets no limit. */
+/** The time limit of tools that set none. */
 export const defaultToolTimeoutMs = 600_000;
 
-/** Ends the wait for a tool when its time is up. A tool that looks at its signal ends too; another one may still be running. */
+/** Stops waiting for a tool when its time is up. A tool that obeys its signal ends; any other may still be running. */
 export function withTimeout(
   tool: AnyTool,
   callKey: string,
@@ -32,7 +32,7 @@ export function withTimeout(
   };
   const value = run(signal);
   if (!(value instanceof Promise) && !isThenable(value) && !isStream(value)) return value;
-  // A call may wait for long, and a process may hold many of them: what the next call could use again is let go.
+  // A call may wait for a long time, and a process may have many such calls: drop what the next call could reuse.
   context.memory.spareController = null;
   context.memory.spareHookContext = null;
   return new Promise((resolve, reject) => {
@@ -47,7 +47,7 @@ export function withTimeout(
       reject(error);
     };
     const onTime = () => {
-      // Time that a person had does not count.
+      // The time that a person took to answer does not count.
       const left = work.asking === null ? work.askedMs : timeoutMs;
       work.askedMs = 0;
       if (left > 0) {
@@ -60,7 +60,7 @@ export function withTimeout(
       reject(Object.assign(new Error(toolTimedOut(timeoutMs)), { name: "TimeoutError" }));
     };
     let stopTimer = context.parts.clock.after(timeoutMs, onTime);
-    // A call that is cancelled has its grace instead, and a timer would keep the process alive.
+    // A cancelled call has its grace period instead, and a timer would keep the process alive.
     const stopListening = onCancel(cancellation, () => {
       stopTimer();
       endReading();

@@ -1,5 +1,5 @@
 /**
- * Checks what hooks return: an answer of an unknown shape is refused whole.
+ * Checks the answers of hooks: an answer of an unknown shape is refused as a whole.
  */
 import { checkJson } from "../../core/data/json.js";
 import { maxReasonCharacters, truncate } from "../lib/error-text.js";
@@ -7,14 +7,14 @@ import { normaliseJson } from "../tools/to-json.js";
 
 export type Members = { readonly [key: string]: unknown };
 
-/** The members of an answer; undefined if it has none, or one that is not among these keys. */
+/** The members of an answer; undefined if it has none, or any that is not among these keys. */
 export function pickMembers(answer: unknown, keys: readonly string[]): Members | undefined {
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return undefined;
   const present = Object.keys(answer);
   return present.length > 0 && present.every((key) => keys.includes(key)) ? (answer as Members) : undefined;
 }
 
-/** The only member of an answer; undefined if it has another number of members, or one that is not among these keys. */
+/** The only member of an answer; undefined if it does not have exactly one member, with one of these keys. */
 export function pickOnlyMember(
   answer: unknown,
   keys: readonly string[],
@@ -25,13 +25,13 @@ export function pickOnlyMember(
   return key === undefined || others.length > 0 ? undefined : { key, value: members[key] };
 }
 
-/** A reason, cut to what the log can keep; undefined if it is no text, or an empty one. */
+/** A reason, truncated for the log; undefined if it is not a string, or blank. */
 export function readReason(value: unknown): string | undefined {
   if (typeof value !== "string" || value.trim() === "") return undefined;
   return truncate(value, maxReasonCharacters);
 }
 
-/** A copy as plain JSON. @throws Error if the value is no JSON, or larger than this */
+/** Returns a copy as plain JSON. @throws Error if the value is not JSON, or larger than `maxBytes` */
 export function toCheckedJson(value: unknown, maxBytes: number): ReturnType<typeof normaliseJson> {
   const plain = normaliseJson(value);
   const checked = checkJson(plain, { maxBytes });

@@ -19,12 +19,12 @@ import { callAfterStep, createNotification, pickHookRecords } from "./step-hooks
 
 type FinishingState = Extract<Preparing, { for: "finish" }>;
 
-/** Whether the run ends. If not, `event` happens instead. */
+/** Whether the run ends. If not, `event` is committed instead. */
 export type StopVerdict =
   | { readonly type: "ends"; readonly records: readonly HookRecord[] }
   | { readonly type: "instead"; readonly event: EventBody };
 
-/** Tells the hooks of the last step, then asks them whether the run may stop. */
+/** Calls the `afterStep` hooks for the last step, then the `beforeStop` hooks. */
 export function* callBeforeStop(
   state: FinishingState,
   context: EffectContext,
@@ -50,7 +50,7 @@ export function* callBeforeStop(
   }
 }
 
-/** Hooks can keep a run going only so often, and never past a limit. They can refuse its answer at any time. */
+/** Hooks can keep a run going a limited number of times, and never past a limit. They can always refuse its answer. */
 function canGoOn(state: FinishingState, { now }: EffectContext): boolean {
   const { counters, limits } = state;
   return counters.stopPreventions < limits.maxStopPreventions && findReachedLimit(state, now()) === undefined;
@@ -69,7 +69,7 @@ function createRefusalEnd(
   return { type: "run_finished", runId, reason, fault, refusedSeq, ...pickHookRecords(records) };
 }
 
-/** What the hooks make of the end of a run. */
+/** The combined answer of the `beforeStop` hooks. */
 type BeforeStopResult =
   | { readonly type: "ends" }
   | { readonly type: "goes_on"; readonly input: readonly UserMessage[] }
@@ -98,7 +98,7 @@ function createBeforeStopCall(state: FinishingState, context: EffectContext): Ho
   };
 }
 
-/** A hook with `onFailure: "closed"` failed. Nothing has judged the answer, so it is refused. */
+/** A hook with `onFailure: "closed"` failed. The answer is unchecked, so it is refused. */
 function refuseForFailure(
   message: string,
   state: FinishingState,
@@ -113,13 +113,13 @@ export function hasEndHooks({ hooks }: Pick<CompiledAgent, "hooks">): boolean {
   return hooks.afterStep.length + hooks.afterRun.length > 0;
 }
 
-/** Tells the hooks of a run that has ended: of its last step, unless they know of it, and of its result. */
+/** Calls the hooks of a run that has ended: `afterStep` for its last step, unless already called, and `afterRun`. */
 export function* callAfterRun(context: EffectContext, cancellation: Cancellation): Coroutine<readonly HookRecord[]> {
   const afterStep = yield* callAfterStep(context, cancellation);
   const earlier = afterStep?.records ?? [];
   const result = resultOf(context.sessionId, context.state, context.transcript);
   if (result === null || context.parts.hooks.afterRun.length === 0) return earlier;
-  // A copy: the subject of a hook is frozen, and the result belongs to the code that asked for the run.
+  // A copy: the subject of a hook is frozen, and the result belongs to the caller of the run.
   const call = createNotification("afterRun", structuredClone(result));
   const { records } = yield* callHooks(call, context, cancellation);
   return [...earlier, ...records];

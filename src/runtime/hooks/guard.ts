@@ -1,5 +1,5 @@
 /**
- * A guard: a hook that looks at what a model is sent and what it answers, while it answers.
+ * A guard: a hook that checks the request to a model and its answer, while the model streams.
  */
 import {
   aBoolean,
@@ -14,15 +14,15 @@ import type { Message } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { Hook, HookContext, ModelStreamSubject } from "../../ports/hook.js";
 
-/** What an `input` guard sees. */
+/** The argument of an `input` guard. */
 export type GuardInput = {
   readonly modelCallIndex: number;
   readonly attempt: number;
-  /** What the model is sent, without the system prompt. */
+  /** The messages of the request, without the system prompt. */
   readonly messages: readonly Message[];
 };
 
-/** What an `output` guard sees. */
+/** The argument of an `output` guard. */
 export type GuardOutput = GuardInput & {
   /** The text of the answer so far. */
   readonly text: string;
@@ -30,31 +30,31 @@ export type GuardOutput = GuardInput & {
   readonly isComplete: boolean;
 };
 
-/** What a guard says: nothing lets it pass, `trip` ends the run. */
+/** The verdict of a guard: undefined lets the content pass, `trip` ends the run. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a guard that lets it pass needs no return statement.
 export type GuardVerdict = void | {
   /** Why the run ends. */
   readonly trip: string;
 };
 
-/** What a guard looks at, and when. */
+/** What a guard checks, and when. */
 export type GuardOptions = {
   /** Its name in events and messages: 1 to 100 characters. */
   readonly name: string;
-  /** Looks at what the model is sent. A trip ends the run with `refused`. */
+  /** Checks the request. A trip ends the run with `refused`. */
   readonly input?: (view: GuardInput, context: HookContext) => GuardVerdict | Promise<GuardVerdict>;
-  /** Looks at the answer. A trip ends the run with `output_refused`: no event and no result holds the answer. */
+  /** Checks the answer. A trip ends the run with `output_refused`: no event and no result contains the answer. */
   readonly output?: (view: GuardOutput, context: HookContext) => GuardVerdict | Promise<GuardVerdict>;
   /**
-   * "run": `input` is asked in the first step of a run, and `output` at the end of an answer without calls. "step": both
-   * are asked in each step, and `output` also every 500 characters while the answer is streamed. Default: "run".
+   * "run": `input` is called in the first step of a run, and `output` at the end of an answer without calls. "step": both
+   * are called in each step, and `output` also every 500 characters while the answer is streamed. Default: "run".
    */
   readonly every?: "run" | "step";
-  /** Keeps the deltas of each answer back until all guards let it pass. Default: false. */
+  /** Holds back the deltas of each answer until all guards let it pass. Default: false. */
   readonly hold?: boolean;
-  /** Milliseconds after which a call of the guard counts as failed. Default: 10,000. */
+  /** The time limit of one call of the guard, in milliseconds. Default: 10,000. */
   readonly timeoutMs?: number;
-  /** Whether a guard that throws or takes too long trips ("closed"). Default: "closed". */
+  /** Whether a guard that throws or times out trips ("closed") or not ("open"). Default: "closed". */
   readonly onFailure?: "open" | "closed";
 };
 
@@ -69,8 +69,8 @@ const guardRules: OptionTable<GuardOptions> = {
 };
 
 /**
- * Makes a hook of a guard. It is asked side by side with the model: no tool runs and no answer counts before it has
- * answered. A crash asks it again.
+ * Creates a hook from a guard. It runs in parallel with the model: no tool runs and no answer counts before it has
+ * answered. After a crash, it is called again.
  * @throws PawlError `bad_configuration`
  *
  * @example

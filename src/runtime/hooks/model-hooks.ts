@@ -14,10 +14,10 @@ type FinishedAttempt = Omit<EventOf<"model_finished">, "at">;
 type Failed = Omit<EventOf<"model_failed">, "at">;
 export type SettledAttempt = FinishedAttempt | Failed;
 
-/** How long a retry waits that only a hook asked for. */
+/** The delay of a retry that only a hook requested. */
 const hookRetryMs = 1_000;
 
-/** Calls the hooks. An attempt that an abort ended is no failure, and hooks are not told of it. */
+/** Calls the hooks, except for an attempt that was aborted: that is not a failure. */
 export function callAfterAttempt(
   event: SettledAttempt,
   context: EffectContext,
@@ -63,7 +63,7 @@ function toAnswerSubject(event: SettledAttempt): ModelAnswerSubject {
   };
 }
 
-/** What an `onError` hook asks for. */
+/** The answer of an `onError` hook. */
 type ErrorVerdict = "retry" | "giveUp" | undefined;
 
 function createOnErrorCall({ modelCallIndex, attempt, model, failure, next }: Failed): HookCall<ErrorVerdict> {
@@ -85,7 +85,7 @@ function applyVerdict(next: AfterFailure, verdict: ErrorVerdict): AfterFailure {
   return next;
 }
 
-/** A step that a hook failed: its answer is dropped, its usage still counts. */
+/** Fails the attempt because a hook failed: its answer is dropped, but its usage counts. */
 function createHookFailure(message: string, event: SettledAttempt, hooks: readonly HookRecord[]): Failed {
   const { runId, modelCallIndex, attempt, model, usage, timing } = event;
   return {

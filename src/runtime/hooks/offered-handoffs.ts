@@ -1,9 +1,9 @@
 /**
- * Which handoffs a model is offered: those whose condition holds before this step.
+ * Selects the handoffs that a model is offered: those whose condition holds before this step.
  *
- * 1. What the conditions said is in the log with the model call, as the tools that it may use. It is asked again only if
- *    nothing was committed.
- * 2. A condition that fails counts as false. It is recorded as a hook that failed is.
+ * 1. The results of the conditions are in the log with the model call, as the tools that it may use. The conditions are
+ *    called again only if nothing was committed.
+ * 2. A condition that fails counts as false. It is recorded like a failed hook.
  */
 import type { HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";

@@ -1,8 +1,8 @@
 /**
- * `afterToolCall` hooks for the results of calls that the model's provider ran. They come within the model's message, before it is
- * committed.
+ * Runs `afterToolCall` hooks on the results of calls that the model's provider ran. The results are part of the model's
+ * message, which is not committed yet.
  *
- * A result that a hook replaces loses its provider's metadata: a signature there stands for the former content.
+ * A result that a hook replaces loses its provider's metadata: a signature there is for the original content.
  */
 import type { AssistantMessage, Json, ToolResultPart } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
@@ -13,7 +13,7 @@ import type { SettledAttempt } from "./model-hooks.js";
 import { pickHookRecords } from "./step-hooks.js";
 import { callAfterToolResult } from "./tool-hooks.js";
 
-/** @param maxBytes how long the message may be, as JSON: a result that makes it longer is withheld */
+/** @param maxBytes the limit of the message as JSON: a changed result that exceeds it is withheld */
 export function runHooksOnProviderResults(
   event: SettledAttempt,
   context: EffectContext,
@@ -67,7 +67,7 @@ function replaceOutput(
   return { ...part, output, ...(outcome === "ok" ? {} : { isError: true }) };
 }
 
-/** A provider that paused its turn gives the result of a call in a later message. */
+/** Searches earlier messages too, because a provider that paused its turn sends the result of a call in a later message. */
 function findInput(toolCallId: string, message: AssistantMessage, { transcript }: EffectContext): Json {
   for (const { role, parts } of [message, ...transcript.messages.toReversed()])
     if (role === "assistant")

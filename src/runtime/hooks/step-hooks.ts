@@ -30,14 +30,14 @@ import {
 } from "./call-hooks.js";
 import { pickMembers, pickOnlyMember, readReason, toCheckedJson } from "./check-return.js";
 
-/** What a step's model call will be sent, and what led to it. */
+/** The content of a step's model call, and the records of the hooks that determined it. */
 export type Preparation = Omit<Extract<BuiltContext, { type: "built" }>, "type"> & {
   /** The input of the run, if a hook changed it. */
   readonly input?: readonly UserMessage[];
   /** Options that hooks chose for this step. */
   readonly choices: Choices;
   readonly settings?: ModelSettings;
-  /** The run ends instead. */
+  /** Set if the run ends instead. */
   readonly end?: EventBody;
 };
 
@@ -96,7 +96,7 @@ const beforeRun: Stage = function* (state, preparation, context, cancellation) {
   return input === run.input ? next : rebuildWithInput(state, { ...next, input }, input, context);
 };
 
-/** An author's context manager is asked again: its list may hold the input as it was. */
+/** Calls an author's context manager again, because its list may contain the original input. */
 function rebuildWithInput(
   state: StepPreparing,
   preparation: Preparation,
@@ -109,7 +109,7 @@ function rebuildWithInput(
   return { ...preparation, ...built, records: [...preparation.records, ...built.records] };
 }
 
-/** The run ends because its context manager threw, or gave what cannot be sent. */
+/** Ends the run because its context manager threw, or returned messages that cannot be sent. */
 export function createManagerFailure({ runId, modelCallIndex }: StepPreparing, why: string): EventBody {
   const fault = { code: "hook_failed", message: `the context manager failed: ${why}`, retryable: false };
   return { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault };
@@ -141,7 +141,7 @@ const beforeStep: Stage = function* (state, preparation, context, cancellation) 
 
 const beforeModelCall: Stage = function* (state, preparation, context, cancellation) {
   let { shown } = preparation;
-  // Made when a hook reads or changes the messages: it is a copy of the conversation.
+  // Created lazily, when a hook reads or changes the messages, because it copies the conversation.
   const showing = () => (shown ??= nextMessages(context.transcript, state, preparation));
   const call: HookCall<ModelCallChoices> = {
     point: "beforeLLMCall",
@@ -163,7 +163,7 @@ const stages: readonly (readonly [HookPoint, Stage])[] = [
   ["beforeLLMCall", beforeModelCall],
 ];
 
-/** What a `beforeLLMCall` hook may choose. */
+/** The choices of a `beforeLLMCall` hook. */
 type ModelCallChoices = Pick<Preparation, "systemPrompt" | "list" | "choices" | "settings">;
 type Showing = () => ShownMessages;
 
@@ -178,7 +178,7 @@ function createModelCallSubject(
   const { activeTools = listOfferedTools(context).map(({ name }) => name), providerOptions, model } = options;
   const toolChoice = choices.toolChoice ?? resolveToolChoice(transcript.run?.options.toolChoice, modelCallIndex);
   const all = mergeSettings(parts.settings, transcript.run?.options.settings, settings);
-  // Frozen member by member: to freeze all of it would look at every message, whether or not a hook does.
+  // Frozen member by member: freezing everything would visit every message, even if no hook reads them.
   return Object.freeze({
     modelCallIndex,
     purpose,
@@ -217,7 +217,7 @@ function applyChoices(
   return { type: "changed", to };
 }
 
-/** A text says why the list is refused. */
+/** Returns a string with the reason if the list is refused. */
 function chooseMessages(
   chosen: ModelCallChoices,
   value: unknown,
@@ -270,7 +270,7 @@ function isProviderOptions(value: unknown): boolean {
   return isRecord(value) && Object.values(value as object).every(isRecord);
 }
 
-/** Tells the hooks of the last step, each time once; null if there is no such step or no such hook. */
+/** Calls the `afterStep` hooks for the last step, once per step; null if there is no such step or hook. */
 export function* callAfterStep(
   context: EffectContext,
   cancellation: Cancellation,
@@ -315,7 +315,7 @@ function endRunWith(
   return { ...preparation, end: { type: "run_finished", runId, modelCallIndex, reason, fault, ...hooks } };
 }
 
-/** The records of hooks, if there are any. A copy: the log keeps it, and a list that has grown holds spare room. */
+/** The records of hooks, if there are any. A copy, because the log keeps it, and a grown array has spare capacity. */
 export function pickHookRecords(hooks: readonly HookRecord[]): { readonly hooks?: readonly HookRecord[] } {
   return hooks.length === 0 ? {} : { hooks: hooks.slice() };
 }

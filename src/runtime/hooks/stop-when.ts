@@ -1,9 +1,9 @@
 /**
- * Asks the stop conditions of a run after a step.
+ * Evaluates the stop conditions of a run after a step.
  *
- * 1. Each step is asked about once: not again after a compaction or a failed attempt of its model call, because that
- *    the run goes on is in the log by then.
- * 2. A condition that fails counts as false. It is recorded as a hook that failed is.
+ * 1. The conditions are evaluated once per step: not again after a compaction or a failed attempt of the next model call,
+ *    because the log already says that the run continues.
+ * 2. A condition that fails counts as false. It is recorded like a failed hook.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -25,7 +25,7 @@ import { createStepResult, pickHookRecords } from "./step-hooks.js";
 
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
-/** Whether there is anything to ask before this step. */
+/** Whether there are conditions to evaluate before this step. */
 export function canStop(state: StepPreparing, { parts, transcript }: EffectContext): boolean {
   if (parts.stopWhen === null && transcript.run?.options.stopWhen === undefined) return false;
   if (state.counters.totalSteps === 0 || state.purpose === "summary") return false;
@@ -60,9 +60,9 @@ export function* evaluateStopConditions(
 }
 
 const missingText =
-  "This process does not have the function that the run was started with. The conditions of the agent count instead. Give stopWhen to resume() to have it back.";
+  "This process does not have the function that the run was started with. The conditions of the agent are used instead. Pass stopWhen to resume() to restore it.";
 
-/** The conditions of the run, or else of the agent. `missing`: functions of the run that this process does not have. */
+/** The conditions of the run, else of the agent. `missing`: functions of the run that this process does not have. */
 function collectConditions({ sessionId, parts, transcript }: EffectContext): {
   readonly conditions: CompiledConditions;
   readonly missing: readonly string[];
@@ -83,7 +83,7 @@ function collectConditions({ sessionId, parts, transcript }: EffectContext): {
 
 const none: readonly never[] = [];
 
-/** What a function sees that is asked between two steps. */
+/** The argument of functions that are called between two steps. */
 export function createStepView(state: StepPreparing, context: EffectContext): StepView {
   const { transcript, sessionId } = context;
   const { text, calls } = createStepResult(context);
@@ -146,7 +146,7 @@ function createRecord(
   return { name: `stopWhen ${condition}`, hook: "beforeStep", ms, outcome, message };
 }
 
-/** A run that asked for a shape completes only with an answer that fits it. */
+/** A run with an output schema completes only with an answer that matches it. */
 function* createEnd(
   { runId, modelCallIndex }: StepPreparing,
   condition: string,

@@ -23,7 +23,7 @@ export type BeforeToolCall = {
   readonly stopRun?: boolean;
 };
 
-/** An entry of the log has a bound, and holds more than the input. */
+/** An entry of the log is bounded, and contains more than the input. */
 export const maxInputBytes = 900_000;
 
 export function callBeforeToolCall(
@@ -45,7 +45,7 @@ function* runBeforeHooks(
   return failure === undefined ? { records, ...value } : { records, block: failure };
 }
 
-/** What comes of a call without hooks. */
+/** The result for an agent without such hooks. */
 export const noHooks: BeforeToolCall = { records: [] };
 
 function createBeforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<BeforeToolCall, "records">> {
@@ -74,13 +74,15 @@ function createBeforeToolCall(record: CallRecord, tool: AnyTool): HookCall<Omit<
   };
 }
 
-/** What a tool returned, before the output is cut for the model or moved to a blob. */
-/** `interrupted`: the tool could not come to its end, and its outcome is unknown. */
+/**
+ * The result of a tool, before the output is truncated for the model or moved to a blob. `interrupted`: the tool could not
+ * finish, and its outcome is unknown.
+ */
 export type ToolOutcome = { readonly outcome: "ok" | "error" | "interrupted"; readonly output: ToolOutput };
 type FinalToolOutcome = ToolOutcome & { readonly isFinalText?: boolean };
 export type AfterToolCall<Outcome extends FinalToolOutcome> = Outcome & { readonly records: readonly HookRecord[] };
 
-/** An abort does not end the wait for these hooks: an output that they would hide stays hidden when a run ends. */
+/** An abort does not skip these hooks: an output that they would hide stays hidden when a run ends. */
 export function callAfterToolCall<Outcome extends FinalToolOutcome>(
   outcome: Outcome,
   record: CallRecord,
@@ -91,7 +93,7 @@ export function callAfterToolCall<Outcome extends FinalToolOutcome>(
   return callAfterToolResult(outcome, { ...callOf(record), durationMs, source: "tool" }, context);
 }
 
-/** The same for a result that no tool of this process gave. */
+/** The same for a result that is not from a tool of this process. */
 export function callAfterToolResult<Outcome extends FinalToolOutcome>(
   outcome: Outcome,
   call: FinishedCall,
@@ -100,7 +102,7 @@ export function callAfterToolResult<Outcome extends FinalToolOutcome>(
   return runAfterHooks(outcome, createAfterToolCall(outcome, call), context);
 }
 
-/** What a hook is told of a call besides its result. */
+/** The members of a hook's subject other than the result. */
 export type FinishedCall = Omit<ToolResultSubject, "output" | "isError">;
 
 export function callOf(

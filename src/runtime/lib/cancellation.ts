@@ -1,13 +1,13 @@
 /**
- * Cancels something that was started.
+ * Cancels work that was started.
  *
- * A process may hold many calls that wait, and each has a cancellation. So it is plain data, and its signal is made only
- * for code that asks for it.
+ * A process may have many waiting calls, each with a cancellation. So a cancellation is plain data, and its signal is
+ * created only for code that asks for it.
  */
 
 export type Cancellation = {
   isCancelled: boolean;
-  /** Makes the reason of the signal, for code that asks for it. */
+  /** Creates the reason of the signal, for code that asks for it. */
   reason: (() => unknown) | undefined;
   controller: AbortController | undefined;
   listeners: readonly (() => void)[];
@@ -19,7 +19,7 @@ export function createCancellation(): Cancellation {
   return { isCancelled: false, reason: undefined, controller: undefined, listeners: none };
 }
 
-/** The signal, made by the first call. Most tools never ask for it. */
+/** The signal, created by the first call. Most tools never ask for it. */
 export function getSignal(cancellation: Cancellation): AbortSignal {
   cancellation.controller ??= new AbortController();
   const { signal } = cancellation.controller;
@@ -28,8 +28,8 @@ export function getSignal(cancellation: Cancellation): AbortSignal {
 }
 
 /**
- * Calls back once when it is cancelled, or at once if it was already. Cheaper than a listener on the signal.
- * Returns the way to stop listening.
+ * Calls the listener once on cancellation, or at once if already cancelled. Cheaper than a listener on the signal.
+ * Returns a function that removes the listener.
  */
 export function onCancel(cancellation: Cancellation, listener: () => void): () => void {
   if (cancellation.isCancelled) {
@@ -43,7 +43,7 @@ export function onCancel(cancellation: Cancellation, listener: () => void): () =
   };
 }
 
-/** @param reason makes the `reason` of the signal; without it, the signal has the platform's own */
+/** @param reason creates the `reason` of the signal. Default: the platform's own */
 export function abort(cancellation: Cancellation, reason?: () => unknown): void {
   const { listeners } = cancellation;
   cancellation.isCancelled = true;

@@ -3,10 +3,10 @@
  */
 import type { Clock } from "../../ports/clock.js";
 
-/** A timer of more than 2^31 ms fires at once. */
+/** Below 2^31 ms: a longer timer would fire at once. */
 const maxTimerMs = 2_000_000_000;
 
-/** Real time. A wait of more than 23 days is a chain of timers. */
+/** Real time. Timers of more than 23 days are chained. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),

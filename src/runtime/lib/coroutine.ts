@@ -1,8 +1,8 @@
 /**
- * Coroutines: code that reads from top to bottom and becomes a promise only if something in it takes time.
+ * Coroutines: sequential code that becomes a promise only if something in it is asynchronous.
  *
- * An effect that answers at once joins the commit that wanted it. An `async` function never answers at once, even if it waits
- * for nothing; a coroutine does.
+ * An effect that settles synchronously joins the commit that wanted it. An `async` function never returns synchronously, even
+ * if it awaits nothing; a coroutine does.
  */
 
 export type MaybePromise<Value> = Value | Promise<Value>;
@@ -18,8 +18,8 @@ export function wait<Value>(value: MaybePromise<Value>): Awaitable<Value> {
 }
 
 /**
- * What `yield*` takes. A value that is no promise is its own iterator, and the last result of that iterator: a generator for each
- * would cost more.
+ * An operand of `yield*`. A value that is not a promise is wrapped in one object that is both an iterator and that iterator's
+ * last result: a generator for each value would cost more.
  */
 export type Awaitable<Value> =
   | Coroutine<Value>
@@ -33,7 +33,7 @@ function returnThis<This>(this: This): This {
   return this;
 }
 
-/** The result. It is a promise from the first promise on that the coroutine waits for. */
+/** Runs a coroutine. Returns its result directly, or a promise if the coroutine waits for one. */
 export function runCoroutine<Result>(coroutine: Awaitable<Result>): MaybePromise<Result> {
   return "value" in coroutine ? coroutine.value : advance(coroutine, coroutine.next());
 }
@@ -49,7 +49,7 @@ function advance<Result>(
   );
 }
 
-/** A promise, or an object of another library that can be waited for as one. */
+/** Whether a value is a promise, or a promise-like object of another library. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

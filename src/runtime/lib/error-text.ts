@@ -1,14 +1,14 @@
 /**
- * Texts that others wrote, cut to a length that a log can keep.
+ * Formats errors and foreign texts, truncated for the log.
  */
 
-/** Characters of an error's message, or of somebody's reason, unless the caller allows fewer. */
+/** Characters of an error's message or of a reason, unless the caller allows fewer. */
 export const maxReasonCharacters = 10_000;
 
-/** Errors below one that are told: "fetch failed" says nothing without what it comes from. */
+/** How many nested causes are included: "fetch failed" is useless without its cause. */
 const maxCauses = 4;
 
-/** What was thrown, in words, and what caused it. Anything can be thrown, and looking at it may throw again. */
+/** Formats a thrown value and its causes. Any value can be thrown, and reading it may throw again. */
 export function formatError(error: unknown, maxCharacters = maxReasonCharacters): string {
   try {
     return truncate(error instanceof Error ? formatWithCauses(error, maxCauses) : describe(error), maxCharacters);
@@ -17,12 +17,12 @@ export function formatError(error: unknown, maxCharacters = maxReasonCharacters)
   }
 }
 
-/** At most this many characters, and an ellipsis if some were cut off. */
+/** At most this many characters, plus an ellipsis if the text was longer. */
 export function truncate(text: string, maxCharacters: number): string {
   return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text;
 }
 
-/** A cause whose words stand in the message already is not told again. */
+/** A cause whose message is already part of the error's message is not repeated. */
 function formatWithCauses(error: Error, causes: number): string {
   const message = String(error.message);
   const below: unknown = error.cause ?? (error instanceof AggregateError ? error.errors[0] : undefined);

@@ -2,24 +2,24 @@
  * Turns of the event loop.
  */
 
-/** Calls back after everything that is ready now has run. */
+/** Calls a function after everything that is ready now has run. */
 export const afterTurn: (call: () => void) => void =
   typeof setImmediate === "function" ? (call) => void setImmediate(call) : (call) => void setTimeout(call, 0);
 
-/** What never settles: its waiters are let go. */
+/** A promise that never settles, for code that must not continue: its waiters can be garbage-collected. */
 export function never(): Promise<never> {
   return new Promise(() => {});
 }
 
-/** How long code from outside may keep one turn, in milliseconds. */
+/** How long foreign code may occupy one turn, in milliseconds. */
 const maxTurnMs = 100;
 
 let turnStart: number | null = null;
 
 /**
- * Called between two values of an iterable from outside, which may give values forever without waiting for anything. Then
- * promises alone never let a timer fire or a request in. Gives a promise to wait for if this turn has lasted long enough,
- * whatever it was spent on. A stream that waits for real input ends its turns by itself, so it never waits here.
+ * Call it between two values of a foreign iterable, which may yield values forever without waiting for anything. Promises
+ * alone would then never let a timer fire or a request in. Returns a promise to await if this turn has lasted too long,
+ * whatever the reason. A stream that waits for real input ends its turns by itself, so it never waits here.
  */
 export function yieldTurn(): Promise<void> | undefined {
   if (turnStart === null) {

@@ -7,7 +7,7 @@ import { sha256 } from "../../platform/hash.js";
 
 export { sha256 };
 
-/** The same hash for equal inputs, in whatever order their keys stand. */
+/** The same hash for equal inputs, regardless of the order of keys. */
 export function hashInput(input: Json): string {
   return sha256(canonicalJson(input));
 }

@@ -1,15 +1,15 @@
 /**
- * How long a tool, or a step of a tool, waits before it is tried again.
+ * The delay before a tool, or a step of a tool, is retried.
  */
 import type { ToolRetry } from "../../ports/tool.js";
 import { sha256 } from "./hash.js";
 
-/** What `retry` means if it does not say. */
+/** The defaults of `retry`. */
 export const retryDefaults = { attempts: 3, baseMs: 500, maxMs: 30_000 } as const;
 
 /**
- * Each wait is twice as long as the one before. Up to half of it is cut, by the hash of `key`: so nothing here is random,
- * and not all that failed at once comes back at once.
+ * Exponential backoff with up to 50 % jitter, so that failures do not all retry at the same time. The jitter is derived from
+ * `key`, so the delay is deterministic.
  * @param failures how many attempts have failed before this one
  */
 export function retryDelay(backoff: ToolRetry["backoff"], failures: number, key: string): number {
@@ -18,7 +18,7 @@ export function retryDelay(backoff: ToolRetry["backoff"], failures: number, key:
   return Math.round(delay * (0.5 + hashFraction(key) / 2));
 }
 
-/** A number from 0 up to, not including, 1. */
+/** A number from 0 (inclusive) to 1 (exclusive). */
 function hashFraction(key: string): number {
   return Number.parseInt(sha256(key).slice(0, 8), 16) / 2 ** 32;
 }

@@ -1,5 +1,5 @@
 /**
- * One after the other: each act begins when the one before it has ended, whether it succeeded or failed.
+ * Runs functions one after another: each begins when the previous one has ended, whether it succeeded or failed.
  */
 export type TurnQueue = { lastTurn: Promise<unknown> | null };
 

@@ -1,14 +1,14 @@
 /**
- * Calls code that others wrote, and waits for what it promises no longer than its time limit.
+ * Calls foreign code, and awaits its promise with a time limit.
  *
- * What the code does after it was given up has no effect.
+ * Whatever the code does after the limit has no effect.
  */
 import type { Clock } from "../../ports/clock.js";
 import { type Cancellation, onCancel } from "./cancellation.js";
 import { isThenable, type MaybePromise } from "./coroutine.js";
 import { formatError } from "./error-text.js";
 
-/** How a call of such code ended. */
+/** The outcome of such a call. */
 export type SettledCall<Value = unknown> =
   | { readonly type: "returned"; readonly value: Value }
   | { readonly type: "threw" | "timed_out"; readonly message: string };
@@ -16,13 +16,13 @@ export type SettledCall<Value = unknown> =
 export type TimeLimit = {
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Ends the wait as well, if the call is no longer wanted. */
+  /** Also ends the wait, if the call is no longer wanted. */
   readonly cancellation?: Cancellation | undefined;
   /** Called when the wait ends before the code does. */
   readonly onGivenUp?: () => void;
 };
 
-/** Answers at once if the code does. */
+/** Returns synchronously if the code does. */
 export function callInTime(call: () => unknown, limit: TimeLimit): MaybePromise<SettledCall> {
   try {
     const value = call();
@@ -35,7 +35,7 @@ export function callInTime(call: () => unknown, limit: TimeLimit): MaybePromise<
 
 const returnedNothing: SettledCall = { type: "returned", value: undefined };
 
-/** Waits for what was promised, no longer than the time limit. Never rejects. */
+/** Awaits a promise with a time limit. Never rejects. */
 export function awaitInTime<Value>(
   promised: PromiseLike<Value>,
   { timeoutMs, clock, cancellation, onGivenUp }: TimeLimit,

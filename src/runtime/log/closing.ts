@@ -11,7 +11,7 @@ export type Closing =
   /** A defect of Pawl, a hook or a store's code. */
   | { readonly type: "broken"; readonly error: unknown };
 
-/** An error of an effect is a defect, unless it came from a store that failed. */
+/** An error of an effect is a defect, unless a store failed. */
 export function toClosing(error: unknown): Closing {
   const isStoreError = error instanceof PawlError && error.code === "store_failed";
   return isStoreError ? { type: "interrupted", reason: "store_failed", error } : { type: "broken", error };

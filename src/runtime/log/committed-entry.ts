@@ -16,25 +16,25 @@ export type CommittedEntry = {
   readonly before: State;
   readonly after: State;
   readonly shown: number;
-  /** What the model call of a `prepared` entry is sent; null for other entries, and if nobody traces. */
+  /** The content of a `prepared` entry's model call; null for other entries, and if there is no tracing. */
   readonly sent: SentCall | null;
-  /** Who sent the request of the present or last run, and from where; null before the first run. */
+  /** Who sent the request of the current or last run, and from where; null before the first run. */
   readonly asked: SentFrom | null;
 };
 
 export type SentCall = {
   readonly messages: number;
-  /** How many leading messages, and whether the choice of tools, are those of the call before. */
+  /** How many leading messages are those of the previous call, and whether the tool choice is the same. */
   readonly reused: number;
   readonly sameChoice: boolean;
   /** The blobs of the system prompt and of the specifications. */
   readonly promptHash: string | null | undefined;
   readonly toolsHash: string | null | undefined;
-  /** The settings of the call; null: none. */
+  /** The settings of the call; null if there are none. */
   readonly settings: ModelSettings | null;
-  /** How long the provider is asked to keep the request; null: its usual time. */
+  /** How long the provider is asked to cache the request; null: its default. */
   readonly promptCache: "1h" | "off" | null;
-  /** Why the provider cannot read the call before from its cache, as far as the request says; and how much it could read. */
+  /** Why the provider cannot read the previous call from its cache, judging by the request; and how much it could read. */
   readonly broke: CacheBreak | null;
   readonly expected: number | null;
 };

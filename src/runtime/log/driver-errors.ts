@@ -14,11 +14,11 @@ export function findLossCause(sessionId: string, closing: Closing | null): unkno
   return closing?.type === "interrupted" && closing.reason === "store_failed" ? closing.error : undefined;
 }
 
-/** The store failed after a message was written into it, or while nobody could know whether it was. */
-export function unsettledError(sessionId: string, isStored: "perhaps" | "yes", cause: unknown): PawlError {
+/** The store failed after a message was written, or when it is unknown whether the message was written. */
+export function unsettledError(sessionId: string, stored: "perhaps" | "yes", cause: unknown): PawlError {
   const what = `The store failed (${errorMessage(cause)}), and the message to session ${sessionId}`;
   const known =
-    isStored === "yes" ? "is in it. Do not send it again; resume." : "may be in it. Look before you send it again.";
+    stored === "yes" ? "is in it. Do not send it again; resume." : "may be in it. Look before you send it again.";
   return new PawlError("store_failed", `${what} ${known}`, { cause });
 }
 
@@ -35,7 +35,7 @@ export function throwNoSession(sessionId: string): never {
   );
 }
 
-/** Another process carries the session on, and the caller does not want to wait for it. */
+/** Another process drives the session, and the caller does not want to wait for it. */
 export function sessionHeldError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
@@ -43,7 +43,7 @@ export function sessionHeldError(sessionId: string): PawlError {
   );
 }
 
-/** There is nothing to carry on. */
+/** There is nothing to resume. */
 export function runFinishedError(sessionId: string, { status }: Pick<State, "status">): PawlError {
   return new PawlError(
     "run_finished",
@@ -53,25 +53,25 @@ export function runFinishedError(sessionId: string, { status }: Pick<State, "sta
   );
 }
 
-/** The message was not sent: after a shutdown an agent takes nothing up. */
+/** The message was not sent: after a shutdown, an agent accepts no work. */
 export function shutDownError(name: string, sessionId: string): PawlError {
   return new PawlError(
     "shut_down",
-    `The agent "${name}" was shut down. Create another agent to carry session ${sessionId} on.`,
+    `The agent "${name}" was shut down. Create another agent to resume session ${sessionId}.`,
   );
 }
 
-/** Whether an error comes from a store. Such an error ends no run: the result is `interrupted`. */
+/** Whether an error comes from a store. Such an error does not end a run: the result is `interrupted`. */
 export function isStoreError(error: unknown): boolean {
   return !(error instanceof PawlError) || error.code.startsWith("store_") || error.code === "not_storable";
 }
 
-/** Frees a session for other processes. If the store fails, the lease expires by itself. */
+/** Releases a session for other processes. If the store fails, the lease expires by itself. */
 export async function releaseLease(store: Store, lease: Lease): Promise<void> {
   try {
     await store.release(lease);
   } catch {
-    // The lease expires by itself, and another process can claim the session then.
+    // Another process can claim the session when the lease has expired.
   }
 }
 

@@ -1,14 +1,14 @@
 /**
- * A place in a stream with children, as text: the place of the session, then one for each child whose call is open.
+ * The cursor of a stream with children, as a string: the session's own cursor, then one for each child whose call is open.
  *
- * `57.2~c1:12.1~c1-2:end`: behind event 57.2 of the session, behind event 12.1 of the child of its first call, and behind
- * the end of the child of that child's second call. A child without a place has told nothing yet. The path names calls by
- * their positions, because all open calls of a session belong to one step. To callers the text is opaque.
+ * `57.2~c1:12.1~c1-2:end`: after event 57.2 of the session, after event 12.1 of the child of its first call, and after
+ * the end of the child of that child's second call. A child without a cursor has not sent anything yet. The path names calls
+ * by their positions, because all open calls of a session belong to one step. The string is opaque to callers.
  */
 import { PawlError } from "../../errors.js";
 import { type Cursor, formatCursor, formatInvalidCursor, parseCursor } from "../../stream/cursor.js";
 
-/** The place of a child: behind an event, or behind all of its run. */
+/** The cursor of a child: after an event, or after all of its run. */
 export type ChildPlace = Cursor | "end";
 
 export type FamilyCursor = {
@@ -17,15 +17,15 @@ export type FamilyCursor = {
   readonly children: ReadonlyMap<string, ChildPlace>;
 };
 
-/** A tree of places. */
+/** A tree of cursors. */
 export type FamilyNode = {
   readonly cursor: Cursor;
-  /** Whether its part is told to the end, or goes on. Nothing is said of a session that is left out. */
+  /** Whether the session's part is complete (`told`), continues (`telling`) or is omitted. Omitted sessions have no cursor. */
   readonly part: "telling" | "told" | "omitted";
   readonly children: ReadonlyMap<string, FamilyNode>;
 };
 
-/** The most sessions that are open at once in one stream, and so the most places in a cursor. */
+/** The maximum number of sessions that are open at once in one stream, and so of positions in a cursor. */
 export const maxOpenSessions = 4_096;
 const maxCursor = 256 * 1_024;
 const maxPathDepth = 64;
@@ -47,7 +47,7 @@ function addCursors({ children }: FamilyNode, prefix: string, texts: string[]): 
   }
 }
 
-/** Reads a cursor. The place of an event, or the number of an entry, is one without children. @throws PawlError `bad_input` */
+/** Parses a cursor. A plain cursor or an entry number is also valid: it has no children. @throws PawlError `bad_input` */
 export function parseFamilyCursor(after: number | string): FamilyCursor {
   if (typeof after !== "string" || !after.includes("~")) return { cursor: readCursor(after), children: new Map() };
   if (after.length > maxCursor) throw cursorError(after);
@@ -55,14 +55,14 @@ export function parseFamilyCursor(after: number | string): FamilyCursor {
   if (rest.length > maxOpenSessions) throw cursorError(after);
   const children = new Map<string, ChildPlace>();
   for (const text of rest) {
-    const [, path, cursor] = /^c([\d-]+):([\d.]+|end)$/.exec(text) ?? [];
-    if (path === undefined || cursor === undefined || !isCallPath(path)) throw cursorError(after);
-    children.set(path, cursor === "end" ? cursor : readCursor(cursor));
+    const [, path, cursorText] = /^c([\d-]+):([\d.]+|end)$/.exec(text) ?? [];
+    if (path === undefined || cursorText === undefined || !isCallPath(path)) throw cursorError(after);
+    children.set(path, cursorText === "end" ? cursorText : readCursor(cursorText));
   }
   return { cursor: readCursor(first), children };
 }
 
-/** Reads the cursor of a stream of one session. @throws PawlError `bad_input` */
+/** Parses the cursor of a stream of one session. @throws PawlError `bad_input` */
 export function readCursor(after: number | string): Cursor {
   const cursor = parseCursor(after);
   if (cursor === null) throw new PawlError("bad_input", formatInvalidCursor(after));

@@ -1,7 +1,7 @@
 /**
- * Adds entries to a transcript whose messages are frozen: models, hooks and callers get these objects themselves.
+ * Adds entries to a transcript whose messages are frozen: models, hooks and callers get these objects, not copies.
  *
- * Only new messages are frozen, so that a step does not look at the whole conversation.
+ * Only new messages are frozen, so that a step does not visit the whole conversation.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Entry, Event } from "../../core/machine/event.js";
@@ -15,8 +15,8 @@ export function appendFrozen(transcript: Transcript, entry: Entry): void {
 }
 
 /**
- * A compaction replaces the oldest messages, the filter of a handoff any of them, and a hook may replace the input of a
- * run.
+ * A compaction replaces the oldest messages, the filter of a handoff may replace any, and a hook may replace the input of
+ * a run.
  */
 function mayReplaceMessages(event: Event): boolean {
   if (event.type === "prepared") return event.input !== undefined;

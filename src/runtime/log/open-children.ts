@@ -1,5 +1,5 @@
 /**
- * The child sessions that a session waits for at a place of its log.
+ * The child sessions that a session waits for at a position of its log.
  */
 
 import { findChildCalls } from "../../core/machine/child-reports.js";
@@ -15,7 +15,7 @@ export async function loadStateAt(store: LogStore, sessionId: string, seq: numbe
   return state;
 }
 
-/** The calls that wait for a child. The first event of an entry tells that a call begins or ceases to wait. */
+/** The calls that wait for a child. An entry's first event says whether a call begins or stops waiting. */
 export async function findOpenChildCalls(
   store: LogStore,
   sessionId: string,

@@ -1,7 +1,8 @@
 /**
- * Reads which questions are open in a session and in the child sessions below it. This needs no agent and no lease.
+ * Reads which questions are open in a session and in its child sessions. This needs no agent and no lease.
  *
- * 1. A child session that is gone, damaged or written by a later version asks nothing: nobody could answer it here.
+ * 1. A child session that is missing, damaged or written by a later version has no questions: they could not be answered
+ *    here.
  * 2. Sessions of a family form a tree. A session that names itself as a child, at any depth, is not read again.
  */
 import type { CallsState } from "../../core/machine/calls.js";
@@ -20,13 +21,13 @@ import { type LogStore, readEntries } from "./read-entries.js";
 
 type QuestionStore = LogStore & Pick<Store, "inbox">;
 
-/** The sessions between the one that is read and the top, themselves included. */
+/** The ids of the session and its ancestors. */
 type AncestorIds = ReadonlySet<string>;
 const noAncestors: AncestorIds = new Set();
 
 /**
- * The questions that are open now, in call order; those of a child in the place of the call that waits for it. A question
- * whose answer is in an inbox is left out.
+ * The questions that are open now, in call order; a child's questions take the position of the call that waits for it. A
+ * question whose answer is in an inbox is omitted.
  */
 export async function listOpenQuestions(
   store: QuestionStore,
@@ -45,7 +46,7 @@ export async function listOpenQuestions(
 }
 
 /**
- * The questions of the session alone, without those of child sessions. Those that are answered are left out.
+ * The open questions of the session itself, without those of child sessions.
  * @param hasInbox whether there may be messages in the inbox
  */
 export async function listOwnQuestions(
@@ -97,7 +98,7 @@ function hasOwnQuestion(call: CallsState["calls"][number]): boolean {
 
 const unreadable: ReadonlySet<string> = new Set(["store_corrupt", "newer_format", "older_format"]);
 
-/** Nothing, if this version cannot read the session. */
+/** Empty if this version cannot read the session. */
 export async function emptyIfUnreadable<Approval>(
   read: () => Promise<readonly Approval[]>,
 ): Promise<readonly Approval[]> {
@@ -109,10 +110,10 @@ export async function emptyIfUnreadable<Approval>(
   }
 }
 
-/** Questions that were read, by their place. */
+/** Questions that were read, by child session and entry. */
 export type KnownQuestions = Map<string, readonly PendingApproval[]>;
 
-/** Reads the questions of these places, unless they are known. */
+/** Reads the questions at these entries of child sessions, unless they are known. */
 export async function readQuestions(
   store: LogStore,
   known: KnownQuestions,
@@ -125,8 +126,8 @@ export async function readQuestions(
 }
 
 /**
- * Reads what public events show of the children that a state or a message tells of. Must be done before a message is
- * taken. Undefined if there is nothing to read.
+ * Reads the questions of children that a state or a message refers to, for public events. Call it before the messages are
+ * consumed. Undefined if there is nothing to read.
  */
 export function readReportedQuestions(
   store: LogStore,
@@ -137,7 +138,7 @@ export function readReportedQuestions(
   const reports = findChildCalls(state).flatMap(({ childId, childSeq: seq }) =>
     seq === undefined ? [] : [{ childId, seq }],
   );
-  // A report that a child waits no more counts, too: what is open then is not new to the report after it.
+  // Also for a report that a child no longer waits: questions that are still open then are not new to the next report.
   for (const { body } of messages) if (body.type === "child") reports.push({ childId: body.childId, seq: body.seq });
   return reports.every((place) => known.has(reportKey(place))) ? undefined : readQuestions(store, known, reports);
 }
@@ -150,7 +151,7 @@ function reportKey({ childId, seq }: ChildPlace): string {
   return `${seq} ${childId}`;
 }
 
-/** The state after the messages in the inbox: the next driver takes those first. */
+/** The state after the messages in the inbox, which the next driver consumes first. */
 async function applyInbox(store: QuestionStore, sessionId: string, loaded: CallsState): Promise<State> {
   let state: State = loaded;
   const defaults = { limits: loaded.limits, model: loaded.session?.model ?? "" };
@@ -159,7 +160,7 @@ async function applyInbox(store: QuestionStore, sessionId: string, loaded: Calls
   return state;
 }
 
-/** The calls of the present step, from the last entries of the log. */
+/** The calls of the current step, from the last entries of the log. */
 async function readCalls(store: LogStore, sessionId: string, state: CallsState): Promise<CallRecords> {
   let first = Math.min(...state.calls.map((call) => call.inputSeq));
   for (;;) {

@@ -1,5 +1,5 @@
 /**
- * The runs of a session that have not ended: the one under way, those in the queue, and those whose requests are in the
+ * The unfinished runs of a session: the current one, those in the queue, and those whose requests are in the
  * inbox.
  */
 import { isCompacting } from "../../core/machine/requested-compaction.js";
@@ -9,8 +9,8 @@ import type { Store } from "../../ports/store.js";
 type RunStore = Pick<Store, "load" | "inbox">;
 
 /**
- * The named run or, without a name, the run under way, if it has not ended; otherwise null. The request of a run that
- * nobody has taken yet is in the inbox.
+ * The given run or, without an id, the current run, if it has not ended; otherwise null. The request of a run may still be
+ * in the inbox.
  * @param state what the caller knows of the session
  */
 export async function findOpenRunId(
@@ -24,12 +24,12 @@ export async function findOpenRunId(
   const posted = await store.inbox(sessionId);
   for (const { body } of posted)
     if (body.type === "input" && (runId === undefined || body.runId === runId)) return body.runId;
-  // A driver may have taken the request in between.
+  // A driver may have consumed the request in between.
   return findRunInState((await store.load(sessionId))?.state ?? initialState, runId);
 }
 
 function findRunInState(state: State, runId: string | undefined): string | null {
-  // The compaction of a session at rest goes by the name of the last run.
+  // The compaction of a session at rest has the id of the last run.
   if (runId === undefined && isCompacting(state)) return state.runId;
   const currentRunId = isResting(state) ? null : state.runId;
   if (runId === undefined || currentRunId === runId) return currentRunId;

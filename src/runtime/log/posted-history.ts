@@ -1,6 +1,6 @@
 /**
- * A history in messages of the inbox. Such a message is bounded, so the history waits in blobs, and the process that
- * takes the message reads them first.
+ * Histories in inbox messages. Such a message is bounded, so the history is stored in blobs, and the process that consumes
+ * the message reads them first.
  */
 import type { Message } from "../../core/data/message.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -9,7 +9,7 @@ import type { Store } from "../../ports/store.js";
 
 type BlobStore = Pick<Store, "putBlob" | "getBlob">;
 
-/** The message as it can be posted: its history in blobs. */
+/** Moves the history of a message to blobs, so that the message can be posted. */
 export async function storeHistoryInBlobs(
   message: InboxMessage,
   sessionId: string,
@@ -25,10 +25,10 @@ export async function storeHistoryInBlobs(
   return { ...message, body: { ...body, history: { ...body.history, parts } } };
 }
 
-/** The messages of an inbox whose histories were read, by id. */
+/** Inbox messages whose histories were loaded, by id. */
 export type LoadedHistories = Map<string, InboxMessage>;
 
-/** Reads the histories of messages that are not among the known ones; undefined if there are none. */
+/** Loads the histories of messages that are not known yet; undefined if there are none. */
 export function readHistories(
   known: LoadedHistories,
   messages: readonly InboxMessage[],

@@ -8,7 +8,7 @@ import type { Store } from "../../ports/store.js";
 /** The part of a store that reading a log needs. */
 export type LogStore = Pick<Store, "read" | "load" | "loadAt" | "getBlob">;
 
-/** Entries. Pages grow, because a reader without a known last entry may leave after a few. */
+/** In entries. Pages grow, because a reader without a known last entry may stop after a few. */
 export const pageSizes = { first: 64, most: 1_000, growth: 2 } as const;
 
 /** The entries after `after`, up to `last`, a page at a time. @throws PawlError `store_corrupt` if one is missing */
@@ -32,7 +32,7 @@ export async function* readEntries(
   }
 }
 
-/** The size of the page after a page of this size. */
+/** The size of the next page. */
 export function nextPageSize(size: number): number {
   return Math.min(pageSizes.most, size * pageSizes.growth);
 }

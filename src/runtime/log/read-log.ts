@@ -39,12 +39,12 @@ export async function loadTranscript(
     for (const entry of await readEarlierEntries(store, sessionId, state)) appendFrozen(transcript, entry);
   }
   for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendFrozen(transcript, entry);
-  // The entry that says so may come before `readFrom`.
+  // The entry of the handoff may come before `readFrom`.
   if (readFrom > 1 && hasHandedOff(state) && transcript.run !== null) dropOverrides(transcript.run);
   return transcript;
 }
 
-/** The same, for anyone who only reads: a long conversation is read from a place near the state, if this process has read it before. */
+/** The same for readers: starts from a cached transcript near the state, if this process has read the conversation before. */
 export async function readTranscript(
   store: Pick<Store, "read" | "load" | "getBlob">,
   sessionId: string,
@@ -100,7 +100,7 @@ export type Follower = {
   readonly questions: KnownQuestions;
 };
 
-/** A follower that has seen the entries up to the last row at or before `seq`. */
+/** Opens a follower at the last row at or before `seq`. */
 export async function openFollower(store: LogStore, sessionId: string, seq: number): Promise<Follower> {
   const row = seq <= 0 ? null : await store.loadAt(sessionId, seq);
   const state = row === null ? initialState : row.state;
@@ -137,7 +137,7 @@ export async function* readCommittedEntries(
   }
 }
 
-/** The public events behind a position, from the log. */
+/** The public events after a cursor, from the log. */
 export async function* readEvents(
   store: LogStore,
   sessionId: string,
@@ -161,13 +161,13 @@ export async function findFinalEvent(store: LogStore, sessionId: string, runId: 
   while (seq !== null) {
     const final = await findFinalEventAt(store, sessionId, runId, seq);
     if (final !== null) return final;
-    // An abort may be that of a compaction that was asked for after the run.
+    // The abort may belong to a compaction that was requested after the run.
     seq = await findLastEntry(store, sessionId, seq - 1, canBeEnd);
   }
   return null;
 }
 
-/** The end of a run that its entry at `seq` brings, at once or when its hooks have been called. */
+/** The end of a run that follows from its entry at `seq`, at once or after its hooks were called. */
 async function findFinalEventAt(
   store: LogStore,
   sessionId: string,

@@ -1,8 +1,8 @@
 /**
- * The data of a session at a compaction: from the blob that the compaction names, or from the log before it.
+ * Loads the data of a session at a compaction: from the compaction's blob, or from the log before it.
  *
- * Changes between the first entry that is read and the compaction are in the blob already, and are folded once more. A
- * change sets or unsets whole keys, so this gives the same.
+ * Changes between the first entry that is read and the compaction are already in the blob, and are applied again. A
+ * change sets or unsets whole keys, so this is idempotent.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import { parseJson } from "../../core/data/json.js";
@@ -26,7 +26,7 @@ export async function loadDataAtCompaction(
   return foldData(store, sessionId, readFrom - 1);
 }
 
-/** The blob is lost. The log has every change, so its beginning says the same. */
+/** For a lost blob: the log has every change, so the data can be rebuilt from its beginning. */
 async function foldData(store: Pick<Store, "read">, sessionId: string, last: number): Promise<SessionData> {
   const transcript = createTranscript();
   for await (const entry of readEntries(store, sessionId, 0, last)) appendEntry(transcript, entry);

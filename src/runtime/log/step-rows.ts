@@ -1,5 +1,5 @@
 /**
- * Where the steps of a run stand in the log.
+ * Finds the steps of a run in the log.
  */
 import { initialState, isResting, type RunState, type State } from "../../core/machine/state.js";
 import { type LogStore, readEntries } from "./read-entries.js";
@@ -7,8 +7,8 @@ import { type LogStore, readEntries } from "./read-entries.js";
 type RunBounds = { readonly runId: string; readonly startSeq: number };
 
 /**
- * The last row before a step of a run, or the entry before the run. It looks at a few rows, however long the run is: the
- * number of the step only rises.
+ * The last row before a step of a run, or the entry before the run. A binary search, because the number of the step only
+ * increases: it reads few rows, however long the run is.
  * @param last an entry of the run that is not before the step
  */
 export async function findRowBeforeStep(
@@ -35,7 +35,7 @@ function belongsToRun(state: State, runId: string): state is Exclude<State, { re
   return state.status !== "idle" && state.runId === runId;
 }
 
-/** Where a run began, and its last entry; null if the log has no such run. The last run is found at once. */
+/** The first and the last entry of a run; null if the log has no such run. Fast for the last run. */
 export async function findRun(
   store: LogStore,
   sessionId: string,
@@ -52,7 +52,7 @@ export async function findRun(
   return startSeq === null ? null : { runId, startSeq, last: state.seq };
 }
 
-/** The run that is under way at an entry, as its row has it; null if none is. */
+/** The state of the run in progress at an entry, from its row; null if there is none. */
 export async function loadRunAt(store: LogStore, sessionId: string, seq: number): Promise<(RunState & State) | null> {
   const state = seq <= 0 ? null : ((await store.loadAt(sessionId, seq))?.state ?? null);
   return state === null || isResting(state) ? null : state;

@@ -1,13 +1,12 @@
 /**
- * Transcripts of long conversations, kept for the next reader in this process. Anyone who reads near the end of a session that
+ * Caches the transcripts of long conversations for later readers in this process. A reader near the end of a session that
  * was never compacted needs the whole conversation before it, and a page in a browser reads many times.
  *
- * 1. A kept transcript is never changed. A reader gets a copy, which shares the messages, and adds the entries that follow.
- * 2. It is used only if the log still has the entry after which it was kept: a session may have been deleted, and another one
- *    begun under its id.
- *    Nor is it used if content was redacted since.
- * 3. Only conversations that begin with their log are kept: what a compaction leaves is short.
- * 4. A store keeps those of a few sessions, a few places each.
+ * 1. A cached transcript is never changed. A reader gets a copy, which shares the messages, and adds the entries that follow.
+ * 2. It is used only if the log still has the entry after which it was cached: a session may have been deleted, and another
+ *    one begun under its id. Nor is it used if content was redacted since.
+ * 3. Only conversations that begin with their log are cached: what a compaction leaves is short.
+ * 4. The cache of a store has a few sessions, with a few positions each.
  */
 import { readEntry } from "../../context/read-entry.js";
 import type { Entry } from "../../core/machine/event.js";
@@ -20,23 +19,23 @@ import type { Store } from "../../ports/store.js";
 type CachedTranscript = {
   readonly entry: Entry;
   readonly transcript: Transcript;
-  /** The last redaction by then: a later one may have changed what is kept. */
+  /** The last redaction at that time: a later one may have changed the cached content. */
   readonly redactedSeq: number | undefined;
 };
 
-/** By session: the one that was read last is the last one. */
+/** By session, in LRU order: the most recently read session comes last. */
 const cachesByStore = new WeakMap<object, Map<string, CachedTranscript[]>>();
 
-/** Conversations of fewer entries are read again as fast. */
+/** Shorter conversations are read again as fast as they are copied. */
 const minEntries = 1_024;
 const maxSessions = 3;
 const maxPlaces = 12;
-/** Places where readers have stopped: the next one often stops there, too. */
+/** How many positions are cached where readers have stopped: the next reader often stops there again. */
 const maxEnds = 3;
-/** A reader reads this many entries at once, so nothing is kept of a place that is nearer to a kept one. */
+/** A reader reads this many entries at once, so a position this close to a cached one is not cached. */
 const nearEntries = 128;
 
-/** Readers of the one store and of the other one, which wraps it, keep transcripts together. */
+/** Lets a store and its wrapper share one cache. */
 export function shareCache(store: object, wrapper: object): void {
   cachesByStore.set(wrapper, getSessions(store));
 }
@@ -47,7 +46,7 @@ function getSessions(store: object): Map<string, CachedTranscript[]> {
   return sessions;
 }
 
-/** The last redaction of a session whose transcripts are worth keeping. The state that a reader asks for may be older than it. */
+/** The last redaction of a session, if its transcripts are worth caching. It may be later than the given state. */
 export async function findLastRedaction(
   store: Pick<Store, "load">,
   sessionId: string,
@@ -56,7 +55,7 @@ export async function findLastRedaction(
   return isWorthCaching(state) ? (await store.load(sessionId))?.state.redactedSeq : undefined;
 }
 
-/** A kept transcript at or before a state, as a copy; null if there is none. */
+/** A copy of the last cached transcript at or before a state; null if there is none. */
 export async function findCachedTranscript(
   store: Pick<Store, "read">,
   sessionId: string,
@@ -79,9 +78,9 @@ export async function findCachedTranscript(
 }
 
 /**
- * Keeps a copy of a transcript after an entry, if that is a place to keep one.
- * @param state where the reader stops
- * @param redactedSeq what `redactedBefore` gave before the log was read
+ * Caches a copy of a transcript after an entry, if that position is worth caching.
+ * @param state the state at which the reader stops
+ * @param redactedSeq the result of `findLastRedaction` before the log was read
  */
 export function cacheTranscript(
   store: object,
@@ -107,7 +106,7 @@ export function cacheTranscript(
   }
 }
 
-/** A log that has grown keeps places that are further apart, and the last ends of readers. */
+/** The positions to keep: those on the grid, which gets wider as the log grows, and the last ends of readers. */
 function selectKept(all: readonly CachedTranscript[], state: State): readonly CachedTranscript[] {
   const ends = all.filter(({ entry }) => !isOnGrid(entry, state)).slice(-(maxEnds - 1));
   return all.filter((one) => isOnGrid(one.entry, state) || ends.includes(one));
@@ -121,7 +120,7 @@ function isWorthCaching({ seq, context }: State): boolean {
   return context.readFrom <= 1 && context.dataBlob === undefined && seq >= minEntries;
 }
 
-/** The entries between two places. */
+/** The distance between two cached positions, in entries. */
 function gridSpacing(lastSeq: number): number {
   let entries = minEntries;
   while (lastSeq / entries > maxPlaces) entries *= 2;

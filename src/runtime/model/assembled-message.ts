@@ -1,5 +1,5 @@
 /**
- * What an assembly holds: the message so far, the parts that may still grow, and how the attempt ended.
+ * Reads an assembly: the message so far, the parts that may still grow, and how the attempt ended.
  */
 import { defined } from "../../core/data/defined.js";
 import type {
@@ -12,10 +12,10 @@ import type {
 } from "../../core/data/message.js";
 import { type MessageAssembly, metadata, type OpenPart } from "./message-assembly.js";
 
-/** The whole message. Empty parts are left out, except for those that carry metadata. */
+/** The whole message. Empty parts are omitted, except for those with metadata. */
 export function toMessage(assembly: MessageAssembly): AssistantMessage {
   const parts = assembly.parts.map(toPart);
-  // Messages stay in memory, and a filtered array holds spare room.
+  // Filters only if necessary: messages stay in memory, and a filtered array has spare capacity.
   return { role: "assistant", parts: parts.every(hasContent) ? parts : parts.filter(hasContent) };
 }
 
@@ -23,9 +23,9 @@ function hasContent(part: AssistantPart): boolean {
   return !("text" in part) || part.text !== "" || part.providerMetadata !== undefined;
 }
 
-/** A part of text that may still grow. `index` is its position in the message. */
+/** A text part that may still grow. */
 export type OpenTextPart = {
-  /** The id that the deltas name. */
+  /** The id in the deltas. */
   readonly id: string;
   /** The kind of the part. */
   readonly type: "text" | "reasoning";
@@ -33,9 +33,9 @@ export type OpenTextPart = {
   readonly index: number;
 };
 
-/** The arguments of a tool call, as far as the model has written them. */
+/** The arguments of a tool call that the model has written so far. */
 export type WrittenInput = {
-  /** The id that the deltas name. */
+  /** The id in the deltas. */
   readonly id: string;
   readonly name: string;
   /** The arguments so far. */
@@ -44,7 +44,7 @@ export type WrittenInput = {
   readonly providerExecuted?: true;
 };
 
-/** The message so far, its parts that may still grow, and the arguments of calls that are not whole yet. */
+/** The message so far, its parts that may still grow, and the arguments of incomplete calls. */
 export function toPartial(assembly: MessageAssembly): {
   readonly message: AssistantMessage;
   readonly open: readonly OpenTextPart[];

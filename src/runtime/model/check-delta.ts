@@ -1,7 +1,7 @@
 /**
- * Checks the shape of each delta before it is used: a model may be anybody's code (SEC-12).
+ * Checks the shape of each delta before it is used: a model may be third-party code (SEC-12).
  *
- * The end of an answer is repaired if it can be: an invalid count is left out, and an unknown finish reason becomes `other`.
+ * The end of an answer is repaired if possible: an invalid count is dropped, and an unknown finish reason becomes `other`.
  * Every other delta of the wrong shape is a failure of the provider.
  */
 import { toUnifiedReason } from "../../core/data/finish-reason.js";
@@ -43,7 +43,7 @@ const idFields: readonly string[] = ["id"];
 const idAndTextFields: readonly string[] = ["id", "text"];
 const idAndNameFields: readonly string[] = ["id", "name"];
 
-/** The fields that must be texts, by kind; undefined for an unknown kind. */
+/** The fields that must be strings, by kind; undefined for an unknown kind. */
 function requiredFields(kind: DeltaKind): readonly string[] | undefined {
   switch (kind) {
     case "text-delta":
@@ -130,7 +130,7 @@ function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
-/** A value that has not the shape of an output becomes a JSON output. */
+/** A value that does not have the shape of an output becomes a JSON output. */
 function toOutput(value: unknown): ToolOutput {
   try {
     return toToolOutput(normaliseJson(value));

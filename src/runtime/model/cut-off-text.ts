@@ -1,7 +1,7 @@
 /**
  * The text of an answer that was cut off while it was streamed (FIN-10).
  *
- * Only text is kept. Half a call cannot be run, and half a thought has no signature that a provider would take back.
+ * Only text is kept. Half a call cannot be run, and half of the reasoning has no signature, so a provider would refuse it.
  */
 
 import { untrimmedTextOf } from "../../core/data/message.js";
@@ -9,11 +9,11 @@ import { byteLength } from "../../platform/bytes.js";
 import { toMessage } from "./assembled-message.js";
 import type { MessageAssembly } from "./message-assembly.js";
 
-/** An entry of the log has a bound. A UTF-16 unit takes at most six bytes as JSON. */
+/** An entry of the log is bounded. A UTF-16 code unit takes at most six bytes as JSON. */
 const maxBytes = 1_000_000;
 const maxSafeCharacters = Math.floor(maxBytes / 6);
 
-/** The text parts so far, joined as they came; undefined if they are blank. */
+/** The text parts so far, joined without separators; undefined if blank. */
 export function cutOffText(assembly: MessageAssembly): { readonly text: string } | undefined {
   const whole = untrimmedTextOf(toMessage(assembly));
   const fits = whole.length <= maxSafeCharacters || byteLength(JSON.stringify(whole)) <= maxBytes;

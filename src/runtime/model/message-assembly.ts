@@ -2,8 +2,8 @@
  * Assembles a message from deltas.
  *
  * 1. The committed message is assembled here and nowhere else, so the published deltas add up to it.
- * 2. Whatever the model yields, the first published delta is `start`, sequence numbers rise by one, and exactly one `done` or
- *    `error` comes last.
+ * 2. Whatever the model yields, the first published delta is `start`, sequence numbers increase by one, and exactly one `done`
+ *    or `error` comes last.
  * 3. A repeated, late or out-of-order delta changes nothing. If a delta is missing, or belongs to another attempt, the attempt fails.
  */
 import { checkJson } from "../../core/data/json.js";
@@ -12,10 +12,10 @@ import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../..
 import { checkDelta } from "./check-delta.js";
 import { isTooLong, parseToolCall } from "./parse-tool-call.js";
 
-/** Characters of one message. An entry of the log has a bound as well. */
+/** Characters of one message, because an entry of the log is bounded. */
 const maxMessageCharacters = 900_000;
 
-/** Calls in one message: the work of a step grows with their square. */
+/** Calls in one message: the work of a step grows with the square of this number. */
 const maxMessageCalls = 500;
 
 const tooManyCalls: ModelFailure = {
@@ -27,19 +27,19 @@ export type MessageAssembly = {
   readonly identity: RequestIdentity;
   /** The number of the last published delta. */
   seq: number;
-  /** How many deltas of the model were taken; a model may number its deltas itself. */
+  /** How many deltas of the model were accepted; a model may number its deltas itself. */
   takenDeltas: number;
   readonly parts: OpenPart[];
   /** Parts that may still grow, by the model's ids. */
   readonly open: { [Type in TextType]: Map<string, OpenText> | null };
-  /** Arguments of calls that are being written, by the ids of the deltas. The calls themselves come whole. */
+  /** Arguments of calls that are being streamed, by the ids of the deltas. The calls themselves arrive as a whole. */
   inputs: Map<string, OpenInput> | null;
   inputCharacters: number;
   characters: number;
   calls: number;
-  /** How often the request was sent again because nothing of an answer had come. */
+  /** How often the request was sent again because no part of an answer had arrived. */
   resends: number;
-  /** What the provider said that it could not do; null: nothing. */
+  /** The provider's warnings; null if there are none. */
   warnings: readonly string[] | null;
   end: Extract<DeltaBody, { kind: "done" | "error" }> | null;
 };
@@ -68,8 +68,8 @@ export function createAssembly(identity: RequestIdentity): MessageAssembly {
 }
 
 /**
- * Adds a delta of the model; returns the deltas to publish, in order: none if it changes nothing.
- * Once `end` is set, nothing more is taken.
+ * Adds a delta of the model. Returns the deltas to publish, in order: empty if it changes nothing.
+ * Once `end` is set, further deltas are ignored.
  */
 export function addDelta(assembly: MessageAssembly, yielded: ModelDelta): readonly MessageDelta[] {
   if (assembly.end !== null) return none;
@@ -100,7 +100,7 @@ export function addDelta(assembly: MessageAssembly, yielded: ModelDelta): readon
 const maxWarnings = 20;
 const maxWarning = 1_000;
 
-/** Warnings are kept with the answer, so they are bounded. What is no list of texts is left out. */
+/** Warnings are stored with the answer, so they are bounded. Anything but a list of strings is dropped. */
 function recordWarnings(assembly: MessageAssembly, start: Start): Start {
   const { warnings, ...rest } = start;
   if (warnings === undefined) return start;
@@ -112,7 +112,7 @@ function recordWarnings(assembly: MessageAssembly, start: Start): Start {
 
 type Start = Extract<DeltaBody, { kind: "start" }>;
 
-/** The fast path of a delta with nothing but text, as almost every one is; null if the delta needs all checks. */
+/** The fast path for a delta with nothing but text, which is the common case; null if the delta needs all checks. */
 function addPlainText(assembly: MessageAssembly, delta: Extract<ModelDelta, { kind: "text-delta" }>) {
   const { id, text, providerMetadata, seq, runId, sessionId, modelCallIndex, attempt } = delta;
   if (typeof id !== "string" || typeof text !== "string" || providerMetadata !== undefined) return null;
@@ -122,7 +122,7 @@ function addPlainText(assembly: MessageAssembly, delta: Extract<ModelDelta, { ki
   return fault === undefined ? [emitText(assembly, id, text)] : endWith(assembly, fault);
 }
 
-/** Without the identity and the number that the model gave it: a delta is published with those of the assembly. */
+/** Drops the identity and the number that the model set: a delta is published with those of the assembly. */
 function withoutIdentity(delta: ModelDelta): DeltaBody {
   const hasIdentity = "seq" in delta || "runId" in delta || "sessionId" in delta;
   if (!hasIdentity && !("modelCallIndex" in delta || "attempt" in delta)) return delta;
@@ -135,7 +135,7 @@ function missingDeltas(from: number, to: number): ModelFailure {
   return { kind: "network", message: which };
 }
 
-/** Ends an attempt whose stream has no end of its own. */
+/** Ends an attempt whose stream has no `done` or `error`. */
 export function endWith(assembly: MessageAssembly, failure: ModelFailure, usage?: Usage): readonly MessageDelta[] {
   if (assembly.end !== null) return none;
   const first = assembly.seq === 0 ? [emit(assembly, { kind: "start" })] : none;
@@ -150,7 +150,7 @@ const none: readonly MessageDelta[] = [];
 function emit(assembly: MessageAssembly, delta: DeltaBody): MessageDelta {
   assembly.seq += 1;
   const { runId, modelCallIndex, attempt } = assembly.identity;
-  // The new keys come first: to add keys to a copy is twenty times slower.
+  // The new keys come first: adding keys to a copy is twenty times slower.
   return { runId, modelCallIndex, attempt, seq: assembly.seq, ...delta };
 }
 
@@ -174,7 +174,7 @@ function providerFailure(message: string): ModelFailure {
   return { kind: "provider", message };
 }
 
-/** Adds a delta to the parts; a failure if it cannot be added. */
+/** Adds a delta to the parts. Returns a failure if it cannot be added. */
 function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure | undefined {
   const fault = checkMetadata(assembly, delta);
   if (fault !== undefined) return fault;
@@ -238,7 +238,7 @@ function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure |
   }
 }
 
-/** The call that the provider asks about has come before. The first question about a call counts. */
+/** The call in question must have arrived before. Only the first request about a call counts. */
 function addApprovalRequest(
   assembly: MessageAssembly,
   { id, approvalId }: Extract<ModelDelta, { kind: "tool-approval-request" }>,
@@ -286,7 +286,7 @@ function checkMetadata(assembly: MessageAssembly, delta: DeltaBody): ModelFailur
   return addCharacters(assembly, JSON.stringify(checked.value).length);
 }
 
-/** To be spread into a part: no key if there is no metadata. */
+/** For spreading into a part: no key if there is no metadata. */
 export function metadata(providerMetadata: ProviderMetadata | undefined): {
   readonly providerMetadata?: ProviderMetadata;
 } {

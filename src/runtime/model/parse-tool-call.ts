@@ -1,12 +1,12 @@
 /**
- * A call as a model asked for it, cut to what the log can keep.
+ * Parses a model's tool call, and bounds it for the log.
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json, ToolCallPart } from "../../core/data/message.js";
 import type { ModelDelta } from "../../ports/model.js";
 import { truncate } from "../lib/error-text.js";
 
-/** The call that a delta stands for. */
+/** Converts a delta to a call. */
 export function parseToolCall(delta: Extract<ModelDelta, { kind: "tool-call" }>): ToolCallPart {
   const { id, name, input, providerExecuted, providerMetadata } = delta;
   const parsed = parseArguments(input);
@@ -21,17 +21,17 @@ export function parseToolCall(delta: Extract<ModelDelta, { kind: "tool-call" }>)
   };
 }
 
-/** Names and ids are short. A longer one names no tool, and is cut so that it can still be shown. */
+/** Names and ids are short. A longer name cannot be a tool's, and is truncated so that it can still be shown. */
 const maxName = 512;
 
-/** Characters of one call's arguments. If they are longer, this call fails alone, with a result that says why. */
+/** Characters of one call's arguments. If they are longer, only this call fails, with a result that says why. */
 const maxArgumentCharacters = 500_000;
 
 export function isTooLong(text: string): boolean {
   return text.length > maxArgumentCharacters;
 }
 
-/** Arguments that are no acceptable JSON stay as the model wrote them (TOOL-3), unless they are too long for the log. */
+/** Arguments that are not acceptable JSON stay as the model wrote them (TOOL-3), unless they are too long for the log. */
 function parseArguments(text: string): { readonly value: Json; readonly invalid?: string } {
   if (text.trim() === "") return { value: {} };
   if (isTooLong(text))

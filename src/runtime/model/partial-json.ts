@@ -1,9 +1,9 @@
 /**
- * Reads JSON while it is being written: what can be said of its value so far.
+ * Parses JSON while it is being written, and returns its value so far.
  *
- * 1. Each character is looked at once, and nothing recurses. So the cost is linear in the text.
- * 2. A value that was handed out never changes. It copies only what is still open; what is closed is frozen and shared.
- * 3. Nothing is guessed: a number, a word or a key counts when it is complete. A text may be half.
+ * 1. Each character is read once, and nothing recurses. So the cost is linear in the text.
+ * 2. A returned value never changes. Only open containers are copied; closed ones are frozen and shared.
+ * 3. Nothing is guessed: a number, a word or a key counts when it is complete. A string may be incomplete.
  */
 import { isDangerousKey } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -11,7 +11,7 @@ import type { Json } from "../../core/data/message.js";
 export type PartialJson = {
   /** Adds the next piece of the text. */
   readonly add: (text: string) => void;
-  /** The value so far, frozen; undefined if nothing can be said yet. */
+  /** The value so far, frozen; undefined if there is none yet. */
   readonly value: () => Json | undefined;
 };
 
@@ -31,7 +31,7 @@ type Expected =
   | "text"
   | "escape"
   | "word"
-  /** The value is complete, or the text is no JSON: nothing more is taken. */
+  /** The value is complete, or the text is not JSON: the rest is ignored. */
   | "nothing";
 
 const maxDepth = 256;
@@ -50,7 +50,7 @@ export function createPartialJson(): PartialJson {
   const open: OpenContainer[] = [];
   let expected: Expected = "start";
   let root: Json | undefined;
-  /** The text, escape or word that is being read. */
+  /** The string that is being read. `pending` is the current escape or word. */
   let text = "";
   let pending = "";
   let isKey = false;
@@ -108,7 +108,7 @@ export function createPartialJson(): PartialJson {
     }
   }
 
-  /** Takes as much of a text as has nothing special in it; returns where it stops. */
+  /** Reads a string up to its end, an escape or an invalid character. Returns the index after what it has read. */
   function takeText(piece: string, from: number): number {
     for (let at = from; at < piece.length; at += 1) {
       const code = piece.charCodeAt(at);
@@ -219,7 +219,7 @@ function finiteOrUndefined(number: number): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** Half of a character, whose other half is still to come, is left out. */
+/** Drops the first half of a surrogate pair whose second half has not arrived yet. */
 function trimHalfCharacter(text: string): string {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last < 0xdc00 ? text.slice(0, -1) : text;

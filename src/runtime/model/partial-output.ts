@@ -1,8 +1,9 @@
 /**
- * What can be said of an answer with a shape while it is streamed.
+ * Parses a structured answer while it is streamed.
  *
- * 1. At most 20 values a second, by the agent's clock; the last one of an attempt that ends well always comes.
- * 2. The text of each delta is read once.
+ * 1. At most 20 values a second are published, by the agent's clock. The last value of a successful attempt is always
+ *    published.
+ * 2. The text of each delta is parsed once.
  */
 import { isSameJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -12,7 +13,7 @@ import { createPartialJson } from "./partial-json.js";
 
 const minIntervalMs = 50;
 
-/** All members of a value may be missing, at any depth, and texts may be half. */
+/** All members of a value may be missing, at any depth, and strings may be incomplete. */
 export type DeepPartial<Value> = Value extends readonly (infer Item)[]
   ? readonly DeepPartial<Item>[]
   : Value extends object
@@ -20,15 +21,15 @@ export type DeepPartial<Value> = Value extends readonly (infer Item)[]
     : Value;
 
 /**
- * The answer of a run with the option `output` while it is streamed, as far as it can be read. It is not validated. A
- * new attempt starts again. It comes live only: no event of the log and no result holds it.
+ * The answer so far of a run with the option `output`, while it is streamed. It is not validated. A new attempt starts
+ * again. Live only: it is in no event of the log and in no result.
  */
 export type PartialOutput<Output = never> = {
   readonly type: "partial_output";
   readonly runId: string;
   readonly modelCallIndex: number;
   readonly attempt: number;
-  /** Frozen. Plain JSON if nothing is known of its type. */
+  /** Frozen. Typed as plain JSON if the type of the output is unknown. */
   readonly value: [Output] extends [never] ? Json : unknown extends Output ? Json : DeepPartial<Output>;
 };
 
@@ -58,7 +59,7 @@ export function readPartialOutput({ identity, before, clock, publish }: ReaderOp
     cancel?.();
     cancel = null;
     const value = json.value();
-    // A part of the text may say nothing new, such as the digits of a number.
+    // A piece of text may not change the value, such as the digits of a number.
     if (value === undefined || (last !== undefined && isSameJson(value, last))) return;
     last = value;
     publishedAt = clock.elapsed();

@@ -1,5 +1,6 @@
 /**
- * When a failed attempt is made again. The default policy (RTRY-2) goes by the kind of the failure first, then by its status.
+ * Decides whether a failed attempt is retried. The default policy (RTRY-2) depends on the kind of the failure first, then on
+ * its status.
  */
 import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -23,22 +24,22 @@ const retryRules: OptionTable<RetryOptions> = {
   },
 };
 
-/** The longest wait that a provider may ask for. If it asks for more, the policy gives up. */
+/** The longest delay that a provider may ask for. If it asks for more, the policy gives up. */
 const maxRetryAfterMs = 60_000;
 
 /**
- * Nothing listens on an address of this machine. Waiting does not start a server, so there is one more attempt, unless the
- * server was there before: it may be starting again.
+ * Delays if nothing listens on an address of this machine. Waiting does not start a server, so there is only one more
+ * attempt, unless the server has answered before: it may be restarting.
  */
 const nothingListensDelayMs = 250;
 const maxNothingListensDelayMs = 4_000;
 const serverMayStartForMs = 30_000;
 
 /**
- * Waits double from `baseDelayMs` to `maxDelayMs`. Each is cut by up to half at random, so that clients do not all come back at
- * once. If a provider asks for a wait of up to 60 s (`Retry-After`), the wait is exactly that long.
+ * Exponential backoff from `baseDelayMs` to `maxDelayMs` with up to 50 % jitter, so that clients do not all retry at the same
+ * time. If a provider asks for a delay of up to 60 s (`Retry-After`), the delay is exactly that long.
  *
- * @param random a number from 0 up to, not including, 1; `Math.random`
+ * @param random returns a number from 0 (inclusive) to 1 (exclusive). Default: `Math.random`
  * @throws PawlError `bad_configuration` for an unknown option, or a count or a time that is negative or not a number
  */
 export function createRetryPolicy(options: RetryOptions = {}, random: () => number = Math.random): RetryPolicy {
@@ -75,7 +76,7 @@ function afterNothingListens(attempt: number): ReturnType<RetryPolicy["decide"]>
     : { giveUp: "Nothing listens on that address of this machine, and waiting does not start a server." };
 }
 
-/** The wait doubles from one attempt to the next, and the last attempt is at the end of the time. */
+/** The delay doubles from one attempt to the next, and the last attempt is at the end of the period. */
 function afterServerLeft(attempt: number, elapsedMs: number): ReturnType<RetryPolicy["decide"]> {
   const remainingMs = serverMayStartForMs - elapsedMs;
   if (remainingMs <= 0)
@@ -86,8 +87,8 @@ function afterServerLeft(attempt: number, elapsedMs: number): ReturnType<RetryPo
 }
 
 /**
- * Milliseconds until the next attempt; undefined if the policy gives up. A policy may be anybody's code: one that throws, or
- * gives no time, gives up.
+ * Milliseconds until the next attempt; undefined if the policy gives up. A policy may be a user's code: if it throws, or
+ * returns no time, it gives up.
  *
  * @param attempts failed attempts so far
  */

@@ -2,8 +2,8 @@
  * Calls observers and callbacks off the loop's path (HOOK-5).
  *
  * 1. Listeners can change nothing: values are frozen, errors become warnings, and returned promises are not awaited.
- * 2. Listeners are called in order, in a later turn of the event loop. The loop has gone on by then.
- * 3. Listeners have heard of everything before a run's result is given, before a run waits for a person, and before a
+ * 2. Listeners are called in order, in a later turn of the event loop. The agent loop has continued by then.
+ * 3. All queued calls are made before a run's result is returned, before a run waits for a person, and before a
  *    shutdown ends. The queue of calls is bounded: when it is full, all its calls are made at once.
  */
 
@@ -18,7 +18,7 @@ import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import { formatError } from "../lib/error-text.js";
 import { createGuardedRedact, createRedaction, type Redact } from "./redact.js";
 
-/** Functions that are called with what happens in a run, as an alternative to `runStream`. */
+/** Callbacks for the events of a run, as an alternative to `runStream`. */
 export type Callbacks = {
   /** Called with each piece of the model's text as it arrives. */
   readonly onText?: (text: string) => unknown;
@@ -36,9 +36,9 @@ export type Callbacks = {
 
 /** Who observes an agent's runs, and what is redacted. */
 export type WatchOptions = Callbacks & {
-  /** They are told what happens, and change nothing. */
+  /** They receive events, and cannot change anything. */
   readonly observers?: readonly Observer[];
-  /** Redacts texts before they go into a trace or a warning. Default: removes keys of known shapes. */
+  /** Redacts text before it goes into a trace or a warning. Default: removes keys of known shapes. */
   readonly redact?: Redact;
 };
 
@@ -130,7 +130,7 @@ function toCallbackWatcher(callbacks: Callbacks, call: SafeCall): ListenerSource
   };
 }
 
-/** The most calls in the queue. */
+/** The maximum number of calls in the queue. */
 const maxQueued = 1_024;
 
 /** Listeners that queue the calls of these watchers: one listener for events and deltas, and one for each trace. */
@@ -153,12 +153,12 @@ function queueCalls(watchers: readonly ListenerSource[]): readonly Listener[] {
   const event = (event: PublicEvent, context: EventContext) =>
     enqueue(() => {
       deepFreeze(event);
-      for (const notify of eventHandlers) notify(event, context);
+      for (const handle of eventHandlers) handle(event, context);
     });
   const delta = (delta: MessageDelta, sessionId: string) =>
     enqueue(() => {
       deepFreeze(delta);
-      for (const notify of deltaHandlers) notify(delta, sessionId);
+      for (const handle of deltaHandlers) handle(delta, sessionId);
     });
   const all: Listener = {
     ...(eventHandlers.length === 0 ? {} : { event }),

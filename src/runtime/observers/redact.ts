@@ -1,8 +1,8 @@
 /**
- * Removes secrets from texts that are traced, logged to a file or shown (SEC-14, TRC-2).
+ * Removes secrets from text that is traced, logged to a file or shown (SEC-14, TRC-2).
  *
  * 1. Every pattern takes time linear in the text: none backtracks over text that it has failed to match.
- * 2. Texts that are stored for the model are not redacted: only hooks can change those.
+ * 2. Text that is stored for the model is not redacted: only hooks can change it.
  */
 
 import { anArray, checkOptions, type OptionTable } from "../../check-options.js";
@@ -13,7 +13,7 @@ import { decodeBase64, encodeBase64 } from "../../platform/bytes.js";
 /** Returns a text without its secrets. */
 export type Redact = (text: string) => string;
 
-/** What is removed from texts. */
+/** What to remove from text. */
 export type RedactOptions = {
   /**
    * Secrets by value. They are also found where JSON has escaped them, once or several times. Values shorter than 6
@@ -51,11 +51,11 @@ const knownShapes: readonly RegExp[] = [
   /(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?:[A-Za-z0-9+/=\s]|\\(?!")){1,20000}/g,
 ];
 
-/** What every text holds that a known shape matches. Most texts hold nothing of it, and are looked through once. */
+/** A fast pre-check: every match of a known shape contains a match of this pattern, and most texts contain none. */
 const knownShapeHint =
   /sk[-_]|[rp]k_|AIza|A[KS]IA|gh[pousr]_|github_pat_|npm_|xai_|gsk_|hf_|glpat-|xox|eyJ|Bearer |Basic |:\/\/|-----BEGIN/;
 
-/** Creates a redaction that removes keys of known shapes, the given values, and what the given patterns match. */
+/** Creates a redaction that removes keys of known shapes, the given values, and matches of the given patterns. */
 export function createRedaction(options: RedactOptions = {}): Redact {
   checkOptions("createRedaction()", redactRules, options);
   const { values = [], shapes = [] } = options;
@@ -70,7 +70,7 @@ export function createRedaction(options: RedactOptions = {}): Redact {
   };
 }
 
-/** A redaction may be the author's code: if it throws or returns no text, the whole text is masked. */
+/** A redaction may be an author's code: if it throws or does not return a string, the whole text is masked. */
 export function createGuardedRedact(redact: Redact): Redact {
   return (text) => {
     try {
@@ -82,19 +82,19 @@ export function createGuardedRedact(redact: Redact): Redact {
   };
 }
 
-/** A copy in which all strings and all keys are redacted. Numbers stay: the value may be an event, whose numbers count. */
+/** Returns a copy with all strings and keys redacted. Numbers stay, because the value may be an event, which needs them. */
 export function redactJson(value: Json, redact: Redact): Json {
   return mapStrings(value, redact);
 }
 
-/** The same for the input of a call or the value of an output: a number in which something is masked becomes a string. */
+/** The same for the input of a call or the value of an output: a number that contains a secret becomes a string. */
 export function redactContent(value: Json, redact: Redact): Json {
   return mapStringsAndNumbers(value, redact);
 }
 
 /**
- * The same output without its secrets: its text, all strings, numbers and keys of its data, and text files in it. Other files stay as they are: a
- * secret in a picture is not seen.
+ * Removes secrets from an output: from its text, from all strings, numbers and keys of its data, and from its text files.
+ * Other files do not change: a secret in a picture is not detected.
  *
  * @example
  * ```ts
@@ -119,7 +119,7 @@ function redactPart(part: UserPart, redact: Redact): UserPart {
   if (!isTextFile(part)) return { ...part, ...filename };
   const text = new TextDecoder().decode(decodeBase64(part.data));
   const redacted = redact(text);
-  // Bytes that are no UTF-8 stay as they are unless something in them is masked.
+  // Bytes that are not UTF-8 stay unchanged unless something in them is masked.
   return {
     ...part,
     ...filename,

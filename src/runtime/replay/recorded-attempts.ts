@@ -1,10 +1,10 @@
 /**
  * Reads the attempts of a session's model calls from its log, as a recording.
  *
- * 1. Together, the deltas give the committed message or the failure. The log does not store how the provider cut them.
- * 2. The present code builds the requests from the log. They have no system prompt and no tools: the log names those
- *    only by hash, and they are not looked up. A message of a list that the log keeps in a blob is not looked up either:
- *    the text `blob:` and its hash stand for it.
+ * 1. Together, the deltas produce the committed message or the failure. The log does not store how the provider split them.
+ * 2. The current code builds the requests from the log. They have no system prompt and no tools: the log has only their
+ *    hashes, and the blobs are not loaded. Nor is a message of a list that the log stores in a blob: it is replaced by the
+ *    text `blob:` and its hash.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -43,7 +43,7 @@ export function recordedAttempts(sessionId: string, entries: readonly Entry[]): 
   return deepFreeze(attempts);
 }
 
-/** One for each request: a request that was sent again counts too. */
+/** One attempt for each request, including requests that were sent again. */
 function toRecordedAttempts(
   sessionId: string,
   event: AttemptEvent,
@@ -61,7 +61,7 @@ function toPlainMessage(listed: ListedMessage): Message {
   return "role" in listed ? listed : { role: "user", parts: [{ type: "text", text: `${blobScheme}${listed.blob}` }] };
 }
 
-/** What came of each request of an attempt. Nothing came of those that were sent again. */
+/** The deltas of each request of an attempt. Requests that were sent again have no answer. */
 export function splitRequests(event: AttemptEvent): readonly (readonly DeltaBody[])[] {
   return [...Array<typeof unanswered>(event.resends ?? 0).fill(unanswered), toDeltas(event)];
 }
@@ -73,10 +73,10 @@ const unanswered: readonly DeltaBody[] = [
   },
 ];
 
-/** Stands for the calls of a last summary, which the log does not keep. */
+/** A placeholder for the calls of a last summary, which the log does not store. */
 const lostCall: readonly DeltaBody[] = [{ kind: "tool-call", id: "lost", name: "lost", input: "{}" }];
 
-/** Deltas that give this event. */
+/** The deltas that produce this event. */
 function toDeltas(event: AttemptEvent): readonly DeltaBody[] {
   if (event.type === "model_failed")
     return [...toPartialDeltas(event), ...(event.failure.code === onlyCallsCode ? lostCall : []), toFailureEnd(event)];
@@ -90,7 +90,7 @@ function toPartialDeltas({ partial }: EventOf<"model_failed">): readonly DeltaBo
   return partial === undefined ? [] : toPartDeltas({ type: "text", text: partial.text }, "1");
 }
 
-/** Neither an empty answer nor one with calls alone is a failure of the stream. The loop finds that it is of no use. */
+/** An empty answer, or one with nothing but calls, is not a failure of the stream: the loop rejects it afterwards. */
 function toFailureEnd({ failure, usage }: EventOf<"model_failed">): DeltaBody {
   if (failure.code === emptyResponseCode || failure.code === onlyCallsCode)
     return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };
@@ -140,12 +140,12 @@ function toPartDeltas(part: AssistantPart, id: string): readonly DeltaBody[] {
   }
 }
 
-/** The arguments as the model wrote them, or an equivalent text. */
+/** The arguments as the model wrote them, or equivalent JSON. */
 function formatArguments({ input, invalid }: ToolCallPart): string {
   return (invalid === undefined ? undefined : rawTextOf(input)) ?? JSON.stringify(input);
 }
 
-/** Whether the log has all of the answer. Arguments that are too long are not stored, so they cannot be replayed. */
+/** Whether the log has the whole answer. Arguments that are too long are not stored, so they cannot be replayed. */
 export function canBeReplayed(event: AttemptEvent): boolean {
   if (event.type === "model_failed") return true;
   return event.message.parts.every(

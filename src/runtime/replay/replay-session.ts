@@ -1,11 +1,11 @@
 /**
- * Replay: runs the log of a session again with the present code and agent (REC-6).
+ * Replay: runs the log of a session again with the current code and agent (REC-6).
  *
  * 1. Nothing is written and nothing outside is touched: no model is called, no tool runs, the store is only read.
- * 2. Every entry must be possible in the state before it, and must be the entry that the present code would write
+ * 2. Every entry must be possible in the state before it, and must be the entry that the current code would write
  *    there.
  * 3. An immediate consequence must be the next entry, and no consequence may be missing at the end of the log.
- * 4. What the present code would have made of words that were redacted cannot be known: from the first redacted entry on, entries are
+ * 4. It cannot be known what the current code would do with redacted content: from the first redacted entry on, entries are
  *    only checked to be possible.
  * 5. The first difference ends the replay: the entries after it would be different anyway.
  */
@@ -68,7 +68,7 @@ export async function replaySession(
   return replayChildren(replayWith(undefined), children, parts, options);
 }
 
-/** Every entry counts as it was recorded. */
+/** Accepts every entry as recorded. */
 const recorded: EventReplay = { recomputeEvent: async () => undefined };
 
 type Prompt = Required<ReplayOptions>["prompt"];
@@ -95,12 +95,12 @@ function compareEvents(seq: number, recorded: Event, present: EventBody, prompt:
   return { seq, event: recorded.type, ...difference, message };
 }
 
-/** The part of an event that follows from the log and the code. Times, random values and the agent's hooks do not. */
+/** The part of an event that follows from the log and the code, without times, random values and records of hooks. */
 function toComparable(event: Event | EventBody, prompt: Prompt): object {
   const { at: _, timing: __, hooks: ___, redacted: ____, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
     case "prepared": {
-      // Replay takes the texts of context sources from the recording.
+      // A replay reads the texts of context sources from the recording.
       const { sources: _sources, changedSources: _changes, ...made } = rest;
       const { promptHash: _prompt, toolsHash: _tools, ...prepared } = made;
       return prompt === "recorded" ? prepared : made;
@@ -132,12 +132,12 @@ function toComparable(event: Event | EventBody, prompt: Prompt): object {
   }
 }
 
-/** The list of tools in the error of an unknown tool: logs of 0.1.0 do not have it, and the tools may be others now. */
+/** Drops the list of tools from the error of an unknown tool: logs of 0.1.0 do not have it, and the tools may have changed. */
 function withoutTools(message: string): string {
   return message.replace(/^(Unknown tool '[^']*')\. The(?:re are no)? tools .*$/s, "$1");
 }
 
-/** Leaves the cost out: prices change, and the recorded cost does not. */
+/** Drops the cost: prices change, and the recorded cost does not. */
 function withoutCost({ costUsd: _, partial: __, ...counts }: Usage): Usage {
   return counts;
 }
@@ -145,15 +145,14 @@ function withoutCost({ costUsd: _, partial: __, ...counts }: Usage): Usage {
 function createNotApplicable(seq: number, event: Event, state: State): Finding {
   const wanted = [...new Set(effects(state).map(({ type }) => type))];
   const why = refusal(state, event)?.message ?? "it does not apply";
-  const instead =
-    wanted.length === 0 ? "The present code waits for nothing there" : `Wanted there: ${wanted.join(", ")}`;
+  const instead = wanted.length === 0 ? "The current code expects nothing there" : `Wanted there: ${wanted.join(", ")}`;
   return {
     seq,
     event: event.type,
     path: "",
     recorded: { type: event.type },
     present: { status: state.status, effects: wanted },
-    message: `Entry ${seq} (${event.type}) cannot happen any more: ${why}. ${instead}.`,
+    message: `Entry ${seq} (${event.type}) can no longer happen: ${why}. ${instead}.`,
   };
 }
 
@@ -165,7 +164,7 @@ function compareEnd(state: State, stored: State): Finding | undefined {
       event: null,
       path: "",
       present: following as Json,
-      message: `The log ends with entry ${state.seq}, and the present code would go on with ${following.type}.`,
+      message: `The log ends with entry ${state.seq}, and the current code would continue with ${following.type}.`,
     };
   // If a process drives the session, the stored state may be newer than the entries that were read.
   const difference = stored.seq === state.seq ? firstDifference(stored, state) : undefined;
@@ -176,7 +175,7 @@ function compareEnd(state: State, stored: State): Finding | undefined {
 
 type Children = Map<string, ChildAgent | undefined>;
 
-/** Notes the agent behind the tool that started a child session. */
+/** Records the agent of the tool that started a child session. */
 function recordChild({ event }: Entry, state: State, parts: CompiledAgent, children: Children): void {
   if (event.type !== "tool_waiting" || event.childId === undefined || !("calls" in state)) return;
   const call = state.calls.find(({ callKey }) => callKey === event.callKey);

@@ -1,9 +1,9 @@
 /**
- * Delivers messages to a session in this process, and gives the results of runs.
+ * Delivers messages to a session in this process, and returns the results of runs.
  *
- * 1. A message counts once. It is posted to the inbox, or the driver commits it and records its id as taken.
- * 2. A caller that waits for a run gets one result: its end, what it waits for, or why it stopped here. If the store
- *    fails, the result is `interrupted`.
+ * 1. A message counts once. It is posted to the inbox, or the driver commits it and records its id as used.
+ * 2. A caller that waits for a run gets one result: the end of the run, what the run waits for, or why it stopped here. If
+ *    the store fails, the result is `interrupted`.
  */
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
@@ -49,12 +49,12 @@ type DeliveryOptions = {
   readonly shared: boolean;
   /** A state of the session that the caller has loaded. */
   readonly known?: State;
-  /** The caller looks for the result of a message that was posted before, and settles the session if there is none. */
+  /** Whether the caller itself looks up the result of a repeated message, and settles the session if there is none. */
   readonly looksForResult?: boolean;
-  /** What the caller wants to know even if the delivery fails. */
+  /** Filled in for the caller, even if the delivery fails. */
   readonly fate?: Fate;
 };
-/** `check` runs first. No other request of this process comes between it and the request. */
+/** `check` runs first. No other request of this process comes between the check and the request. */
 type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult" | "fate"> & {
   readonly signal?: AbortSignal;
   readonly check?: () => Promise<void>;
@@ -76,7 +76,7 @@ export function deliver(
 
 /**
  * Messages that are sent together are committed together. If one of them may be in the store, the error is
- * `store_failed` and says so: any other error would read as if nothing had happened, and the message would be sent
+ * `store_failed` and says so: with any other error, the caller would assume that nothing had happened, and send the message
  * twice.
  */
 async function deliverAll(
@@ -89,14 +89,14 @@ async function deliverAll(
     return await deliverNow(localSession, messages, options, fate);
   } catch (error) {
     const isReported = options.looksForResult === true || !isStoreError(error);
-    throw fate.isStored === "no" || isReported ? error : unsettledError(localSession.sessionId, fate.isStored, error);
+    throw fate.stored === "no" || isReported ? error : unsettledError(localSession.sessionId, fate.stored, error);
   }
 }
 
 /** Whether the messages are in the store. A failure may follow. */
-type Fate = { isStored: "no" | "perhaps" | "yes" };
+type Fate = { stored: "no" | "perhaps" | "yes" };
 
-const createFate = (): Fate => ({ isStored: "no" });
+const createFate = (): Fate => ({ stored: "no" });
 
 async function deliverNow(
   localSession: LocalSession,
@@ -108,23 +108,23 @@ async function deliverNow(
   while (!shared && (await openLocalSession(localSession)) === "driving") {
     const { driver } = localSession;
     if (await dispatchToDriver(driver, messages)) return "said";
-    // Another driver may have come and gone since. One that parked has left the message out.
+    // Another driver may have opened and closed since. A driver that parked has not committed the message.
     const closing = driver === null ? localSession.lastClosing : driver.closing;
     if (closing?.type === "parked") continue;
-    fate.isStored = "perhaps";
+    fate.stored = "perhaps";
     const lossCause = findLossCause(sessionId, closing);
     if (lossCause !== undefined) throw lossCause;
     break;
   }
-  // The driver may have committed the message and closed before it could tell so. Posting tells: an id counts once.
-  if (localSession.drained && fate.isStored === "no") throw shutDownError(parts.name, sessionId);
+  // The driver may have committed the message and closed before it could report that. Posting shows it: an id counts once.
+  if (localSession.drained && fate.stored === "no") throw shutDownError(parts.name, sessionId);
   checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
   const posted: PostResult[] = [];
   for (const message of messages) {
     posted.push(await parts.store.post(sessionId, await toPostable(message, localSession)));
-    fate.isStored = "perhaps";
+    fate.stored = "perhaps";
   }
-  fate.isStored = "yes";
+  fate.stored = "yes";
   const isDuplicate = posted.every(({ type }) => type === "duplicate");
   if (!(isDuplicate && looksForResult)) await settleLocally(localSession);
   return posted[0]?.type === "duplicate" ? "duplicate" : "said";
@@ -137,14 +137,14 @@ function toPostable(message: InboxMessage, localSession: LocalSession): MaybePro
   return withKnownSession(localSession, () => storeHistoryInBlobs(message, sessionId, parts.store));
 }
 
-/** Does something for which the store must know the session, also before its first entry: a blob belongs to a session. */
+/** Runs `act` when the session exists in the store, even before its first entry: a blob belongs to a session. */
 export function withKnownSession<T>(localSession: LocalSession, act: () => Promise<T>): Promise<T> {
   return whileInUse(localSession, async () => {
     const role = await openLocalSession(localSession);
     try {
       return await act();
     } finally {
-      // A driver with nothing to do gives the session back.
+      // A driver with nothing to do releases the session.
       if (role === "driving" && localSession.driver !== null) await dispatch(localSession.driver, () => []);
     }
   });
@@ -160,7 +160,7 @@ async function dispatchToDriver(driver: Driver | null, messages: readonly InboxM
   return (await Promise.all(said)).every((durable) => durable);
 }
 
-/** Sends the message that requests a run. If its signal is aborted, also before the start, the run is aborted. */
+/** Sends the message that requests a run. If the signal is aborted, even before the start, the run is aborted. */
 export function requestRun(
   localSession: LocalSession,
   runId: string,
@@ -193,7 +193,8 @@ async function requestRunNow(
 }
 
 /**
- * Requests a run and gives its result. The subscription ends with the run. If the run is over already, it gets its end.
+ * Requests a run and returns its result. The subscription ends with the run. If the run is already over, the subscription
+ * gets its `final`.
  */
 export function runToResult(
   localSession: LocalSession,
@@ -205,30 +206,30 @@ export function runToResult(
   localSession.operationsUnderWay += 1;
   const { subscription, ...request } = options;
   const fate = createFate();
-  const requested = requestRun(localSession, runId, message, { ...request, looksForResult: true, fate });
-  return awaitResult(localSession, runId, waiter, requested, fate, subscription);
+  const pendingDelivery = requestRun(localSession, runId, message, { ...request, looksForResult: true, fate });
+  return awaitResult(localSession, runId, waiter, pendingDelivery, fate, subscription);
 }
 
-/** A separate function, so that the closure of a waiting run does not retain the message: a process may hold many. */
+/** A separate function, so that the closure of a waiting run does not retain the message: a process may have many. */
 async function awaitResult(
   localSession: LocalSession,
   runId: string,
   waiter: Waiter,
-  requested: Promise<Delivery>,
+  pendingDelivery: Promise<Delivery>,
   fate: Fate,
   subscription: Subscription | undefined,
 ): Promise<RunResult> {
   try {
-    const delivery = await requested;
-    fate.isStored = "yes";
+    const delivery = await pendingDelivery;
+    fate.stored = "yes";
     const settledResult = delivery === "said" ? unwrapOutcome(await waiter.outcome) : undefined;
     return (
       settledResult ?? (await awaitKnownResult(localSession, runId, subscription, () => settleLocally(localSession)))
     );
   } catch (error) {
-    // A commit whose answer was lost may be durable all the same.
+    // A commit whose reply was lost may still be durable.
     const isStored =
-      fate.isStored === "yes" ||
+      fate.stored === "yes" ||
       (await isRequested(localSession.parts.store, localSession.sessionId, runId).catch(() => false));
     return createStoreFailedResult(localSession.sessionId, waiter.awaited, error, isStored);
   } finally {
@@ -243,29 +244,29 @@ async function awaitResult(
 export type ResumeActions = {
   readonly follow: boolean;
   readonly onTaken: () => void;
-  /** Called before the result if the session was given back with it, and no run is queued. */
+  /** Called before the result is returned if the session was released with it, and no run is queued. */
   readonly onLeft: () => void;
 };
 
 /**
- * Carries on the run under way, or starts the next queued run. Gives the first result after this entry of the log.
- * @throws PawlError `session_busy` if another process carries the session on, and it is not to be followed
+ * Resumes the current run, or starts the next queued run. Returns the first result after entry `after` of the log.
+ * @throws PawlError `session_busy` if another process drives the session and `follow` is false
  */
 export function resume(
   localSession: LocalSession,
   after: number,
-  { follow: mayFollow, onTaken, onLeft }: ResumeActions,
+  { follow, onTaken, onLeft }: ResumeActions,
 ): Promise<RunResult> {
   return whileInUse(localSession, async () => {
     const waiter = addWaiter(localSession, { after });
     try {
-      const role = await (mayFollow ? openLocalSession(localSession) : claimSession(localSession));
-      if (role === "held" && !mayFollow && !localSession.drained) throw sessionHeldError(localSession.sessionId);
+      const role = await (follow ? openLocalSession(localSession) : claimSession(localSession));
+      if (role === "held" && !follow && !localSession.drained) throw sessionHeldError(localSession.sessionId);
       const { driver } = localSession;
-      const isOver = role === "driving" && !mayFollow && driver !== null && hasNothingToDo(driver);
+      const isOver = role === "driving" && !follow && driver !== null && hasNothingToDo(driver);
       if (role === "driving" && !isOver) onTaken();
       if (role === "driving" && driver !== null) await dispatch(driver, startQueuedRun);
-      // Another process was quicker from the first event to the last.
+      // Another process has already driven the session to its end.
       if (isOver) throw runFinishedError(localSession.sessionId, driver.state);
       const result = unwrapOutcome(await waiter.outcome) ?? throwNoSession(localSession.sessionId);
       if (driver?.closing?.type === "parked" && startQueuedRun(driver.state).length === 0) onLeft();
@@ -278,15 +279,15 @@ export function resume(
   });
 }
 
-/** Whether a driver that was opened just now has found neither a message nor a run to carry on. */
+/** Whether a newly opened driver has found neither a message nor a run to resume. */
 function hasNothingToDo({ state, pending, flushing, wanted }: Driver): boolean {
   const isAtRest = isResting(state) && wanted.effects.length === 0 && startQueuedRun(state).length === 0;
   return isAtRest && pending.length === 0 && flushing === null;
 }
 
 /**
- * Sees to it that a session goes on, here or elsewhere, until it rests or is interrupted here. Then calls `onEnd`, with an
- * error if the session cannot go on here. Call the returned function to leave the session to others.
+ * Makes sure that a session is driven, here or elsewhere, until it rests or is interrupted here. Then calls `onEnd`, with an
+ * error if the session cannot be driven here. Call the returned function to leave the session to other processes.
  */
 export function attendSession(localSession: LocalSession, onEnd: (error?: unknown) => void): () => void {
   const waiter = addWaiter(localSession, { after: Number.POSITIVE_INFINITY });
@@ -303,12 +304,12 @@ export function attendSession(localSession: LocalSession, onEnd: (error?: unknow
   };
 }
 
-/** If the session is driven here and has nothing to do, resolves when its lease was given back. */
+/** If the session is driven here and has nothing to do, resolves when its lease is released. */
 export async function releaseIfIdle(localSession: LocalSession): Promise<void> {
   if (localSession.driver !== null) await wake(localSession.driver);
 }
 
-/** Carries on the run under way. Nobody waits for its result. */
+/** Resumes the current run without waiting for its result. */
 export function takeUpSession(localSession: LocalSession): Promise<void> {
   return whileInUse(localSession, () => settleLocally(localSession));
 }

@@ -1,12 +1,12 @@
 /**
- * Follows a session that is not driven in this process, by its log: another process holds it, or it waits for somebody.
+ * Follows the log of a session that is not driven in this process: another process holds it, or it waits for a decision.
  *
- * 1. The follower looks at the log when it begins and when the store says that the session changed. It has no timer while
- *    the session is only watched, unless the store's changes are hints that can be missed: then it looks at intervals, too.
- *    While somebody waits for a run, it looks often, because this process may have to take over from a dead holder.
+ * 1. The follower reads the log when it begins, and when the store reports that the session changed. It has no timer while
+ *    the session is only watched, unless the store's notifications can be missed: then it also polls. While a caller waits
+ *    for a run, it polls often, because this process may have to take over from a dead holder.
  * 2. A process has one follower for each session, however many subscribers the session has.
- * 3. Between its looks, the follower of a session that is only watched holds nothing of it, unless a run goes on.
- * 4. A session that waits for a person or a child is taken up only if it is due: a message was posted to it, or one of its
+ * 3. Between its reads, the follower of a session that is only watched keeps nothing in memory, unless a run is in progress.
+ * 4. A session that waits for a person or a child is taken over only if it is due: a message was posted to it, or one of its
  *    waits is over.
  */
 import { dueAt } from "../../core/machine/effects.js";
@@ -21,14 +21,14 @@ export type FollowOptions = {
   readonly sessionId: string;
   readonly logs: WatchedLogs;
   readonly clock: Clock;
-  /** The last entry whose events were broadcast already. */
+  /** The last entry whose events were already broadcast. */
   readonly after: number;
   readonly onEvents: (seq: number, events: readonly PublicEvent[]) => void;
-  /** Called after each look if somebody in this process waits for a run, with the last state of the session. */
+  /** Called after each read if a caller in this process waits for a run, with the last state of the session. */
   readonly onWaitedFor: (state: State) => Promise<void>;
-  /** Whether somebody in this process watches the session or waits for a run. */
+  /** Whether this process has a subscriber, or a caller that waits for a run. */
   readonly isWanted: () => boolean;
-  /** Whether somebody in this process waits for a run, so that this process may have to take over. */
+  /** Whether a caller in this process waits for a run, so that this process may have to take over. */
   readonly mayTakeOver: () => boolean;
   /** Tries to become the holder. If it resolves to true, the follower stops. */
   readonly takeOver: () => Promise<boolean>;
@@ -36,15 +36,15 @@ export type FollowOptions = {
 };
 
 export type Following = {
-  /** Looks at the log at once. `takeOver`: and takes the session over if it is due. */
+  /** Reads the log at once. With `takeOver`, also takes the session over if it is due. */
   readonly look: (options?: { readonly takeOver?: boolean }) => void;
   readonly stop: () => void;
 };
 
-/** The interval between looks, in milliseconds: while somebody waits for a run, and otherwise. */
+/** The interval between reads, in milliseconds: while a caller waits for a run, and otherwise. */
 const lookEveryMs = { waiting: 250, watching: 1_500 } as const;
 
-/** Starts to follow. The caller asks for the first look. */
+/** Starts to follow. The caller requests the first read with `look`. */
 export function followLog(options: FollowOptions): Following {
   const { sessionId, logs, clock } = options;
   const { store } = logs;
@@ -56,7 +56,7 @@ export function followLog(options: FollowOptions): Following {
   let pendingLook: "look" | "take over" | null = null;
   let cancel = () => {};
 
-  /** A session without new entries costs one row: its transcript is read only if there is something to tell. */
+  /** Without new entries, this reads only one row: the transcript is loaded only if there are events to broadcast. */
   async function read(): Promise<void> {
     state = (await store.load(sessionId))?.state ?? initialState;
     if (state.seq <= publishedSeq) return;
@@ -67,7 +67,7 @@ export function followLog(options: FollowOptions): Following {
       if (isStopped) return;
       if (entry.seq > publishedSeq) options.onEvents(entry.seq, events);
       publishedSeq = Math.max(publishedSeq, entry.seq);
-      // What it has read of the entries before has other words now.
+      // The content of earlier entries has changed.
       if (entry.event.type === "content_redacted") isStale = true;
     }
     if (follower.state.seq > state.seq) state = follower.state;
@@ -113,13 +113,13 @@ export function followLog(options: FollowOptions): Following {
     }
   }
 
-  /** Anyone who follows a session on while it is active needs the transcript; a process that may take over needs the state. */
+  /** Keeps the transcript only while the session is active. The state is needed only to take over. */
   function forgetTranscript(): void {
     if (isResting(state) || isWaiting(state)) follower = null;
     state = initialState;
   }
 
-  /** A session that waits for somebody is due at a known time; if it is due before, the store says so. Null: no timer. */
+  /** A waiting session is due at a known time; if it is due earlier, the store sends a notification. Null: no timer. */
   function intervalMs(): number | null {
     if (!options.mayTakeOver()) return store.tellsAllChanges === true ? null : lookEveryMs.watching;
     if (!isWaiting(state)) return lookEveryMs.waiting;

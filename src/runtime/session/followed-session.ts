@@ -1,6 +1,6 @@
 /**
- * A session that this process only watches: its log is followed, and nothing is ever driven here. All who watch it share
- * one follower. When the last one leaves, the session is forgotten.
+ * A session that this process only watches: its log is followed, and it is never driven here. All its consumers share
+ * one follower. When the last consumer leaves, the session is dropped.
  */
 import { defined } from "../../core/data/defined.js";
 import type { Clock } from "../../ports/clock.js";
@@ -52,7 +52,7 @@ export function createFollowedSource(sessionId: string, sessions: FollowedSessio
 }
 
 const none: readonly never[] = [];
-/** Runs that are followed have no options of this process. */
+/** Followed runs have no local options in this process. */
 const noLocals: FollowedSession["parts"]["locals"] = new Map();
 
 function createFollowedSession(sessionId: string, store: Store, publishedSeq: number): FollowedSession {

@@ -1,6 +1,6 @@
 /**
- * The runs that this agent has given an `interrupted` result for. Another process may end such a run before somebody
- * resumes it here; `resume` then gives its end.
+ * The runs for which this agent has returned an `interrupted` result. Another process may end such a run before it is
+ * resumed here; `resume` then returns its end.
  */
 import type { RunResult } from "../../core/view/outcome.js";
 import type { LogStore } from "../log/read-entries.js";
@@ -9,10 +9,10 @@ import { findFinalEvent } from "../log/read-log.js";
 /** The ids of the runs by session, the earliest first. */
 export type InterruptedRuns = Map<string, readonly string[]>;
 
-/** The most sessions that are remembered. The oldest is forgotten first. */
+/** The maximum number of remembered sessions. The oldest is dropped first. */
 const maxSessions = 10_000;
 
-/** Remembers an interrupted run, and forgets a run that has another result. Returns the result. */
+/** Remembers an interrupted run, and drops a run that has another result. Returns the result. */
 export function recordInterrupted(runs: InterruptedRuns, result: RunResult): RunResult {
   const { sessionId, runId, status } = result;
   const others = (runs.get(sessionId) ?? []).filter((one) => one !== runId);

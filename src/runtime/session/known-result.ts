@@ -1,6 +1,6 @@
 /**
- * The result of a run whose id was used before. The run may be over, or the id may belong to no run, so that nobody
- * waits for ever.
+ * The result of a run whose id was used before. The run may be over, or the id may not belong to a run: then this refuses
+ * it, so that the caller does not wait forever.
  */
 
 import { initialState } from "../../core/machine/state.js";
@@ -12,9 +12,9 @@ import { pushItem, type Subscription } from "../subscribers/subscription.js";
 import { addWaiter, type HasWaiters, removeWaiter, unwrapOutcome } from "../subscribers/waiters.js";
 
 /**
- * The result of a run whose message is in the store already. If the run is over, the subscription gets its end, too.
- * @param settle takes the messages in the inbox, settles waiters, and releases an idle session
- * @throws PawlError `bad_input` if the id belongs to no run
+ * The result of a run whose message is already in the store. If the run is over, the subscription also gets its `final`.
+ * @param settle consumes the messages in the inbox, settles waiters, and releases an idle session
+ * @throws PawlError `bad_input` if the id does not belong to a run
  */
 export async function awaitKnownResult(
   session: HasWaiters & { readonly parts: { readonly store: Store } },

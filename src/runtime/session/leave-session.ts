@@ -1,5 +1,5 @@
 /**
- * How a session leaves this process before it rests: in a shutdown, or because the process leaves it to others.
+ * Detaches a session from this process before it rests: in a shutdown, or because the process leaves it to others.
  */
 import { initialState } from "../../core/machine/state.js";
 import { createTranscript } from "../../core/transcript/transcript.js";
@@ -9,7 +9,7 @@ import { closeWaiters } from "../subscribers/waiters.js";
 import { detachChildren } from "./attend-children.js";
 import { evictIfIdle, type LocalSession } from "./local-session.js";
 
-/** Drains the driver, and takes nothing up again. Ends when all effects have settled, or after `graceMs`. */
+/** Drains the driver, and accepts no further work. Resolves when all effects have settled, or after `graceMs`. */
 export async function drainLocalSession(localSession: LocalSession, graceMs: number): Promise<void> {
   localSession.drained = true;
   await localSession.opening?.catch(() => {});
@@ -19,8 +19,8 @@ export async function drainLocalSession(localSession: LocalSession, graceMs: num
 }
 
 /**
- * Drains the driver, and ends the waits of callers. Subscribers stay and follow the log, and the session may be taken up
- * again. Ends when all effects have settled, or after `graceMs`.
+ * Drains the driver, and settles the waiting callers. Subscribers stay and follow the log, and the session may be driven here
+ * again. Resolves when all effects have settled, or after `graceMs`.
  */
 export async function leaveLocalSession(localSession: LocalSession, graceMs: number): Promise<void> {
   await localSession.opening?.catch(() => {});

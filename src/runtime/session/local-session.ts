@@ -1,7 +1,7 @@
 /**
  * A session in this process: driven here if the lease can be claimed, followed if another process holds it.
  *
- * An idle session holds nothing: no lease, no transcript, no timer. A process may hold many waiting sessions, so each
+ * An idle session has no lease, no transcript and no timer. A process may have many waiting sessions, so each
  * is plain data without closures, and functions work on it.
  */
 import { defined } from "../../core/data/defined.js";
@@ -48,7 +48,7 @@ export type LocalSession = Broadcast &
   TurnQueue & {
     readonly parts: CompiledAgent;
     readonly host: SessionHost;
-    /** The epoch of the last lease that was claimed here; 0 before the first. */
+    /** The epoch of the last lease that was claimed here; 0 before the first claim. */
     epoch: number;
     driver: Driver | null;
     opening: Promise<"driving" | "held"> | null;
@@ -60,7 +60,8 @@ export type LocalSession = Broadcast &
   };
 
 /**
- * The process, as its sessions see it. A late result may come after its session was forgotten; then it is held again.
+ * The process from the point of view of its sessions. A late result may arrive after its session was evicted; then the session
+ * is created again.
  */
 export type SessionHost = {
   readonly keeper: LeaseKeeper;
@@ -96,7 +97,7 @@ export function createLocalSession(sessionId: string, parts: CompiledAgent, host
   };
 }
 
-/** Keeps the session in this process while `act` runs. */
+/** Prevents the eviction of the session while `act` runs. */
 export async function whileInUse<T>(localSession: LocalSession, act: () => Promise<T>): Promise<T> {
   localSession.operationsUnderWay += 1;
   try {
@@ -107,7 +108,7 @@ export async function whileInUse<T>(localSession: LocalSession, act: () => Promi
   }
 }
 
-/** Forgets the session if nobody uses it. */
+/** Evicts the session if it is not in use. */
 export function evictIfIdle(localSession: LocalSession): void {
   if (localSession.following !== null && !shouldFollow(localSession)) localSession.following.stop();
   const { sessionId, host } = localSession;
@@ -124,7 +125,7 @@ function isInactive({ driver, following }: LocalSession): boolean {
   return driver === null && following === null;
 }
 
-/** Drives the session. If another process does, follows it. */
+/** Drives the session, or follows it if another process drives it. */
 export function openLocalSession(localSession: LocalSession): Promise<"driving" | "held"> {
   // An abort of this process comes before what its driver does next.
   return localSession.driver === null ? claimOrFollow(localSession) : Promise.resolve("driving");
@@ -134,13 +135,13 @@ async function claimOrFollow(localSession: LocalSession): Promise<"driving" | "h
   const role = await claimSession(localSession);
   if (role === "held" && !localSession.drained) {
     await skipToCurrent(localSession);
-    // Somebody else may have opened it meanwhile.
+    // Another caller may have opened the session meanwhile.
     if (localSession.driver === null) followSession(localSession);
   }
   return role;
 }
 
-/** Drives the session, unless another process does. The caller keeps the session in this process meanwhile (`using`). */
+/** Drives the session, unless another process does. The caller must prevent its eviction meanwhile (`whileInUse`). */
 export function claimSession(localSession: LocalSession): Promise<"driving" | "held"> {
   if (localSession.driver !== null) return Promise.resolve("driving");
   if (localSession.drained) return Promise.resolve("held");
@@ -191,7 +192,7 @@ async function startDriver(
   const messages = await readInbox({ sessionId, parts, questions, state });
   const cancelling = cancelChildren(sessionId, state, messages, getSessionAgent(parts, state));
   if (cancelling !== undefined) await cancelling;
-  // No wait from here on until the watch begins: a message that came in between waits for the next look at the inbox.
+  // No `await` from here until the watch begins: a message that arrives in between waits for the next read of the inbox.
   const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
   const kept = trackLease(keeper, lease, claimedAt, () => loseLease(driver));
   const driver = createDriver({
@@ -217,10 +218,10 @@ async function startDriver(
 }
 
 /**
- * Begins with `restarted`, because the outcome of effects that were in flight is unknown. Aborts from the inbox come
- * before, so that no effect is restarted only to be cancelled, and so do the answers sent before them: an answer to a
- * call that is over would be lost. Other messages come after. A driver with nothing to do
- * releases the session, so the caller of `open` must dispatch something next.
+ * Begins with `restarted`, because the outcome of effects that were in flight is unknown. Aborts from the inbox come first,
+ * so that no effect is restarted only to be cancelled, together with the answers sent before them: an answer to a call that
+ * is over would be lost. Other messages come after. A driver with nothing to do releases the session, so the caller of
+ * `openLocalSession` must dispatch something next.
  */
 function beginDriving({ parts, host }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
   const { state } = driver;
@@ -229,24 +230,25 @@ function beginDriving({ parts, host }: LocalSession, driver: Driver, messages: r
     void takeMessages(driver, messagesBeforeRestart(messages, state));
     void dispatch(driver, () => [{ type: "restarted", runId, holder: host.keeper.holder.id }]);
   }
-  // A child may have said that it waits for a person.
+  // A child may have reported that it waits for a person.
   void takeMessages(driver, messages).then(() =>
     takeUpChildren(driver.state, getSessionFamily(parts, driver.state), { atWork: true }),
   );
 }
 
-function handleCommitted(localSession: LocalSession, driver: Driver, steps: readonly CommittedEntry[]): void {
+function handleCommitted(localSession: LocalSession, driver: Driver, entries: readonly CommittedEntry[]): void {
   const { state, transcript, kept } = driver;
-  // A driver that closed during a commit keeps the session here until the answer. The next one may have told of later entries.
-  if (kept.lease.epoch === localSession.epoch) broadcastCommitted(localSession, steps, transcript);
-  if (steps.some(({ entry }) => entry.event.type === "tool_waiting"))
+  // A driver that closed during a commit keeps the session here until the store replies. The next driver may already have
+  // broadcast later entries.
+  if (kept.lease.epoch === localSession.epoch) broadcastCommitted(localSession, entries, transcript);
+  if (entries.some(({ entry }) => entry.event.type === "tool_waiting"))
     void takeUpChildren(state, getSessionFamily(localSession.parts, state), { atWork: true });
   const parent = state.session?.parent;
-  if (parent !== undefined && steps.some(({ entry }) => entry.event.type === "parent_told"))
+  if (parent !== undefined && entries.some(({ entry }) => entry.event.type === "parent_told"))
     void takeUpParent(parent.sessionId, localSession.parts.family);
 }
 
-/** Posts a result that comes after the run. After losing the lease, drops it: the new holder reports the result. */
+/** Posts a result that arrives after the run. If the lease was lost, drops it: the new holder reports the result. */
 function handleLate({ lastClosing, parts, host, sessionId }: LocalSession, event: EventBody): void {
   const message = lastClosing?.type === "parked" ? createLateMessage(event, parts) : undefined;
   if (message !== undefined) host.postLate(sessionId, message);
@@ -268,12 +270,12 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
 }
 
 /**
- * Takes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
+ * Consumes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
  * meanwhile.
  */
 export async function settleLocally(localSession: LocalSession): Promise<void> {
   for (;;) {
-    // A driver that is opened now reads the inbox after all that was posted before this call, and parks only if it has taken all.
+    // A driver that is opened now reads everything that was posted before this call, and parks only when it has consumed all.
     const isNew = localSession.driver === null && localSession.opening === null;
     if ((await openLocalSession(localSession)) === "held") return;
     const { driver } = localSession;
@@ -286,7 +288,7 @@ function shouldFollow(localSession: LocalSession): boolean {
   return localSession.waiters.length > 0 || hasLastingSubscriber(localSession);
 }
 
-/** Follows the session, or looks at it at once if it is followed already: somebody may have begun to wait for it. */
+/** Follows the session. If it is already followed, reads its log at once, because there may be a new waiter. */
 export function followSession(localSession: LocalSession, first: { readonly takeOver?: boolean } = {}): void {
   if (localSession.drained) return;
   localSession.following ??= followLog({
@@ -298,8 +300,8 @@ export function followSession(localSession: LocalSession, first: { readonly take
     onWaitedFor: (state) => settleWaitingRun(localSession, state),
     isWanted: () => shouldFollow(localSession),
     mayTakeOver: () => localSession.waiters.length > 0,
-    // If the run ends meanwhile, nobody waits any more, and the session may be forgotten and opened again. A driver that
-    // was started here would then run beside another one.
+    // If the run ends meanwhile, there is no waiter left, and the session could be evicted and opened again. A driver that
+    // was started here would then run alongside another one.
     takeOver: () =>
       whileInUse(localSession, async () => {
         if (localSession.waiters.length > 0) await settleLocally(localSession);
@@ -316,8 +318,8 @@ export function followSession(localSession: LocalSession, first: { readonly take
 }
 
 /**
- * Skips events that nobody here needs. A follower begins at the present run, or at the end of the log if nobody watches
- * that run. A waiter for a result after an entry needs everything after that entry.
+ * Skips events that are not needed here. A follower begins at the current run, or at the end of the log if that run has no
+ * subscriber. A waiter for a result after an entry needs everything after that entry.
  */
 async function skipToCurrent(localSession: LocalSession): Promise<void> {
   const isWatched = () => localSession.following !== null || hasLastingSubscriber(localSession);
@@ -326,7 +328,7 @@ async function skipToCurrent(localSession: LocalSession): Promise<void> {
     state: initialState,
     seq: 0,
   };
-  // Anyone who has come meanwhile needs every event after its place.
+  // A subscriber that was added meanwhile needs every event after its cursor.
   if (isWatched()) return;
   const currentSeq = localSession.subscriptions.length > 0 && !isResting(state) ? state.startSeq - 1 : seq;
   const neededSeqs = localSession.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : currentSeq));
@@ -334,7 +336,7 @@ async function skipToCurrent(localSession: LocalSession): Promise<void> {
 }
 
 export type SubscribeOptions = {
-  /** If given, the subscription gets only items of this run. */
+  /** Only items of this run. Default: all items. */
   readonly runId?: string;
   /**
    * If given, the subscription gets everything after this committed entry, and outlives runs and changes of the holder.
@@ -342,7 +344,7 @@ export type SubscribeOptions = {
   readonly stayAfter?: number;
   /** How many items may wait for the consumer. Default: 1,024. */
   readonly maxBehind?: number;
-  /** Whether deltas of one text that wait for the consumer become one. Default: false. */
+  /** Whether waiting deltas of one text are joined. Default: false. */
   readonly joinDeltas?: boolean;
 };
 

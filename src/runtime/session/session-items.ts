@@ -1,5 +1,5 @@
 /**
- * The items of one session from any place on: the events of its log first, then live events and deltas.
+ * The items of one session from any cursor on: first the events of its log, then live events and deltas.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -15,7 +15,7 @@ import { readEvents } from "../log/read-log.js";
 import { createItems, endSubscription, isOfRun, type Subscription } from "../subscribers/subscription.js";
 import { type LocalSession, type SubscribeOptions, subscribe } from "./local-session.js";
 
-/** A session of this process whose items can be subscribed to, driven here or followed. */
+/** A session to whose items a consumer can subscribe, driven here or followed. */
 export type ItemSource = {
   readonly sessionId: string;
   readonly store: LogStore & Pick<Store, "inbox">;
@@ -43,7 +43,7 @@ export async function* streamItems(
   let remaining = limit;
   try {
     const seen: SeenItems = { upTo: from, attempts: null };
-    // The log that is read after this has the end of a run that has ended before.
+    // If the run has ended before this check, the log that is read next contains its end.
     const ended = until !== undefined && (await hasEnded(store, sessionId, until));
     if (live !== "only")
       for await (const event of readEvents(store, sessionId, from)) {
@@ -78,7 +78,7 @@ function isRunEnd(item: StreamItem, until: string | undefined): boolean {
   return until !== undefined && item.type === "final" && item.runId === until;
 }
 
-/** The events of the log, to its present end. */
+/** The events of the log, up to its current end. */
 export async function* streamLoggedEvents(
   store: LogStore,
   sessionId: string,
@@ -95,10 +95,10 @@ export async function* streamLoggedEvents(
 }
 
 /**
- * The items that a caller of `events` wants. `until: "run"` means the named run or, without a name, the run under way; if it
- * has ended, the items end with the log.
- * @param items gives the items of the session from a place on
- * @param state what the caller knows of the session
+ * The items for a call of `events`. `until: "run"` means the given run or, without an id, the current run; if it has ended,
+ * the items end with the log.
+ * @param items returns the items of the session from a cursor on
+ * @param state a state of the session that the caller has loaded
  */
 export async function openItems(
   items: ItemsOf,
@@ -118,7 +118,7 @@ async function hasEnded(store: ItemSource["store"], sessionId: string, runId: st
   return loaded !== null && (await findOpenRunId(store, sessionId, loaded.state, runId)) === null;
 }
 
-/** The same for any session, which need not have begun. */
+/** Creates the reader of any session's items. The session need not have begun. */
 export function createItemsOf(store: Pick<Store, "load">, live: (sessionId: string) => LocalSession): ItemsOf {
   return async function* items(sessionId, options) {
     const { seq = 0 } = (await store.load(sessionId)) ?? {};
@@ -126,7 +126,7 @@ export function createItemsOf(store: Pick<Store, "load">, live: (sessionId: stri
   };
 }
 
-/** What the consumer got from the log: the last event, and the attempts whose messages are complete. */
+/** What the consumer has received from the log: the last event, and the attempts whose messages are complete. */
 type SeenItems = { upTo: Cursor; attempts: Set<string> | null };
 
 function recordEnded(seen: SeenItems, attempt: Attempt): void {

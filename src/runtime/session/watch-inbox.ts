@@ -1,6 +1,6 @@
 /**
- * Wakes the drivers of this process when somebody may have posted to their sessions. All sessions share one listener of
- * the store and a few timers.
+ * Wakes the drivers of this process when a message may have been posted to their sessions. All sessions share one store
+ * listener and a few timers.
  */
 import type { Clock } from "../../ports/clock.js";
 import type { Store, StoreChange } from "../../ports/store.js";
@@ -9,11 +9,11 @@ import { type Driver, wake } from "../driver/driver.js";
 /** Milliseconds from a change to the read of the inboxes of all sessions that have changed by then. */
 const readDelaysMs = {
   inbox: 10,
-  /** Mostly commits of the holder itself. */
+  /** Mostly the holder's own commits. */
   either: 100,
   /**
-   * A change of the log needs no read. But a message may come while its driver is opened, and hints can be missed, so a
-   * busy session reads its inbox now and then.
+   * A change of the log needs no read. But a message may arrive while the driver is being opened, and notifications can be
+   * missed, so a busy session reads its inbox from time to time.
    */
   log: 1_500,
 } as const;

@@ -1,6 +1,6 @@
 /**
- * Tells the followers of this process when the store says that their session changed: one listener of the store for all
- * of them, and none while nobody follows.
+ * Notifies the followers of this process when the store reports a change of their session. They share one store listener,
+ * which exists only while there are followers.
  */
 import type { Store, StoreChange } from "../../ports/store.js";
 
@@ -8,7 +8,7 @@ type ChangeListener = (change: StoreChange) => void;
 
 export type WatchedLogs = {
   readonly store: Store;
-  /** By session. It has one follower, or two for as long as somebody still reads what another has opened again. */
+  /** By session. There is one follower, or two while an old one still reads and the session is already open again. */
   readonly followers: Map<string, readonly ChangeListener[]>;
   stop: (() => void) | null;
 };
@@ -17,7 +17,7 @@ export function createWatchedLogs(store: Store): WatchedLogs {
   return { store, followers: new Map(), stop: null };
 }
 
-/** Call the returned function to stop. */
+/** Returns a function that stops watching. */
 export function watchLog(logs: WatchedLogs, sessionId: string, listener: ChangeListener): () => void {
   const { followers } = logs;
   followers.set(sessionId, [...(followers.get(sessionId) ?? []), listener]);

@@ -2,7 +2,7 @@
  * Publishes the events of a session to its subscribers, listeners and waiters in this process.
  *
  * 1. Each entry is published once and in the order of the log, whether this process or another committed it.
- * 2. Waiters for a run get its end together with the subscribers. Nothing of the run is kept here after it.
+ * 2. Waiters for a run get its end together with the subscribers. After that, nothing of the run is kept here.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -93,14 +93,14 @@ export function broadcastCommitted(
 }
 
 function createEventContext({ entry: { event }, after }: CommittedEntry): EventContext {
-  // A call's usage is that of its child session, which has observers itself.
+  // The usage of a tool call belongs to its child session, which has its own observers.
   const usage = event.type !== "tool_finished" && "usage" in event ? event.usage : undefined;
   const timing = "timing" in event ? event.timing : undefined;
   const runStartedAt = after.status === "idle" ? undefined : after.startedAt;
   return deepFreeze({ agent: after.session?.agent ?? "", ...defined({ runStartedAt, usage, timing }) });
 }
 
-/** Ends the stream of a model call that the run has given up. */
+/** Ends the stream of a model call that the run has abandoned. */
 function endStreamedCall(audience: Broadcast): void {
   const partial = audience.memory?.partial ?? null;
   if (partial === null) return;
@@ -108,7 +108,7 @@ function endStreamedCall(audience: Broadcast): void {
   for (const delta of end) publishDelta(audience, delta);
 }
 
-/** A delta that only one consumer gets belongs to that consumer: it is not frozen, as far as others do not hold its parts. */
+/** A delta with only one consumer belongs to that consumer: only its nested objects, which others may share, are frozen. */
 export function publishDelta(subscribers: Subscribers, delta: MessageDelta): void {
   const { parts, subscriptions, sessionId } = subscribers;
   if (subscriptions.length > 1) deepFreeze(delta);
@@ -132,7 +132,7 @@ export function publishProgress(subscribers: Subscribers, callKey: string, note:
   broadcast(subscribers, { type: "progress", callKey, note });
 }
 
-/** Publishes a result that a call has given before its last one. */
+/** Publishes a preliminary result of a call. */
 export function publishPreliminary(
   subscribers: Subscribers,
   memory: StreamedWork,
@@ -145,7 +145,7 @@ export function publishPreliminary(
     pushItem(subscription, { type: "preliminary", callKey, output });
 }
 
-/** The call has its result, or no longer waits for one. */
+/** Drops the preliminary result of a call that has its result, or no longer waits for one. */
 export function forgetPreliminary(memory: StreamedWork, callKey: string): void {
   memory.preliminary?.delete(callKey);
   if (memory.preliminary?.size === 0) memory.preliminary = null;
@@ -159,7 +159,7 @@ export function broadcastFollowed(audience: Broadcast, seq: number, events: read
   settleEndedRuns(audience, events);
 }
 
-/** Whether a subscriber stays, whichever process drives the session. */
+/** Whether any subscriber outlives runs and changes of the holder. */
 export function hasLastingSubscriber({ subscriptions }: Broadcast): boolean {
   return subscriptions.some(({ stays }) => stays);
 }
@@ -171,7 +171,7 @@ export async function catchUpTo(audience: Broadcast, state: State): Promise<void
   if (hasLastingSubscriber(audience) && audience.publishedSeq < seq) {
     const { store } = audience.parts;
     for await (const { entry, events } of readCommittedEntries(store, audience.sessionId, audience.publishedSeq)) {
-      // A subscriber that has come meanwhile has a follower, which may have published the entry.
+      // A subscriber that was added meanwhile has a follower, which may have published the entry.
       if (entry.seq > seq || entry.seq <= audience.publishedSeq) continue;
       audience.publishedSeq = entry.seq;
       for (const event of events) broadcast(audience, event);
@@ -190,7 +190,7 @@ export function removeSubscription(audience: Broadcast, subscription: Subscripti
   audience.subscriptions = audience.subscriptions.filter((other) => other !== subscription);
 }
 
-/** Calls the listener after each committed entry. Call the returned function to stop. */
+/** Calls the listener after each committed entry. Returns a function that removes the listener. */
 export function addEntryListener(audience: Broadcast, listener: EntryListener): () => void {
   audience.entryListeners = audience.entryListeners.concat(listener);
   return () => {
@@ -204,7 +204,7 @@ export function closeForShutdown(audience: Broadcast): void {
   for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription);
 }
 
-/** Ends waiters and lasting subscriptions with an error, because the log cannot be followed any more. */
+/** Ends waiters and lasting subscriptions with an error, because the log can no longer be followed. */
 export function closeWithError(audience: Broadcast, cause: unknown): void {
   const closing = { type: "interrupted", reason: "store_failed", error: cause } as const;
   closeWaiters(audience, closing, initialState, createTranscript());
@@ -215,7 +215,7 @@ export function hasNoConsumers({ subscriptions, waiters, signals }: Broadcast): 
   return subscriptions.length === 0 && waiters.length === 0 && signals.length === 0;
 }
 
-/** Whether a result follows from the event. Listeners must have heard everything before. */
+/** Whether a result follows from the event. All queued calls of listeners must be made before it. */
 function precedesResult({ type }: PublicEvent): boolean {
   return type === "final" || type === "suspended";
 }

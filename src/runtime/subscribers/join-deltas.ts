@@ -1,24 +1,24 @@
 /**
- * Deltas of one text that wait for a consumer, as one delta. It has the number of the last of them.
+ * Joins waiting deltas of one text into one delta, which has the number of the last of them.
  */
 import type { MessageDelta } from "../../ports/model.js";
 import type { StreamItem } from "../agent/stream-types.js";
 
 type TextDelta = Extract<MessageDelta, { readonly text: string }>;
 
-/** Belongs to one consumer, and grows until the consumer takes it. */
+/** Belongs to one consumer, and grows until the consumer reads it. */
 export type JoinedDelta = {
   readonly type: "delta";
   n: number;
   readonly delta: { -readonly [Key in keyof TextDelta]: TextDelta[Key] };
 };
 
-/** At this length, a delta takes no more text from those that follow it. */
+/** A joined delta of this length is not extended further. */
 const maxJoined = 4_096;
 
 /**
- * The last item that waits, with the text of the delta that follows it. Null if the delta is an item of its own.
- * @param lastJoined what this function gave last for the consumer
+ * Joins a delta with the last waiting item. Null if the two cannot be joined.
+ * @param lastJoined the last result of this function for the consumer
  */
 export function joinDelta(last: StreamItem, delta: MessageDelta, lastJoined: JoinedDelta | null): JoinedDelta | null {
   if (last.type !== "delta" || !canJoin(last.delta, delta)) return null;
@@ -29,7 +29,7 @@ export function joinDelta(last: StreamItem, delta: MessageDelta, lastJoined: Joi
   return joined;
 }
 
-/** Whether both are deltas of one text, the second behind the first. */
+/** Whether both are deltas of one text, and `next` directly follows `delta`. */
 function canJoin(delta: MessageDelta, next: MessageDelta): delta is TextDelta {
   return (
     "text" in delta &&

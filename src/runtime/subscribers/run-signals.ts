@@ -1,11 +1,11 @@
 /**
- * The abort signals of runs that this process requested. A signal aborts its own run, queued or under way.
+ * The abort signals of runs that this process requested. A signal aborts its own run, queued or in progress.
  */
 export type RunSignals = { signals: readonly WatchedSignal[] };
 
 type WatchedSignal = { readonly runId: string; readonly signal: AbortSignal; readonly leave: () => void };
 
-/** Calls `stop` when the signal is aborted, or at once if it is aborted already. */
+/** Calls `stop` when the signal is aborted, or at once if it is already aborted. */
 export function watchSignal(signalled: RunSignals, runId: string, signal: AbortSignal, stop: () => void): void {
   const leave = () => signal.removeEventListener("abort", stop);
   signalled.signals = signalled.signals.concat({ runId, signal, leave });

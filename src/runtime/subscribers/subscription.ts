@@ -3,7 +3,7 @@
  *
  * If a consumer falls more than 1,024 items behind, it gets one `lagged` and continues from the log. So a slow consumer
  * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live
- * only. Waiting deltas of one text become one if the consumer wants that.
+ * only. Waiting deltas of one text are joined if the consumer has set `joinDeltas`.
  */
 
 import { freezeMembers } from "../../core/data/freeze.js";
@@ -19,7 +19,7 @@ import { type JoinedDelta, joinDelta } from "./join-deltas.js";
 
 export const defaultMaxBehind = 1_024;
 
-/** The position of a consumer, and the items that it has not read yet. */
+/** The cursor of a consumer, and the items that it has not read yet. */
 export type Subscription = Omit<SubscriptionOptions, "maxBehind" | "joinDeltas"> & {
   readonly maxBehind: number;
   readonly joinDeltas: boolean;
@@ -29,13 +29,13 @@ export type Subscription = Omit<SubscriptionOptions, "maxBehind" | "joinDeltas">
   first: StreamItem | undefined;
   buffer: StreamItem[];
   head: number;
-  /** The last item that waits, if it stands for several deltas. */
+  /** The last waiting item, if it is a joined delta. */
   lastJoined: JoinedDelta | null;
-  /** Dropped events, read again from the log, the last one first. They come before all other items, and only once. */
+  /** Dropped events, re-read from the log, in reverse order. They come before all other items, and only once. */
   recovered: StreamItem[] | null;
   recoveredUpTo: number;
   recovering: boolean;
-  /** The position behind the last event that the consumer got. */
+  /** The cursor after the last event that the consumer got. */
   cursor: Cursor;
   lagged: boolean;
   ended: { readonly error?: SubscriptionError } | null;
@@ -52,7 +52,7 @@ export type ItemIterator = AsyncIterable<StreamItem> & {
 };
 
 export type SubscriptionOptions = {
-  /** If given, only items of this run are wanted. */
+  /** Only items of this run; undefined for all items. */
   readonly runId: string | undefined;
   /** Whether the subscription outlives runs and changes of the holder. */
   readonly stays: boolean;
@@ -60,7 +60,7 @@ export type SubscriptionOptions = {
   readonly maxBehind?: number;
   /** Default: false. */
   readonly joinDeltas?: boolean;
-  /** Called once, when no more items are wanted. */
+  /** Called once, when the subscription ends. */
   readonly onLeave: () => void;
 };
 
@@ -72,13 +72,13 @@ export type StreamSource = {
   memory: StreamedWork | null;
 };
 
-/** What is shown of work in flight, for a consumer that joins in the middle. */
+/** The visible part of work in flight, for a consumer that joins while it streams. */
 export type StreamedWork = {
   readonly partial: MessageAssembly | null;
   preliminary: Map<string, ToolOutput> | null;
 };
 
-/** @param after the entry after which the consumer wants events */
+/** @param after the entry after which the events begin */
 export function createSubscription(source: StreamSource, options: SubscriptionOptions, after: number): Subscription {
   const { runId, stays, onLeave, maxBehind = defaultMaxBehind, joinDeltas = false } = options;
   const subscription: Subscription = {
@@ -135,7 +135,7 @@ export function pushItem(subscription: Subscription, item: StreamItem): void {
   if (subscription.pendingReads.length > 0) serveReads(subscription);
 }
 
-/** A preliminary result that nobody has read yet gives way to the newest one: a slow consumer holds one a call. */
+/** Replaces an unread preliminary result by the newest one, so that a slow consumer has at most one for each call. */
 function replacePreliminary(subscription: Subscription, item: Preliminary): boolean {
   const { first, buffer, head } = subscription;
   if (first?.type === "preliminary" && first.callKey === item.callKey) {
@@ -151,16 +151,16 @@ function replacePreliminary(subscription: Subscription, item: Preliminary): bool
   return false;
 }
 
-/** Whether the delta has become part of the last item that waits. */
+/** Joins the delta with the last waiting item. Returns false if that is not possible. */
 function joinLastItem(subscription: Subscription, { delta }: Extract<StreamItem, { readonly type: "delta" }>): boolean {
   const { first, buffer, head } = subscription;
   const isBuffered = buffer.length > head;
   const last = isBuffered ? buffer[buffer.length - 1] : first;
-  const lastJoined = last === undefined ? null : joinDelta(last, delta, subscription.lastJoined);
-  if (lastJoined === null) return false;
-  subscription.lastJoined = lastJoined;
-  if (isBuffered) buffer[buffer.length - 1] = lastJoined;
-  else subscription.first = lastJoined;
+  const joined = last === undefined ? null : joinDelta(last, delta, subscription.lastJoined);
+  if (joined === null) return false;
+  subscription.lastJoined = joined;
+  if (isBuffered) buffer[buffer.length - 1] = joined;
+  else subscription.first = joined;
   return true;
 }
 
@@ -181,7 +181,7 @@ export function endSubscription(subscription: Subscription, error?: Subscription
 /** The items as an async iterable. All iterators share one sequence. `return` ends the subscription. */
 export function createItems(subscription: Subscription): ItemIterator {
   return {
-    // A consumer that keeps up costs one promise for each item.
+    // For a consumer that keeps up, each item costs one promise.
     next() {
       const item =
         subscription.pendingReads.length === 0 && !subscription.recovering ? takeItem(subscription) : undefined;
@@ -234,20 +234,23 @@ function takeBuffered(subscription: Subscription): StreamItem | undefined {
   return item;
 }
 
-/** The next requests of the model hold the same parts: they are frozen. An item that several consumers get is frozen whole. */
+/**
+ * Freezes the members of an item, because the next requests to the model share them. An item with several consumers is
+ * already frozen as a whole.
+ */
 function recordSeen(subscription: Subscription, item: StreamItem): StreamItem {
-  // An item of a delta is new for each consumer, and whoever made the delta has frozen it if it is shared.
+  // Each consumer has its own item for a delta, and a shared delta was frozen when it was published.
   if (item.type === "delta") return item;
   if ("seq" in item) subscription.cursor = cursorAfter(item);
   return hasOnlyScalars(item) || Object.isFrozen(item) ? item : freezeMembers(item);
 }
 
-/** Events that hold nothing but texts and numbers: half of those of a step. */
+/** Whether an event contains only strings and numbers, as half of the events of a step do. */
 function hasOnlyScalars({ type }: StreamItem): boolean {
   return type === "text" || type === "reasoning" || type === "call_start";
 }
 
-/** The events of the log behind the last event that the consumer got. */
+/** The logged events after the last event that the consumer got. */
 async function readMissed(subscription: Subscription): Promise<readonly PublicEvent[]> {
   const { parts, sessionId } = subscription.source;
   const events: PublicEvent[] = [];

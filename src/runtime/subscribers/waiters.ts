@@ -10,12 +10,12 @@ import type { Closing } from "../log/closing.js";
 import { brokenError, isStoreError } from "../log/driver-errors.js";
 
 /**
- * A named run, or the first run that ends, or waits for somebody, after an entry of the log. After `Infinity`: the
- * session is only to go on, until it rests.
+ * A given run, or the first run that ends or waits for a decision after an entry of the log. After `Infinity`: the waiter
+ * only keeps the session going until it rests.
  */
 export type AwaitedRun = { readonly runId: string } | { readonly after: number };
 
-/** The result in the outcome is undefined if the session has nothing left to do and does not know the run. */
+/** The result in the outcome is undefined if the session has nothing left to do and the run is unknown. */
 export type Waiter = {
   readonly awaited: AwaitedRun;
   readonly outcome: Promise<Outcome>;
@@ -49,7 +49,7 @@ export function unwrapOutcome(outcome: Outcome): RunResult | undefined {
   return outcome.result;
 }
 
-/** Settles and removes the waiters for which `belongs` is true. */
+/** Settles and removes the waiters for which `matches` returns true. */
 function settleWaiters(
   session: HasWaiters,
   matches: (waiter: Waiter) => boolean,
@@ -61,7 +61,7 @@ function settleWaiters(
   for (const waiter of matching) waiter.settle(outcomeFor(waiter));
 }
 
-/** Whether a run that waits for somebody settles this waiter. */
+/** Whether a run that waits for a decision settles this waiter. */
 export function endsOnQuestion({ awaited }: Waiter): boolean {
   return "runId" in awaited || Number.isFinite(awaited.after);
 }
@@ -105,7 +105,7 @@ export function closeWaiters(session: HasWaiters, closing: Closing, state: State
   }
 }
 
-/** Settles the waiters for runs that are queued behind a run that waits for somebody. */
+/** Settles the waiters for runs that are queued behind a waiting run. */
 export function holdBackQueuedRuns(session: HasWaiters, state: State, transcript: Transcript): void {
   settleWaiters(
     session,
@@ -120,13 +120,13 @@ function isQueued(runId: string, { queue }: State): boolean {
   return queue.some((one) => one.kind === "run" && one.runId === runId);
 }
 
-/** Whether the session is neither at the run nor has it in its queue. It may have ended, or its id is that of no run. */
+/** Whether the run is neither current nor queued. It may have ended, or its id may not belong to a run. */
 export function isUnrelated({ awaited }: Waiter, state: State): boolean {
   if (!("runId" in awaited) || isQueued(awaited.runId, state)) return false;
   return state.status === "idle" || state.runId !== awaited.runId;
 }
 
-/** Lets the waiters look for their run in the log. */
+/** Settles the waiters without a result, so that they look for their run in the log. */
 export function dismissWaiters(session: HasWaiters, waiters: readonly Waiter[]): void {
   settleWaiters(
     session,
@@ -155,7 +155,7 @@ export function createStoreFailedResult(
 
 type InterruptedResult = Extract<RunResult, { status: "interrupted" }>;
 
-/** Only committed steps count: the transcript may hold entries that the store then refused. */
+/** Uses committed steps only: the transcript may contain entries that the store refused. */
 function createInterruptedResult(
   sessionId: string,
   state: State,

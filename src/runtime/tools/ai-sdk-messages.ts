@@ -1,5 +1,5 @@
 /**
- * A conversation as the AI SDK's `ModelMessage`s: what its tools are given. A run's option `history` takes them back.
+ * Converts a conversation to the AI SDK's `ModelMessage`s, which its tools receive. A run's option `history` accepts them.
  */
 import type {
   AssistantPart,
@@ -13,7 +13,7 @@ import type {
 
 type ModelMessage = { readonly role: Message["role"]; readonly content: readonly object[] };
 
-/** Sources are left out: a `ModelMessage` has none. */
+/** Sources are omitted: a `ModelMessage` cannot have any. */
 export function toModelMessages(messages: readonly Message[]): readonly ModelMessage[] {
   return messages.map(({ role, parts }) => ({ role, content: parts.flatMap(toModelParts) }));
 }

@@ -1,10 +1,10 @@
 /**
- * `toolSearch()` of AI SDK 7. Outside the AI SDK it does nothing itself: `find_tools` takes its place, with its settings.
+ * `toolSearch()` of AI SDK 7. Outside the AI SDK it has no effect of its own: `find_tools` replaces it, with its settings.
  */
 
 /** The settings of a `toolSearch()`. */
 export type AiSdkToolSearch = {
-  /** Gives the names of matching tools, best first. */
+  /** Returns the names of matching tools, best first. */
   readonly search?: (options: { readonly query: string; readonly tools: readonly FoundTool[] }) => unknown;
   readonly maxResults?: number;
 };
@@ -19,7 +19,7 @@ export function isToolSearch(tool: object): boolean {
   return (tool as { readonly [key: symbol]: unknown })[marker] === true;
 }
 
-/** The first in a record of tools. */
+/** The first `toolSearch()` in a record of tools. */
 export function findToolSearch(tools: object): AiSdkToolSearch | undefined {
   const found = Object.values(tools).find((tool) => typeof tool === "object" && tool !== null && isToolSearch(tool));
   if (found === undefined) return undefined;

@@ -1,5 +1,5 @@
 /**
- * Adapts tools of the AI SDK, made with `tool({ description, inputSchema, execute })`.
+ * Adapts tools of the AI SDK, created with `tool({ description, inputSchema, execute })`.
  *
  * These tools do not declare whether they only read, so they count as not read-only.
  */
@@ -22,31 +22,31 @@ export type AiSdkTool = {
   readonly execute?: ((input: never, options: never) => unknown) | undefined;
   /** Whether a person is asked first. */
   readonly needsApproval?: unknown;
-  /** Makes what the model reads of an output. */
+  /** Converts an output for the model. */
   readonly toModelOutput?: unknown;
-  /** The kind of the tool; `provider` for those of a provider. */
+  /** The kind of the tool; `provider` for a tool that a provider defines. */
   readonly type?: unknown;
-  /** The provider's own name of the tool. */
+  /** The provider's id of the tool. */
   readonly id?: unknown;
   /** The settings of a provider's tool. */
   readonly args?: unknown;
-  /** Options that providers are sent with the tool. */
+  /** Provider options that are sent with the tool. */
   readonly providerOptions?: unknown;
-  /** Whether the provider should force inputs to fit the schema. */
+  /** Whether the provider should force inputs to match the schema. */
   readonly strict?: unknown;
   /** Inputs that show how the tool is called, each as `{ input }`. */
   readonly inputExamples?: unknown;
   /** Whether the tool is deferred, as by `defer: true` (version 7). */
   readonly deferLoading?: unknown;
-  /** The schema of the context that `execute` gets (version 7). The agent's `deps` are checked by it at each call. */
+  /** The schema of the context that `execute` gets (version 7). The agent's `deps` are validated against it at each call. */
   readonly contextSchema?: unknown;
 };
 
-/** The options of `execute` and of `needsApproval` that Pawl can give. */
+/** The options of `execute` and of `needsApproval` that Pawl provides. */
 type CallOptions = {
   readonly toolCallId: string;
   readonly abortSignal: AbortSignal;
-  /** What the model was sent when it asked for the call, as `ModelMessage`s. */
+  /** The messages of the request with which the model made the call, as `ModelMessage`s. */
   readonly messages: readonly unknown[];
   /** The name in version 6. */
   readonly experimental_context: unknown;
@@ -55,16 +55,17 @@ type CallOptions = {
 };
 
 /**
- * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `context` (`experimental_context` in version 6),
- * checked by the tool's `contextSchema`, and the conversation as `ModelMessage`s, which are made when it reads them. If `execute` yields several values, the last is
- * the result, and each is shown as a preliminary result. Without `execute`, the call waits for `session.provideResult`, unless the model's provider runs it.
+ * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `context` (`experimental_context` in
+ * version 6), validated against the tool's `contextSchema`, and the conversation as `ModelMessage`s, which are created when
+ * it reads them. If `execute` yields several values, the last is the result, and each is shown as a preliminary result.
+ * Without `execute`, the call waits for `session.provideResult`, unless the model's provider runs it.
  *
  * A tool that a provider defines (`openai.tools.shell({ execute })`, `anthropic.tools.webSearch_20250305()`) is sent to
- * the model as the provider's own.
+ * the model as the provider's own tool.
  *
- * A field that Pawl does not use, such as `onInputStart`, gives the process warning `PAWL_TOOL_OPTION`.
+ * A field that Pawl does not use, such as `onInputStart`, causes the process warning `PAWL_TOOL_OPTION`.
  *
- * @throws PawlError `bad_configuration` for an option that only tools of Pawl have, such as `durable`, and for a
+ * @throws PawlError `bad_configuration` for an option that only Pawl's own tools have, such as `durable`, and for a
  * `description` that is a function and needs a context: the tools of a conversation stay the same
  *
  * @example
@@ -107,7 +108,7 @@ function adaptExecute(name: string, aiTool: AiSdkTool, execute: Execute): NonNul
   };
 }
 
-/** Options of Pawl's own tools. On a tool of the AI SDK they would be ignored: it would run without its promise. */
+/** Options of Pawl's own tools. On a tool of the AI SDK they would be ignored, and their guarantees would not hold. */
 const ownOptions = ["durable", "readOnly", "recover", "retry", "sequential", "timeoutMs", "graceMs", "maxOutputBytes"];
 
 function refuseOwnOptions(name: string, aiTool: AiSdkTool): void {
@@ -119,7 +120,7 @@ function refuseOwnOptions(name: string, aiTool: AiSdkTool): void {
   );
 }
 
-/** Fields that Pawl has no use for, and what does their work. */
+/** Fields that Pawl does not use, and what to use instead. */
 const unusedFields: { readonly [field: string]: string } = {
   onInputStart: "onInputStart is not called: use onToolCall of the agent",
   onInputDelta: "onInputDelta is not called: use the deltas of a run's stream",
@@ -128,7 +129,7 @@ const unusedFields: { readonly [field: string]: string } = {
   metadata: "metadata is not added to calls",
 };
 
-/** Tools whose fields have been warned of: agents are made again and again from the same tools. */
+/** Tools that have already caused a warning: agents are often created again from the same tools. */
 const warnedTools = new WeakSet<AiSdkTool>();
 
 function warnOfUnusedFields(name: string, aiTool: AiSdkTool): void {
@@ -140,7 +141,7 @@ function warnOfUnusedFields(name: string, aiTool: AiSdkTool): void {
   warn(`The tool "${name}": ${unused.map(([, what]) => what).join("; ")}.`, "PAWL_TOOL_OPTION");
 }
 
-/** A function is called once, when the agent is made: providers cache the tools, so they must not change in a conversation. */
+/** A function is called once, when the agent is created: providers cache the tools, so they must not change later. */
 function readDescription(name: string, aiTool: AiSdkTool): string {
   const { description } = aiTool;
   if (typeof description !== "function") return typeof description === "string" ? description : "";
@@ -154,10 +155,13 @@ function readDescription(name: string, aiTool: AiSdkTool): string {
       { cause },
     );
   }
-  throw new PawlError("bad_configuration", `The description of the tool "${name}" is a function that gives no string.`);
+  throw new PawlError(
+    "bad_configuration",
+    `The description of the tool "${name}" is a function that does not return a string.`,
+  );
 }
 
-/** Checked when the agent is made, as fields of every tool. */
+/** Not checked here: the fields of every tool are checked when the agent is created. */
 function pickProviderFields({ providerOptions, strict, inputExamples, deferLoading }: AiSdkTool): Partial<Tool> {
   return {
     ...(providerOptions === undefined ? {} : { providerOptions: providerOptions as ProviderMetadata }),
@@ -167,7 +171,7 @@ function pickProviderFields({ providerOptions, strict, inputExamples, deferLoadi
   };
 }
 
-/** @throws Error, which becomes the call's result, if the agent's `deps` do not fit */
+/** @throws Error if the agent's `deps` do not match; the error becomes the call's result */
 async function checkContext(name: string, schema: unknown, deps: unknown): Promise<unknown> {
   const { "~standard": standard, validate } = toInputSchema(schema) as {
     readonly "~standard"?: StandardSchemaV1.Props;
@@ -181,7 +185,7 @@ async function checkContext(name: string, schema: unknown, deps: unknown): Promi
   throw new Error(`The agent's deps do not fit the contextSchema of the tool "${name}": ${problem}`);
 }
 
-/** What a Standard Schema gives, or the AI SDK's own schema. */
+/** The result of a Standard Schema, or of the AI SDK's own schema. */
 type ValidationResult = {
   readonly value: unknown;
   readonly issues: readonly StandardSchemaV1.Issue[];
@@ -238,7 +242,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Yields what the tool yields, and returns the last value: what the tool returns itself does not count. */
+/** Yields what the tool yields, and returns the last yielded value. The tool's own return value is ignored. */
 async function* forwardResults(values: AsyncIterable<unknown>): AsyncGenerator<unknown, unknown, undefined> {
   let last: unknown;
   for await (const value of values) {
@@ -250,7 +254,7 @@ async function* forwardResults(values: AsyncIterable<unknown>): AsyncGenerator<u
 
 type ToModelOutput = (result: ToolResult) => unknown;
 
-/** Converts the result of the AI SDK's `toModelOutput` to what that of a `Tool` returns. */
+/** Converts the result of the AI SDK's `toModelOutput` to the form that a `Tool`'s `toModelOutput` returns. */
 function fromModelOutput(output: unknown): unknown {
   const { type, value, reason } = output as {
     readonly type?: unknown;

@@ -1,5 +1,5 @@
 /**
- * The call that a call of `call_tool` stands for.
+ * The inner call of a `call_tool` call.
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json, ToolCallPart } from "../../core/data/message.js";
@@ -16,7 +16,7 @@ export function parseInnerCall(input: Json): InnerCall | null {
   return { name, input: parsed?.ok === true ? parsed.value : inner };
 }
 
-/** The call as authors' code is shown it: a rule about a tool's name must not be passed by way of `call_tool`. */
+/** The call as an author's code sees it: `call_tool` must not bypass a rule about a tool's name. */
 export function unwrapCall(part: ToolCallPart, hasDeferredTools: boolean): ToolCallPart {
   const inner = hasDeferredTools && part.name === callToolName ? parseInnerCall(part.input as Json) : null;
   return inner === null ? part : { ...part, ...inner };

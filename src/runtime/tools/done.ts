@@ -1,11 +1,11 @@
 /**
- * How a tool ends its run: it returns `done(message)` or throws `TaskComplete` (FIN-7).
+ * Lets a tool end its run: it returns `done(message)` or throws `TaskComplete` (FIN-7).
  */
 const doneMark = Symbol.for("pawl.done");
 
-/** What `done` returns: a tool that gives it back completes the run. Only `done` makes it. */
+/** The return value of `done`: a tool that returns it completes the run. Only `done` creates it. */
 export type Done = {
-  /** Tells it from other values. */
+  /** Distinguishes it from other values. */
   readonly [doneMark]: true;
   /** The answer of the run. */
   readonly message?: string;
@@ -21,9 +21,9 @@ export function done(message?: string): Done {
  * step.
  */
 export class TaskComplete extends Error {
-  /** Tells the error from others. */
+  /** Distinguishes the error from others. */
   override readonly name = "TaskComplete";
-  /** What the tool would have returned. */
+  /** The equivalent return value. */
   readonly done: Done;
 
   constructor(message?: string) {
@@ -32,15 +32,15 @@ export class TaskComplete extends Error {
   }
 }
 
-/** The signal in what a tool returned or threw, if it is one. */
+/** The done signal in a value that a tool returned or threw; undefined if it is not one. */
 export function findDone(value: unknown): Done | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   try {
     const found = value instanceof TaskComplete ? value.done : doneMark in value ? (value as Done) : undefined;
-    // A copy: what is read here once need not be guarded again.
+    // A copy, so that later code need not guard against getters.
     return found === undefined ? undefined : done(found.message === undefined ? undefined : String(found.message));
   } catch {
-    // A proxy that throws when it is inspected is no signal.
+    // A proxy that throws when it is inspected is not a signal.
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * An error that an AI SDK tool's `toModelOutput` makes of a result (`error-text`, `execution-denied`): the tool ran, and the model
- * is told of a failure.
+ * An error that an AI SDK tool's `toModelOutput` returns for a result (`error-text`, `execution-denied`): the tool ran, but
+ * the model reads that it failed.
  */
 const mark = Symbol("pawl.errorForModel");
 

@@ -1,11 +1,11 @@
 /**
- * Fits arguments to a tool's JSON Schema where a small model is nearly right. Properties that the schema does not have are
- * left out. Numbers and booleans that were written as strings are read.
+ * Corrects arguments that nearly match a tool's JSON Schema, as small models often write them. Properties that the schema does
+ * not have are removed. Strings with numbers and booleans are converted.
  *
- * 1. Only what the schema certainly refuses is changed. Where it has alternatives, nothing is.
- * 2. A property whose name is nearly that of a missing one was meant to be that one. It is renamed if only case and
- *    separators differ; otherwise it stays, and the model is told.
- * 3. If a required property is missing, its object stays as it is: the model then reads everything that is wrong.
+ * 1. Only what the schema certainly refuses is changed. Where the schema has alternatives, nothing is changed.
+ * 2. A property whose name is close to that of a missing one is taken for it. It is renamed if only case and separators
+ *    differ; otherwise it stays, and the model reads the error.
+ * 3. If a required property is missing, its object does not change: the model then reads everything that is wrong.
  */
 import { formatPath } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -14,17 +14,17 @@ import type { JsonSchema } from "../../ports/model.js";
 
 export type FittedInput = {
   readonly input: Json;
-  /** What was changed, in words: `offset is read as 1`. */
+  /** A description of each change: `offset is read as 1`. */
   readonly changes: readonly string[];
 };
 
 type JsonObject = { readonly [key: string]: Json };
 
 const maxChanges = 20;
-/** Characters of a name in a change. */
+/** Characters of a name in the description of a change. */
 const maxName = 100;
 
-/** @returns null if nothing is to be changed */
+/** @returns null if nothing needs to be changed */
 export function fitInput(schema: JsonSchema, input: Json): FittedInput | null {
   const changes: string[] = [];
   const fitted = fitValue(schema as Json, input, [], changes);
@@ -72,7 +72,7 @@ function fitObject(schema: JsonObject, value: JsonObject, path: readonly Propert
   return fitted;
 }
 
-/** The missing property that an unknown one was meant to be; `nothing` if it is near none; null if it may be one. */
+/** The missing property that an unknown one stands for; `nothing` if it is close to none; null if that is uncertain. */
 function findMeantProperty(key: string, missing: readonly string[]): { readonly name: string } | "nothing" | null {
   const [same, ...others] = missing.filter((name) => normalizeName(name) === normalizeName(key));
   if (same !== undefined && others.length === 0) return { name: same };

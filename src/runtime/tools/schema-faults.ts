@@ -1,12 +1,12 @@
 /**
- * Says in words why a value does not fit a JSON Schema: what was wanted, and what was there. A model corrects its call
- * by these words.
+ * Describes why a value does not match a JSON Schema: what was expected, and what was found. A model uses the description to
+ * correct its call.
  *
- * The words are bounded: a long text is quoted in part, and a list or an object by its size.
+ * The description is bounded: a long string is quoted in part, and an array or an object is described by its size.
  */
 import type { Json } from "../../core/data/message.js";
 
-/** A fault as the library that checks JSON Schemas reports it. */
+/** A fault in the form of the JSON Schema library. */
 export type SchemaFault = {
   /** Pointers: `#/files/0/path`. */
   readonly instanceLocation: string;
@@ -89,7 +89,7 @@ function quoteValue(value: Json): string {
   return String(value);
 }
 
-/** As many as fit. */
+/** Lists as many alternatives as fit. */
 function joinAlternatives(items: readonly string[]): string {
   let text = "";
   for (const [index, item] of items.entries()) {
@@ -104,7 +104,7 @@ function describeMatches(error: string): string {
   return count === undefined ? "" : `; it fits ${count}`;
 }
 
-/** What a pointer leads to, also through references within the schema; undefined if it leads nowhere. */
+/** The value that a JSON pointer refers to, also through `$ref`s within the schema; undefined if there is none. */
 function resolvePointer(root: Json, pointer: string, references = maxReferences): Json | undefined {
   let value: Json | undefined = root;
   for (const key of parsePointer(pointer)) {

@@ -1,6 +1,6 @@
 /**
- * Whether a JSON Schema has the shape of one: `{ type: "object", properties: 3 }` has not, and would refuse or accept
- * everything without a word.
+ * Checks whether a JSON Schema is well-formed: `{ type: "object", properties: 3 }` is not, and would silently refuse or accept
+ * everything.
  */
 import type { Json } from "../../core/data/message.js";
 
@@ -22,14 +22,14 @@ const schemaKeywords: ReadonlySet<string> = new Set([
   "propertyNames",
 ]);
 
-/** The first place that has not, in words; null if there is none. The schema is bounded already. */
+/** A description of the first fault; null if there is none. The size of the schema has already been checked. */
 export function findSchemaFault(schema: Json): string | null {
   const pending: { readonly at: string; readonly schema: Json }[] = [{ at: "it", schema }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { at, schema: present } = next;
-    if (typeof present === "boolean") continue;
-    if (!isObject(present)) return `${at} is not a schema`;
-    for (const [name, value] of Object.entries(present)) {
+    const { at, schema: current } = next;
+    if (typeof current === "boolean") continue;
+    if (!isObject(current)) return `${at} is not a schema`;
+    for (const [name, value] of Object.entries(current)) {
       const inner = `${at === "it" ? "" : `${at}.`}${name}`;
       if (mapKeywords.has(name)) {
         if (!isObject(value)) return `${inner} is not an object`;

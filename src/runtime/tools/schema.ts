@@ -1,7 +1,7 @@
 /**
- * Compiles the input schema of a tool into the JSON Schema that a model sees, and into the check of the model's input.
+ * Compiles the input schema of a tool into the JSON Schema that a model sees, and into a validator of the model's input.
  *
- * A schema is compiled once for a tool, never at a step. Nothing here evaluates generated code.
+ * A schema is compiled once for a tool, never in a step. Nothing here evaluates generated code.
  */
 import type { Schema, Validator } from "@cfworker/json-schema";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
@@ -15,7 +15,7 @@ import type { AiSdkSchema, InputSchema } from "../../ports/tool.js";
 import { describeFault, parsePointer, type SchemaFault } from "./schema-faults.js";
 import { normaliseJson } from "./to-json.js";
 
-/** Why an input does not fit. `path` names the place, as in `files[0].path`; it is empty for the whole input. */
+/** Why an input does not match. `path` is for example `files[0].path`, or empty for the whole input. */
 export type InputIssue = { readonly path: string; readonly message: string };
 
 export type InputResult =
@@ -33,9 +33,9 @@ const maxIssues = 20;
 const maxIssue = 1_000;
 
 /**
- * @param schema a Standard Schema that also gives its JSON Schema (zod 4, arktype, valibot through
+ * @param schema a Standard Schema that also provides its JSON Schema (zod 4, arktype, valibot through
  * `toStandardJsonSchema()`), a schema object of the AI SDK, or a JSON Schema.
- * @throws PawlError `bad_configuration` if the schema gives no JSON Schema of an object or of a text
+ * @throws PawlError `bad_configuration` if the schema does not provide a JSON Schema of type object or string
  */
 export function compileInput(schema: InputSchema<unknown>): CompiledInput {
   const compiled = compileAny(schema);
@@ -43,7 +43,7 @@ export function compileInput(schema: InputSchema<unknown>): CompiledInput {
 }
 
 /**
- * The same for what a person answers, which may be of any type: a yes or no, a number, one of several texts.
+ * The same for a person's answer, which may be of any type: a boolean, a number, one of several strings.
  * @throws PawlError `bad_configuration`
  */
 export function compileAnswer(schema: InputSchema<unknown>): CompiledInput {
@@ -51,8 +51,8 @@ export function compileAnswer(schema: InputSchema<unknown>): CompiledInput {
 }
 
 /**
- * The schema of a text. Providers take only objects, so the model is asked for an object with the text as its only
- * member. A tool that its provider defines gets the text itself.
+ * Wraps the schema of a string. Providers accept only objects, so the model is asked for an object with the string as its
+ * only member. A tool that a provider defines gets the string itself.
  */
 function wrapInObject({ jsonSchema, validate }: CompiledInput): CompiledInput {
   return {
@@ -86,8 +86,8 @@ function compileAny(schema: InputSchema<unknown>, asSchema = toInputSchema): Com
 }
 
 /**
- * Why an object that is meant as a JSON Schema is none; null if it may be one. MCP's SDK takes a record of schemas, and as a JSON Schema
- * every member of it would be an unknown keyword: any input would pass.
+ * Why an object that is meant as a JSON Schema is not one; null if it may be one. MCP's SDK accepts a record of schemas. As a
+ * JSON Schema, every member of it would be an unknown keyword, and any input would pass.
  */
 function findRecordOfSchemas(schema: object): string | null {
   for (const [where, members] of [
@@ -160,7 +160,7 @@ function compileAiSdkSchema(schema: AiSdkSchema<unknown>, asSchema: ToSchema): C
 
 type Library = typeof import("@cfworker/json-schema");
 
-/** Loaded only for the first JSON Schema: the library would make up a third of the time to import this package. */
+/** Loaded only for the first JSON Schema: otherwise the library would take a third of this package's import time. */
 let library: Library | null = null;
 let loading: Promise<Library> | null = null;
 
@@ -207,10 +207,10 @@ function measureOrThrow(schema: JsonSchema): SchemaMeasure {
   return measure;
 }
 
-/** Work that certainly takes a few milliseconds at most: schema values times checked values. */
+/** Work that certainly takes at most a few milliseconds: schema values times checked values. */
 const cheapWork = 100_000;
 
-/** A time limit costs 0.1 ms, so a check that cannot take long goes without. */
+/** A time limit costs 0.1 ms, so a check that cannot take long has none. */
 function isCheap({ weight, isLinear }: SchemaMeasure, value: Json): boolean {
   const maxWeight = cheapWork / weight;
   return isLinear && weighJson(value, maxWeight) <= maxWeight;
@@ -229,7 +229,7 @@ function guardValidate(validate: (value: Json) => InputResult | Promise<InputRes
   };
 }
 
-/** Every provider requires the schema of an object, but reports a wrong one only when it is called. */
+/** Every provider requires an object schema, but reports a wrong one only in a model call. */
 function toInputSchema(schema: unknown): JsonSchema {
   const jsonSchema = toAnswerSchema(schema);
   if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
@@ -245,7 +245,7 @@ function toAnswerSchema(schema: unknown): JsonSchema {
     throw unusableSchemaError(`its JSON Schema is not plain JSON: ${errorMessage(cause)}`, cause);
   }
   if (plain === null || typeof plain !== "object" || Array.isArray(plain))
-    throw unusableSchemaError("its JSON Schema is no object");
+    throw unusableSchemaError("its JSON Schema is not an object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
   measureOrThrow(jsonSchema);
   return jsonSchema;
@@ -291,8 +291,8 @@ function isStandardIssue(issue: unknown): boolean {
 }
 
 /**
- * The validator reports a fault once for each enclosing schema, outermost first. Only the innermost says what is wrong.
- * A check may find many thousands of faults: only those that are shown are put into words.
+ * The validator reports a fault once for each enclosing schema, outermost first. Only the innermost report says what is wrong.
+ * A check may find many thousands of faults: only those that are shown are described.
  */
 function toIssues(errors: readonly SchemaFault[], schema: Json, value: Json): InputResult {
   const innermost = errors.filter(({ keywordLocation }, index) => {

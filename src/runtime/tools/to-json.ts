@@ -1,9 +1,9 @@
 /**
  * Converts the return values of tools and hooks to plain JSON before they are committed.
  *
- * Values that JSON lacks (dates, maps, errors) are written in a form that is useful to a reader. Cycles, and values
- * that are nested too deeply, are replaced by a mark. A value is refused if it throws while it is read, has a dangerous
- * key, or is too large.
+ * Values that JSON lacks (dates, maps, errors) are converted to a readable form. Cycles, and values that are nested too
+ * deeply, are replaced by a marker. A value is refused if it throws while it is read, has a dangerous key, or is too
+ * large.
  */
 
 import { formatPath, isDangerousKey } from "../../core/data/json.js";
@@ -20,7 +20,7 @@ const maxCharacters = 256 * 1024 * 1024;
  * Converts a tool's return value to the output that the model sees: a string becomes text, `undefined` becomes
  * "(no output)", bytes become a file, a `ToolOutput` stays as it is, and anything else becomes JSON.
  *
- * @throws PawlError `not_storable` if the value cannot be written as JSON; the message names the place
+ * @throws PawlError `not_storable` if the value cannot be converted to JSON; the message contains the path
  */
 export function toToolOutput(value: unknown): ToolOutput {
   if (typeof value === "string") return { type: "text", text: value };
@@ -31,11 +31,11 @@ export function toToolOutput(value: unknown): ToolOutput {
 }
 
 /**
- * A copy of a value as plain JSON. Dates become ISO texts, BigInts digits, Maps objects (or pairs, if a key is no
- * text), Sets arrays, errors their name and message, bytes and functions a description, NaN and the infinities their
- * names. `undefined`, symbols and functions in objects are left out. `toJSON` is called.
+ * Returns a copy of a value as plain JSON. Dates become ISO strings, BigInts strings of digits, Maps objects (or arrays of
+ * pairs, if a key is not a string), and Sets arrays. Errors become their name and message, bytes and functions a description,
+ * NaN and the infinities their names. `undefined`, symbols and functions in objects are omitted. `toJSON` is called.
  *
- * @throws PawlError `not_storable`; the message names the place
+ * @throws PawlError `not_storable`; the message contains the path
  */
 export function normaliseJson(value: unknown): Json {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
@@ -148,7 +148,7 @@ function countCharacters(text: string, conversion: Conversion): string {
   return text;
 }
 
-/** Describes a value that JSON lacks, if it is the whole result. Inside an object such a value is left out. */
+/** Describes a value that JSON lacks, if it is the whole result. Inside an object, such a value is omitted. */
 function describe(value: unknown): Json {
   if (typeof value === "function") return `[Function${value.name === "" ? "" : ` ${value.name}`}]`;
   return typeof value === "symbol" ? String(value) : null;

@@ -1,11 +1,11 @@
 /**
- * The hooks of an event, as a trace has them.
+ * The hooks of an event in the form of a trace.
  */
 import type { Event, HookRecord } from "../../core/machine/event.js";
 import type { TracedHook } from "../../ports/trace.js";
 import type { Redact } from "../observers/redact.js";
 
-/** Derives when each hook ran: hooks run one after another, and the event is made when the last hook has returned. */
+/** Derives when each hook ran: hooks run one after another, and the event is created when the last hook has returned. */
 export function tracedHooks(event: Event, redact: Redact): readonly TracedHook[] {
   const { hooks = [], at } = event;
   const callKey = "callKey" in event && event.callKey !== undefined ? { callKey: event.callKey } : {};

@@ -9,7 +9,7 @@ export function createTraceId(sessionId: string, runId: string): string {
   return sha256(JSON.stringify([sessionId, runId])).slice(0, 32);
 }
 
-/** The run of a call. The key of a call is the run id, the step and the position. */
+/** The run of a call. A call key is `runId/modelCallIndex/position`. */
 export function parseRunId(callKey: string): string {
   return callKey.split("/").slice(0, -2).join("/");
 }

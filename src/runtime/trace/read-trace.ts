@@ -1,8 +1,8 @@
 /**
- * Reads the trace of a session from any place of its log on.
+ * Reads the trace of a session from any entry of its log on.
  *
- * 1. The records of steps need the log from the step before on. So a page costs the same wherever it is.
- * 2. The record of a run's end needs all of the run: who asks for it reads the run from its start.
+ * 1. The records of steps need the log from the previous step on. So the cost of a page does not depend on its position.
+ * 2. The record of a run's end needs all of the run: a caller that needs it reads the run from its start.
  */
 import { initialState, isResting } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -22,7 +22,7 @@ export type TracedEntry = {
   readonly underWay: (now: number) => TraceRecordOf<"step"> | null;
 };
 
-/** The entries behind a place, each with the records that it completed. */
+/** The entries after the start, each with the records that it completed. */
 export async function* readTrace(
   store: LogStore,
   from: TraceStart,
@@ -47,7 +47,7 @@ export async function* readTrace(
 
 export type TraceStart = {
   readonly seq: number;
-  /** The run that was under way. */
+  /** The run that was in progress. */
   readonly run: { readonly runId: string; readonly startedAt: number } | null;
 };
 
@@ -57,10 +57,10 @@ export async function findRunStart(store: LogStore, sessionId: string, seq: numb
   return { seq: isResting(state) ? state.seq : state.startSeq - 1, run: null };
 }
 
-/** Steps before the one at a place: its own record tells what is the same as in the step before. */
+/** How many steps earlier to start: the record of a step is compared with the previous step. */
 const stepsBack = 2;
 
-/** A row from which on the records of the steps that end after an entry can be made. */
+/** A row from which the records of the steps that end after an entry can be built. */
 export async function findStepStart(store: LogStore, sessionId: string, seq: number): Promise<TraceStart> {
   const state = await loadRunAt(store, sessionId, seq);
   if (state === null || state.modelCallIndex <= stepsBack) return findRunStart(store, sessionId, seq);

@@ -1,5 +1,5 @@
 /**
- * The steps of a session, one short row each: for lists of thousands.
+ * The steps of a session in short form, for lists of thousands.
  */
 import { anArray, checkOptions, integerFrom, numberFrom, type OptionTable } from "../../check-options.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -12,7 +12,7 @@ import { checkSessionId } from "../agent/check-run-options.js";
 import type { LogStore } from "../log/read-entries.js";
 import { findStepStart, readTrace, type TracedEntry } from "./read-trace.js";
 
-/** One step of a session, in short. */
+/** A summary of one step of a session. */
 export type SessionStep = {
   /** The entry that prepared the step's model call. */
   readonly seq: number;
@@ -24,37 +24,37 @@ export type SessionStep = {
   readonly durationMs: number;
   /** How long the model was running, with the delays between its attempts. */
   readonly modelMs: number;
-  /** How long the session waited for a person or a result from outside, and nothing ran. */
+  /** How long the session waited for a person or an outside result, and nothing ran. */
   readonly waitingMs: number;
   /** The attempts of the model call so far. */
   readonly attempts: number;
-  /** What all attempts used. */
+  /** The usage of all attempts. */
   readonly usage: Usage;
-  /** `under_way`: the step is not over. `retried`: an attempt failed. `failed`: so did the last one. `waits`: a call waits now. */
+  /** `under_way`: the step is not over. `retried`: an attempt failed. `failed`: all attempts did. `waits`: a call waits now. */
   readonly flags: readonly ("under_way" | "retried" | "failed" | "waits")[];
   /** Its tool calls. */
   readonly calls: readonly SessionStepCall[];
 };
 
-/** One tool call, in short. */
+/** A summary of one tool call. */
 export type SessionStepCall = {
   readonly callKey: string;
   readonly name: string;
   /** Null if the call has not ended. */
   readonly outcome: CallOutcome | null;
-  /** How long it ran. Null if it has not run. */
+  /** How long the call ran. Null if it has not run. */
   readonly durationMs: number | null;
 };
 
-/** Which steps are wanted. */
+/** Which steps to return. */
 export type StepsOptions = {
-  /** Gives only steps that ended after this entry: `next` of the page before. Default: 0, the start. */
+  /** Only steps that ended after this entry: `next` of the previous page. Default: 0, the start. */
   readonly after?: number;
-  /** The most steps. Default: 100. */
+  /** The maximum number of steps. Default: 100. */
   readonly limit?: number;
-  /** Epoch milliseconds. If given, the last page ends with the step under way, as of this time. */
+  /** Epoch milliseconds. If given, the last page ends with the unfinished step as of this time. */
   readonly asOf?: number;
-  /** The types of public events that are given with the steps, for example `compacted`. Default: none. */
+  /** The types of public events to return with the steps, for example `compacted`. Default: none. */
   readonly events?: readonly PublicEventType[];
 };
 
@@ -62,7 +62,7 @@ export type StepsOptions = {
 export type StepsPage = {
   /** The steps, in order. */
   readonly steps: readonly SessionStep[];
-  /** The events of the wanted types behind `after`, up to `next` or the end of the log. */
+  /** The events of the requested types after `after`, up to `next` or the end of the log. */
   readonly events: readonly PublicEvent[];
   /** Where the next page begins; null if this is the last one. */
   readonly next: number | null;
@@ -76,8 +76,8 @@ const stepRules: OptionTable<StepsOptions> = {
 };
 
 /**
- * A page of the steps of a session, in the order of the log. It costs the same wherever it is. Empty if there is no such
- * session.
+ * A page of the steps of a session, in the order of the log. The cost does not depend on the position of the page. Empty if
+ * there is no such session.
  * @throws PawlError `bad_input`, `store_corrupt`; also what the store throws
  */
 export async function sessionSteps(store: LogStore, sessionId: string, options: StepsOptions = {}): Promise<StepsPage> {

@@ -3,7 +3,7 @@
  *
  * 1. A record contains only data from the log, so a trace that is built later equals the live trace.
  * 2. Every text is redacted before it goes into a record (TRC-2).
- * 3. The record of a step is made when the next step, a compaction or the end of the run begins, so that it is
+ * 3. The record of a step is created when the next step, a compaction or the end of the run begins, so that it is
  *    complete.
  */
 
@@ -39,18 +39,18 @@ import {
 
 export type TraceBuilderOptions = {
   readonly sessionId: string;
-  /** Must not throw: see `guarded`. */
+  /** Must not throw: see `createGuardedRedact`. */
   readonly redact: Redact;
   /** Whether the records contain the texts of models, and the inputs and outputs of tools. */
   readonly content: boolean;
 };
 
 export type TraceBuilder = {
-  /** Takes the next entry, and returns the records that it completes. */
+  /** Adds the next entry, and returns the records that it completes. */
   readonly add: (step: CommittedEntry) => readonly TraceRecord[];
-  /** The records of the present run; if none is under way, of the last run. */
+  /** The records of the current run or, if there is none, of the last run. */
   readonly runRecords: () => LoopTrace;
-  /** The record of the unfinished step, as of a time; null if no step is under way. */
+  /** The record of the unfinished step as of a time; null if there is none. */
   readonly underWay: (now: number) => TraceRecordOf<"step"> | null;
 };
 
@@ -84,7 +84,7 @@ type OpenStep = {
   readonly states: StateChange[];
 };
 
-/** @param startedRun the run in which the entries begin; null: they begin before a run */
+/** @param startedRun the run within which the entries begin; null if they begin before a run */
 export function createTraceBuilder(
   { sessionId, redact, content }: TraceBuilderOptions,
   startedRun: { readonly runId: string; readonly startedAt: number } | null = null,
@@ -107,7 +107,7 @@ export function createTraceBuilder(
     records.push(record);
   }
 
-  /** The trace of the request that asked for the run, or else one of its own. */
+  /** The trace id of the request for the run, else one derived from the session and the run. */
   function traceOf(runId: string, asked: SentFrom | null): string {
     return parseTraceparent(asked?.traceparent)?.traceId ?? createTraceId(sessionId, runId);
   }
@@ -169,7 +169,7 @@ export function createTraceBuilder(
   }
 
   function addCompaction(event: EventOf<"compacted">, after: State, hooks: readonly TracedHook[]): void {
-    // A compaction that makes room for another attempt of the same model call does not end its step.
+    // A compaction before another attempt of the same model call does not end its step.
     if (!("modelCallIndex" in after) || after.modelCallIndex !== step?.modelCallIndex) endStep();
     const { runId, at, tokensBefore, tokensAfter, usage, fault } = event;
     addRecord({
@@ -184,7 +184,7 @@ export function createTraceBuilder(
     });
   }
 
-  /** The step is over, and its record has the hooks that were called before the agent handed over. */
+  /** Ends the step. Its record includes the hooks that were called before the handoff. */
   function addHandoff({ runId, callKey, from, to, at, messages }: EventOf<"handed_off">, shown: number): void {
     endStep();
     addRecord({
@@ -223,7 +223,7 @@ export function createTraceBuilder(
     run = null;
   }
 
-  /** Some breaks show in what the provider reports only. */
+  /** Some cache breaks are visible only in the provider's usage report. */
   function recordCache(events: readonly PublicEvent[]): void {
     const broke = events.find((one) => one.type === "step_finished")?.cache?.broke;
     if (step !== null && broke !== undefined) step.reused = { ...step.reused, broke };
@@ -304,7 +304,7 @@ export function createTraceBuilder(
   return { add, runRecords: () => [...records], underWay };
 }
 
-/** The prompt and the tools of the call before the run's first one are the same if the entry does not name others. */
+/** For the first call of a run, the prompt and the tools are those of the previous call if the entry names no others. */
 function compareRequests(event: EventOf<"prepared">, sent: SentCall | null, last: SentCall | null): OpenStep["reused"] {
   if (sent === null) return { messages: 0, prompt: false, tools: false };
   if (last === null && sent.reused === 0) {

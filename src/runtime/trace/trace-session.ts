@@ -20,7 +20,7 @@ import { createGuardedRedact, createRedaction, type Redact } from "../observers/
 import { findRunStart, findStepStart, readTrace, type TracedEntry, type TraceStart } from "./read-trace.js";
 import type { TraceBuilderOptions } from "./trace-builder.js";
 
-/** What a trace has. */
+/** Options of a trace. */
 export type TraceOptions = {
   /** Redacts all texts. Default: removes keys of known shapes. */
   readonly redact?: Redact;
@@ -28,17 +28,17 @@ export type TraceOptions = {
   readonly content?: boolean;
   /** Epoch milliseconds. If given, the trace ends with the unfinished step as of this time, marked `underWay`. */
   readonly asOf?: number;
-  /** Gives only records that were completed after this entry of the log. Default: 0, which gives all. */
+  /** Only records that were completed after this entry of the log. Default: 0, all records. */
   readonly after?: number;
-  /** The most records. Default: no limit. */
+  /** The maximum number of records. Default: no limit. */
   readonly limit?: number;
 };
 
 /** The options of `sessionTracePage`. Default of `limit`: 100. */
 export type TracePageOptions = Pick<TraceOptions, "redact" | "after" | "limit"> & {
-  /** Leaves out other runs. */
+  /** Only records of this run. */
   readonly runId?: string;
-  /** Leaves out records of other types. Steps alone cost the same wherever they are; the end of a run needs all of it. */
+  /** Only records of this type. The cost of steps does not depend on their position; the end of a run needs all of the run. */
   readonly type?: TraceRecord["type"];
 };
 
@@ -98,14 +98,14 @@ type Page = Required<Pick<TraceOptions, "after" | "limit">> & {
   readonly type?: TraceRecord["type"] | undefined;
 };
 
-/** A page ends with an entry, so it may have a few records more than asked for. */
+/** A page ends with an entry, so it may have a few records more than `limit`. */
 async function tracePage(store: LogStore, builderOptions: TraceBuilderOptions, page: Page): Promise<TracePage> {
   const { sessionId } = builderOptions;
   const from = await findStepStart(store, sessionId, page.after);
   const { run } = from;
   if (run === null) return readPage(store, builderOptions, page, from);
   const found = await readPage(store, builderOptions, page, from);
-  // What is told of a run at its end needs all of it.
+  // The record of a run's end needs all of the run.
   const hasEnd = found.records.some((record) => record.type === "run_finished" && record.runId === run.runId);
   return hasEnd ? readPage(store, builderOptions, page, await findRunStart(store, sessionId, page.after)) : found;
 }

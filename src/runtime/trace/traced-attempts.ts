@@ -1,5 +1,5 @@
 /**
- * The attempts of a step's model call, as its trace has them.
+ * The attempts of a step's model call in the form of a trace.
  */
 import { textOf, type Usage } from "../../core/data/message.js";
 import { roundCost } from "../../core/data/usage.js";

@@ -1,7 +1,7 @@
 /**
  * Live traces: turns the entries that a session's driver commits into records for trace listeners.
  *
- * If a driver takes a run up in its middle, the builders read the run's earlier entries from the log first. So the live
+ * If a driver resumes an unfinished run, the builders first read the run's earlier entries from the log. So the live
  * trace equals the trace from the log.
  */
 
@@ -50,12 +50,12 @@ export function createTracing(
   }
 
   function addEntry(committed: CommittedEntry): void {
-    for (const { builder, listeners: wanting } of builders) {
+    for (const { builder, listeners: recordListeners } of builders) {
       const records = builder.add(committed);
       if (records.length === 0) continue;
       const ofRun = builder.runRecords();
       for (const record of records)
-        for (const { notify } of wanting)
+        for (const { notify } of recordListeners)
           notify(deepFreeze(record), deepFreeze(ofRun.slice(0, ofRun.indexOf(record) + 1)));
     }
   }

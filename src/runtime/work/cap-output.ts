@@ -1,5 +1,5 @@
 /**
- * A tool's output on its way into the log, whether it comes from the tool, a person, a child or the world outside.
+ * Limits the size of a tool's output for the log, whether it comes from the tool, a person, a child or an outside program.
  */
 
 import { formatNotStored } from "../../context/prompts.js";
@@ -12,7 +12,7 @@ import { isThenable, type MaybePromise } from "../lib/coroutine.js";
 import { awaitInTime } from "../lib/time-limit.js";
 
 /**
- * Cuts an output that is too long for the model. The whole goes to the store, so hooks must have seen it before.
+ * Truncates an output that is too long for the model. The full output goes to the store, so hooks must run before this.
  * @throws PawlError `not_storable` for an output that is too large for the log
  */
 export function capOutput(
@@ -27,7 +27,7 @@ export function capOutput(
   return isThenable(capped) ? awaitCapped(capped, clock).then(assertStorable) : assertStorable(capped);
 }
 
-/** Cuts both outputs of a result: what the model reads, and what the tool returned if that is something else. */
+/** Truncates both outputs of a result: the model's, and the tool's return value if it is different. */
 export function capResult(
   { output, returned }: { readonly output: ToolOutput; readonly returned?: ToolOutput | undefined },
   toolName: string,
@@ -52,8 +52,8 @@ async function capBoth(
 }
 
 /**
- * The same for what a tool returned, where the model reads something else: cut to the usual size, and further if the two of them
- * would be too large for an entry. It never fails the call: what cannot be kept is named.
+ * The same for a tool's return value that the model does not read: truncated to the default size, and further if the two
+ * outputs would be too large for an entry. It never fails the call: a value that cannot be stored is replaced by a note.
  */
 async function capReturned(
   returned: ToolOutput,
@@ -75,7 +75,7 @@ async function capReturned(
   return { type: "text", text: formatNotStored(bytesOf(returned)) };
 }
 
-/** An entry has at least so many bytes left for what a tool returned, however large the model's output is. */
+/** The bytes that an entry always has left for a tool's return value, however large the model's output is. */
 const leastRoom = 32 * 1024;
 const smallBytes = 4 * 1024;
 
@@ -85,7 +85,7 @@ function bytesOf(output: ToolOutput): number {
 
 type CappingDeps = Pick<CompiledAgent, "services" | "tools" | "clock">;
 
-/** How long an output service may take for an output. */
+/** The time limit of an output service for one output. */
 const capTimeoutMs = 60_000;
 
 /** @throws Error if the service throws, or takes too long */
@@ -95,7 +95,7 @@ async function awaitCapped(capped: PromiseLike<ToolOutput>, clock: Clock): Promi
   throw new Error(`The output could not be kept: ${settled.message}`);
 }
 
-/** The same for a child's answer, which is bounded already: if the service fails, the answer goes on whole. */
+/** The same for a child's answer, which is already bounded: if the service fails, the answer is used as it is. */
 export async function capOrKeepWhole(
   output: ToolOutput,
   sessionId: string,

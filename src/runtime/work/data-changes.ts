@@ -1,9 +1,9 @@
 /**
- * What running calls change in the session's data, until it is committed with an entry of the call.
+ * The changes that running calls make to the session's data, until they are committed with an entry of the call.
  *
- * 1. Changes are applied where the commit is composed, to the data as it stands there: the last commit wins by key.
- * 2. Changes belong to one attempt of a call. Those of an attempt that came to nothing are never committed.
- * 3. The data never takes more than its bound: a change that does not fit is refused, and its maker is told.
+ * 1. Changes are applied when the commit is composed, to the data at that point: the last commit wins for each key.
+ * 2. Changes belong to one attempt of a call. Those of an attempt without a result are never committed.
+ * 3. The data never exceeds its limit: a change that does not fit is refused, and its caller gets an error.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import { isDangerousKey } from "../../core/data/json.js";
@@ -28,13 +28,13 @@ export type DataChange =
   | { readonly type: "unset"; readonly key: string }
   | { readonly type: "update"; readonly key: string; readonly make: (old: Json | undefined) => unknown };
 
-/** The changes of one attempt of a call, in their order. */
+/** The changes of one attempt of a call, in order. */
 export type CallChanges = { readonly attempt: number; readonly list: DataChange[] };
 
 /** By call key. Null if no call has changed anything. */
 export type PendingDataChanges = { changes: Map<string, CallChanges> | null };
 
-/** The most changes of a call that wait for their commit. */
+/** The maximum number of uncommitted changes of a call. */
 const maxChanges = 1_000;
 
 export function startChanges(memory: PendingDataChanges, callKey: string, attempt: number): CallChanges {
@@ -43,13 +43,13 @@ export function startChanges(memory: PendingDataChanges, callKey: string, attemp
   return callChanges;
 }
 
-/** Drops the changes of a call that are not committed. */
+/** Drops the uncommitted changes of a call. */
 export function dropChanges(memory: PendingDataChanges, callKey: string): void {
   memory.changes?.delete(callKey);
   if (memory.changes?.size === 0) memory.changes = null;
 }
 
-/** A change of a key before it is added takes the place of what was to become of the key; an update builds on it. */
+/** `set` and `unset` replace the pending changes to their key; an `update` is applied on top of them. */
 export function addChange({ list }: CallChanges, change: DataChange): void {
   if (change.type !== "update")
     for (let index = list.length - 1; index >= 0; index -= 1)
@@ -62,7 +62,7 @@ export function addChange({ list }: CallChanges, change: DataChange): void {
   list.push(change);
 }
 
-/** The data with these changes, and the patch that makes them. @throws PawlError, or what an update throws */
+/** The data with these changes, and the equivalent patch. @throws PawlError, or what an update throws */
 export function applyChanges(data: SessionData, list: readonly DataChange[]): { data: SessionData; patch: DataPatch } {
   const pending = new Map<string, Json | undefined>();
   for (const change of list) {
@@ -96,7 +96,7 @@ function applyUpdate(key: string, make: (old: Json | undefined) => unknown, old:
   return toDataValue(value);
 }
 
-/** The value as plain JSON; undefined if there is to be none. @throws PawlError `not_storable` */
+/** The value as plain JSON; undefined to remove the key. @throws PawlError `not_storable` */
 export function toDataValue(value: unknown): Json | undefined {
   return value === undefined ? undefined : deepFreeze(normaliseJson(value));
 }
@@ -107,7 +107,7 @@ export function checkDataKey(key: unknown): asserts key is string {
   const shown = typeof key === "string" ? JSON.stringify(key.slice(0, 120)) : `of type ${typeof key}`;
   throw new PawlError(
     "bad_input",
-    `A key of the session's data is a text of 1 to ${maxDataKeyCharacters} characters, and not "__proto__", "constructor" or "prototype". This one is ${shown}.`,
+    `A key of the session's data must be a string of 1 to ${maxDataKeyCharacters} characters, and not "__proto__", "constructor" or "prototype". This one is ${shown}.`,
   );
 }
 
@@ -115,7 +115,7 @@ function isWithinDataLimit(data: SessionData): boolean {
   return byteLength(JSON.stringify(data)) <= maxDataBytes;
 }
 
-/** Whether the data stays within its bound with a change from outside. */
+/** Whether the data stays within its limit with an outside change. */
 export function fitsDataLimit(data: SessionData, patch: DataPatch): boolean {
   return isWithinDataLimit(applyPatch(data, patch));
 }
@@ -127,13 +127,13 @@ export function dataTooLargeError(): PawlError {
   );
 }
 
-/** What is to be committed with an entry of a call. */
+/** The changes to commit with an entry of a call. */
 export type TakeChangesResult =
   | { readonly ok: true; readonly data?: DataPatch }
-  /** Why the changes cannot be made. They are gone. */
+  /** The changes cannot be applied, for this reason, and were dropped. */
   | { readonly ok: false; readonly message: string };
 
-/** The changes that an attempt has made so far. It may make more, unless it is over. */
+/** Removes and returns the changes that an attempt has made so far. It may make more, unless it is over. */
 export function takeChanges(
   { memory, transcript }: { readonly memory: PendingDataChanges; readonly transcript: { readonly data: SessionData } },
   { callKey, attempt }: { readonly callKey: string; readonly attempt?: number | undefined },
@@ -157,14 +157,14 @@ export function pickData(taken: TakeChangesResult): { readonly data?: DataPatch 
 
 const noChanges: TakeChangesResult = { ok: true };
 
-/** Drops what an attempt has changed so far: it is in the log already. It may make more changes. */
+/** Drops the changes that an attempt has made so far, because they are already in the log. It may make more. */
 export function clearChanges({ changes }: PendingDataChanges, callKey: string): void {
   changes?.get(callKey)?.list.splice(0);
 }
 
 type ToolFinishedBody = Extract<EventBody, { readonly type: "tool_finished" }>;
 
-/** The result of a call with the changes that it has made. If they cannot be made, the model is told. */
+/** Adds a call's changes to its result. If they cannot be applied, the result becomes an error for the model. */
 export function attachChanges<Event extends ToolFinishedBody>(
   event: Event,
   work: Parameters<typeof takeChanges>[0],

@@ -1,10 +1,11 @@
 /**
- * What the next agent is shown of the conversation: the filter of a handoff, checked and named for the log.
+ * Applies the filter of a handoff, which selects what the next agent sees of the conversation, and references the result for
+ * the log.
  *
- * 1. A filter may leave messages out, shorten them, and put others in front. It may not change their order.
- * 2. The log holds the added messages in place, so their size is bounded. The others are named by references.
- * 3. A list that ends with an assistant's text gets a short message of the user, because providers refuse it otherwise.
- * 4. A filter that fails ends the run: the next agent could be shown what the filter keeps from it.
+ * 1. A filter may omit messages, shorten them, and put others in front. It must not change their order.
+ * 2. The log stores the added messages inline, so their size is bounded. The others are references.
+ * 3. A list that ends with an assistant's text gets a short user message, because providers would refuse it otherwise.
+ * 4. A filter that fails ends the run: otherwise the next agent could see what the filter hides.
  */
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -24,7 +25,7 @@ import type { EffectContext } from "./effect-context.js";
 import { toTexts } from "./handoff-texts.js";
 import { checkList } from "./message-lists.js";
 
-/** Bytes of all messages that a filter adds, as JSON. They stand in one entry of the log. */
+/** Bytes of all messages that a filter adds, as JSON. They are stored in one entry of the log. */
 const maxAddedBytes = 512 * 1024;
 
 export type FilterResult =
@@ -33,7 +34,7 @@ export type FilterResult =
 
 type HandoffState = Extract<Preparing, { readonly for: "handoff" }>;
 
-/** The list that the log records; none if the next agent is shown everything. */
+/** The list that the log records; absent if the next agent sees everything. */
 export function* applyHandoffFilter(
   filter: HandoffFilter | undefined,
   state: HandoffState,
@@ -50,7 +51,7 @@ export function* applyHandoffFilter(
   return checkAndReference(settled.value, context);
 }
 
-/** Each text belongs to the entry of the message in whose place it stands. */
+/** Each text belongs to the entry of the message that it replaces. */
 function referenceTexts(context: EffectContext): FilterResult {
   const { messages, seqs } = context.transcript;
   const texts = toTexts(messages, maxAddedBytes);
@@ -61,7 +62,7 @@ function referenceTexts(context: EffectContext): FilterResult {
   );
 }
 
-/** What was said since the run began. If a compaction has taken its input away, a summary stands in its place. */
+/** The messages since the run began. If a compaction has removed the run's input, they begin with the summary. */
 function sliceLastTurn({ startSeq }: HandoffState, { transcript }: EffectContext): readonly Message[] {
   const { messages, seqs } = transcript;
   const since = seqs.findIndex((seq) => seq >= startSeq);
@@ -83,8 +84,8 @@ function createView(state: HandoffState, context: EffectContext): HandoffView {
 }
 
 /**
- * Adds a short user message to a list that ends with an assistant's text, as a filter that drops tool calls may leave it.
- * Providers answer a user message, but not their own text.
+ * Adds a short user message to a list that ends with an assistant's text, as a filter that drops tool calls may produce.
+ * Providers answer a user message, but not the model's own text.
  */
 function ensureUserEnd(list: unknown): unknown {
   if (!Array.isArray(list)) return list;
@@ -96,14 +97,14 @@ function ensureUserEnd(list: unknown): unknown {
   return hasCalls ? list : [...list, createGoOnMessage()];
 }
 
-/** A new object each time: one that is in the conversation already would count as that message. */
+/** A new object each time: one that is already in the conversation would count as that message. */
 function createGoOnMessage(): UserMessage {
   return deepFreeze({ role: "user", parts: [{ type: "text", text: handedOverPrompt }] });
 }
 
 /**
- * Checks a list, and names it.
- * @param ownerSeqs the entry that each message belongs to, if it is known of added ones
+ * Checks a list, and creates its references.
+ * @param ownerSeqs the entry that each message belongs to, if it is known for added messages
  */
 function checkAndReference(list: unknown, { transcript }: EffectContext, ownerSeqs?: readonly number[]): FilterResult {
   const { messages, seqs } = transcript;

@@ -1,6 +1,6 @@
 /**
- * A conversation without calls: what an agent did, written as text. A provider may want the tools of calls that it is
- * sent, and the next agent does not have them.
+ * Converts the calls and results of a conversation to text. A provider may require the tools of all calls in a request, and
+ * the next agent does not have them.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { AssistantMessage, AssistantPart, Message, ToolMessage, UserMessage } from "../../core/data/message.js";
@@ -8,15 +8,15 @@ import { textOfOutput } from "../../core/transcript/results.js";
 import { byteLength } from "../../platform/bytes.js";
 
 /**
- * Characters of an input or an output: the most that fits is taken. The log holds the whole, and what is sent is a
- * sketch of it.
+ * Characters of an input or an output. The largest limit that fits is used. The log has the full text; the request only
+ * needs an outline.
  */
 const maxCharacters = [4_000, 1_000, 200] as const;
 
 /**
- * The messages, each with its calls and results as text; null in the place of one that has nothing else to say. A
- * message without any stays the same object.
- * @param maxBytes of the messages that are not the same, as far as shorter inputs and outputs help
+ * The messages with their calls and results as text; null for a message without any other content. A message without calls
+ * and results stays the same object.
+ * @param maxBytes the limit for all changed messages, which shorter inputs and outputs may still exceed
  */
 export function toTexts(messages: readonly Message[], maxBytes: number): readonly (Message | null)[] {
   let texts: readonly (Message | null)[] = messages;
@@ -49,7 +49,7 @@ function convertResults({ parts }: ToolMessage, limit: number): UserMessage {
   return deepFreeze({ role: "user", parts: [{ type: "text", text: texts.join("\n") }] });
 }
 
-/** Thoughts are left out: their signatures belong to the model that had them. */
+/** Reasoning is omitted: its signatures are valid only for the model that produced it. */
 function convertCalls(message: AssistantMessage, limit: number): AssistantMessage | null {
   if (message.parts.every(({ type }) => type === "text" || type === "file" || type === "source")) return message;
   const parts = message.parts.flatMap((part) => convertPart(part, limit));

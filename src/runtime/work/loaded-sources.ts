@@ -1,12 +1,12 @@
 /**
- * The texts of context sources that a run goes by (CTX-11).
+ * The texts of context sources that a run uses (CTX-11).
  *
- * 1. They are loaded before the run's first model call, and stay the same to its end. The log names them, and their
- *    words are blobs. An agent that takes the session over loads its own: texts belong to a run and an agent.
- * 2. The system prompt keeps the texts that it had in the run before, so that a provider can read it from its cache. What
- *    changed is told in a message. After a compaction, the system prompt has the texts that count (COST-3).
- * 3. A process that carries the run on reads the blobs, and loads nothing.
- * 4. A text that is missing in the store is never guessed: all are loaded again, and named again.
+ * 1. They are loaded before the run's first model call, and stay the same until its end. The log references them, and their
+ *    contents are blobs. An agent that takes the session over loads its own: texts belong to a run and an agent.
+ * 2. The system prompt keeps the texts of the previous run, so that a provider can read it from its cache. Changes are
+ *    reported in a message. After a compaction, the system prompt has the current texts (COST-3).
+ * 3. A process that resumes the run reads the blobs, and loads nothing.
+ * 4. A text that is missing in the store is never guessed: all texts are loaded and referenced again.
  */
 import {
   formatChangedSources,
@@ -34,13 +34,13 @@ const loadTimeoutMs = 10_000;
 const maxTexts = 200;
 const maxCharacters = 1024 * 1024;
 const maxPathCharacters = 4_096;
-/** A message with more would take as much of the context window as the prompt. The prompt has the new texts then. */
+/** A longer message would take as much of the context window as the prompt. Then the prompt gets the new texts instead. */
 const mostToldCharacters = 64 * 1024;
 
 type Knowing = Pick<EffectContext, "parts" | "memory" | "transcript">;
 type CallOfRun = Pick<Extract<Preparing, { for: "step" }>, "runId" | "purpose">;
 
-/** Whether words that the run needs are still to be found in this process. */
+/** Whether this process still has to load or read texts that the run needs. */
 export function needsSources(runId: string, context: Knowing): boolean {
   if (context.parts.context.sources.length === 0) return false;
   const loaded = loadedFor(runId, context);
@@ -51,19 +51,19 @@ function loadedFor(runId: string, { parts, memory: { sources } }: Knowing): Load
   return sources !== null && sources.runId === runId && sources.agent === parts.name ? sources : null;
 }
 
-/** The texts in the system prompt of the call before. */
+/** The texts in the system prompt of the previous call. */
 function inPromptNow({ sources }: Transcript): readonly SourceReference[] {
   return sources?.prompt ?? noTexts;
 }
 
 const noTexts: readonly SourceReference[] = [];
 
-/** How this agent's next model call gets its texts; null if it has none, or this process does not know them yet. */
+/** The texts for this agent's next model call; null if there are none, or this process has not loaded them yet. */
 export function sourcesFor(call: CallOfRun, context: Knowing): ToldSources | null {
   const loaded = loadedFor(call.runId, context);
   if (loaded === null) return null;
   const { transcript } = context;
-  // Nothing may come between the messages of an answer that goes on.
+  // No message may come between the messages of a continued answer.
   const mayTell = call.purpose === "step";
   const of = [transcript.sources, transcript.sourceNotes, transcript.promptHash === undefined, mayTell];
   const known = loaded.told;
@@ -80,7 +80,7 @@ function toldSources(loaded: LoadedSources, transcript: Transcript, mayTell: boo
   const isNamed = known?.runId === runId && changes.length === 0;
   const present = promptOf(textsOf(list, loaded));
   const of = { list, present, changes };
-  // Nothing is known of the prompt after a compaction: it is made anew.
+  // After a compaction, the prompt is unknown and is built again.
   const earlier = known !== null && (isNamed || transcript.promptHash !== undefined) ? known.prompt : null;
   if (earlier !== null && hasWords(earlier, loaded.words)) {
     const kept = { ...of, inPrompt: earlier, prompt: promptOf(textsOf(earlier, loaded)) };
@@ -88,7 +88,8 @@ function toldSources(loaded: LoadedSources, transcript: Transcript, mayTell: boo
     const text = changes.length === 0 || !mayTell ? null : changeText(changes, loaded);
     if (text !== null) return { ...kept, note: { kind: "changes", message: deepFreeze(createUserMessage(text)) } };
   }
-  // Messages have told texts, and the system prompt is made anew. A recording says whether that was said: logs of 0.1 tell nothing.
+  // Earlier messages have reported changes, and the system prompt is built again. A recording shows whether the model was
+  // informed: logs of 0.1 never informed it.
   const isOtherPrompt = known !== null && changes.length === 0 && diffSources(known.prompt, list).length > 0;
   const isStale =
     loaded.recorded === undefined ? isOtherPrompt || !isToldNow(notes, list) : loaded.recorded.told === "prompt";
@@ -99,12 +100,12 @@ function toldSources(loaded: LoadedSources, transcript: Transcript, mayTell: boo
   return { ...of, inPrompt: list, prompt: present, note };
 }
 
-/** Whether the messages about texts say the same as the system prompt of a call that has this list. */
+/** Whether the messages about changed texts agree with the system prompt of a call with this list. */
 function isToldNow(notes: Transcript["sourceNotes"], list: readonly SourceReference[]): boolean {
   return notes === null || diffSources(notes.list, list).length === 0;
 }
 
-/** Null if it is too long for a message, or if a recording did not tell the change in one. */
+/** Null if the text is too long for a message, or if the recording did not report the change in a message. */
 function changeText(changes: ToldSources["changes"], { list, words, recorded }: LoadedSources): string | null {
   if (recorded !== undefined && recorded.told !== "changes") return null;
   const removed = changes.filter(({ change }) => change === "removed");
@@ -122,7 +123,7 @@ function promptOf(texts: readonly ReferencedText[]): string {
   return texts.length === 0 ? "" : formatSources(texts);
 }
 
-/** Finds the texts of the run and keeps them in this process's memory. Gives why that failed; null if it did not. */
+/** Loads the texts of the run into this process's memory. Returns the reason if that fails, else null. */
 export function* loadRunSources(
   run: RunData,
   context: EffectContext,
@@ -146,15 +147,15 @@ export function* loadRunSources(
   return null;
 }
 
-/** The texts of the last run that named any. */
+/** The texts of the last run that had any. */
 function lastTexts({ sources }: Transcript): readonly SourceReference[] {
   return sources?.list ?? noTexts;
 }
 
-/** Undefined before the session's first model call. */
+/** The texts that the session has used so far; undefined before its first model call. */
 function earlierTexts(transcript: Transcript, words: LoadedSources["words"]): readonly SourceText[] | undefined {
   const { sources, promptHash, toolsHash, pauses } = transcript;
-  // After a compaction, the hash of the prompt is unknown: not null.
+  // After a compaction, the hash of the prompt is unknown (undefined), not null.
   const isFirst = sources === null && promptHash === null && toolsHash === null && pauses.lastCallAt === null;
   if (isFirst) return undefined;
   const texts = lastTexts(transcript).flatMap(({ name, path, trust, blob }) => {
@@ -168,7 +169,7 @@ function hasWords(list: readonly SourceReference[], words: LoadedSources["words"
   return list.every(({ blob }) => typeof words.get(blob) === "string");
 }
 
-/** Takes the texts of a run from a recording, for a replay. Texts that the store has lost are left out. */
+/** Reads the texts of a run from a recording, for a replay. If the store has lost any, there are no texts. */
 export async function restoreSources(
   identity: Pick<LoadedSources, "runId" | "agent">,
   { sources = [], sourcesTold }: EventOf<"prepared">,
@@ -179,7 +180,7 @@ export async function restoreSources(
   memory.sources = { ...identity, list, words, recorded: { told: sourcesTold }, told: null };
 }
 
-/** What the entry of a model call says of the texts: nothing if the log has named them for this run. */
+/** The fields about texts for the entry of a model call: absent if the log already has them for this run. */
 export function pickChangedSources(
   runId: string,
   { list, inPrompt, changes, note }: ToldSources,
@@ -194,8 +195,8 @@ export function pickChangedSources(
 }
 
 /**
- * The system prompt of a call that may be sent another list than the conversation: if that leaves out a message that told a
- * change, the prompt has the texts that count.
+ * The system prompt of a call that may send another list than the conversation: if the list omits a message that reported a
+ * change, the prompt gets the current texts.
  */
 export function promptBeside(
   systemPrompt: string | undefined,
@@ -207,11 +208,11 @@ export function promptBeside(
   const told: readonly Message[] = [...(sourceNotes?.messages ?? []), ...(note === null ? [] : [note.message])];
   if (told.every((message) => list.includes(message))) return systemPrompt;
   if (prompt === "") return systemPrompt === undefined ? present : `${systemPrompt}\n\n${present}`;
-  // A hook may have changed the prompt, and taken the texts out of it.
+  // A hook may have changed the prompt and removed the texts.
   return systemPrompt?.replace(prompt, () => present);
 }
 
-/** The words of texts that the log names, by blob; null for those that the store has lost. */
+/** The contents of texts that the log references, by blob; null for those that the store has lost. */
 function* wordsOf(
   list: readonly SourceReference[],
   { sessionId, memory }: Pick<EffectContext, "sessionId" | "memory">,

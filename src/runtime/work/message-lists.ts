@@ -1,10 +1,10 @@
 /**
- * Lists of messages that an author's code gives in the place of the conversation: checked, written, and found again.
+ * Lists of messages that an author's code sends in place of the conversation: checked, stored, and read again.
  *
- * 1. A list is taken only if every provider takes it. Otherwise the reason names the message.
- * 2. The log names a list; it does not repeat the text of the conversation. A message that is not of the conversation
- *    is kept in place if it is small, and otherwise as a blob under its hash: the same message costs once in a session.
- * 3. A blob is written before the commit that names it. One that is missing in the store is never guessed.
+ * 1. A list is accepted only if every provider accepts it. Otherwise the reason names the message.
+ * 2. The log references a list; it does not repeat the text of the conversation. A message that is not in the conversation
+ *    is stored inline if it is small, and otherwise as a blob under its hash: the same message is stored once in a session.
+ * 3. A blob is written before the commit that references it. A blob that is missing in the store is never guessed.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import { checkJson } from "../../core/data/json.js";
@@ -20,20 +20,20 @@ import { sha256 } from "../lib/hash.js";
 import { normaliseJson } from "../tools/to-json.js";
 import { type PromptBlobs, readPromptBlob } from "./prompt-blobs.js";
 
-/** The most bytes of a list as JSON, and the most messages. */
+/** The maximum bytes of a list as JSON, and the maximum number of messages. */
 const maxListBytes = 8 * 1024 * 1024;
 const maxMessages = 100_000;
 
-/** A message of at most so many bytes is kept in its entry. */
+/** A message of at most this many bytes is stored in its entry. */
 const maxBytesInPlace = 1_024;
 
 export type ListCheck =
   | { readonly ok: true; readonly messages: readonly Message[] }
-  /** The reason names the place in the list: `messages[3]: …`. */
+  /** The reason begins with the position in the list: `messages[3]: …`. */
   | { readonly ok: false; readonly reason: string };
 
 export type ListRules = {
-  /** Messages that were shown to the giver of the list. The list may hold these very objects; others are copied. */
+  /** Messages that the author's code has received. The list may contain these objects; all others are copied. */
   readonly known: Iterable<Message>;
   /** The message of a provider that paused: the list must end with it. */
   readonly paused?: Message;
@@ -48,7 +48,7 @@ export function pickPaused(
   return purpose === "unpause" && last?.role === "assistant" ? { paused: last } : {};
 }
 
-/** Checks a list that an author's code gave. The result is frozen, and shares nothing with what was given. */
+/** Checks a list from an author's code. The result is frozen, and shares only known messages with the input. */
 export function checkList(value: unknown, { known, paused }: ListRules): ListCheck {
   if (!Array.isArray(value)) return { ok: false, reason: "messages is no array" };
   if (value.length > maxMessages)
@@ -69,7 +69,7 @@ export function checkList(value: unknown, { known, paused }: ListRules): ListChe
   return { ok: false, reason: `messages[${fault.index}]: ${fault.reason}` };
 }
 
-/** The very message if it is known, else a copy; a text says why it is no message. */
+/** The same object if the message is known, else a copy. Returns a string with the reason if it is not a valid message. */
 function toCheckedMessage(value: unknown, known: ReadonlySet<unknown>): Message | string {
   if (known.has(value)) return value as Message;
   try {
@@ -93,7 +93,7 @@ function measureMessage(message: Message): number {
   return bytes;
 }
 
-/** How the log names a list. Messages in blobs are written with the next commit. */
+/** Creates the references of a list for the log. Messages in blobs are written with the next commit. */
 export function createListReferences(
   list: readonly Message[],
   shown: ShownMessages,
@@ -114,22 +114,22 @@ export function createListReferences(
 
 const encoder = new TextEncoder();
 
-/** The hash of a message. Its text is written with the next commit, unless this process knows that it is there. */
+/** Returns the hash of a message. Its blob is written with the next commit, unless this process knows that it exists. */
 function queueMessage(message: Message, texts: PromptBlobs): string {
   const bytes = encoder.encode(JSON.stringify(message));
   const hash = sha256(bytes);
   const isLost = texts.missing.includes(hash);
-  if (isLost) texts.missing = texts.missing.filter((missing) => missing !== hash);
+  if (isLost) texts.missing = texts.missing.filter((other) => other !== hash);
   if (isLost || texts.messages?.has(hash) !== true) texts.unwritten = [...texts.unwritten, { hash, bytes }];
   return hash;
 }
 
 export type ResolvedList =
   | { readonly type: "found"; readonly messages: readonly Message[] }
-  /** The store does not have a blob that the log names. */
+  /** The store does not have a blob that the log references. */
   | { readonly type: "missing"; readonly message: string };
 
-/** The messages of a list that the log names: at once, unless a blob has to be read. */
+/** The messages of a list in the log. Synchronous, unless a blob has to be read. */
 export function resolveList(list: readonly ListedMessage[], texts: PromptBlobs): MaybePromise<ResolvedList> {
   const messages = list.map((listed) => (isMessage(listed) ? listed : (texts.messages?.get(listed.blob) ?? listed)));
   return messages.every(isMessage) ? { type: "found", messages } : readList(list, texts);
@@ -156,7 +156,7 @@ async function readList(list: readonly ListedMessage[], texts: PromptBlobs): Pro
   return { type: "found", messages };
 }
 
-/** The hash has been checked, so the text is what was written. */
+/** `readPromptBlob` has verified the hash, so the text is valid JSON. */
 async function readMessage(blob: string, { sessionId, store }: PromptBlobs): Promise<Message | null> {
   const text = await readPromptBlob(sessionId, blob, store);
   return text === null ? null : (deepFreeze(JSON.parse(text)) as Message);

@@ -7,9 +7,9 @@ import { chooseModel } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
 
 /**
- * The tools that read the rest of an output are offered once the model sees that an output was cut or left out. Small models
- * would call them before that, and waste their steps. A model with a prompt cache is offered them from the start. Tools
- * come first in a request, so a change of the list would end the cache of the whole conversation. Each of the two lists
+ * The tools that read the rest of an output are offered when the model sees that an output was truncated or omitted. Small
+ * models would call them earlier, and waste steps. A model with a prompt cache is offered them from the start: tools come
+ * first in a request, so a change of the list would invalidate the cache of the whole conversation. Each of the two lists
  * stays the same array.
  */
 export function listOfferedTools(

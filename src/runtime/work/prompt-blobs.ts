@@ -1,10 +1,10 @@
 /**
- * System prompts and tool specifications. The log names them by their hash (TRC-3); the texts are blobs of their session.
+ * System prompts and tool specifications. The log references them by hash (TRC-3); the texts are blobs of their session.
  *
- * 1. A blob is written before the commit that names it.
+ * 1. A blob is written before the commit that references it.
  * 2. A session whose prompt and tools stay the same writes each once in a process.
- * 3. A model is sent the texts that the log names. A text that is missing in the store is never guessed: the step is prepared
- *    again, and the present text is named and written.
+ * 3. A request contains the texts that the log references. A text that is missing in the store is never guessed: the step is
+ *    prepared again, and the current text is referenced and written.
  */
 import type { Message } from "../../core/data/message.js";
 import type { SessionData } from "../../core/data/session-data.js";
@@ -21,7 +21,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 type HashedText = { readonly hash: string; readonly bytes: Uint8Array };
-/** `source` is the prompt as the agent or a hook wrote it; `text` is the prompt as the store gives it back. */
+/** `source` is the prompt as the agent or a hook wrote it; `text` is the prompt as the store returns it. */
 type HashedPrompt = HashedText & { readonly source: string; readonly text: string };
 
 /** A system prompt, and the specifications of all tools that a model may use. */
@@ -32,15 +32,15 @@ export type Prompt = {
 
 export type ResolvedPrompt =
   | ({ readonly type: "found" } & Prompt)
-  /** The store does not have a blob that the log names. */
+  /** The store does not have a blob that the log references. */
   | { readonly type: "missing"; readonly message: string };
 
-/** The texts of a session that a process knows. */
+/** The texts of a session in this process. */
 export type PromptBlobs = {
   readonly sessionId: string;
   readonly store: Pick<Store, "putBlob" | "getBlob">;
   prompt: HashedPrompt | null;
-  /** The messages in blobs of the last list that was sent in the place of the conversation, by hash. */
+  /** The messages in blobs of the last list that was sent in place of the conversation, by hash. */
   messages: ReadonlyMap<string, Message> | null;
   unwritten: readonly HashedText[];
   /** Hashes of texts that the store has lost. */
@@ -50,7 +50,7 @@ export type PromptBlobs = {
 /** By array: an agent's specifications stay the same array. */
 const toolHashes = new WeakMap<readonly ToolSpecification[], HashedText>();
 
-/** As a rule the sessions of an agent have the same prompt, and share its hash and its bytes. */
+/** The sessions of an agent usually have the same prompt, and share its hash and its bytes. */
 let newestPrompt: HashedPrompt | null = null;
 
 export function createPromptBlobs(sessionId: string, store: PromptBlobs["store"]): PromptBlobs {
@@ -59,7 +59,7 @@ export function createPromptBlobs(sessionId: string, store: PromptBlobs["store"]
 
 const none: readonly never[] = [];
 
-/** The hashes that the entry of a model call names: only those that the log does not name already. */
+/** The hashes for the entry of a model call: only those that the log does not have yet. */
 export function collectNewHashes(
   blobs: PromptBlobs,
   { systemPrompt, specifications }: Prompt,
@@ -73,19 +73,19 @@ export function collectNewHashes(
   };
 }
 
-/** The hash of a text that an entry names, and the text as the store gives it back. It is written with the next commit. */
+/** Writes a text with the next commit. Returns its hash, and the text as the store will return it. */
 export function queueText(blobs: PromptBlobs, source: string): { readonly hash: string; readonly text: string } {
   const found = hashText(source);
   blobs.unwritten = [...blobs.unwritten, found];
   return { hash: found.hash, text: decoder.decode(found.bytes) };
 }
 
-/** The blob of a session's data. It is written with the next commit. */
+/** Writes a session's data with the next commit. Returns the blob. */
 export function queueData(data: SessionData, blobs: PromptBlobs): string {
   return queueTextOnce(blobs, JSON.stringify(data)).blob;
 }
 
-/** Writes the texts that were named since the last call; undefined if there are none. */
+/** Writes the texts that were queued since the last call; undefined if there are none. */
 export function writePromptBlobs(blobs: PromptBlobs): Promise<void> | undefined {
   const { sessionId, store, unwritten } = blobs;
   if (unwritten.length === 0) return undefined;
@@ -93,7 +93,7 @@ export function writePromptBlobs(blobs: PromptBlobs): Promise<void> | undefined 
   return Promise.all(unwritten.map(({ bytes }) => store.putBlob(sessionId, bytes))).then(() => {});
 }
 
-/** The texts that the log names. The texts of `present` need no read, and count if the log names none. */
+/** The texts that the log references. Those of `present` need no read, and are used if the log references none. */
 export function resolvePrompt(
   blobs: PromptBlobs,
   transcript: Transcript,
@@ -111,7 +111,7 @@ export function resolvePrompt(
   });
 }
 
-/** Writes a text with the next commit. Gives its blob, its size, and the text as the store gives it back. */
+/** Writes a text with the next commit. Returns its blob, its size, and the text as the store will return it. */
 export function queueTextOnce(blobs: PromptBlobs, source: string): { blob: string; bytes: number; text: string } {
   const kept = hashText(source);
   if (!blobs.unwritten.some(({ hash }) => hash === kept.hash)) blobs.unwritten = [...blobs.unwritten, kept];
@@ -138,7 +138,7 @@ function hashPrompt(blobs: PromptBlobs, source: string | undefined): HashedPromp
   if (blobs.prompt?.source !== source) {
     if (newestPrompt?.source !== source) {
       const { bytes, hash } = hashText(source);
-      // A lone surrogate does not come back from the store, so the model is not sent it either.
+      // The store would not return a lone surrogate, so the model does not get it either.
       newestPrompt = { source, text: decoder.decode(bytes), bytes, hash };
     }
     blobs.prompt = newestPrompt;
@@ -146,7 +146,7 @@ function hashPrompt(blobs: PromptBlobs, source: string | undefined): HashedPromp
   return blobs.prompt;
 }
 
-/** The hash to name, if the log does not name it already or the store has lost its text. The text is written with the next commit. */
+/** The hash to record, if the log does not have it or the store has lost its text. The text is written with the next commit. */
 function pickNewHash(
   blobs: PromptBlobs,
   found: HashedText | null,
@@ -155,7 +155,7 @@ function pickNewHash(
   const hash = found?.hash ?? null;
   const isLost = hash !== null && blobs.missing.includes(hash);
   if (hash === present && !isLost) return undefined;
-  if (isLost) blobs.missing = blobs.missing.filter((missing) => missing !== hash);
+  if (isLost) blobs.missing = blobs.missing.filter((other) => other !== hash);
   if (found !== null) blobs.unwritten = [...blobs.unwritten, found];
   return hash;
 }
@@ -192,7 +192,7 @@ async function readPrompt(
 }
 
 /**
- * A text that a log names; null if it is missing in the store, or damaged.
+ * Reads a text that a log references; null if it is missing in the store, or damaged.
  * @throws PawlError `store_failed`
  */
 export async function readPromptBlob(
@@ -213,7 +213,7 @@ export async function readPromptBlob(
   }
 }
 
-/** The specifications in a text of a blob. The hash has been checked, so the text is what was written. */
+/** Parses the text of a blob. Its hash has been verified, so the text is valid JSON. */
 export function parseSpecifications(text: string): readonly ToolSpecification[] {
   return text === "" ? [] : (JSON.parse(text) as readonly ToolSpecification[]);
 }

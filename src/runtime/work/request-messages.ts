@@ -1,8 +1,8 @@
 /**
- * The conversation as one model can take it. Old results are left out if the run's options say so. Files are read
- * from their blobs; a file that this model cannot take becomes a sentence about it.
+ * The conversation in the form that a model accepts. Old results are omitted if the run's options say so. Files are read
+ * from their blobs; a file that the model does not accept becomes a sentence about it.
  *
- * A message is made ready for a model once, and is the same object in every later request.
+ * A message is prepared for a model once, and is the same object in every later request.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -33,8 +33,8 @@ const preparedByModel = new WeakMap<Pick<Model, "takesInResults">, PreparedMessa
 type BlobSource = { readonly sessionId: string; readonly store: Pick<Store, "getBlob"> };
 
 /**
- * Answers at once, unless a blob has to be read.
- * @param list what is sent instead of the conversation; null: nothing
+ * Synchronous, unless a blob has to be read.
+ * @param list the messages to send instead of the conversation; null to send the conversation
  */
 export function buildRequestMessages(
   transcript: Pick<Transcript, "messages" | "shownResults">,
@@ -66,7 +66,7 @@ function hasFiles(message: Message): boolean {
   return message.parts.some((part) => part.type === "file" && blobOf(part) !== undefined);
 }
 
-/** A message of a seeded conversation, with the bytes of its files. */
+/** Loads the files of a message of an imported conversation. */
 async function inlineFiles<Shown extends UserMessage | AssistantMessage>(
   message: Shown,
   source: BlobSource,
@@ -98,7 +98,7 @@ async function prepareToolMessage(
   return deepFreeze({ role: "tool", parts: await Promise.all(parts) });
 }
 
-/** The files that a model takes unless it says otherwise. */
+/** Whether a model accepts such files by default. */
 function isMedia(mediaType: string): boolean {
   return /^(image|audio|video)\/|^application\/pdf$/i.test(mediaType);
 }
@@ -116,7 +116,7 @@ function describeFileInWords(file: FilePart, seq: number | undefined, why: strin
   return { type: "text", text: `[${describeFile(file)}, ${why}${where}]` };
 }
 
-/** Text alone becomes a plain text output, which providers without content outputs take as well. */
+/** Text alone becomes a plain text output, which providers without content outputs also accept. */
 function joinParts(parts: readonly (TextPart | FilePart)[]): ToolOutput {
   const texts = parts.flatMap((part) =>
     part.type === "text" && part.providerMetadata === undefined ? [part.text] : [],

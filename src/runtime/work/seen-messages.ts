@@ -1,5 +1,6 @@
 /**
- * What the model saw when it asked for the calls of the present step, for code that decides about them or runs them.
+ * The messages that the model saw when it requested the calls of the current step, for code that decides about the calls or
+ * runs them.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
@@ -9,9 +10,9 @@ import { PawlError } from "../../errors.js";
 import type { ResolvedList } from "./message-lists.js";
 
 /**
- * The messages, frozen, without the answer that asks for the calls.
- * @param sent what the model was sent instead of the conversation; null if it was sent the conversation
- * @throws PawlError `store_corrupt` if the store has lost a part of what was sent
+ * Returns the messages, frozen, without the answer that requests the calls.
+ * @param sent the list that was sent instead of the conversation; null if the conversation was sent
+ * @throws PawlError `store_corrupt` if the store has lost a part of the list
  */
 export function listSeenMessages(transcript: Transcript, sent: ResolvedList | null): readonly Message[] {
   if (sent?.type === "missing") throw new PawlError("store_corrupt", `${sent.message}: it cannot be shown.`);

@@ -1,5 +1,5 @@
 /**
- * The input of a call, validated for its tool.
+ * Validates the input of a call for its tool.
  */
 import { copyJson } from "../../core/data/json.js";
 import type { CallRecord } from "../../core/transcript/results.js";
@@ -17,11 +17,11 @@ export type ValidatedInput =
   | {
       readonly ok: false;
       readonly message: string;
-      /** Given if the check did not end in time. */
+      /** Present if the validation timed out. */
       readonly failure?: { readonly outcome: "timed_out"; readonly message: string };
     };
 
-/** Validates once in a process: the decision and the execution share the result. */
+/** Validates once per process: the decision and the execution share the result. */
 export function validateInput(
   compiled: CompiledTool,
   record: CallRecord,
@@ -52,7 +52,7 @@ export function forgetValidatedInput({ memory }: EffectContext, callKey: string)
   if (memory.validated?.size === 0) memory.validated = null;
 }
 
-/** Arguments as the model wrote them, if they are no JSON and the log holds them. */
+/** The arguments as the model wrote them, if they are not JSON and the log has them. */
 export function rawTextOf(input: CallRecord["input"]): string | undefined {
   return typeof input === "object" && input !== null && "_raw" in input && typeof input._raw === "string"
     ? input._raw

@@ -1,41 +1,41 @@
 /**
- * Follows the stream of a session over HTTP, and connects again when the connection is lost.
+ * Follows the stream of a session over HTTP, and reconnects when the connection is lost.
  */
 import { type FrameData, readFrames, type StreamFrame } from "./frames.js";
 import { type Applied, createStreamView, type StreamView } from "./view.js";
 
-/** Which stream is followed, and how. */
+/** Which stream to follow, and how. */
 export type FollowOptions = {
   /** The stream's URL: `…/v1/sessions/ID/stream`. Its query may have `runId`, `deltas` and `until`. */
   readonly url: string | URL;
   /** Headers of each request, for example `authorization`. */
   readonly headers?: { readonly [name: string]: string };
-  /** Where to go on from: the id of the last event that was seen. Default: the beginning of the log. */
+  /** The id of the last event that was seen; the stream continues after it. Default: the beginning of the log. */
   readonly after?: string;
   readonly signal?: AbortSignal;
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
   /** The time after which a silent connection counts as lost, in milliseconds. Default: 40,000. */
   readonly silentMs?: number;
-  /** How long to wait before connecting again, in milliseconds. Default: what the server says, or 1,500. */
+  /** How long to wait before reconnecting, in milliseconds. Default: what the server sends, or 1,500. */
   readonly retryMs?: number;
 };
 
-/** A frame that changed what the client holds, and what it did. `view` has the message that is being streamed. */
+/** A frame that changed the client's state, and its effect. `view` has the message that is being streamed. */
 export type Followed = {
   /** The frame. */
   readonly frame: StreamFrame;
-  /** What it was for the view. */
+  /** Its effect on the view. */
   readonly applied: Applied;
-  /** What is known so far. */
+  /** The state so far. */
   readonly view: StreamView;
 };
 
-/** The server refused the stream for good: a wrong address, or no right to it. */
+/** The server refused the stream permanently: a wrong URL, or no access. */
 export class StreamRefused extends Error {
-  /** Tells the error from others. */
+  /** The name of the error class. */
   override readonly name = "StreamRefused";
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response. */
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -45,9 +45,9 @@ export class StreamRefused extends Error {
 }
 
 /**
- * The frames of a session's stream, each event once and in order, across lost connections. Ends when the server says that
- * nothing more comes, or when `signal` is aborted.
- * @throws StreamRefused if the server answers with a status from 400 to 499, other than 408 and 429
+ * Yields the frames of a session's stream, each event once and in order, across lost connections. Ends when the server says that
+ * nothing more will come, or when `signal` is aborted.
+ * @throws StreamRefused if the server responds with a status from 400 to 499, other than 408 and 429
  *
  * @example
  * ```ts
@@ -83,7 +83,7 @@ export async function* followSession(options: FollowOptions): AsyncGenerator<Fol
   }
 }
 
-/** Spread by half, so that many clients do not come back at once; after five failures, every 30 s. */
+/** 50 % jitter, so that many clients do not reconnect at once; after five failures, every 30 s. */
 function backoffMs(failures: number, retryMs: number): number {
   const uncappedMs = failures >= 5 ? 30_000 : retryMs * 2 ** Math.max(0, failures - 1);
   return Math.min(30_000, uncappedMs) * (0.5 + Math.random() / 2);

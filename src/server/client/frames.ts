@@ -1,5 +1,5 @@
 /**
- * The frames of a stream, and reading them from server-sent events.
+ * The frames of a stream, and a reader for server-sent events.
  */
 import type {
   FamilyItem,
@@ -12,15 +12,15 @@ import type {
   Usage,
 } from "../../index.js";
 
-/** Where the deltas of a session come from: this process, another one, or nowhere: then only the log is told. */
+/** The source of a session's deltas: this process, another one, or none, in which case only the log is streamed. */
 export type LiveSource = "here" | "peer" | "none";
 
 /** Why the server ends a stream. After `end`, there is nothing more to come. */
 export type ByeReason = "drain" | "slow" | "age" | "auth" | "error" | "end";
 
-/** What the server says about the stream itself. */
+/** Frames about the stream itself. */
 export type ControlFrame =
-  /** The first frame: where the log stands. */
+  /** The first frame: the position of the log. */
   | {
       readonly type: "open";
       readonly seq: number;
@@ -34,38 +34,38 @@ export type ControlFrame =
       /** Where the deltas come from, from now on. */
       readonly live: LiveSource;
     }
-  /** The place that was asked for is beyond the log: forget what you have. All follows from the beginning. */
+  /** The requested cursor is beyond the log: discard your state. Everything follows from the beginning. */
   | { readonly type: "reset" }
   /** The server ends the stream. */
   | {
       readonly type: "bye";
       /** Why the stream ends. */
       readonly why: ByeReason;
-      /** In how many milliseconds to ask again. */
+      /** When to reconnect; milliseconds. */
       readonly retryMs: number;
     };
 
 /** The message that is being streamed. */
 export type SnapshotFrame = Snapshot;
 
-/** `n` deltas of one text as one: `delta.seq` is the number of the last of them. */
+/** `n` deltas of one text, joined into one: `delta.seq` is the number of the last of them. */
 export type DeltaFrame = {
   readonly type: "delta";
-  /** How many deltas it stands for. */
+  /** The number of joined deltas. */
   readonly n: number;
   /** The delta. */
   readonly delta: MessageDelta;
 };
 
-/** What a stream of all sessions tells beside the events of one. */
+/** Frames of a stream of all sessions, in addition to the events of one. */
 export type ListFrame =
-  /** Comes first, and after it everything that changes. So a list that is loaded after it misses nothing. */
+  /** The first frame, which is followed by every change. So a list that is loaded after it misses nothing. */
   | {
       readonly type: "list_open";
-      /** How many calls wait; null if the reader may answer none. */
+      /** How many calls wait; null if the reader may not answer any. */
       readonly approvals: ApprovalCount | null;
     }
-  /** A session that has begun or changed, as the list of sessions has it. */
+  /** A session that has begun or changed, as the list of sessions shows it. */
   | {
       readonly type: "session";
       /** The session as lists show it. */
@@ -73,7 +73,7 @@ export type ListFrame =
     }
   /** How many calls wait for an answer that the reader may give. */
   | ({ readonly type: "approvals" } & ApprovalCount)
-  /** Sessions are gone, or too many have changed: load the list again. */
+  /** Sessions were deleted, or too many have changed: load the list again. */
   | { readonly type: "list_changed" };
 
 /** `more`: there are more than these. */
@@ -86,26 +86,26 @@ export type ApprovalCount = {
 
 /** A session as lists show it. */
 export type ListedSession = Omit<SessionSummary, "holder"> & {
-  /** Whether a process carries it on. */
+  /** Whether a process drives it. */
   readonly isHeld: boolean;
   /** Whether it started other sessions. */
   readonly hasChildren: boolean;
-  /** The newest run, ended or not: its model calls, and what they used. Null before the first run. */
+  /** The newest run, ended or not, with its model calls and their usage. Null before the first run. */
   readonly lastRun: {
     readonly runId: string;
-    /** Model calls that were committed. */
+    /** The number of committed model calls. */
     readonly steps: number;
     readonly usage: Usage;
   } | null;
 };
 
-/** An item of a stream with child sessions: it says of which session it is. */
+/** An item of a stream with child sessions, with the session that it belongs to. */
 export type FamilyFrame = FamilyItem & {
-  /** For a delta: how many deltas it stands for. */
+  /** For a delta: the number of joined deltas. */
   readonly n?: number;
 };
 
-/** What a frame of a stream has. */
+/** The data of a frame. */
 export type FrameData =
   | PublicEvent
   | ControlFrame
@@ -115,19 +115,19 @@ export type FrameData =
   | DeltaFrame
   | Exclude<StreamItem, PublicEvent | Snapshot | { readonly type: "delta" }>;
 
-/** `id` is the place of an event of the log, `seq.index`. Nothing else has one. */
+/** `id` is the cursor of an event of the log, `seq.index`. No other frame has one. */
 export type StreamFrame = {
-  /** The place of an event of the log. */
+  /** The cursor of an event of the log. */
   readonly id?: string;
-  /** What happened. */
+  /** The data. */
   readonly data: FrameData;
 };
 
-/** The most characters of one frame: an entry of the log takes at most 1 MiB, and has a few events. */
+/** The maximum length of a frame; characters: an entry of the log has at most 1 MiB, and a few events. */
 const maxFrame = 16 * 1024 * 1024;
 
 /**
- * Reads the frames of a response. A comment gives null: the server is there. What is cut off at the end is left out.
+ * Reads the frames of a response. A comment yields null: the server is alive. An incomplete frame at the end is ignored.
  * @throws Error if a frame is not JSON, or too long
  */
 export async function* readFrames(
@@ -145,7 +145,7 @@ export async function* readFrames(
       pieces.push(text);
       length += text.length;
       if (length > maxFrame) throw new Error("A frame of the stream is too long.");
-      // A frame may come in many pieces: they are joined when it may have ended.
+      // A frame may arrive in many pieces: they are joined when it may be complete.
       if (!text.includes("\n")) continue;
       const blocks = pieces.join("").split("\n\n");
       const incomplete = blocks.pop() ?? "";

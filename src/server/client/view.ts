@@ -1,10 +1,10 @@
 /**
- * What a client holds of a stream, and what each frame does to it.
+ * The client's state of a stream, and the effect of each frame on it.
  *
- * 1. An event of the log counts once, by its id. Ids rise: an event that is not after the last one is ignored.
- * 2. The session's events and deltas are folded by `src/view`. Deltas that do not continue the message that is being
- *    streamed ask the client to connect again.
- * 3. In a stream with children, each session has a view of its own.
+ * 1. An event of the log is applied once, by its id. Ids ascend: an event that is not after the last one is ignored.
+ * 2. The session's events and deltas are folded by `src/view`. If deltas do not continue the message that is being streamed, the
+ *    client must reconnect.
+ * 3. In a stream with children, each session has its own view.
  */
 import type { PublicEvent, Snapshot } from "../../index.js";
 import { parseCursor } from "../../stream/cursor.js";
@@ -12,28 +12,28 @@ import { createSessionView, type SessionView } from "../../view/session-view.js"
 import type { ViewChange } from "../../view/view-change.js";
 import type { FamilyFrame, StreamFrame } from "./frames.js";
 
-/** The message that is being streamed, as far as it has come. `seq` is the number of its last delta. */
+/** The message that is being streamed, as received so far. `seq` is the number of its last delta. */
 export type PartialMessage = Pick<Snapshot, "runId" | "modelCallIndex" | "attempt" | "message" | "open" | "inputs"> & {
   /** The number of the last delta that it includes. */
   readonly seq: number;
 };
 
-/** `reconnect`: something is missing; ask again for what follows `lastId`. */
+/** `reconnect`: something is missing, so the client must reconnect after `lastId`. */
 export type Applied = "event" | "partial" | "control" | "ignored" | "reconnect";
 
-/** What a reader of a stream knows so far. */
+/** The state of a stream's reader. */
 export type StreamView = {
-  /** Takes the next frame, and says what it was. */
+  /** Applies the next frame, and returns its effect. */
   readonly apply: (frame: StreamFrame) => Applied;
   /** The message that is being streamed; null if there is none. */
   readonly partial: () => PartialMessage | null;
-  /** The message that a session below is streaming, in a stream with children. */
+  /** The message that a descendant session is streaming, in a stream with children. */
   readonly partialOf: (sessionId: string) => PartialMessage | null;
-  /** The id of the last event of the log: where to go on from. Null before the first. */
+  /** The id of the last event of the log, after which the stream continues. Null before the first one. */
   readonly lastId: () => string | null;
 };
 
-/** Makes a view of a stream that knows nothing yet. */
+/** Creates the view of a stream, without any state. */
 export function createStreamView(lastId: string | null = null): StreamView {
   let last = lastId;
   let view = createSessionView(parseCursor(lastId) ?? undefined);

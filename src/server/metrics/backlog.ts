@@ -1,19 +1,19 @@
 /**
- * What waits in a store. The queries have indexes of their own and a limit, so a scrape of a large store is not slow.
+ * The backlog of a store. The queries have their own indexes and a limit, so a scrape of a large store is not slow.
  */
 import { hasCalls, openQuestionsOf, type State } from "../../core/index.js";
 import type { AskingSession, Store, Worker } from "../../index.js";
 import { formatGauge } from "./registry.js";
 
-/** The most sessions that are counted. */
+/** The maximum number of sessions that are counted. */
 const maxCounted = 1_000;
 
-/** The sessions whose states are read at a stretch. */
+/** The number of sessions whose states are read at a time. */
 const batchSize = 100;
 
-/** The sessions whose figures are shown. */
+/** The sources of the backlog metrics. */
 export type Backlog = {
-  /** The store whose sessions wait. The figures are the same in every process that has it. */
+  /** The store with the waiting sessions. The metrics are the same in every process that uses it. */
   readonly store?: Store;
   /** The worker of this process. */
   readonly worker?: Pick<Worker, "status">;
@@ -48,7 +48,7 @@ async function formatStoreGauges(store: Store): Promise<readonly string[]> {
   ];
 }
 
-/** In portions, because a store in this process reads and parses the states of a portion at a stretch. */
+/** Reads in batches, because a store in this process blocks the event loop while it reads and parses the states of a batch. */
 async function countAskingSessions(store: Store) {
   let [sessions, questions] = [0, 0];
   let oldestAt: number | null = null;
@@ -66,7 +66,7 @@ async function countAskingSessions(store: Store) {
   return { sessions, questions, oldestAt };
 }
 
-/** The open questions of a session itself, without those of its child sessions, which are counted there. */
+/** Counts the open questions of the session itself. The questions of its child sessions are counted there. */
 function countQuestions(state: State): number {
   if (!hasCalls(state)) return 0;
   return state.calls.reduce((sum, call) => {

@@ -1,5 +1,5 @@
 /**
- * `createMetrics`: what the agents of a process do, as Prometheus reads it.
+ * `createMetrics`: Prometheus metrics about the agents of a process.
  */
 import type { Observer } from "../../index.js";
 import { checkOptionNames, createConfigurationError } from "../option-checks.js";
@@ -7,21 +7,21 @@ import { type Backlog, formatBacklog } from "./backlog.js";
 import { createMetricRegistry } from "./registry.js";
 import { createRunObserver } from "./run-metrics.js";
 
-/** Figures of the agents of a process, counted since it began. */
+/** Metrics about the agents of a process, counted since it started. */
 export type Metrics = {
   /**
-   * Counts what an agent does, and the agents behind its tools: `createAgent({ observers: [metrics.observer] })`. All
-   * agents of a process may have it.
+   * Counts what an agent and the agents of its tools do: `createAgent({ observers: [metrics.observer] })`. All agents of a
+   * process may share it.
    */
   readonly observer: Observer;
-  /** The figures in the text format of Prometheus (0.0.4), with those of the store and the worker that are given. */
+  /** The metrics in Prometheus's text format (0.0.4), including those of the given store and worker. */
   readonly text: (backlog?: Backlog) => Promise<string>;
 };
 
 const backlogNames: ReadonlySet<string> = new Set(["store", "worker"] satisfies (keyof Backlog)[]);
 
 /**
- * Creates the figures of a process: runs, steps, tokens, cost, tool calls, failures and durations, by agent and model.
+ * Creates the metrics of a process: runs, steps, tokens, cost, tool calls, failures and durations, by agent and model.
  *
  * @example
  * ```ts

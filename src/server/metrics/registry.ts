@@ -1,11 +1,11 @@
 /**
  * Counters and histograms, in the text format of Prometheus (0.0.4).
  *
- * 1. The labels of a figure are few: agents, models and tools beyond `maxSeries` combinations are counted as `other`.
- * 2. Times are in seconds. A name says its unit, and a counter's name ends in `_total`.
+ * 1. The label combinations of a metric are bounded: agents, models and tools beyond `maxSeries` combinations count as `other`.
+ * 2. Times are in seconds. A name includes its unit, and a counter's name ends in `_total`.
  */
 
-/** The values of a sample's labels, by name, in the order in which they are written. */
+/** The labels of a sample, in output order. */
 export type Labels = { readonly [name: string]: string };
 
 export type Counter = {
@@ -21,19 +21,19 @@ export type MetricRegistry = {
   readonly counter: (name: string, help: string) => Counter;
   /** @param bounds the upper bounds of the buckets, in ascending order, without infinity */
   readonly histogram: (name: string, help: string, bounds: readonly number[]) => Histogram;
-  /** All figures, in the order in which they were made. */
+  /** Formats all metrics, in the order of their creation. */
   readonly text: () => string;
 };
 
-/** The content type of the format. */
+/** The content type of the text format. */
 export const contentType = "text/plain; version=0.0.4; charset=utf-8";
 
-/** The most combinations of labels of one figure. Prometheus keeps a time series for each. */
+/** The maximum number of label combinations of a metric. Prometheus stores a time series for each. */
 export const maxSeries = 1_000;
 
 const maxLabelCharacters = 200;
 
-/** The labels whose values are not from a closed set. */
+/** The labels with values from an open set. */
 const openLabels: ReadonlySet<string> = new Set(["agent", "model", "tool"]);
 
 export function createMetricRegistry(): MetricRegistry {
@@ -56,7 +56,7 @@ export function createMetricRegistry(): MetricRegistry {
       };
     },
     histogram(name, help, bounds) {
-      // The last bucket has what is above every bound.
+      // The last bucket has the values above every bound.
       const series = createSeries(() => ({ counts: new Array<number>(bounds.length + 1).fill(0), sum: 0 }));
       families.push(() =>
         formatFamily(
@@ -80,7 +80,7 @@ export function createMetricRegistry(): MetricRegistry {
   };
 }
 
-/** A figure that has its value now. */
+/** Formats a metric with a current value. */
 export function formatGauge(name: string, help: string, value: number): string {
   return formatFamily(name, "gauge", help, formatSample(name, "", value));
 }
@@ -110,7 +110,7 @@ function formatBuckets(
   return [...lines, formatSample(`${name}_sum`, labels, sum), formatSample(`${name}_count`, labels, total)].join("");
 }
 
-/** The samples of one figure, by their labels as they are written. */
+/** The samples of one metric, keyed by their formatted labels. */
 function createSeries<Value>(createValue: () => Value) {
   const series = new Map<string, Value>();
   function of(labels: Labels): Value {

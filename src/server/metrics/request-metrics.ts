@@ -1,10 +1,10 @@
 /**
- * Counts the requests of a server, by what was asked and how it was answered.
+ * Counts the requests of a server, by route and status.
  */
 import { createMetricRegistry } from "./registry.js";
 
 export type RequestMetrics = {
-  /** @param action the name of the route; `unknown` for an address that there is not */
+  /** @param action the name of the route; `unknown` for an unknown path */
   readonly recordResponse: (action: string, status: number) => void;
   readonly text: () => string;
 };

@@ -1,5 +1,5 @@
 /**
- * Counts what agents do, from the events that their observers get.
+ * Counts what agents do, from the events that observers receive.
  */
 import type { EventContext, Observer, PublicEvent, Usage } from "../../index.js";
 import type { MetricRegistry } from "./registry.js";
@@ -8,7 +8,7 @@ const modelSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300];
 const toolSeconds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const runSeconds = [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 21_600, 86_400];
 
-/** Adds the figures of runs, and returns the observer that counts them. */
+/** Registers the metrics of runs, and returns the observer that updates them. */
 export function createRunObserver(registry: MetricRegistry): Observer {
   const counters = createCounters(registry);
   const toolNames = createToolNames();
@@ -45,7 +45,7 @@ export function createRunObserver(registry: MetricRegistry): Observer {
         counters.calls.add({ agent, tool: toolNames.shown(event.name), outcome: event.outcome });
         break;
       case "call_complete":
-        // A call that did not run here took no time here.
+        // A call that did not run in this process has no duration here.
         if (context.timing !== undefined)
           counters.callSeconds.observe({ agent, tool: toolNames.shown(event.name) }, toSeconds(event.durationMs));
         break;
@@ -120,12 +120,12 @@ function createCounters({ counter, histogram }: MetricRegistry) {
   };
 }
 
-/** The most names of tools that are kept. */
+/** The maximum number of tool names that are remembered. */
 const maxToolNames = 1_000;
 
 /**
- * Names of tools that exist. A model may make names up, so a name is shown only once a call of it has run, waited or
- * been denied by a policy.
+ * The names of tools that exist. A model may make names up, so a name is shown only after a call of it has run, waited or been
+ * denied by a policy.
  */
 function createToolNames() {
   const knownTools = new Set<string>();

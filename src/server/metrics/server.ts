@@ -1,5 +1,5 @@
 /**
- * `createMetricsServer`: the figures of a process that has no other server.
+ * `createMetricsServer`: serves the metrics of a process without another server.
  */
 import type { Store, Worker } from "../../index.js";
 import { createServerContext } from "../create-context.js";
@@ -15,13 +15,13 @@ const monitoringRoutes: readonly Route[] = Object.freeze(
   systemRoutes.filter(({ action }) => action === "health" || action === "ready" || action === "metrics"),
 );
 
-/** What a server of figures shows, and to whom. */
+/** The options of a metrics server. */
 export type MetricsServerOptions = Pick<ServerOptions, "token" | "authenticate" | "hosts" | "log"> & {
   /** The store whose backlog is shown. */
   readonly store: Store;
   /** The worker of this process. */
   readonly worker?: Pick<Worker, "status">;
-  /** The figures of the agents: their observers have `metrics.observer`. */
+  /** The metrics of the agents: `metrics.observer` must be among their observers. */
   readonly metrics: Metrics;
 };
 
@@ -36,8 +36,8 @@ const optionNames = [
 ] as const satisfies readonly (keyof MetricsServerOptions)[];
 
 /**
- * Makes a server for a process without one, such as a worker: `GET /metrics` for anyone with the token, or a principal with the
- * scope `admin`; `GET /health` and `GET /ready` without.
+ * Creates a server for a process without one, such as a worker: `GET /metrics` for anyone with the token, or a principal with the
+ * scope `admin`; `GET /health` and `GET /ready` without authentication.
  * @throws PawlError `bad_configuration`
  *
  * @example

@@ -1,8 +1,8 @@
 /**
- * Connects to the process that holds a session, and reads what it says.
+ * Connects to the process that holds a session, and reads its frames.
  *
- * 1. Only to addresses that are allowed; redirects are not followed.
- * 2. Every wait ends: for the answer after 5 s, and for the next frame when several heartbeats have not come.
+ * 1. Only allowed addresses are connected to; redirects are not followed.
+ * 2. Every wait ends: for the response after 5 s, and for the next frame after several missed heartbeats.
  */
 import { request as nodeRequest } from "node:http";
 import { readFrames } from "../client/index.js";
@@ -11,9 +11,9 @@ import { type LinkFrame, parseLinkFrame } from "./link-frames.js";
 export type PeerConnection = {
   readonly address: string;
   readonly sessionId: string;
-  /** The header that shows who asks. */
+  /** The `authorization` header. */
   readonly authorization: string;
-  /** Where the server is mounted; an address of HTTP has it already. */
+  /** The path where the server is mounted; an HTTP address already includes it. */
   readonly basePath: string;
   /** The time after which a silent connection counts as lost, in milliseconds. */
   readonly silentMs: number;
@@ -22,7 +22,7 @@ export type PeerConnection = {
 
 const responseTimeoutMs = 5_000;
 
-/** The frames of a connection, until it ends. @throws Error if it cannot be made, or breaks */
+/** Yields the frames of a connection until it ends. @throws Error if connecting fails, or the connection breaks */
 export async function* connect(connection: PeerConnection): AsyncGenerator<LinkFrame, void, undefined> {
   const lifetime = new AbortController();
   const abortConnection = () => lifetime.abort();

@@ -1,25 +1,25 @@
 /**
- * What a process that holds a session tells one that does not: its live items, and where they stand in the log. The events
+ * The frames that the holder of a session sends to another process: its live items, and their positions in the log. The events
  * themselves come from the store.
  */
 
 import type { PublicEvent, StreamItem } from "../../index.js";
 import { formatCursor, parseCursor } from "../../stream/cursor.js";
 
-/** An item that the log does not keep. */
+/** An item that is not in the log. */
 export type LiveItem = Exclude<StreamItem, PublicEvent | { readonly type: "lagged" }>;
 
 export type AttemptId = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
 
-/** What an event ends: the message of an attempt, or all of a run. */
+/** What an event ends: the message of an attempt, or a run. */
 export type AttemptEnd =
   | ({ readonly type: "message" | "attempt_failed" | "attempt_withdrawn" } & AttemptId)
   | { readonly type: "final"; readonly runId: string };
 
 export type LinkFrame =
-  /** The first frame. What comes next was said after this entry. */
+  /** The first frame. The following frames were sent after this entry. */
   | { readonly type: "open"; readonly seq: number }
-  /** The event of this place is in the log. What comes next was said after it. */
+  /** The event with this cursor is in the log. The following frames were sent after it. */
   | { readonly type: "told"; readonly place: string; readonly ends?: AttemptEnd }
   | LiveItem;
 
@@ -45,7 +45,7 @@ export function findEnd(event: PublicEvent): AttemptEnd | null {
   }
 }
 
-/** Null for a frame that this version does not know. @throws Error if it is broken */
+/** Null for a frame that this version does not know. @throws Error if it is malformed */
 export function parseLinkFrame(data: unknown): LinkFrame | null {
   if (!isObject(data)) throw createBrokenFrameError();
   switch (data.type) {

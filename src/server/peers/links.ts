@@ -1,5 +1,5 @@
 /**
- * The links of a server to the processes that hold sessions which are watched here, by session.
+ * The links of a server, by session, to the processes that hold the sessions that are watched here.
  */
 
 import {
@@ -20,8 +20,8 @@ import { createSessionLink, type LinkDeps, type SessionLink } from "./session-li
 
 export type Links = {
   /**
-   * The items of a session after a cursor, wherever it is held.
-   * @param onLive told where live items come from, at first and whenever that changes
+   * The items of a session after a cursor, whichever process holds it.
+   * @param onLive called with the source of live items, at first and whenever it changes
    */
   readonly items: (
     session: SessionSource,
@@ -29,7 +29,7 @@ export type Links = {
     options: { readonly signal: AbortSignal | undefined; readonly onLive?: (liveSource: LiveSource) => void },
   ) => AsyncGenerator<StreamItem, void, undefined>;
   /** Where the live items of a session come from that nobody watches here. */
-  readonly liveSource: (sessionId: string) => Promise<LiveSource>;
+  readonly findLiveSource: (sessionId: string) => Promise<LiveSource>;
   /** Whether this process holds a session. */
   readonly isLocalHolder: (holder: Holder) => boolean;
 };
@@ -37,7 +37,7 @@ export type Links = {
 export type LinksDeps = {
   readonly store: Store;
   readonly findReadingAgent: FindReadingAgent;
-  /** Whether this process carries runs out. */
+  /** Whether this process drives runs. */
   readonly hasWorker: boolean;
   readonly peers: Peers | null;
   readonly basePath: string;
@@ -81,7 +81,7 @@ export function createLinks(deps: LinksDeps): Links {
         after,
         ...(onLive === undefined ? {} : { onLive }),
       }),
-    liveSource: async (sessionId) => findLocalSource(await store.describe(sessionId), deps),
+    findLiveSource: async (sessionId) => findLocalSource(await store.describe(sessionId), deps),
   };
 }
 
@@ -93,19 +93,19 @@ async function* connectToPeer(
 ): ReturnType<typeof connect> {
   if (peers === null) return;
   const authorization = peers.passes.sign(address, sessionId, Date.now());
-  // The other process has a heartbeat like this one's, or the usual one.
+  // The other process has the same heartbeat interval as this one, or the default one.
   const silentMs = Math.max(40_000, 3 * heartbeatMs);
   yield* connect({ address, sessionId, authorization, basePath, silentMs, signal });
 }
 
-/** Whether a holder is of this process and, if one process has several servers, of this one. */
+/** Whether a holder is this process and, if a process has several servers, this server. */
 function isThisServer(holder: Holder, peers: Peers | null): boolean {
   const { address } = holder;
   if (address !== undefined && peers !== null && peers.address !== null && address !== peers.address) return false;
   return isHeldHere(holder);
 }
 
-/** Deltas come from the process that holds the session. If nobody does, this one will, if it has the agent. */
+/** Deltas come from the holder of the session. If there is none, it will be this process, provided that it has the agent. */
 async function findLocalSource(
   summary: SessionSummary | null,
   { findReadingAgent, hasWorker, peers }: LinksDeps,

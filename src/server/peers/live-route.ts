@@ -1,9 +1,9 @@
 /**
  * `GET /v1/live/ID`: the live items of a session that this process holds, for the other processes of this server (SEC-19).
  *
- * 1. Only a process with the secret is answered. Nothing else opens this route, and no token does.
- * 2. Items are told as they are: each process redacts what it shows, and each can read the store.
- * 3. The stream ends when this process holds the session no longer, at the latest after a minute.
+ * 1. Only a process with the secret gets a response. No token opens this route.
+ * 2. Items are sent unredacted: each process redacts what it shows, and each can read the store.
+ * 3. The stream ends when this process no longer holds the session, at the latest after a minute.
  */
 
 import type { Session } from "../../index.js";
@@ -76,7 +76,7 @@ async function* readLinkFrames(
   yield { type: "open", seq };
   for await (const item of session.events({ after: seq, joinDeltas: true, signal })) {
     if ("seq" in item) yield createToldFrame(item);
-    // What was dropped comes again as a snapshot.
+    // A snapshot replaces the items that were dropped.
     else if (item.type !== "lagged") yield item;
   }
 }

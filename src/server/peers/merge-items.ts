@@ -1,10 +1,9 @@
 /**
- * The items of a session in the order in which they were said: events from the store, live items from the process that
- * holds it.
+ * Merges the items of a session in their original order: events from the store, and live items from the holder.
  *
- * 1. A live item waits until the events before it are told. If they are late, they are read from the store.
- * 2. A live item of what has ended in the log is dropped: a delta never comes after the commit of its message.
- * 3. Each event is told once. What waits is bounded: if too much does, all of it gives way to a snapshot.
+ * 1. A live item waits until the events before it have been delivered. If they are late, they are read from the store.
+ * 2. A live item of something that has ended in the log is dropped: a delta never comes after the commit of its message.
+ * 3. Each event is delivered once. The queue is bounded: if it is full, a snapshot replaces all of it.
  */
 
 import type { PublicEvent, StreamItem } from "../../index.js";
@@ -14,9 +13,9 @@ import { type AttemptId, findEnd, type LiveItem } from "./link-frames.js";
 import type { LinkListener, SessionLink } from "./session-link.js";
 
 export type MergeSource = {
-  /** The items as this process follows them: all events, and live items if it holds the session itself. */
+  /** The items that this process follows: all events, and live items if it holds the session itself. */
   readonly followed: AsyncGenerator<StreamItem, void, undefined>;
-  /** The events after a cursor, to the present end of the log. */
+  /** The events after a cursor, to the current end of the log. */
   readonly logged: (after: Cursor) => AsyncIterable<StreamItem>;
   readonly link: SessionLink;
   /** The cursor after which `followed` begins. */
@@ -24,13 +23,13 @@ export type MergeSource = {
   readonly onLive?: (live: LiveSource) => void;
 };
 
-/** How many live items may wait for their place in the log, or for the consumer. */
+/** How many live items may wait for their position in the log, or for the consumer. */
 const maxQueuedItems = 4_096;
 
 export async function* mergeItems(source: MergeSource): AsyncGenerator<StreamItem, void, undefined> {
   const { logged, link } = source;
   let deliveredUpTo = source.after;
-  /** The link's mark behind which the log was looked through for what has ended. */
+  /** The link's mark after which the log was searched for what has ended. */
   let joinedMark: Cursor | null = null;
   const bell = createBell();
   const liveQueue = createLiveQueue(link);
@@ -48,7 +47,7 @@ export async function* mergeItems(source: MergeSource): AsyncGenerator<StreamIte
     live: (live) => source.onLive?.(live),
   };
 
-  /** False for an event that was told before. */
+  /** False for an event that was already delivered. */
   function isNew(item: StreamItem): boolean {
     if (!("seq" in item)) return true;
     if (!isAfter(item, deliveredUpTo)) return false;
@@ -64,12 +63,12 @@ export async function* mergeItems(source: MergeSource): AsyncGenerator<StreamIte
       const mark = link.mark();
       if (mark !== null && isAfter(mark, deliveredUpTo)) {
         for await (const event of logged(deliveredUpTo)) if (isNew(event)) yield event;
-        // Everything up to the mark was committed before it was said.
+        // Everything up to the mark was committed before it was sent.
         if (isAfter(mark, deliveredUpTo)) deliveredUpTo = mark;
         continue;
       }
       if (mark !== null && liveQueue.needsSnapshot() && mark !== joinedMark && isAfter(deliveredUpTo, mark)) {
-        // The link is behind: what it says until it has caught up may be of messages that are committed already.
+        // The link lags: until it has caught up, its items may belong to messages that are already committed.
         joinedMark = mark;
         for await (const event of logged(mark))
           if ("seq" in event && !isAfter(event, deliveredUpTo)) liveQueue.markEnded(event);
@@ -91,7 +90,7 @@ export async function* mergeItems(source: MergeSource): AsyncGenerator<StreamIte
   }
 }
 
-/** Wakes one who waits. If it rings while nobody waits, the next one does not wait. */
+/** Wakes one waiter. If it rings while nothing waits, the next wait ends at once. */
 function createBell(): { readonly ring: () => void; readonly rung: () => Promise<void> } {
   let isRung = false;
   let wake: (() => void) | null = null;
@@ -114,7 +113,7 @@ function createBell(): { readonly ring: () => void; readonly rung: () => Promise
 
 type FollowedItems = AsyncGenerator<StreamItem, void, undefined>;
 
-/** The next item of a generator, which is asked for one at a time. `take` gives null until it is there. */
+/** The next item of a generator, which is asked for one at a time. `poll` returns null until it arrives. */
 function createItemPoll(
   items: FollowedItems,
   ring: () => void,
@@ -149,13 +148,13 @@ function createItemPoll(
 
 type LiveQueue = {
   readonly add: (item: LiveItem, mark: Cursor) => void;
-  /** Forgets what waits: the next item is the message as far as it has come. */
+  /** Drops the queue: the next item is a snapshot of the message. */
   readonly reset: () => void;
-  /** Whether the next item is the message as far as it has come. */
+  /** Whether the next item is a snapshot of the message. */
   readonly needsSnapshot: () => boolean;
-  /** Tells of an event: what it ends is not told any more. */
+  /** Records an event: items of what it ends are dropped from now on. */
   readonly markEnded: (event: PublicEvent) => void;
-  /** The next item; every event up to the link's mark must be told. Null if nothing waits. */
+  /** The next item; every event up to the link's mark must have been delivered. Null if the queue is empty. */
   readonly next: () => StreamItem | null;
 };
 
@@ -163,7 +162,7 @@ function createLiveQueue(link: SessionLink): LiveQueue {
   let items: { readonly item: LiveItem; readonly mark: Cursor }[] = [];
   let head = 0;
   let awaitsSnapshot = true;
-  /** What has ended, by the cursor of the event that says so. Forgotten when the link has come as far. */
+  /** The cursors of the events that have ended something, by key. Forgotten when the link has reached them. */
   let endedAt: Map<string, Cursor> | null = null;
   let restartedAt: Cursor | null = null;
 
@@ -180,7 +179,7 @@ function createLiveQueue(link: SessionLink): LiveQueue {
 
   return {
     add(item, mark) {
-      // The snapshot that is to come includes it.
+      // The awaited snapshot will include it.
       if (awaitsSnapshot) return;
       const last = items.length > head ? items[items.length - 1] : undefined;
       const joined = last?.mark === mark ? joinDeltas(last.item, item) : null;
@@ -225,10 +224,10 @@ function createLiveQueue(link: SessionLink): LiveQueue {
   };
 }
 
-/** At this length, a delta takes no more text from those that follow it. */
+/** A delta of this length is not joined with the following ones. */
 const maxJoinedCharacters = 4_096;
 
-/** Both as one, if they are deltas of one text and the second continues the first. */
+/** Joins two deltas, if they belong to one text and the second continues the first. */
 function joinDeltas(item: LiveItem, next: LiveItem): LiveItem | null {
   if (item.type !== "delta" || next.type !== "delta") return null;
   const { delta, n = 1 } = item;
@@ -243,7 +242,7 @@ function toAttemptKey({ runId, modelCallIndex, attempt }: AttemptId): string {
   return `attempt ${runId}/${modelCallIndex}/${attempt}`;
 }
 
-/** What an item belongs to: if any of it has ended, the item comes too late. */
+/** The keys of what an item belongs to: if any of them has ended, the item is too late. */
 function listEndKeys(item: LiveItem): readonly string[] {
   switch (item.type) {
     case "delta":

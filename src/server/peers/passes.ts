@@ -1,16 +1,16 @@
 /**
- * How processes of one server show each other that they know the secret (SEC-19).
+ * Passes, with which the processes of a server prove to each other that they know the secret (SEC-19).
  *
- * 1. The secret is never sent. A request has a pass: a keyed hash of the time, the address that is asked and the session.
- *    A process that is asked by mistake, because its address was another's before, can do nothing with it.
- * 2. A pass is compared in constant time. It holds for five minutes, because clocks of machines differ.
+ * 1. The secret is never sent. A request has a pass: a keyed hash of the time, the requested address and the session. A process
+ *    that receives a request by mistake, because its address used to be another's, can do nothing with the pass.
+ * 2. A pass is compared in constant time. It is valid for five minutes, because the clocks of machines differ.
  */
 
 import { createKeys } from "../keys.js";
 import { isEqualInConstantTime } from "../principal.js";
 
 export type Passes = {
-  /** The header `authorization` of a request. `now` is in epoch milliseconds. */
+  /** Creates the `authorization` header of a request. `now` is in epoch milliseconds. */
   readonly sign: (address: string, sessionId: string, now: number) => string;
   readonly isValid: (header: string | null, address: string, sessionId: string, now: number) => boolean;
 };

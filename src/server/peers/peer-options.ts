@@ -1,5 +1,5 @@
 /**
- * The processes of a server that share a store: how they reach each other, and which of them may (SEC-19).
+ * The processes of a server that share a store: how they reach each other, and which of them may connect (SEC-19).
  */
 
 import { isSecret, minSecretCharacters } from "../keys.js";
@@ -9,22 +9,22 @@ import { createPasses, type Passes } from "./passes.js";
 /** The other processes of a server. */
 export type PeerOptions = {
   /**
-   * Where the other processes reach this server: `http://10.0.0.5:4111`, with the base path if there is one, or
-   * `unix:/path`. It stands in the record of each session that this process holds. Default: none. Then this process shows
-   * what others stream, and nobody is shown what it streams.
+   * The address at which the other processes reach this server: `http://10.0.0.5:4111`, with the base path if there is one, or
+   * `unix:/path`. It is stored in the record of each session that this process holds. Default: none. Then this process shows what
+   * others stream, but no other process can show what this one streams.
    */
   readonly address?: string;
-  /** The same in all processes: at least 32 characters. It is never sent. `createToken()` makes one. */
+  /** The shared secret of all processes: at least 32 characters. It is never sent. `createToken()` creates one. */
   readonly secret: string;
   /**
-   * The addresses that this process may connect to. In a text, `*` stands for a part of a name: `http://10.0.0.*:4111`.
+   * The addresses that this process may connect to. In a string, `*` matches a part of a name: `http://10.0.0.*:4111`.
    */
   readonly allow: readonly string[] | ((address: string) => boolean);
 };
 
 export type Peers = {
   readonly address: string | null;
-  /** Whether this process may connect to an address that it found in a store. */
+  /** Whether this process may connect to an address from a store. */
   readonly isAllowed: (address: string) => boolean;
   readonly passes: Passes;
 };
@@ -54,7 +54,7 @@ export function checkPeers(options: PeerOptions | undefined): Peers | null {
   };
 }
 
-/** Whether a text names a server in the one way in which an address is written, so that two texts can be compared. */
+/** Whether a string is an address in canonical form, so that two addresses can be compared as strings. */
 export function isAddress(text: string): boolean {
   if (typeof text !== "string" || text.length > maxAddress) return false;
   if (text.startsWith("unix:/")) return !/[\s\0]|\/\.{1,2}(?:\/|$)/.test(text);

@@ -1,10 +1,10 @@
 /**
- * Where the live items of a session come from, and one connection to the process that holds it, however many watch here.
+ * The link of a session: the source of its live items, and one connection to its holder, however many watchers there are here.
  *
- * 1. It looks at the store when it begins, when an event tells that another process may hold the session now, and when the
- *    connection has ended: at once, and then every second while a process that may be reached holds the session.
- * 2. It keeps the message that is being streamed, so that it can be told to those who join.
- * 3. What it says of the log are places only: events come from the store.
+ * 1. The link reads the store when it begins, when an event shows that another process may hold the session, and when the
+ *    connection has ended. After that, it reads the store every second while a reachable process holds the session.
+ * 2. It keeps the message that is being streamed, so that new listeners get it.
+ * 3. It sends only positions in the log: events come from the store.
  */
 
 import type { Holder, PublicEvent, SessionSummary, Snapshot } from "../../index.js";
@@ -14,11 +14,11 @@ import type { LiveSource } from "../client/index.js";
 import type { AttemptEnd, LinkFrame, LiveItem } from "./link-frames.js";
 
 export type LinkListener = {
-  /** An item, said after the event of `mark`. */
+  /** Called with an item that was sent after the event of `mark`. */
   readonly item: (item: LiveItem, mark: Cursor) => void;
-  /** The log has come further, as the process says that holds the session. */
+  /** Called when the holder reports that the log has advanced. */
   readonly advanced: () => void;
-  /** What came before is void: a connection began or ended. Go on from `snapshot()`. */
+  /** Called when a connection has begun or ended: earlier items are void. Continue from `snapshot()`. */
   readonly reset: () => void;
   readonly live: (live: LiveSource) => void;
 };
@@ -26,22 +26,22 @@ export type LinkListener = {
 export type SessionLink = {
   readonly join: (listener: LinkListener) => void;
   readonly leave: (listener: LinkListener) => void;
-  /** Tells of an event of the log. */
+  /** Notifies the link of an event of the log. */
   readonly observeEvent: (event: PublicEvent) => void;
   /** The cursor after which the last item was sent; null without a connection. */
   readonly mark: () => Cursor | null;
-  /** The message that is being streamed, as far as the connection told it. */
+  /** The message that is being streamed, as received so far. */
   readonly snapshot: () => Snapshot | null;
 };
 
-/** What the links of a server share. */
+/** Shared by the links of a server. */
 export type LinkDeps = {
   readonly describe: (sessionId: string) => Promise<SessionSummary | null>;
   /** Whether a process is this one. */
   readonly isLocalHolder: (holder: Holder) => boolean;
-  /** Where the live items come from if no other process can tell them. */
+  /** The source of live items if no other process can send them. */
   readonly findLocalSource: (summary: SessionSummary | null) => Promise<LiveSource>;
-  /** The address of a process that this one may ask; null if there is none. */
+  /** The address of the holder, if this process may connect to it; otherwise null. */
   readonly findPeerAddress: (holder: Holder) => string | null;
   readonly connect: (sessionId: string, address: string, signal: AbortSignal) => AsyncIterable<LinkFrame>;
   /** Called when the last listener has left. */
@@ -64,7 +64,7 @@ export function createSessionLink(sessionId: string, deps: LinkDeps): SessionLin
   let needsRefresh = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
   let isClosed = false;
-  /** The last entry of the log at the last look. */
+  /** The last entry of the log at the last refresh. */
   let refreshedSeq = 0;
   let lastBrokenAt = Number.NEGATIVE_INFINITY;
 
@@ -142,10 +142,10 @@ export function createSessionLink(sessionId: string, deps: LinkDeps): SessionLin
         applyFrame(frame, connection);
       }
     } catch {
-      // A connection that breaks is like one that ends: the store says who holds the session now.
+      // A broken connection is like one that has ended: the store says who holds the session now.
     }
     if (currentConnection !== connection) return;
-    // A connection that breaks again and again is not made at once each time.
+    // After repeated breaks, reconnecting is delayed.
     const isFirstBreak = connection.isOpen && Date.now() - lastBrokenAt >= refreshEveryMs;
     lastBrokenAt = Date.now();
     disconnect();
@@ -198,12 +198,12 @@ export function createSessionLink(sessionId: string, deps: LinkDeps): SessionLin
   };
 }
 
-/** The view has to know that a message has ended, not how: what the message or the result says comes from the store. */
+/** The view must know that a message has ended, but not how: the message or result comes from the store. */
 function toEndingEvent(ends: AttemptEnd, mark: Cursor): PublicEvent {
   return { ...ends, ...(ends.type === "final" ? {} : { type: "attempt_withdrawn" }), ...mark } as PublicEvent;
 }
 
-/** Events after which another process may hold the session, or nobody. */
+/** Whether another process, or none, may hold the session after this event. */
 function canChangeHolder({ type }: PublicEvent): boolean {
   return type === "run_started" || type === "restarted" || type === "suspended" || type === "final";
 }

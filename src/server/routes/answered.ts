@@ -1,8 +1,8 @@
 /**
- * What was answered, in all sessions: who said what to which call, and when.
+ * The answers in all sessions: who answered which call, how, and when.
  *
- * Answers stand in the logs of their sessions. So a page looks at the end of the logs of the sessions that changed last,
- * and costs the same however long they are.
+ * Answers are stored in the logs of their sessions. So a page reads the end of the logs of the sessions that changed last, and
+ * costs the same however long the logs are.
  */
 import type { ClientSession, Json, PublicEvent, SessionInfo } from "../../index.js";
 import { responseContents } from "../response-schemas.js";
@@ -12,7 +12,7 @@ import { loadSessionInfo } from "../session-info.js";
 import { integer, object, string } from "../shape.js";
 import { formatPageCursor, parseSessionCursor } from "./paging.js";
 
-/** Sessions that one page looks at, and entries at the end of the log of each. */
+/** The number of sessions that a page reads, and of entries at the end of each log. */
 const maxSessions = 50;
 const maxEntries = 500;
 
@@ -62,9 +62,9 @@ type AnsweredCall = Pick<
   "sessionId" | "callKey" | "name" | "answer" | "at" | "by" | "note" | "overruled" | "questionId" | "value"
 > & {
   readonly session: SessionInfo | null;
-  /** The input that was shown; absent if the call asked long before. */
+  /** The input that was shown; absent if the call asked long before the answer. */
   readonly input?: Json;
-  /** The input that took its place. */
+  /** The edited input that replaced it. */
   readonly edited?: Json;
 };
 

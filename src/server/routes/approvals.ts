@@ -17,16 +17,16 @@ import { integer, object, string } from "../shape.js";
 import { answeredRoutes } from "./answered.js";
 import { formatPageCursor, parsePageCursor } from "./paging.js";
 
-/** The place of a call in the list, behind which the next page begins. */
+/** The position of a call in the list, after which the next page begins. */
 type ApprovalPosition = Pick<StoredApproval, "waitsSince" | "sessionId" | "callKey"> & {
-  /** Empty if it is no question of a tool. */
+  /** Empty if it is not a question of a tool. */
   readonly questionId: string;
 };
 
-/** Calls that a page looks at before it is given out, although it is not full: `may` is asked for each. */
+/** The number of calls that a page examines at most, even if it is not full: `may` is called for each. */
 const maxExamined = 2_000;
 
-/** Sessions whose tools are read side by side. */
+/** The number of sessions whose tools are read concurrently. */
 const maxConcurrentReads = 8;
 
 export const approvalRoutes: readonly Route[] = [

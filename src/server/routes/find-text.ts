@@ -1,5 +1,5 @@
 /**
- * Finding a text in a session: in what was said and asked, in the inputs of calls and in their results.
+ * Searches the text of a session: requests, messages, the inputs of calls and their results.
  */
 
 import type { Json, PublicEvent, ToolOutput, UserMessage } from "../../index.js";
@@ -35,11 +35,11 @@ export const findingRoutes: readonly Route[] = [
   },
 ];
 
-/** Events, and characters, that one request looks at. */
+/** The number of events and characters that a request examines at most. */
 const maxExamined = 5_000;
 const maxCharacters = 4_000_000;
 
-/** The words around a match, in characters. */
+/** The context around a match, in characters. */
 const contextCharacters = 60;
 
 type MatchField = "request" | "text" | "reasoning" | "call" | "result" | "summary";
@@ -56,7 +56,7 @@ async function findText({ principal, params, query }: RouteRequest, context: Ser
     if (!("seq" in item)) continue;
     cursor = cursorAfter(item);
     examined += 1;
-    // Secrets are taken out first: they cannot be found.
+    // Secrets are redacted first, so they cannot be found.
     const event = redactSecrets(context, item) as PublicEvent;
     for (const [field, words] of listTexts(event)) {
       characters += words.length;
@@ -71,7 +71,7 @@ async function findText({ principal, params, query }: RouteRequest, context: Ser
   return { status: 200, json: { matches, next: null } } as const;
 }
 
-/** What a list of matches shows of an event, and what leads to its step. */
+/** The fields of an event that a list of matches shows, and those that lead to its step. */
 function pickMatchFields(event: PublicEvent) {
   const { seq, index, at, type } = event;
   return {
@@ -83,7 +83,7 @@ function pickMatchFields(event: PublicEvent) {
   };
 }
 
-/** A text in another case may have another length: then the words are those of its beginning. */
+/** Lower case may have another length. Then the excerpt is the beginning of the text. */
 function excerptMatch(words: string, at: number, length: number) {
   const start = words.toLowerCase().length === words.length ? at : 0;
   return {
@@ -97,7 +97,7 @@ function collapseWhitespace(words: string): string {
   return words.replace(/\s+/g, " ");
 }
 
-/** The words of an event. Those of a message come with the message alone. */
+/** The texts of an event. The text of a message is taken only from the event `message`. */
 function listTexts(event: PublicEvent): readonly (readonly [where: MatchField, words: string])[] {
   switch (event.type) {
     case "run_started":
@@ -129,7 +129,7 @@ function textOfInput(input: readonly UserMessage[]): string {
     .join("\n");
 }
 
-/** The texts of an input as a person reads them, without the signs of JSON in them. */
+/** Formats an input as readable text, without JSON syntax. */
 function textOfJson(value: Json): string {
   if (typeof value !== "object" || value === null) return String(value);
   const isList = Array.isArray(value);

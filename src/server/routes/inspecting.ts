@@ -1,5 +1,5 @@
 /**
- * What a session's log holds beyond its public events: entries, blobs, the trace, the requests of its model.
+ * Details of a session beyond its public events: entries, blobs, the trace, the requests to its model.
  */
 
 import {
@@ -136,7 +136,7 @@ async function listEntries(routeRequest: RouteRequest, context: ServerContext) {
   return { status: 200, json: { entries: redactSecrets(context, page), next } } as const;
 }
 
-/** Never shown by a browser: what a model or a tool gave is a stranger's. */
+/** Sent as an attachment, so that a browser never displays it: the content is untrusted. */
 async function readBlob({ principal, params }: RouteRequest, context: ServerContext) {
   const { requested } = await authorizeSession(context, principal, "blobs", params.id ?? "");
   const hash = params.hash ?? "";
@@ -163,7 +163,7 @@ const columns = [
   ...["seq", "runId", "index", "startedAt", "ms", "attempts", "in", "read", "out", "flags", "calls", "model", "waited"],
 ] as const;
 
-/** What a list of steps shows between them. */
+/** The events that a list of steps shows between the steps. */
 const listedEventTypes: readonly PublicEvent["type"][] = [
   ...["run_queued", "run_started", "steered", "compacted", "restarted", "late_result", "abort_requested"],
   ...["handed_off", "final"],
@@ -176,12 +176,12 @@ async function listSteps(routeRequest: RouteRequest, context: ServerContext) {
     ...{ asOf: Date.now(), events: listedEventTypes },
   });
   const rows = redactSecrets(context, page.steps.map(toStepRow));
-  // Secrets are taken out before a text is cut: half a secret would not be known.
+  // Secrets are redacted before a text is truncated, because a partial secret would not be recognized.
   const events = page.events.map((event) => shortenEvent(redactSecrets(context, event) as PublicEvent));
   return { status: 200, json: { columns, steps: rows, events, next: page.next } } as const;
 }
 
-/** Rows of thousands of steps: names would be most of what is sent. */
+/** Formats a step as a row without names: with thousands of steps, names would be most of the response. */
 function toStepRow(step: SessionStep): readonly unknown[] {
   const { seq, runId, modelCallIndex, startedAt, durationMs, attempts, usage, flags, calls } = step;
   const { inputTokens = null, cacheReadTokens = null, outputTokens = null } = usage;

@@ -1,6 +1,6 @@
 /**
- * The inspector: an empty page and its two files, which anybody may load. All that it shows comes from the other routes,
- * which let in those who have the key of a start link (SEC-2).
+ * The inspector: an empty page and its two files, which anyone may load. All that it shows comes from the other routes, which
+ * require the key of a start link (SEC-2).
  */
 
 import type { InspectorFile } from "../inspector-files.js";
@@ -11,8 +11,8 @@ import { ServerError } from "../server-error.js";
 import type { ServerSettings } from "../server-options.js";
 
 /**
- * Nothing but this server's own script and style runs, and nothing else is reached. Text cannot become markup: with trusted
- * types and no policy, the browser refuses to parse any (UI-3).
+ * Only this server's own script and style run, and nothing else is reachable. Text cannot become markup: with trusted types and
+ * no policy, the browser refuses to parse any (UI-3).
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -27,7 +27,7 @@ const contentSecurityPolicy = [
   "trusted-types 'none'",
 ].join("; ");
 
-/** Part of the server with `ui: true` only. They are no part of the interface for programs, so the OpenAPI document has none of them. */
+/** Only part of a server with `ui: true`. These routes are not part of the API, so the OpenAPI document does not include them. */
 export const inspectorRoutes: readonly Route[] = [
   {
     method: "GET",
@@ -49,7 +49,7 @@ export const inspectorRoutes: readonly Route[] = [
   },
 ];
 
-/** A link to the empty page may stand on any page: in a mail, in a chat. What the page then asks comes from itself. */
+/** Any page, mail or chat may link to the empty page. The requests of that page then come from its own origin. */
 export function isPageLoad(request: Request, { ui, basePath }: ServerSettings): boolean {
   const paths = listMountedPaths(new URL(request.url).pathname, basePath);
   return (

@@ -1,6 +1,6 @@
 /**
- * One stream for a whole page: what changes in the list of sessions, how many calls wait, and one session if wanted. A
- * browser has few connections to a host.
+ * One stream for a whole page: changes in the list of sessions, the number of waiting calls, and optionally one session. Browsers
+ * allow only few connections to a host.
  */
 
 import type { ListFrame } from "../client/index.js";
@@ -64,7 +64,7 @@ async function openListStream(routeRequest: RouteRequest, context: ServerContext
   );
 }
 
-/** @param openSession opens the stream of a session on the same sink; null: there is none */
+/** @param openSession opens the stream of a session on the same sink; null without a session */
 function watchList(
   context: ServerContext,
   principal: Principal,
@@ -74,7 +74,7 @@ function watchList(
   const sessionStream = openSession === null ? createPlainStream(sink) : openSession();
   let isOpen = false;
   const notify = (frame: ListFrame): void => {
-    // What changes before the first frame is in the list that the reader loads after it.
+    // Changes before the first frame are in the list that the reader loads after it.
     isOpen ||= frame.type === "list_open";
     if (!isOpen) return;
     if (sink.unsentBytes() > context.settings.limits.maxUnsentBytes) sessionStream.bye("slow");

@@ -1,10 +1,10 @@
 /**
  * The agents of this process as tools of an MCP server.
  *
- * 1. Each request stands alone: any process that has the agents and the secret answers the next one.
- * 2. The run is the session's, and somebody who works carries it out. In the protocol of 2026 a client cancels a call by
- *    closing its request, so that aborts the run.
- * 3. A server that leaves aborts nothing. It answers the calls that are open: their results say that the run goes on.
+ * 1. Each request is independent: any process with the agents and the secret can handle the next one.
+ * 2. The run belongs to the session, and a worker drives it. In the protocol of 2026, a client cancels a call by closing its
+ *    request, so that aborts the run.
+ * 3. A server that drains aborts nothing. It responds to the open calls: their results say that the run continues.
  */
 
 import type { CalledSession, McpHost } from "../../protocols/mcp-server/index.js";
@@ -86,7 +86,7 @@ async function handleMcp(routeRequest: RouteRequest, context: ServerContext): Pr
   }
 }
 
-/** The package sends its own comments while nothing happens. A stream that is to end has the answer of its call first. */
+/** The package sends its own keep-alive comments. Before the stream ends, it sends the response of its call. */
 function pipeStream(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   sink: Sink,
@@ -123,7 +123,7 @@ function pipeStream(
   };
 }
 
-/** The ids of the requests in a body of JSON-RPC. */
+/** The ids of the requests in a JSON-RPC body. */
 function listRequestIds(body: unknown): readonly (string | number)[] {
   return [body].flat().flatMap((message) => {
     const { id, method } = Object(message) as { readonly id?: unknown; readonly method?: unknown };
@@ -131,13 +131,13 @@ function listRequestIds(body: unknown): readonly (string | number)[] {
   });
 }
 
-/** The package's own answer to a call that is left has the result if the run ended just now, so the call is answered here. */
+/** If the run has just ended, the package's own response to an abandoned call has the result, so the response is created here. */
 function encodeRefusal(id: string | number): Uint8Array {
   const error = { code: -32_003, message: "Your access has ended. The run goes on." };
   return new TextEncoder().encode(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
 }
 
-/** @param calledIds is told the sessions of the call */
+/** @param calledIds collects the sessions of the call */
 function createMcpHost(
   routeRequest: RouteRequest,
   context: ServerContext,

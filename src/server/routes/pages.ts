@@ -70,7 +70,7 @@ async function redeemStartCode({ request, body }: RouteRequest, { pageAccess }: 
   const { code, replace = false } = body as { readonly code: string; readonly replace?: boolean };
   const current = pageAccess.authenticate(request, now);
   const linkPrincipal = pageAccess.peekCode(code, now);
-  // A link from somebody else must not have this person act as another one unnoticed.
+  // A link from another person must not silently switch this page to another principal.
   if (!replace && current !== null && linkPrincipal !== null && current.id !== linkPrincipal.id)
     return { status: 202, json: { from: current.id, to: linkPrincipal.id } } as const;
   const ticket = pageAccess.redeemCode(code, now);

@@ -1,5 +1,5 @@
 /**
- * Pages: a cursor is opaque to clients.
+ * Paging: a page's cursor is opaque to clients.
  */
 import { type Cursor, formatInvalidCursor, parseCursor } from "../../stream/cursor.js";
 import { fromBase64url, toBase64url } from "../base64url.js";
@@ -22,25 +22,25 @@ export function parsePageCursor<Position extends object>(
     const names = Object.keys(kinds) as (keyof Position)[];
     if (names.every((name) => isValidField(position[name], kinds[name]))) return position;
   } catch {
-    // Falls through: it is no cursor of this server.
+    // Falls through: it is not a cursor of this server.
   }
-  throw new ServerError("bad_cursor", "The cursor is none that this server has given. Begin without one.");
+  throw new ServerError("bad_cursor", "This is not a cursor of this server. Begin without one.");
 }
 
-/** Whether the server can have put this value into a cursor: a client may have made it by hand. */
+/** Whether the server can have put this value into a cursor: clients can forge cursors. */
 function isValidField(value: unknown, kind: "string" | "number"): boolean {
   if (kind === "number") return Number.isSafeInteger(value) && Number(value) >= 0;
   return typeof value === "string" && value.length <= 1_000 && !/\0|\p{Surrogate}/u.test(value);
 }
 
-/** The place of a session in lists: those that changed last come first. */
+/** The position of a session in lists, which are sorted by the last change, newest first. */
 type SessionPosition = { readonly updatedAt: number; readonly sessionId: string };
 
 /** @throws ServerError `bad_cursor` */
 export const parseSessionCursor = (cursor: unknown): SessionPosition | undefined =>
   parsePageCursor<SessionPosition>(cursor, { updatedAt: "number", sessionId: "string" });
 
-/** The entries of a page: those behind `after`, as many as are asked for and as a page may have. */
+/** The entries of a page: those after `after`, up to the requested limit and the maximum page size. */
 export function parseEntryPage({ query }: RouteRequest, { settings: { limits } }: ServerContext): EntryPage {
   const { after = 0, limit = 100 } = query as Partial<EntryPage>;
   return { after, limit: Math.min(limit, limits.maxPage) };
@@ -48,7 +48,7 @@ export function parseEntryPage({ query }: RouteRequest, { settings: { limits } }
 
 type EntryPage = { readonly after: number; readonly limit: number };
 
-/** The cursor that a client gives; null for the beginning. @throws ServerError `bad_cursor` */
+/** Parses a client's cursor; null for the beginning. @throws ServerError `bad_cursor` */
 export function parseEventCursor(given: string | null | undefined): Cursor | null {
   if (given === null || given === undefined || given === "" || given === "0") return null;
   const cursor = parseCursor(given);

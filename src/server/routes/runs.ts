@@ -1,5 +1,5 @@
 /**
- * Runs: sending input, steering, aborting, results, and what is answered to calls that wait.
+ * Runs: sending input, steering, aborting, results, and the answers to waiting calls.
  */
 
 import type { AnswerOptions, ApprovalDecision, ClientSession, SendOptions } from "../../index.js";
@@ -168,13 +168,13 @@ async function readResult({ request, principal, params, query }: RouteRequest, c
       call.finish();
     }
   }
-  // A server that drains answers at once: another process takes the next request.
+  // A draining server responds at once: another process handles the next request.
   const headers: Record<string, string> = context.isDraining() ? { "retry-after": "1" } : {};
   if (runResult === null) return { status: 202, json: { runId }, headers } as const;
   return { status: 200, json: redactSecrets(context, runResult) } as const;
 }
 
-/** Waits for the end of a run, or until it waits for somebody: `suspended` comes without an end of the run. */
+/** Waits for the end of a run, or until it waits for an answer: `suspended` does not end the run. */
 async function awaitResult(session: ClientSession, runId: string, signal: AbortSignal): Promise<void> {
   const { seq } = await session.state();
   for await (const item of session.events({ after: seq, runId, until: "run", live: false, signal }))

@@ -1,5 +1,5 @@
 /**
- * Sessions: the list, what one is, beginning one, forking and deleting one.
+ * Sessions: listing, describing, creating, forking and deleting them.
  */
 import {
   type Agent,
@@ -33,10 +33,10 @@ const statuses = [
   ...["idle", "preparing", "model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"],
 ] as const;
 
-/** Sessions that a page looks at before it is given out, although it is not full: `may` is asked for each. */
+/** The number of sessions that a page examines at most, even if it is not full: `may` is called for each. */
 const maxExamined = 2_000;
 
-/** Sessions that are read at a time if few of them may be wanted. */
+/** The number of sessions that are read at a time if only few of them may match. */
 const searchBatchSize = 200;
 
 export const sessionRoutes: readonly Route[] = [
@@ -188,8 +188,8 @@ async function listSessions({ principal, query }: RouteRequest, context: ServerC
   let after = parseSessionCursor(cursor);
   let isComplete = false;
   for (let examined = 0; found.length < maxResults && examined < maxExamined && !isComplete; ) {
-    const limit = q === undefined ? maxResults : searchBatchSize;
-    const page = await store.list({ ...filters, limit, ...(after === undefined ? {} : { after }) });
+    const batchSize = q === undefined ? maxResults : searchBatchSize;
+    const page = await store.list({ ...filters, limit: batchSize, ...(after === undefined ? {} : { after }) });
     for (const summary of page) {
       if (found.length === maxResults) break;
       after = { updatedAt: summary.updatedAt, sessionId: summary.sessionId };
@@ -199,7 +199,7 @@ async function listSessions({ principal, query }: RouteRequest, context: ServerC
       if (await isAllowed(context, principal, "read", { id: summary.sessionId, info }))
         found.push(redactSecrets(context, await loadListedSession(store, summary, info)));
     }
-    isComplete = page.length < limit && found.length < maxResults;
+    isComplete = page.length < batchSize && found.length < maxResults;
   }
   return {
     status: 200,
@@ -219,12 +219,12 @@ function pickListedFields(
   return { sessionId, info, status, activity, seq, createdAt, updatedAt, inbox, isHeld: holder !== null };
 }
 
-/** What a run has used, with its cost rounded as results have it. */
+/** The usage of a run, with its cost rounded as in results. */
 function roundUsage({ usage }: { readonly usage: Usage }): Usage {
   return addUsage({}, usage);
 }
 
-/** A session as lists show it, with the newest run as its state has it. */
+/** A session as lists show it, with the newest run from its state. */
 export async function loadListedSession(
   store: Store,
   summary: SessionSummary,
@@ -276,14 +276,14 @@ async function beginSession({ request, principal, body }: RouteRequest, context:
   return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
 }
 
-/** A session is bound to the folder of its agent, so that the process that carries it out has the same one. */
+/** A session is bound to the folder of its agent, so that the process that drives it uses the same one. */
 export function pickRoot(agent: Agent | undefined): { readonly root?: string } {
   const root = agent?.options.root;
   return root === undefined ? {} : { root };
 }
 
 async function describeSession(routeRequest: RouteRequest, context: ServerContext) {
-  const { session, summary, requested: found } = await authorizeRead(routeRequest, context);
+  const { session, summary, requested } = await authorizeRead(routeRequest, context);
   const state = await session.state();
   const result: RunResult | null = await session.result();
   const run =
@@ -294,7 +294,7 @@ async function describeSession(routeRequest: RouteRequest, context: ServerContex
   return {
     status: 200,
     json: redactSecrets(context, {
-      ...pickListedFields(summary, found.info),
+      ...pickListedFields(summary, requested.info),
       seq: state.seq,
       status: state.status,
       run,

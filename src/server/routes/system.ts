@@ -1,5 +1,5 @@
 /**
- * The server itself: whether it lives and is ready, what it can do, and its figures.
+ * The server itself: liveness, readiness, capabilities, and metrics.
  */
 
 import { createMetrics } from "../metrics/metrics.js";
@@ -9,7 +9,7 @@ import type { Route, RouteRequest } from "../route.js";
 import { redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 
-/** The time in which the store must answer, in milliseconds. */
+/** The time within which the store must respond, in milliseconds. */
 const readyWithinMs = 1_000;
 
 export const systemRoutes: readonly Route[] = [

@@ -1,5 +1,5 @@
 /**
- * What is to be seen of a session: its events by page, and its stream.
+ * Watching a session: its events by page, and its stream.
  */
 
 import { type FamilyItem, findOpenRun, PawlError, type PublicEvent } from "../../index.js";
@@ -66,7 +66,7 @@ export const watchingRoutes: readonly Route[] = [
   },
 ];
 
-/** Events that a page with a filter looks at before it is given out, although it is not full. */
+/** The number of events that a filtered page examines at most, even if it is not full. */
 const maxExamined = 5_000;
 
 async function listEvents({ principal, params, query }: RouteRequest, context: ServerContext) {
@@ -108,7 +108,7 @@ async function openStream(asked: RouteRequest, context: ServerContext): Promise<
 
 export type WatchQuery = { readonly runId?: string; readonly deltas?: boolean; readonly until?: "run" };
 
-/** What a stream of one session is made of. @param lastEventId the cursor that the reader goes on from */
+/** Creates the source of a session's stream. @param lastEventId the cursor after which the reader continues */
 export async function createWatchSource(
   context: ServerContext,
   readable: ReadableSession,
@@ -123,10 +123,10 @@ export async function createWatchSource(
   const source = {
     hub: () => context.hubs.getOrOpen(id),
     logged: (from: Cursor | null, run: string | undefined) => readLog(context, readable, from, run),
-    opening: async () => encodeControlFrame({ type: "open", seq, status, live: await context.hubs.liveSource(id) }),
+    opening: async () => encodeControlFrame({ type: "open", seq, status, live: await context.hubs.findLiveSource(id) }),
     maxUnsent: context.settings.limits.maxUnsentBytes,
   };
-  // Null if the run has ended, or if none is under way.
+  // Null if the run has ended, or if no run is in progress.
   const untilRunId = until === undefined ? undefined : await findOpenRun(context.settings.store, id, runId);
   return { source, options: { after, isReset, runId, deltas, until: untilRunId } };
 }
@@ -146,7 +146,7 @@ async function openFamilyStream(
     throw new ServerError("agent_mismatch", `The agent of session ${id} is not in this process.`);
   const connection = new AbortController();
   const { seq, status } = await readable.session.state();
-  const live: LiveSourceState = { latest: await context.hubs.liveSource(id), onChange: () => {} };
+  const live: LiveSourceState = { latest: await context.hubs.findLiveSource(id), onChange: () => {} };
   const afterOption = after === undefined || after === "" ? {} : { after };
   const items = agent.session(id).events({
     ...afterOption,
@@ -166,7 +166,7 @@ async function openFamilyStream(
       info: await loadSessionInfo(context.settings.store, summary),
     });
   };
-  // A cursor that is none is refused before the stream begins.
+  // An invalid cursor is refused before the stream begins.
   const first = await rejectBadCursor(items, connection);
   const deps = { redact: context.settings.redact, mayRead, live };
   const opening = { type: "open", seq, status } as const;
@@ -181,7 +181,7 @@ function updateLiveSource(state: LiveSourceState, liveSource: LiveSource): void 
   state.onChange(liveSource);
 }
 
-/** Asks for the first item, which tells whether the place is one; it waits for no item that is not there yet. */
+/** Requests the first item, which shows whether the cursor is valid, but does not wait for an item that is not available yet. */
 async function rejectBadCursor(
   items: AsyncGenerator<FamilyItem, void, undefined>,
   connection: AbortController,
@@ -202,8 +202,8 @@ async function rejectBadCursor(
 }
 
 /**
- * A stream that counts among those of the principal, and ends when the principal may no longer read.
- * @param mayRead whether the principal may read what the stream shows
+ * Creates a stream that counts towards the principal's limit, and ends when the principal may no longer read.
+ * @param mayRead whether the principal may read the stream's content
  */
 export function createStreamResponse(
   { principal, isStillAuthorized }: Pick<RouteRequest, "principal" | "isStillAuthorized">,
@@ -225,7 +225,7 @@ export function createStreamResponse(
 
 type AccessCheck = () => Promise<boolean>;
 
-/** Like `readRule`, a function of its own: an open stream does not hold what it was opened with. */
+/** Like `createReadCheck`, a function of its own: an open stream does not hold what it was opened with. */
 function combineChecks(first: AccessCheck, second: AccessCheck): AccessCheck {
   return async () => (await first()) && (await second());
 }

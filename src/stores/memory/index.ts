@@ -46,7 +46,7 @@ type MemoryState = {
   readonly watchers: Watchers;
   /** The sessions that are due, or may become due without another message. */
   readonly maybeDue: Set<Session>;
-  /** In the order of `askingFrom`; null if the order has changed since it was last asked for. */
+  /** Sorted by `sortAskingSessions`; null if the order has changed since it was last asked for. */
   sortedAsking: readonly AskingMemorySession[] | null;
   epoch: number;
   open: boolean;

@@ -134,12 +134,12 @@ function codeUnitRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** The sessions that wait for an answer, in the order of `askingFrom`. */
+/** The sessions that wait for an answer, in the order that `sliceAskingSessions` expects. */
 export function sortAskingSessions(sessions: Iterable<MemorySession>): readonly AskingMemorySession[] {
   return [...sessions].filter(isAsking).sort(compareByAskedAt);
 }
 
-/** A page of what `askingOf` returned: those that have waited longest first. */
+/** A page of what `sortAskingSessions` returned: those that have waited longest first. */
 export function sliceAskingSessions(
   sorted: readonly AskingMemorySession[],
   { limit, after }: AskingOptions,

@@ -1,5 +1,5 @@
 /**
- * For those who run a store: bringing its tables up to date, the rights of its role, and what there is to know about it.
+ * Administration of a store: migrates its tables, grants its role what it needs, and describes its database.
  */
 import { checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import { toOpenError } from "./client.js";
@@ -16,8 +16,8 @@ import {
 import { quoteIdentifier } from "./schema.js";
 
 /**
- * Makes the tables of a store, or brings them up to date. Any number of processes may do it at once, and while others use the store.
- * Its role must own the schema, or may create it. A url must lead to the server itself, not to a pooler.
+ * Creates the tables of a store, or brings them up to date. Any number of processes may do it at once, and while others use
+ * the store. Its role must own the schema, or be allowed to create it. A url must lead to the server itself, not to a pooler.
  *
  * @returns the version of the tables before, null if there were none, and now
  * @throws PawlError `store_open`, `newer_format`, `missing_package`
@@ -25,7 +25,7 @@ import { quoteIdentifier } from "./schema.js";
 export async function migrate(
   options: PostgresConnection,
 ): Promise<{ readonly from: number | null; readonly to: number }> {
-  // It may take long to bring many rows up to date.
+  // Upgrading many rows may take long.
   return withConnection("migrate()", options, migrateTables, { isUnlimited: true });
 }
 
@@ -41,7 +41,7 @@ async function migrateTables(target: SchemaTarget): Promise<{ readonly from: num
   }
 }
 
-/** Whom `grantsFor` grants what a store needs. */
+/** The options of `grantsFor`. */
 export type GrantOptions = {
   /** The role that uses the store. */
   readonly role: string;
@@ -51,22 +51,22 @@ export type GrantOptions = {
 
 const grantRules: OptionTable<GrantOptions> = { role: nonEmptyString, schema: aSchemaName };
 
-/** The statements by which the owner of the tables lets a role use the store: the least that it needs. */
+/** The statements with which the owner of the tables lets a role use the store. They grant only what the store needs. */
 export function grantsFor(options: GrantOptions): readonly string[] {
   checkOptions("grantsFor()", grantRules, options);
   const { role, schema = "pawl" } = options;
   return grantStatements(schema, role);
 }
 
-/** What a PostgreSQL database says of itself. */
+/** A description of a PostgreSQL database. */
 export type PostgresDescription = {
   /** The server's version, for example `15.6`. */
   readonly version: string;
-  /** Of the tables; null if there are none. */
+  /** The version of the tables; null if there are none. */
   readonly tables: number | null;
   /** The format of the latest commit; null if there is none. */
   readonly format: number | null;
-  /** Null if the server does not tell. */
+  /** Null if the server does not report it. */
   readonly isEncrypted: boolean | null;
   /** How far the server's clock is ahead of this machine's, in milliseconds. */
   readonly clockAheadMs: number;

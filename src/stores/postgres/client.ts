@@ -1,5 +1,5 @@
 /**
- * The connection to PostgreSQL, as the store needs it: a pool of the package `pg`, PGlite, or anything with the same `query`.
+ * The connection to PostgreSQL that the store needs: a pool of the package `pg`, PGlite, or anything with the same `query`.
  */
 import { PawlError } from "../../errors.js";
 
@@ -9,7 +9,7 @@ export type PostgresQuery = {
   query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 };
 
-/** Errors after which nothing was written, and which pass: the same statement may be sent again. */
+/** Transient errors after which nothing was written: the same statement may be sent again. */
 const transientCodes: ReadonlySet<string> = new Set([
   "40001", // serialization_failure
   "40P01", // deadlock_detected
@@ -19,7 +19,7 @@ const transientCodes: ReadonlySet<string> = new Set([
   "57P03", // cannot_connect_now
 ]);
 
-/** Errors of a connection, beside those of class 08: whether the statement took effect is unknown. */
+/** Errors of a connection, in addition to those of class 08: whether the statement took effect is unknown. */
 const connectionCodes: ReadonlySet<string> = new Set([
   "57P01", // admin_shutdown
   "57P02", // crash_shutdown
@@ -38,19 +38,19 @@ export function errorCodeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Nothing was written, and it may be tried again. */
+/** Nothing was written, and the statement may be retried. */
 export function isTransient(error: unknown): boolean {
   return transientCodes.has(errorCodeOf(error));
 }
 
-/** What `pg` says without a code: a connection ended under a statement, or did not answer or open in time. */
+/** Messages of `pg` that come without a code: a connection ended during a statement, or did not answer or open in time. */
 const connectionErrorPattern =
   /connection (?:terminated|ended)|not queryable|query read timeout|timeout exceeded when trying to connect/i;
 
-/** The answer was lost: the statement may have taken effect. */
+/** The reply was lost: the statement may have taken effect. */
 export function isConnectionLost(error: unknown): boolean {
   const code = errorCodeOf(error);
-  // PgBouncer says 08P01 for whatever happens to the server behind it.
+  // PgBouncer reports 08P01 for any failure of the server behind it.
   if (code.startsWith("08") || connectionCodes.has(code)) return true;
   return code === "" && error instanceof Error && connectionErrorPattern.test(error.message);
 }
@@ -65,7 +65,7 @@ export function toStoreError(error: unknown, name: string): PawlError {
     case "53100":
       return new PawlError(
         "store_failed",
-        `The disk of the store ${name} is full. Free some space, then carry on.`,
+        `The disk of the store ${name} is full. Free some space, then continue.`,
         options,
       );
     case "42501":
@@ -88,7 +88,7 @@ export function toStoreError(error: unknown, name: string): PawlError {
 
 function suggestFix(error: unknown, reason: string): string {
   if (/does not support SSL/i.test(reason))
-    return "Pawl encrypts connections to other machines. If the network between is yours, add ?sslmode=disable to the address.";
+    return "Pawl encrypts connections to other machines. If you trust the network in between, add ?sslmode=disable to the address.";
   if (errorCodeOf(error) === "42501") return "Grant this role what pawl postgres grants prints.";
   return "Check that the server runs, and that this role may use the database.";
 }

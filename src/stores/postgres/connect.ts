@@ -1,5 +1,5 @@
 /**
- * The connection that a caller names or gives, and the schema in it.
+ * The connection that a caller names or passes, and the schema in it.
  */
 import { anObject, checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
@@ -16,7 +16,7 @@ type UrlConnection = {
   readonly url: string;
   readonly pool?: never;
 };
-/** A pool of `pg`, or PGlite. It is left open. */
+/** A pool of `pg`, or PGlite. The store does not close it. */
 type PoolConnection = {
   /** A pool of the package `pg`, which the caller ends. */
   readonly pool: PostgresQuery;
@@ -31,7 +31,7 @@ export type PostgresConnection = (UrlConnection | PoolConnection) & {
 
 type AllOptions = { readonly [Key in keyof PostgresConnection | "url" | "pool"]?: unknown };
 
-/** Whoever names a schema names the channel of its notifications, too, and a name has at most 63 bytes. */
+/** The name of a schema is also part of the name of its notification channel, and a name has at most 63 bytes. */
 export const aSchemaName = {
   accepts: (value: unknown) => typeof value === "string" && /^[A-Za-z_]\w{0,47}$/.test(value),
   expected: "a name of letters, digits and underscores, at most 48, which does not begin with a digit",
@@ -39,7 +39,7 @@ export const aSchemaName = {
 
 export const connectionRules: OptionTable<AllOptions> = { url: nonEmptyString, pool: anObject, schema: aSchemaName };
 
-/** What `pg` and others call these options. */
+/** The names of these options in `pg` and other libraries. */
 export const otherNames = { connectionString: "url", client: "pool", database: "url" };
 
 export type OpenConnection = {
@@ -64,7 +64,7 @@ export async function connect(
   return { target: { query: pool, schema, name: `of schema ${schema}` }, close: async () => removeErrorListener() };
 }
 
-/** Does one thing with a connection. */
+/** Opens a connection, runs `work` with it, and closes it. */
 export async function withConnection<Result>(
   caller: string,
   options: PostgresConnection,

@@ -21,12 +21,12 @@ const lockTimeout = "2s";
 export function buildFunctions(schema: string): readonly string[] {
   // Each function runs with the store's own schema, whatever the caller's search path is. The time limit for locks stands here, because
   // a pooler may refuse it among the parameters of a connection.
-  const signature = `LANGUAGE plpgsql SET search_path = ${schema}, pg_temp SET lock_timeout = '${lockTimeout}' AS`;
+  const clauses = `LANGUAGE plpgsql SET search_path = ${schema}, pg_temp SET lock_timeout = '${lockTimeout}' AS`;
   return [
     ...buildHelpers(),
-    ...buildLeaseFunctions(signature),
-    buildAppend(signature),
-    ...buildOtherFunctions(signature),
+    ...buildLeaseFunctions(clauses),
+    buildAppend(clauses),
+    ...buildOtherFunctions(clauses),
     ...buildReadFunctions(schema),
   ].map((sql) => sql.replace(/^CREATE FUNCTION/, "CREATE OR REPLACE FUNCTION"));
 }
@@ -50,13 +50,13 @@ function buildHelpers(): readonly string[] {
   ];
 }
 
-function buildLeaseFunctions(signature: string): readonly string[] {
+function buildLeaseFunctions(clauses: string): readonly string[] {
   return [
     // p_now is the caller's time, for the row of a new session. p_dead is the holder that the caller knows to be dead. left_ms tells
     // how long the lease of the holder still runs.
     `CREATE FUNCTION claim(p_name text, p_holder text, p_now float8, p_lease_ms float8, p_dead text,
         OUT outcome text, OUT new_epoch bigint, OUT by_holder text, OUT left_ms float8, OUT seq bigint, OUT v int, OUT state text,
-        OUT state_sum bigint) ${signature} $$
+        OUT state_sum bigint) ${clauses} $$
     DECLARE s sessions; c commits; t float8;
     BEGIN
       -- Several workers find the same session at once, and one claims it. The others write nothing, not even a lock.
@@ -93,7 +93,7 @@ function buildLeaseFunctions(signature: string): readonly string[] {
         WHERE s.id = p_id;
     END $$`,
 
-    `CREATE FUNCTION release(p_name text, p_epoch bigint, p_holder text) RETURNS boolean ${signature} $$
+    `CREATE FUNCTION release(p_name text, p_epoch bigint, p_holder text) RETURNS boolean ${clauses} $$
     DECLARE s sessions;
     BEGIN
       SELECT * INTO s FROM sessions WHERE name = p_name FOR NO KEY UPDATE;
@@ -127,11 +127,11 @@ const rowUpdateSql = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_
 `;
 
 /** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
-function buildAppend(signature: string): string {
+function buildAppend(clauses: string): string {
   return `CREATE FUNCTION append(p_name text, p_epoch bigint, p_holder text, p_expected bigint, p_count int, p_status text, p_at float8,
       p_events text, p_events_sum bigint, p_state text, p_state_sum bigint, p_activity text, p_due float8, p_asked float8,
       p_consume text, p_record text, p_release boolean, p_info text, p_info_sum bigint, p_agent text, p_parent text, p_title text,
-      p_root text, p_principal text, OUT outcome text, OUT tail bigint, OUT message text) ${signature} $$
+      p_root text, p_principal text, OUT outcome text, OUT tail bigint, OUT message text) ${clauses} $$
   DECLARE s sessions; present bigint; taken text; is_changed boolean := false;
   BEGIN
     SELECT * INTO s FROM sessions WHERE name = p_name FOR NO KEY UPDATE;
@@ -175,10 +175,10 @@ ${rowUpdateSql}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END I
   END $$`;
 }
 
-function buildOtherFunctions(signature: string): readonly string[] {
+function buildOtherFunctions(clauses: string): readonly string[] {
   return [
     // p_again: an earlier answer was lost. A message that is there already, or was consumed since, may be the one that was sent then.
-    `CREATE FUNCTION post(p_name text, p_id text, p_at float8, p_body text, p_body_sum bigint, p_again boolean) RETURNS boolean ${signature} $$
+    `CREATE FUNCTION post(p_name text, p_id text, p_at float8, p_body text, p_body_sum bigint, p_again boolean) RETURNS boolean ${clauses} $$
     DECLARE s sessions;
     BEGIN
       s := lock_session(p_name, p_at);
@@ -188,7 +188,7 @@ function buildOtherFunctions(signature: string): readonly string[] {
         AND m.body_sum = p_body_sum));
     END $$`,
 
-    `CREATE FUNCTION put_blob(p_name text, p_hash text, p_bytes bytea) RETURNS boolean ${signature} $$
+    `CREATE FUNCTION put_blob(p_name text, p_hash text, p_bytes bytea) RETURNS boolean ${clauses} $$
     DECLARE s bigint;
     BEGIN
       SELECT id INTO s FROM sessions WHERE name = p_name FOR KEY SHARE;
@@ -197,7 +197,7 @@ function buildOtherFunctions(signature: string): readonly string[] {
       RETURN true;
     END $$`,
 
-    `CREATE FUNCTION remove(p_name text, p_force boolean) RETURNS text ${signature} $$
+    `CREATE FUNCTION remove(p_name text, p_force boolean) RETURNS text ${clauses} $$
     DECLARE s sessions;
     BEGIN
       SELECT * INTO s FROM sessions WHERE name = p_name FOR UPDATE;
@@ -219,16 +219,16 @@ function buildOtherFunctions(signature: string): readonly string[] {
  * to run them. They name their tables in full: to set a search path costs as much as to read.
  */
 function buildReadFunctions(s: string): readonly string[] {
-  const signature = "LANGUAGE plpgsql STABLE AS";
+  const clauses = "LANGUAGE plpgsql STABLE AS";
   return [
     `CREATE FUNCTION state_at(p_name text, p_seq bigint, OUT seq bigint, OUT v int, OUT state text, OUT state_sum bigint)
-      RETURNS SETOF record ROWS 1 ${signature} $$
+      RETURNS SETOF record ROWS 1 ${clauses} $$
     BEGIN
       RETURN QUERY SELECT c.seq, c.v, c.state, c.state_sum FROM ${s}.commits c
         WHERE c.session = (SELECT id FROM ${s}.sessions WHERE name = p_name) AND c.seq <= p_seq ORDER BY c.seq DESC LIMIT 1;
     END $$`,
 
-    `CREATE FUNCTION inbox_of(p_name text, OUT body text, OUT body_sum bigint) RETURNS SETOF record ROWS 1 ${signature} $$
+    `CREATE FUNCTION inbox_of(p_name text, OUT body text, OUT body_sum bigint) RETURNS SETOF record ROWS 1 ${clauses} $$
     BEGIN
       RETURN QUERY SELECT m.body, m.body_sum FROM ${s}.messages m
         WHERE m.session = (SELECT id FROM ${s}.sessions WHERE name = p_name) AND m.body IS NOT NULL ORDER BY m.number;

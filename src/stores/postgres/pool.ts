@@ -1,5 +1,5 @@
 /**
- * Connections that the store opens itself, with the package `pg`; and who hears notifications.
+ * Connections that the store opens itself, with the package `pg`; and listeners for notifications.
  */
 import { PawlError } from "../../errors.js";
 import type { PostgresQuery } from "./client.js";
@@ -9,8 +9,8 @@ type Pg = typeof import("pg");
 
 const connectTimeoutMs = 10_000;
 /**
- * A server that has vanished without a word answers no statement, and a pooler whose server is away keeps statements for minutes: it
- * counts as gone after this long, or after the patience of the store if that is longer.
+ * A server that has vanished silently answers no statement, and a pooler whose server is down keeps statements for minutes. The
+ * server counts as lost after this time, or after the store's `busyMs` if that is longer.
  */
 const statementTimeoutMs = 10_000;
 const maxStatementMs = 30_000;
@@ -21,7 +21,7 @@ export type PoolHandle = { readonly query: PostgresQuery; readonly close: () => 
 
 export type PoolOptions = {
   readonly connections: number;
-  /** The patience of the store, in milliseconds. Default: 0. */
+  /** How long the store retries a statement, in milliseconds. Default: 0. */
   readonly busyMs?: number;
   /** For statements that may take long: no time limit ends them, neither of this process nor of the server. Default: false. */
   readonly isUnlimited?: boolean;
@@ -37,7 +37,7 @@ export async function openPool(
     ...createConnectionOptions(url),
     max: connections,
     ...(isUnlimited ? { options: "-c statement_timeout=0" } : { query_timeout: statementTimeout(busyMs) }),
-    // What writes must not keep a process alive that has nothing else to do.
+    // Idle connections must not keep a process alive that has nothing else to do.
     allowExitOnIdle: true,
   });
   ignorePoolErrors(pool);
@@ -50,8 +50,8 @@ function statementTimeout(busyMs: number): number {
 }
 
 /**
- * Waits for connections to end, and not for long. The timer keeps the process alive meanwhile: connections without work do not, and
- * whoever waits for this would never go on.
+ * Waits for connections to end, for a limited time. The timer keeps the process alive meanwhile: idle connections do not, and a
+ * caller that awaits this would never continue.
  */
 async function awaitEnd(ending: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
@@ -65,8 +65,8 @@ async function awaitEnd(ending: Promise<void>): Promise<void> {
 type ErrorEmitter = { readonly on: (event: "error", listener: () => void) => unknown };
 
 /**
- * Without a listener, a connection that the server drops ends the process. The next statement opens another one.
- * @returns a function that takes the listener away
+ * Without an `error` listener, a connection that the server drops ends the process. The next statement opens another one.
+ * @returns a function that removes the listener
  */
 export function ignorePoolErrors(pool: object): () => void {
   if (!("on" in pool && typeof pool.on === "function" && "off" in pool && typeof pool.off === "function"))
@@ -99,13 +99,13 @@ function createConnectionOptions(url: string) {
   };
 }
 
-/** These hosts are this machine: a connection to them can be read by nobody else. */
+/** Hosts that are this machine: no other machine can read a connection to them. */
 const localHosts: ReadonlySet<string> = new Set(["", "localhost", "127.0.0.1", "[::1]"]);
 const verifiedModes: ReadonlySet<string | null> = new Set([null, "allow", "prefer", "require", "verify-ca"]);
 
 /**
- * The address, so that a connection to another machine is encrypted and the server's certificate checked, unless the address says
- * `sslmode=disable` or `sslmode=no-verify`.
+ * The address, changed so that a connection to another machine is encrypted and the server's certificate checked, unless the
+ * address says `sslmode=disable` or `sslmode=no-verify`.
  */
 export function requireTls(url: string): string {
   const address = parseAddress(url);
@@ -122,7 +122,7 @@ function parseAddress(url: string): URL {
     const address = new URL(url);
     if (/^postgres(?:ql)?:$/.test(address.protocol)) return address;
   } catch {
-    // It is refused below, without a word of it: it may hold a password.
+    // It is refused below. The message does not quote the address, because it may hold a password.
   }
   throw new PawlError(
     "bad_configuration",
@@ -130,7 +130,7 @@ function parseAddress(url: string): URL {
   );
 }
 
-/** A connection of its own, which connects again when it is lost. @throws PawlError `missing_package`, `bad_configuration` */
+/** A separate connection, which reconnects when it is lost. @throws PawlError `missing_package`, `bad_configuration` */
 export async function openListener(url: string): Promise<NotificationListener> {
   const { Client } = await loadPg();
   const connection = createConnectionOptions(url);
@@ -156,7 +156,7 @@ export async function openListener(url: string): Promise<NotificationListener> {
     try {
       await opened.connect();
       await opened.query(`LISTEN "${channel}"`);
-      // To hear must not keep a process alive. The types leave this method out.
+      // Listening must not keep a process alive. The types lack this method.
       (opened as unknown as { readonly unref: () => void }).unref();
     } catch (error) {
       onLost();
@@ -178,7 +178,7 @@ type Pglite = PostgresQuery & {
   readonly listen: (channel: string, callback: (payload: string) => void) => Promise<() => Promise<void>>;
 };
 
-/** PGlite has notifications of its own. A pool that was given has none that could be listened to: the store looks by itself. */
+/** PGlite has its own notifications. A pool that the caller passed cannot be listened to, so the store polls. */
 export function createPgliteListener(pool: PostgresQuery): NotificationListener | null {
   if (!("listen" in pool && typeof pool.listen === "function")) return null;
   const pglite = pool as Pglite;

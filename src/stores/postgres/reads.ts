@@ -110,7 +110,7 @@ export async function listAsking(db: Database, { limit, after }: AskingOptions):
 
 type DueRow = { readonly name: string | null; readonly holder: string | null };
 
-/** The sessions of holders that are known to be dead are asked for once more: first it must be known who they are. */
+/** Queries again if the holders of some leases are dead: only the first query shows who the holders are. */
 export async function listDue(
   db: Database,
   now: number,

@@ -1,8 +1,8 @@
 /**
- * Takes content out of a session. The redacted rows are computed first: only the holder of the lease writes them. One statement
+ * Removes content from a session. The redacted rows are computed first: only the holder of the lease writes them. One statement
  * then replaces them, removes the blobs and appends the commit.
  *
- * What it leaves are dead rows, which are gone after `VACUUM`, and the server's log, replicas and backups.
+ * What remains are dead rows, which are gone after `VACUUM`, and the content of the server's log, replicas and backups.
  */
 import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
 import { createRowRedactor, type RedactableRow, type RedactedRow } from "../shared/redact-rows.js";
@@ -11,7 +11,7 @@ import { isValidId } from "../shared/rules.js";
 import { type AppendOutcome, type Database, encodeCommit, isCommitWritten, toCommitResult } from "./group.js";
 import { queryFirst } from "./sessions.js";
 
-/** What the statement writes. */
+/** The rows that the statement replaces, and the blobs that it removes. */
 export type PreparedRedaction = { readonly rows: readonly RedactedRow[]; readonly blobs: readonly string[] };
 
 type BlobRow = { readonly hash: string; readonly bytes: Uint8Array };
@@ -43,7 +43,7 @@ export async function prepareRedaction(
   }
 }
 
-/** @param isRetry whether the answer to an earlier statement was lost, which may have taken effect */
+/** @param isRetry whether the reply to an earlier statement was lost, which may have taken effect */
 export async function applyRedaction(
   db: Database,
   lease: Lease,

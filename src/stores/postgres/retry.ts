@@ -1,21 +1,21 @@
 /**
- * Sending a statement again: with pauses that grow, and until the patience ends.
+ * Retries statements with exponential backoff, up to a time limit.
  */
 import { isConnectionLost, isTransient } from "./client.js";
 
 const initialPauseMs = 2;
 const maxPauseMs = 200;
 
-/** Waits before the next attempt; false if the patience has ended. */
+/** Waits before the next attempt; false if the time limit has passed. */
 export type Backoff = () => Promise<boolean>;
 
-/** @param limitMs from now on, with the time that statements take */
+/** @param limitMs counted from now, including the time that statements take */
 export function createBackoff(limitMs: number): Backoff {
   const deadline = performance.now() + limitMs;
   let pauseMs = initialPauseMs;
   return async () => {
     if (performance.now() >= deadline) return false;
-    // Half of it by chance, so that those who met do not meet again.
+    // ±50 % jitter, to avoid repeated collisions.
     await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
     pauseMs = Math.min(pauseMs * 2, maxPauseMs);
     return true;
@@ -23,8 +23,8 @@ export function createBackoff(limitMs: number): Backoff {
 }
 
 /**
- * Does something until the server has answered.
- * @param work may take effect more than once. It is told whether an earlier attempt may have taken effect.
+ * Retries `work` until the server has answered.
+ * @param work may take effect more than once. Its argument says whether an earlier attempt may have taken effect.
  */
 export async function retryTransient<Result>(
   work: (isRetry: boolean) => Promise<Result>,

@@ -1,19 +1,19 @@
 /**
- * Changes by other processes: told by `NOTIFY`, and looked for behind it, because a notification may be lost.
+ * Changes by other processes: reported by `NOTIFY`, and also found by polling, because a notification may be lost.
  *
- * 1. A notification is sent beside commits, never within one: the server would commit one after another.
- * 2. A look begins at the horizon of the one before: the oldest transaction that was under way then. So it finds every row that has
- *    become visible since, in whichever order they did.
- * 3. What a look cannot find (too much at once, a server that was set back) is told as a gap.
+ * 1. A notification is sent in addition to commits, never within one: the server would commit one after another.
+ * 2. A poll begins at the horizon of the previous poll: the oldest transaction that was in flight then. So it finds every row
+ *    that has become visible since, in whatever order.
+ * 3. What a poll cannot find (too much at once, a server that was set back) is reported as a gap.
  */
 import { randomUUID } from "node:crypto";
 import type { Watchers } from "../shared/watchers.js";
 import { isTransient } from "./client.js";
 import type { Database } from "./group.js";
 
-/** A connection of its own that hears notifications. */
+/** A separate connection that listens for notifications. */
 export type NotificationListener = {
-  /** Resolves when it hears. `onReturn` is called when it hears again, after a time without. */
+  /** Resolves when it listens. `onReconnect` is called when it listens again after the connection was lost. */
   readonly listen: (channel: string, onMessage: (payload: string) => void, onReconnect: () => void) => Promise<void>;
   readonly close: () => Promise<void>;
 };
@@ -23,21 +23,21 @@ export type ChangeKey = { readonly sessionId: string; readonly in: "log" | "inbo
 
 export type Watch = {
   readonly start: () => void;
-  /** Tells the listeners of this process, and other processes, of a change by this one. */
+  /** Notifies the listeners of this process, and other processes, of a change by this process. */
   readonly notifyAll: (change: ChangeKey) => void;
   readonly stop: () => Promise<void>;
 };
 
-/** Milliseconds in which changes are gathered before they are told. */
+/** How long changes are collected before they are sent, in milliseconds. */
 const batchMs = 20;
 /**
- * So long after the last notification, at least, the next one tells of commits: for whoever follows a session that goes on and on, 20
- * times a second will do. A message is not kept back: somebody waits for what it starts.
+ * The minimum time between the last notification and one about commits: to follow a session that commits all the time, 20
+ * times a second is enough. A message is not delayed, because its sender waits for what it starts.
  */
 const minCommitGapMs = 50;
-/** A notification holds 8,000 bytes at most. */
+/** PostgreSQL limits a notification to 8,000 bytes. */
 const maxBytes = 7_000;
-/** If more has changed, in the logs or in the inboxes, there is a gap. */
+/** If a poll finds more changes, in the logs or in the inboxes, it reports a gap. */
 const maxChanges = 1_000;
 
 type ChangeRow = {
@@ -53,7 +53,7 @@ type WatchOptions = {
   readonly pollMs: number;
 };
 
-/** Resolves when notifications are heard. @throws what the server throws */
+/** Resolves when it listens for notifications. @throws what the server throws */
 export async function createWatch(
   db: Database,
   watchers: Watchers,
@@ -72,12 +72,12 @@ export async function createWatch(
     lastFlushedAt = performance.now();
     const changes = [...pendingChanges];
     pendingChanges.clear();
-    // A hint: who misses it looks for changes by itself.
+    // Only a hint: a process that misses it finds the changes by polling.
     for (const payload of buildPayloads(senderId, changes))
       await db.query(db.statements.notify, [channel, payload]).catch(() => {});
   }
 
-  /** Tells what is gathered in so many milliseconds, unless it is to be told before. */
+  /** Sends the collected changes after this time, unless they are due earlier. */
   function flushWithin(ms: number): void {
     const end = performance.now() + ms;
     if (pendingFlush !== null && pendingFlush.end <= end) return;
@@ -128,15 +128,15 @@ export async function createWatch(
 
 type ChangePoller = {
   readonly poll: () => Promise<void>;
-  /** The listeners know of this change: it is by this process. */
+  /** Records a change by this process, which its listeners already know. */
   readonly markReported: (change: ChangeKey) => void;
 };
 
-/** Looks for changes from now on. @throws what the server throws */
+/** Polls for changes from now on. @throws what the server throws */
 async function createChangePoller(db: Database, watchers: Watchers): Promise<ChangePoller> {
   const initial = (await db.query(db.statements.horizon)).rows as readonly Pick<ChangeRow, "horizon">[];
   let horizon = BigInt(initial[0]?.horizon ?? 0);
-  /** What the listeners know of the rows from the horizon on; and what they were told since the last look began. */
+  /** The changes from the horizon on that the listeners know; and those that were reported since the last poll began. */
   let knownIds: ReadonlySet<string> = new Set();
   let reported = new Set<string>();
   let inFlight: Promise<void> | null = null;
@@ -148,7 +148,7 @@ async function createChangePoller(db: Database, watchers: Watchers): Promise<Cha
       const { rows } = await db.query(db.statements.changes, [String(horizon), maxChanges + 1]);
       notifyAll(rows as readonly ChangeRow[], earlier);
     } catch (error) {
-      // The next look begins where this one did. Anyone who follows a session looks at it, and is told what is wrong.
+      // The next poll begins where this one did. A gap makes those who follow a session read it, and so get the error.
       for (const key of earlier) reported.add(key);
       if (!isTransient(error)) watchers.notify({ gap: true });
     }
@@ -160,12 +160,12 @@ async function createChangePoller(db: Database, watchers: Watchers): Promise<Cha
     const isGap = next < horizon || exceedsLimit("log") || exceedsLimit("inbox");
     const ids = new Set<string>();
     for (const { part, name, key } of changes) {
-      // A session without a name was deleted since.
+      // A session without a name has been deleted since.
       if (part === null || name === null || key === null) continue;
       const change = { sessionId: name, in: part, key };
       const id = formatChangeId(change);
       ids.add(id);
-      // A change by this process may have been told while the server looked.
+      // A change by this process may have been reported while the query ran.
       const isReported = knownIds.has(id) || earlier.has(id) || reported.has(id);
       if (!isGap && !isReported) watchers.notify({ sessionId: name, in: part });
     }
@@ -189,7 +189,7 @@ function formatChangeId({ sessionId, in: part, key }: ChangeKey): string {
   return JSON.stringify([part, sessionId, key]);
 }
 
-/** Changes in as few notifications as possible. */
+/** Packs changes into as few notifications as possible. */
 function buildPayloads(senderId: string, changes: readonly string[]): readonly string[] {
   const payloads: string[] = [];
   for (let start = 0; start < changes.length; ) {

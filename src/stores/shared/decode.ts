@@ -1,6 +1,6 @@
 /**
- * Checks of everything that comes from a database, before anything else sees it: it must be bounded, plain, and of the shape that this
- * version writes. Nothing is revived or evaluated. Damage is `store_corrupt`; rows of a later version are `newer_format`.
+ * Validates everything that comes from a database before any other code sees it: it must be bounded, plain, and of the shape that
+ * this version writes. Nothing is revived or evaluated. Damage is `store_corrupt`; rows of a later version are `newer_format`.
  */
 
 import { parseJson } from "../../core/data/json.js";
@@ -12,7 +12,7 @@ import type { Holder } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "./checksum.js";
 import { maxEntryDepth } from "./encode.js";
 
-/** The longest text of a commit that is parsed: a bound against texts that no commit wrote. */
+/** The maximum size of a text that is parsed, in bytes: a bound against texts that no commit wrote. */
 const maxTextBytes = 256 * 1024 * 1024;
 
 type FieldKind = "string" | "number" | "object" | "array" | "string or null" | "number or null" | "object or null";
@@ -98,7 +98,7 @@ const runFields: FieldTable = {
 
 const callsFields: FieldTable = { ...runFields, calls: "array", cut: "string or null", doneSeq: "number or null" };
 
-/** What a state must have beside the fields of its session. */
+/** The fields that a state of each status must have, in addition to `stateFields`. */
 const statusFields: { readonly [Name in Status]: FieldTable } = {
   idle: {},
   preparing: { ...runFields, for: "string" },
@@ -114,12 +114,12 @@ const stateFields: FieldTable = { seq: "number", queue: "array", interrupted: "a
 const infoFields: FieldTable = { agent: "string", model: "string" };
 const callFields: FieldTable = { callKey: "string", name: "string", inputSeq: "number", status: "string" };
 
-/** The place of a text, for messages. */
+/** Where a text is stored, for error messages. */
 export type RowPosition = {
   readonly file: string;
   readonly sessionId: string;
   readonly seq: number;
-  /** Makes the error, if the text is in no store. */
+  /** Creates the error, if the text is not in a store. */
   readonly createError?: (detail: string) => PawlError;
 };
 
@@ -132,7 +132,7 @@ export function checkFormat(v: number, position: RowPosition): void {
   if (v > formatVersion)
     throw new PawlError(
       "newer_format",
-      `Session ${position.sessionId} was written in format ${v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to carry it on.`,
+      `Session ${position.sessionId} was written in format ${v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to continue it.`,
     );
   if (v < oldestFormat)
     throw new PawlError(
@@ -141,13 +141,13 @@ export function checkFormat(v: number, position: RowPosition): void {
     );
 }
 
-/** Throws unless the text came back as it was written. */
+/** Returns the text. Throws if it is not as it was written. */
 export function verifyChecksum(text: string, checksum: number | null, position: RowPosition): string {
   if (checksumOf(text) !== checksum) throw checksumError(position);
   return text;
 }
 
-/** The same for a text of a commit, whose checksum counts its session and its last entry too. */
+/** The same for a text of a commit, whose checksum also covers its session and its last entry. */
 export function verifyCommitChecksum(text: string, checksum: number | null, position: RowPosition): string {
   if (checksumOf(text, checksumPrefixOf(position.sessionId, position.seq)) !== checksum) throw checksumError(position);
   return text;
@@ -157,21 +157,21 @@ function checksumError(position: RowPosition): PawlError {
   return corruptError(position, "its content does not match its checksum");
 }
 
-/** The entries of a row that ends with `place.seq`. */
+/** The entries of a row that ends with `position.seq`. */
 export function decodeEntries(text: string, position: RowPosition): readonly Entry[] {
   const events = parseText(text, position);
   if (!Array.isArray(events) || events.length === 0 || events.length > position.seq)
-    throw corruptError(position, "its events are no list that ends there");
+    throw corruptError(position, "its events are not a list that ends there");
   const first = position.seq - events.length + 1;
   return events.map((event: unknown, index) => ({ seq: first + index, event: checkEvent(event, position) }));
 }
 
-/** The state after entry `place.seq`. */
+/** The state after entry `position.seq`. */
 export function decodeState(text: string, position: RowPosition): State {
   const state = parseText(text, position);
-  if (!isPlainObject(state)) throw corruptError(position, "its state is no object");
+  if (!isPlainObject(state)) throw corruptError(position, "its state is not an object");
   const { v, seq, status, session, calls } = state;
-  if (typeof v !== "number") throw corruptError(position, "its state names no format");
+  if (typeof v !== "number") throw corruptError(position, "its state does not name a format");
   checkFormat(v, position);
   if (typeof status !== "string" || !isStatus(status)) throw corruptError(position, "its state has no known status");
   checkFields(state, stateFields, position, "its state");
@@ -182,7 +182,7 @@ export function decodeState(text: string, position: RowPosition): State {
   return state as unknown as State;
 }
 
-/** What a session is bound to, as lists read it. */
+/** The info that a session is bound to, as lists read it. */
 export function decodeInfo(text: string, position: RowPosition): SessionInfo {
   const info = parseText(text, position);
   checkFields(info, infoFields, position, "what it is bound to");
@@ -196,7 +196,7 @@ export function decodeMessage(text: string, position: RowPosition): InboxMessage
   if (!isPlainObject(body)) throw corruptError(position, "a message in its inbox has no body");
   const { type } = body;
   const fields = typeof type === "string" ? findFields(bodyFields, type) : undefined;
-  if (fields === undefined) throw corruptError(position, "a message in its inbox is of no known type");
+  if (fields === undefined) throw corruptError(position, "a message in its inbox has an unknown type");
   checkFields(body, fields, position, "a message in its inbox");
   return message as unknown as InboxMessage;
 }
@@ -211,7 +211,7 @@ export function decodeHolder(text: string, position: RowPosition): Holder {
 }
 
 function checkEvent(event: unknown, position: RowPosition): Event {
-  if (!isPlainObject(event)) throw corruptError(position, "one of its events is no object");
+  if (!isPlainObject(event)) throw corruptError(position, "one of its events is not an object");
   const { type, message } = event;
   const fields = typeof type === "string" ? findFields(eventFields, type) : undefined;
   if (fields === undefined) {
@@ -233,7 +233,7 @@ function checkEvent(event: unknown, position: RowPosition): Event {
 
 /** Folding follows these references, so a damaged one must not get that far. */
 function checkReferences(refs: unknown, position: RowPosition): void {
-  if (!Array.isArray(refs)) throw corruptError(position, "its list of messages is no list");
+  if (!Array.isArray(refs)) throw corruptError(position, "its list of messages is not a list");
   for (const ref of refs) {
     if (Array.isArray(ref) && ref.length === 3 && ref.every((count) => Number.isSafeInteger(count) && count >= 0))
       continue;
@@ -246,7 +246,7 @@ function checkReferences(refs: unknown, position: RowPosition): void {
       (ref.seq === undefined || (Number.isSafeInteger(ref.seq) && (ref.seq as number) >= 0))
     )
       continue;
-    throw corruptError(position, "its list of messages has no proper reference");
+    throw corruptError(position, "its list of messages has an invalid reference");
   }
 }
 
@@ -263,7 +263,7 @@ function checkFields(
   position: RowPosition,
   detail: string,
 ): asserts value is PlainObject {
-  if (!isPlainObject(value)) throw corruptError(position, `${detail} is no object`);
+  if (!isPlainObject(value)) throw corruptError(position, `${detail} is not an object`);
   for (const [field, kind] of Object.entries(fields))
     if (!kind.split(" or ").includes(kindOf(value[field])))
       throw corruptError(position, `${detail} has no proper field ${field}`);
@@ -282,7 +282,7 @@ function findFields(table: { readonly [type: string]: FieldTable }, type: string
   return Object.hasOwn(table, type) ? table[type] : undefined;
 }
 
-/** Damage that was found in the row that ends with `place.seq` (0: in the session's own row or inbox). */
+/** The error for damage in the row that ends with `position.seq` (0: in the session's own row or inbox). */
 export function corruptError(position: RowPosition, detail: string): PawlError {
   if (position.createError !== undefined) return position.createError(detail);
   const where = position.seq === 0 ? "" : ` at entry ${position.seq}`;

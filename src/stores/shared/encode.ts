@@ -1,5 +1,5 @@
 /**
- * What goes into a database: JSON text of plain data, bounded, and refused if it would not come back as it went in.
+ * Encodes plain data as JSON text for a database. The text is bounded, and a value that would not survive is refused.
  */
 import { isDangerousKey } from "../../core/data/json.js";
 import type { Event } from "../../core/machine/event.js";
@@ -22,7 +22,7 @@ export function encodeEvents(events: readonly Event[]): string {
   return `[${texts.join(",")}]`;
 }
 
-/** What a session is bound to, as lists read it; it is part of the state, and bounded with it. */
+/** The info that a session is bound to, as lists read it. It is part of the state, and bounded with it. */
 export function encodeInfo(info: SessionInfo): string {
   return JSON.stringify(info);
 }
@@ -42,7 +42,7 @@ function encodeJson(value: object, subject: string): string {
   const text = JSON.stringify(value);
   // A UTF-16 unit takes at most three bytes: most texts need not be counted.
   if (text.length * 3 > maxEntryBytes && byteLength(text) > maxEntryBytes)
-    throw notStorableError(`${subject} takes ${byteLength(text)} bytes, and an entry at most ${maxEntryBytes}`);
+    throw notStorableError(`${subject} takes ${byteLength(text)} bytes; an entry may take at most ${maxEntryBytes}`);
   return text;
 }
 

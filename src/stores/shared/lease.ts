@@ -3,12 +3,12 @@
  */
 import type { Holder } from "../../ports/store.js";
 
-/** A recorded lease: its holder, when it ends, and how long it was when it was last taken or renewed (milliseconds). */
+/** A recorded lease: its holder, when it ends, and how long it was when it was last claimed or renewed (milliseconds). */
 export type LeaseHold = { readonly holder: Holder; readonly expiresAt: number; readonly leaseMs: number };
 
 /**
- * Whether the lease has not run out. A lease that ends much later than `now` + its own length was written before a clock jumped: it
- * is void. `much`, because callers take `now` before they wait for the file's lock, and need not get the lock in the order of their times.
+ * Whether the lease has not expired. A lease that ends much later than `now` + its own length was written before a clock jumped:
+ * it is void. `much`, because callers take `now` before they wait for the file's lock, and may get the lock in another order.
  */
 export function isLive(hold: Omit<LeaseHold, "holder">, now: number): boolean {
   return hold.expiresAt > now && hold.expiresAt <= now + maxLeaseFactor * hold.leaseMs;
@@ -17,7 +17,7 @@ export function isLive(hold: Omit<LeaseHold, "holder">, now: number): boolean {
 /** A lease is void if it ends later than this many times its length from now. */
 export const maxLeaseFactor = 2;
 
-/** Whether nobody may claim the session at this time. */
+/** Whether no other process may claim the session at this time. */
 export function isHeld(hold: LeaseHold | null, now: number, isDead: (holder: Holder) => boolean): hold is LeaseHold {
   return hold !== null && isLive(hold, now) && !isDead(hold.holder);
 }

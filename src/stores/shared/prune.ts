@@ -1,23 +1,23 @@
 /**
- * Deleting sessions by age.
+ * Deletes sessions by age.
  */
 import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 
-/** What was deleted. */
+/** Which sessions were deleted. */
 export type Pruned = {
   /** The sessions that are gone. */
   readonly deleted: readonly string[];
-  /** Old, but held, active or with a message that nobody has read yet. */
+  /** Old sessions that were kept, because they are held or active, or have unread messages. */
   readonly kept: readonly string[];
 };
 
-/** What is old enough to be deleted. */
+/** Which sessions are old enough to be deleted. */
 export type PruneOptions = {
   /** Sessions that were last changed before it are deleted, in epoch milliseconds. */
   readonly before: number;
-  /** The present time, in epoch milliseconds. */
+  /** The current time, in epoch milliseconds. */
   readonly now: number;
 };
 
@@ -30,7 +30,7 @@ export async function pruneSessions(store: Store, options: PruneOptions): Promis
   checkOptions<PruneOptions>("pruneSessions()", pruneRules, options);
   const deleted: string[] = [];
   const kept: string[] = [];
-  // An empty id comes before every other, so that the list begins with the sessions of this very time. The loop skips those.
+  // An empty id comes before every other, so that the list begins with the sessions of exactly this time. The loop skips those.
   let after = { updatedAt: options.before, sessionId: "" };
   for (;;) {
     const page = await store.list({ after, limit: pageSize });

@@ -1,5 +1,5 @@
 /**
- * What a redaction makes of the rows of a session, as text for a database.
+ * Applies a redaction to the rows of a session, as text for a database.
  */
 import type { Event } from "../../core/machine/event.js";
 import type { Redaction } from "../../ports/store.js";
@@ -17,10 +17,10 @@ export type RedactableRow = {
   readonly stateSum: number;
 };
 
-/** The texts of a row that replace its present ones. */
+/** The texts that replace those of a row. */
 export type RedactedRow = Omit<RedactableRow, "v">;
 
-/** Returns what becomes of one row after the other, in ascending order; null for a row that stays as it is. */
+/** Returns a function that redacts rows one by one, in ascending order. It returns null for a row that stays as it is. */
 export function createRowRedactor(
   { entries, state: redactState }: Pick<Redaction, "entries" | "state">,
   sessionPosition: Omit<RowPosition, "seq">,

@@ -1,5 +1,5 @@
 /**
- * What a row of a database says of a session. Everything is validated on the way.
+ * Converts rows of a database. Everything is validated on the way.
  *
  * The types are rows whose texts are strings. A store that reads its texts as bytes converts them first, field by field.
  */
@@ -19,7 +19,7 @@ import {
   verifyCommitChecksum,
 } from "./decode.js";
 
-/** Rows are fetched in portions, so that a long log is not in memory twice. */
+/** Rows are fetched in pages, so that a long log is not in memory twice. */
 export const rowsPerPage = 256;
 
 export type StateRow = { readonly seq: number; readonly v: number; readonly state: string; readonly stateSum: number };
@@ -57,13 +57,13 @@ export function toStateAt(row: StateRow, file: string, sessionId: string): State
 }
 
 type ReadProgress = {
-  /** Entries up to this one are not wanted. */
+  /** Entries up to this one are skipped. */
   readonly after: number;
-  /** The last entry of the row before; `after` at first. */
+  /** The last entry of the previous row; `after` at first. */
   readonly last: number;
 };
 
-/** Adds the entries of a row that are wanted. Rows must follow each other. */
+/** Adds the entries of a row that come after `after`. Rows must follow each other. */
 export function appendEntries(
   entries: Entry[],
   row: LogRow,
@@ -80,7 +80,7 @@ export function appendEntries(
   for (const entry of decoded) if (entry.seq > after) entries.push(entry);
 }
 
-/** A session of a later version is listed too, as far as it can be read. */
+/** A session of a later version is also listed, as far as it can be read. */
 export function toSummary(row: SummaryRow, file: string): SessionSummary {
   const { name: sessionId, status, seq } = row;
   const position = { file, sessionId, seq };
@@ -109,7 +109,7 @@ export function parseActivity(text: string, position: RowPosition): Activity {
 
 export function toAskingSession(row: AskingRow, file: string): AskingSession {
   const position = { file, sessionId: row.name, seq: row.seq ?? 0 };
-  if (row.state === null || row.v === null) throw corruptError(position, "it asks somebody, and has no log");
+  if (row.state === null || row.v === null) throw corruptError(position, "it waits for an answer, but has no log");
   const isNewer = row.v > formatVersion;
   const state = isNewer ? null : decodeState(verifyCommitChecksum(row.state, row.stateSum, position), position);
   return { sessionId: row.name, askedAt: row.askedAt, state, inbox: row.inbox };

@@ -1,12 +1,12 @@
 /**
- * Checks that every store makes, with the same messages.
+ * Checks that all stores share, with the same messages.
  */
 import { findIdProblem, formatIdError } from "../../core/data/ids.js";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
 import type { Commit } from "../../ports/store.js";
 
-/** Whether there can be a session or a message with this id. */
+/** Whether a session or a message can have this id. */
 export function isValidId(id: string): boolean {
   return findIdProblem(id) === null;
 }
@@ -17,12 +17,12 @@ export function checkId(kind: "session" | "message", id: string): void {
   if (problem !== null) throw new PawlError("bad_input", formatIdError(kind, id, problem));
 }
 
-/** Whether every database gives this text back as it is. */
+/** Whether every database returns this text as it is. */
 export function isStorableText(text: string): boolean {
   return !text.includes("\0") && !/\p{Surrogate}/u.test(text);
 }
 
-/** The state of a commit is the one after its last event. */
+/** The state of a commit must be the one after its last event. */
 export function checkSeq(commit: Commit): void {
   const last = commit.expectedSeq + commit.events.length;
   if (commit.events.length > 0 && commit.state.seq !== last)
@@ -32,7 +32,7 @@ export function checkSeq(commit: Commit): void {
     );
 }
 
-/** What `delete` throws if the session is held or its run is active. */
+/** The error of `delete` if the session is held or its run is active. */
 export function sessionActiveError(sessionId: string): PawlError {
   return new PawlError(
     "session_active",
@@ -40,9 +40,9 @@ export function sessionActiveError(sessionId: string): PawlError {
   );
 }
 
-/** What `putBlob` throws if there is no session that the blob could belong to. */
+/** The error of `putBlob` if there is no session that the blob could belong to. */
 export function noSessionError(sessionId: string): PawlError {
-  return new PawlError("no_session", `There is no session ${sessionId} to keep a blob for. Claim it first.`);
+  return new PawlError("no_session", `There is no session ${sessionId} to store a blob for. Claim it first.`);
 }
 
 /** The SHA-256 of a blob, in hex. */

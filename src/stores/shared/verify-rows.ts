@@ -1,5 +1,5 @@
 /**
- * Whether the rows of a session are sound, and say the same as each other. Each check throws what it finds.
+ * Checks that the rows of a session are sound and consistent with each other. Each check throws the damage that it finds.
  */
 import type { Entry } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
@@ -58,7 +58,7 @@ export type CheckedCommit = {
   readonly blobs: readonly string[];
 };
 
-/** @param previous the last entry of the row before it */
+/** @param previous the last entry of the previous row */
 export function checkCommitRow(row: CommitRow, previous: number, position: RowPosition): CheckedCommit {
   checkFormat(row.v, position);
   const entries = decodeEntries(verifyCommitChecksum(row.events, row.eventsSum, position), position);
@@ -66,7 +66,7 @@ export function checkCommitRow(row: CommitRow, previous: number, position: RowPo
   const state = decodeState(verifyCommitChecksum(row.state, row.stateSum, position), position);
   if (start !== previous + 1) throw corruptError(position, `it starts with entry ${start}, after entry ${previous}`);
   if (state.status !== row.status)
-    throw corruptError(position, `its state is ${state.status}, and it says ${row.status}`);
+    throw corruptError(position, `its state is ${state.status}, but the row says ${row.status}`);
   return { state, blobs: entries.flatMap((entry) => listNamedBlobs(entry, position)) };
 }
 
@@ -74,20 +74,20 @@ function listNamedBlobs({ event }: Entry, position: RowPosition): readonly strin
   try {
     return blobsOf(event);
   } catch {
-    throw corruptError(position, `what its ${event.type} holds is none that could be read`);
+    throw corruptError(position, `the content of its ${event.type} cannot be read`);
   }
 }
 
-/** For a blob that a commit names, and the session does not have. */
+/** The error for a blob that a commit names and the session does not have. */
 export function missingBlobError(hash: string, position: RowPosition): PawlError {
   return corruptError(position, `it names the blob ${hash}, which is missing`);
 }
 
-/** The session's own row says the same as its last commit. */
+/** Checks that the session's own row agrees with its last commit. */
 export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, position: RowPosition): void {
   const stateAskedAt = askedAt(state);
   if (stateAskedAt !== session.askedAt)
-    throw corruptError(position, `it is listed as asking since ${session.askedAt}, and its state says ${stateAskedAt}`);
+    throw corruptError(position, `it is listed as asking since ${session.askedAt}, but its state says ${stateAskedAt}`);
   const info =
     session.info === null ? null : decodeInfo(verifyChecksum(session.info, session.infoSum, position), position);
   const isSame =
@@ -97,15 +97,15 @@ export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, positio
     matchesColumn(session.title, info?.title) &&
     matchesColumn(session.root, info?.root) &&
     matchesColumn(session.principal, info?.principal);
-  if (!isSame) throw corruptError(position, "what lists say of it is not what its state says");
+  if (!isSame) throw corruptError(position, "what lists show of it differs from its state");
   const { v, seq, status, updatedAt, holder } = session;
   const isUpToDate = v === row.v && seq === row.seq && status === row.status && updatedAt === row.at;
   // The holder's commits leave these columns as they are.
   if (holder === null && !isUpToDate)
-    throw corruptError(position, "what lists say of its last commit is not what its log says");
+    throw corruptError(position, "what lists show of its last commit differs from its log");
 }
 
-/** A column has something else in the place of a text that the database cannot keep: half of a surrogate pair, or a NUL. */
+/** A column holds a substitute for a text that the database cannot store: half of a surrogate pair, or a NUL. */
 function matchesColumn(column: string | null, value: string | undefined): boolean {
   if (column === null || value === undefined) return column === null && value === undefined;
   return column === value || !isStorableText(value);

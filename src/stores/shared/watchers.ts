@@ -6,9 +6,9 @@ import type { StoreChange } from "../../ports/store.js";
 export type Watchers = {
   readonly count: () => number;
   readonly add: (listener: (change: StoreChange) => void) => () => void;
-  /** Calls the listeners after the present work is done. An error of a listener must not fail a commit: it is thrown uncaught. */
+  /** Calls the listeners after the current work is done. An error of a listener must not fail a commit: it is thrown uncaught. */
   readonly notify: (change: StoreChange) => void;
-  /** The store is closed: the listeners are told of a gap, and of nothing after it. */
+  /** The store is closed: the listeners are notified of a gap, and of nothing after it. */
   readonly end: () => void;
 };
 
@@ -36,7 +36,7 @@ export function createWatchers(): Watchers {
   };
 }
 
-/** Calls those that listen by now. If one throws, the others are still called. */
+/** Calls those that listen at this moment. If one throws, the others are still called. */
 function callListeners(listeners: ReadonlySet<Listener>, change: StoreChange): void {
   for (const listener of listeners)
     try {

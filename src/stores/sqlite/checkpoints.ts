@@ -1,9 +1,10 @@
 /**
- * Checkpoints for a SQLite that must not make them by itself. Before 3.51.3, a checkpoint that runs while a writer begins the log
- * again can damage the file.
+ * Checkpoints for a SQLite that must not make them by itself. Before 3.51.3, a checkpoint that runs while a writer restarts
+ * the log can damage the file.
  *
- * 1. A checkpoint runs only while another connection of ours holds the write lock: nobody can begin the log again meanwhile.
- * 2. Nobody waits for a checkpoint, and no commit fails with it: while somebody else writes, or the disk is full, the log grows on.
+ * 1. A checkpoint runs only while another connection of ours holds the write lock: no writer can restart the log meanwhile.
+ * 2. Nothing waits for a checkpoint, and no commit fails with it: while another process writes, or the disk is full, the log
+ *    keeps growing.
  */
 import { statSync } from "node:fs";
 import { inTransaction, type SqliteHandle } from "./driver.js";
@@ -17,7 +18,7 @@ export type Checkpoints = {
   readonly close: () => void;
 };
 
-/** As many pages as SQLite itself lets a log grow. */
+/** The number of pages to which SQLite itself lets a log grow. */
 const checkpointPages = 1000;
 const pageBytes = 4096;
 
@@ -39,7 +40,7 @@ export function createCheckpoints(writer: SqliteHandle, checkpointer: SqliteHand
     try {
       checkpointNow();
     } catch {
-      // Nothing is lost: everything is in the log. If the cause stays, the next write fails and tells it.
+      // Nothing is lost: everything is in the log. If the cause persists, the next write fails and reports it.
     }
   }
 

@@ -1,17 +1,17 @@
 /**
- * What a file is opened with and which formats it has: for those who look for the cause of a problem.
+ * Describes a database file for troubleshooting: what it is opened with, and which formats it has.
  */
 import { openHandle } from "./driver.js";
 import { prepareFile } from "./file.js";
 import { statements } from "./schema.js";
 
-/** What a database file says of itself. */
+/** A description of a database file. */
 export type SqliteDescription = {
-  /** What SQLite is used through. */
+  /** The library that opens the file. */
   readonly driver: "node:sqlite" | "libsql";
   /** The version of SQLite. */
   readonly version: string;
-  /** `wal`, or `truncate` if the file was made without a write-ahead log. */
+  /** `wal`, or `truncate` if the file was created without a write-ahead log. */
   readonly journal: string;
   /** The version of the tables. */
   readonly tables: number;
@@ -23,7 +23,7 @@ export type SqliteDescription = {
 export async function describeSqlite(path: string): Promise<SqliteDescription> {
   const handle = await openHandle(path);
   try {
-    // The journal of a connection is chosen when the connection is prepared, and need not be what the file says.
+    // The journal of a connection is chosen when the connection is prepared, and may differ from what the file says.
     prepareFile(handle, path, { synchronous: "full", guardsCheckpoints: true });
     const readFirstValue = (sql: string): unknown => Object.values((handle.prepare(sql).all()[0] ?? {}) as object)[0];
     const format = readFirstValue(statements.newestFormat);

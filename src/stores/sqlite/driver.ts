@@ -11,15 +11,15 @@ export type SqliteValue = null | number | string | Uint8Array;
 
 /** A prepared statement. */
 export interface SqliteStatement {
-  /** Runs it, without rows. */
+  /** Runs the statement, without rows. */
   run(...values: SqliteValue[]): unknown;
-  /** Runs it, and returns its first row. */
+  /** Runs the statement, and returns its first row. */
   get(...values: SqliteValue[]): unknown;
-  /** Runs it, and returns all rows. */
+  /** Runs the statement, and returns all rows. */
   all(...values: SqliteValue[]): unknown[];
 }
 
-/** What `node:sqlite`, `libsql` and `better-sqlite3` have in common. */
+/** The interface that `node:sqlite`, `libsql` and `better-sqlite3` have in common. */
 export interface SqliteHandle {
   /** Runs statements. */
   exec(sql: string): unknown;
@@ -48,8 +48,8 @@ export type ByteColumns<Row> = {
 };
 
 /**
- * Text that a statement read as bytes. Read as text, damaged UTF-8 makes `libsql` end the process.
- * Damage can also turn a text into null: the result is an empty text then, which matches no checksum.
+ * Decodes text that a statement has read as bytes. Read as text, damaged UTF-8 would make `libsql` end the process.
+ * Damage can also turn a text into null: then the result is an empty text, which matches no checksum.
  */
 export function decodeColumn(value: SqliteBytes | null): string {
   if (value === null) return "";
@@ -73,7 +73,7 @@ export const sqliteCodes = {
   NOTADB: 26,
 } as const;
 
-/** Opens a file (`:memory:` too) with the best library available. */
+/** Opens a file, or `:memory:`, with the best library available. */
 export async function openHandle(path: string): Promise<SqliteHandle> {
   const Handle = await loadSqlite();
   return new Handle(path);
@@ -91,7 +91,7 @@ export async function loadSqlite(): Promise<HandleClass> {
 }
 
 function loadBuiltInSqlite(): HandleClass | null {
-  // Loading the built-in module prints a warning that it is experimental. Only this warning is held back.
+  // Loading the built-in module prints a warning that it is experimental. Only this warning is suppressed.
   const emitWarning = process.emitWarning;
   const emitOtherWarnings = (...warning: Parameters<typeof emitWarning>): void => {
     if (!/SQLite is an experimental feature/.test(String(warning[0]))) emitWarning.apply(process, warning);
@@ -112,7 +112,7 @@ async function importLibsql(): Promise<HandleClass> {
   } catch (cause) {
     throw new PawlError(
       "missing_package",
-      `Node ${process.version} has no SQLite of its own (Node 22.13 and later have), and the package libsql could not be loaded. Run: npm install libsql`,
+      `Node ${process.version} has no built-in SQLite (Node 22.13 and later have it), and the package libsql could not be loaded. Run: npm install libsql`,
       { cause },
     );
   }
@@ -128,7 +128,7 @@ export function sqliteCode(error: unknown): number | null {
   };
   if (typeof errcode === "number") return errcode & 0xff;
   if (typeof rawCode === "number") return rawCode & 0xff;
-  // Deno gives some errors without a number, with SQLite's own words.
+  // Deno raises some errors without a number, with SQLite's own message.
   if ("Deno" in globalThis && error.message === "database is locked") return sqliteCodes.BUSY;
   if (typeof code !== "string") return null;
   const name = Object.entries(sqliteCodes).find(
@@ -137,7 +137,7 @@ export function sqliteCode(error: unknown): number | null {
   return name?.[1] ?? null;
 }
 
-/** Another connection has the lock: nothing was done, and the caller can try again. */
+/** Another connection has the lock: nothing was done, and the caller can retry. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === sqliteCodes.BUSY || code === sqliteCodes.LOCKED;
@@ -147,7 +147,7 @@ export function isBusy(error: unknown): boolean {
 const lockModes = {
   read: { begin: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], end: "END" },
   write: { begin: ["BEGIN IMMEDIATE"], end: "COMMIT" },
-  /** Writes nothing, and keeps all other connections from writing. */
+  /** Writes nothing, but keeps all other connections from writing. */
   guard: { begin: ["BEGIN IMMEDIATE"], end: "END" },
 } as const;
 

@@ -1,5 +1,5 @@
 /**
- * Errors of SQLite, in words that name the file and say what to do.
+ * Converts errors of SQLite to errors that name the file and say what to do.
  */
 import { PawlError } from "../../errors.js";
 import { isBusy, sqliteCode, sqliteCodes } from "./driver.js";
@@ -61,8 +61,8 @@ export function toOpenError(error: unknown, file: string): PawlError {
   }
 }
 
-const lockedHint = "Try again, or end what holds it.";
-const diskFullHint = "Free some space, then carry on.";
+const lockedHint = "Try again, or stop the process that holds the lock.";
+const diskFullHint = "Free some space, then continue.";
 const readOnlyHint = "Make the file and its folder writable for this user.";
 const damagedHint = "Nothing was changed. Keep a copy of the file and take the last good one from a backup.";
 

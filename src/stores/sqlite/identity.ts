@@ -1,8 +1,8 @@
 /**
- * Notices that the file of an open database was deleted or replaced. SQLite itself goes on with the file that it has
- * open, and what it commits is lost with it.
+ * Detects that the file of an open database was deleted or replaced. SQLite itself keeps using the file that it has open,
+ * and its commits are lost with that file.
  *
- * The number of an open file is not given to another file, so a file with the same number is the same file.
+ * The inode number of an open file is not reused, so a file with the same number is the same file.
  */
 import { type Stats, statSync } from "node:fs";
 import { PawlError } from "../../errors.js";
@@ -12,7 +12,7 @@ export type IdentityCheck = () => void;
 
 export const noIdentityCheck: IdentityCheck = () => {};
 
-/** Call it when the tables exist: by then a write-ahead log exists, too, if the file has one. */
+/** Call it when the tables exist: by then a write-ahead log also exists, if the file has one. */
 export function createIdentityCheck(file: string): IdentityCheck {
   const openedFiles = [file, `${file}-wal`].flatMap((path) => {
     const stats = readStats(path);

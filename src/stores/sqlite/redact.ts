@@ -1,10 +1,10 @@
 /**
- * Takes content out of a session, and out of the file.
+ * Removes content from a session, and from the file.
  *
  * 1. The redacted rows are computed before the transaction. Only the holder of the lease writes them, so they stay as they
  *    were read.
- * 2. A file beside the database notes that the log of SQLite (`-wal`) still has the former pages. The next process that opens the database
- *    finishes the work, if this process ends before.
+ * 2. A file next to the database records that the log of SQLite (`-wal`) still has the former pages. If this process ends
+ *    before it has overwritten them, the next process that opens the database finishes the work.
  */
 import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
@@ -20,10 +20,10 @@ import {
 } from "./driver.js";
 import { append, type Database, type EncodedCommit, findHead, findId } from "./sessions.js";
 
-/** What the transaction of a redaction writes. */
+/** The writes of a redaction's transaction. */
 export type PreparedRedaction = {
   readonly rows: readonly RedactedRow[];
-  /** The hashes of the blobs that go. */
+  /** The hashes of the blobs that are removed. */
   readonly blobs: readonly string[];
 };
 
@@ -82,21 +82,21 @@ export function applyRedaction(
   return result;
 }
 
-/** Overwrites what the log of SQLite still has of former pages. */
+/** Overwrites the former pages that the log of SQLite still has. */
 export type WalScrubber = {
-  /** Notes that there is something to overwrite. Call it before the transaction. */
+  /** Records that there is something to overwrite. Call it before the transaction. */
   readonly markPending: () => void;
-  /** Overwrites it, and takes the note away. An open read transaction can prevent it: then the note stays. */
+  /** Overwrites it, and removes the record. An open read transaction can prevent it: then the record stays. */
   readonly scrub: () => Promise<void>;
 };
 
 export const noScrubber: WalScrubber = { markPending: () => {}, scrub: async () => {} };
 
-/** How often it is tried while other processes read, and how long it waits in between, in milliseconds. */
+/** The number of attempts while other processes read, and the pause between them, in milliseconds. */
 const maxScrubAttempts = 20;
 const pauseMs = 50;
 
-/** @param checkpoint makes a checkpoint under the write lock; null if SQLite may make them by itself */
+/** @param checkpoint makes a checkpoint under the write lock; null if SQLite may checkpoint by itself */
 export function createWalScrubber(handle: SqliteHandle, file: string, checkpoint: (() => void) | null): WalScrubber {
   const markerFile = `${file}-redacting`;
   const scrubOnce = (): boolean => (checkpoint === null ? truncateLog(handle) : overwriteLog(handle, file, checkpoint));
@@ -128,8 +128,8 @@ function truncateLog(handle: SqliteHandle): boolean {
 }
 
 /**
- * With a SQLite that may not truncate its log (see `checkpoints.ts`): after a checkpoint of all of it, the next transaction
- * begins the log at its start. As many pages as the log had overwrite it. The pages are free again after.
+ * With a SQLite that may not truncate its log (see `checkpoints.ts`): after a checkpoint of the whole log, the next transaction
+ * restarts the log at its start. As many pages as the log had overwrite it. They are free again afterwards.
  */
 function overwriteLog(handle: SqliteHandle, file: string, checkpoint: () => void): boolean {
   const log = `${file}-wal`;
@@ -137,12 +137,12 @@ function overwriteLog(handle: SqliteHandle, file: string, checkpoint: () => void
   if (bytes === 0) return true;
   checkpoint();
   const generation = readLogGeneration(log);
-  // An epoch may be left out. A change that changes nothing would write no page.
+  // Epochs may have gaps. An update that changes nothing would not write a page.
   inTransaction(handle, "write", () => handle.exec("UPDATE store SET epoch = epoch + 1"));
-  // A reader keeps the log from beginning again: what comes now would be added to it.
+  // A reader keeps the log from restarting: the pages would then be appended to it.
   if (readLogGeneration(log) === generation) return false;
   inTransaction(handle, "write", () => {
-    // No session has the id 0. Nobody sees the row: it is gone when the transaction ends.
+    // No session has the id 0. Nobody sees the row: it is deleted in the same transaction.
     handle.prepare("INSERT INTO blobs VALUES (0, 'scrubbing', zeroblob(?))").run(Math.min(bytes, maxOverwriteBytes));
     handle.prepare("DELETE FROM blobs WHERE session = 0 AND hash = 'scrubbing'").run();
   });
@@ -150,10 +150,10 @@ function overwriteLog(handle: SqliteHandle, file: string, checkpoint: () => void
   return true;
 }
 
-/** A log grows to some MiB, unless a reader has kept it from beginning again. SQLite takes no value of more than 1 GB. */
+/** A log grows to some MiB, unless a reader has kept it from restarting. SQLite accepts no value of more than 1 GB. */
 const maxOverwriteBytes = 512 * 1024 * 1024;
 
-/** The two numbers in the header of a log that SQLite changes whenever it begins the log again. */
+/** The two numbers in the header of a log that SQLite changes whenever it restarts the log. */
 function readLogGeneration(log: string): string {
   const header = Buffer.alloc(24);
   const file = openSync(log, "r");

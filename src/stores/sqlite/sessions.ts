@@ -193,8 +193,8 @@ export function findId(db: Database, sessionId: string): number | undefined {
 }
 
 function ensureSession(db: Database, sessionId: string, at: number): number {
-  const current = findId(db, sessionId);
-  if (current !== undefined) return current;
+  const existing = findId(db, sessionId);
+  if (existing !== undefined) return existing;
   db.statements.addSession.run(sessionId, at, at);
   return findId(db, sessionId) ?? throwMissingRow(db, sessionId);
 }

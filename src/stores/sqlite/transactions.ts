@@ -1,6 +1,6 @@
 /**
- * Transactions: all writes of one turn of the event loop share one, and waiting for a lock does not block the process. While one
- * session alone writes, there is nobody to share with: its writes do not wait for the end of the turn.
+ * Transactions: all writes of one turn of the event loop share one, and waiting for a lock does not block the process. A session
+ * that writes alone has no transaction to share: its writes do not wait for the end of the turn.
  *
  * 1. Work is synchronous and can be run again: a transaction that fails is rolled back, and a group's work then runs one by one.
  * 2. Work that refuses (returns another result than `ok`) has written nothing.
@@ -16,11 +16,11 @@ export type Transactions = {
   /**
    * Runs work in a transaction; settles when it is durable. A database that stays locked rejects with SQLite's own error.
    *
-   * @param bytes about how many bytes it writes, beside a row or two
+   * @param bytes about how many bytes it writes, in addition to a row or two
    * @param writer the session whose holder writes; without it, the write waits for others
    */
   readonly write: <Result>(work: () => Result, bytes?: number, writer?: string) => Promise<Result>;
-  /** Runs work that only reads; tried again while the database is locked. */
+  /** Runs work that only reads; retried while the database is locked. */
   readonly read: <Result>(work: () => Result) => Promise<Result>;
   /** Runs work that only reads, at once; throws if the database is locked, or if its file is gone. */
   readonly readNow: <Result>(work: () => Result) => Result;
@@ -35,7 +35,7 @@ export type TransactionOptions = {
   /** How long to wait for a lock, in milliseconds. */
   readonly busyMs: number;
   readonly checkpoints: Checkpoints;
-  /** Called after each transaction that writes, before anybody is told of its end, and now and then after reads. */
+  /** Called after each transaction that writes, before its result is reported, and now and then after reads. */
   readonly checkIdentity: IdentityCheck;
 };
 
@@ -50,7 +50,7 @@ type JobOutcome = { readonly ok: true; readonly value: unknown } | { readonly ok
 /** Commits that share a transaction cost a fraction of single ones. The rest waits for the next transaction. */
 const maxGroup = 256;
 
-/** How long reads go on without a look at the file. */
+/** How long reads may continue without a check of the file. */
 const maxUncheckedMs = 100;
 
 /** How long a session alone writes without a turn of the event loop: timers and the network wait no longer for it. */
@@ -64,19 +64,19 @@ export function createTransactions(options: TransactionOptions): Transactions {
 
   let checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** For reads: what they give may be this old. */
+  /** For reads: their result may be this old. */
   function checkIfStale(): void {
     if (performance.now() - checkedAt >= maxUncheckedMs) recheck();
   }
 
-  /** After a failure, each read looks at the file. */
+  /** After a failure, each read checks the file. */
   function recheck(): void {
     checkedAt = Number.NEGATIVE_INFINITY;
     checkIdentity();
     checkedAt = performance.now();
   }
 
-  /** Who wrote last, if nobody else has written since. */
+  /** The session that wrote last, if no other has written since. */
   let soleWriter: string | null = null;
   let yieldedAt = Number.NEGATIVE_INFINITY;
 
@@ -153,7 +153,7 @@ function runWrites(group: readonly WriteJob[], { handle }: TransactionOptions): 
   return inTransaction(handle, "write", () => group.map((job) => job.work()));
 }
 
-/** An estimate, in pages of 4 KiB: a commit writes two, and those of its bytes. */
+/** An estimate, in pages of 4 KiB: a commit writes two, plus those of its bytes. */
 function estimatePages(group: readonly WriteJob[]): number {
   return group.reduce((sum, { bytes }) => sum + 2 + bytes / 4096, 0);
 }
@@ -161,7 +161,7 @@ function estimatePages(group: readonly WriteJob[]): number {
 /** Short, because a process that writes without pause leaves the lock free only for moments. */
 const maxPauseMs = 4;
 
-/** Waits in steps, so that timers and other sessions go on meanwhile. */
+/** Waits in steps, so that timers and other sessions continue meanwhile. */
 export async function retryWhileBusy<Result>(work: () => Result, busyMs: number): Promise<Result> {
   let waited = 0;
   for (let basePauseMs = 1; ; basePauseMs = Math.min(basePauseMs * 2, maxPauseMs)) {
@@ -170,7 +170,7 @@ export async function retryWhileBusy<Result>(work: () => Result, busyMs: number)
     } catch (error) {
       if (!isBusy(error) || waited >= busyMs) throw error;
     }
-    // A random pause, so that two processes that wait for each other do not collide again and again.
+    // Jitter, so that two processes that wait for each other do not collide repeatedly.
     const pauseMs = basePauseMs * (0.5 + Math.random());
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
     waited += pauseMs;

@@ -1,10 +1,10 @@
 /**
- * Changes by other processes. SQLite tells cheaply whether there were any; only then the sessions are looked up.
+ * Changes by other processes. SQLite reports cheaply whether there were any; only then are the sessions looked up.
  *
- * 1. A look that fails loses nothing: the next one compares with the last that succeeded. If there is none yet, or if the
- *    file cannot be read, a gap is told.
+ * 1. A poll that fails loses nothing: the next one compares with the last that succeeded. If there is none yet, or if the
+ *    file cannot be read, a gap is reported.
  *
- * A process commits only to sessions that it holds. So a session with a new commit was held at the last look, is held now, or was
+ * A process commits only to sessions that it holds. So a session with a new commit was held at the last poll, is held now, or was
  * claimed in between (epochs count for the whole store). A message that was posted since has a higher number than the last one seen.
  */
 import type { StoreChange } from "../../ports/store.js";
@@ -20,7 +20,7 @@ type WatchState = {
   readonly tails: ReadonlyMap<string, number | null>;
 };
 
-/** Looks every `everyMs` milliseconds while there are listeners; call `start` when one was added. */
+/** Polls every `intervalMs` milliseconds while there are listeners; call `start` when one was added. */
 export function createPoller(
   db: Database,
   watchers: Watchers,
@@ -29,7 +29,7 @@ export function createPoller(
 ): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | null = null;
   let state: WatchState | null = null;
-  /** Whether somebody has listened since before the first look. */
+  /** Whether a poll has failed before the first one succeeded, so that its listeners may have missed changes. */
   let needsGap = false;
   const stop = (): void => {
     if (timer !== null) clearInterval(timer);
@@ -49,7 +49,7 @@ export function createPoller(
       for (const change of result.changes) watchers.notify(change);
     } catch (error) {
       needsGap ||= state === null;
-      // Anyone who follows a session looks at it then, and is told what is wrong.
+      // A gap makes those who follow a session read it, and so get the error.
       if (!isBusy(error)) watchers.notify({ gap: true });
     }
   };

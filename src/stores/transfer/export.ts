@@ -1,8 +1,8 @@
 /**
- * Sessions as lines of text: a complete copy, which `importSessions` puts into another store.
+ * Exports sessions as lines of text: a complete copy, which `importSessions` puts into another store.
  *
- * Nothing is written to the store, and nothing is locked. So each session is looked at again after its last line: if it has changed
- * meanwhile, the export fails, and what was given of it has no end.
+ * Nothing is written to the store, and nothing is locked. So each session is checked again after its last line: if it has changed
+ * meanwhile, the export fails, and its output has no last line.
  */
 import { anArray, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import type { Entry } from "../../core/machine/event.js";
@@ -38,12 +38,12 @@ const pageSize = 100;
 
 /**
  * A complete copy of sessions as text, line by line, each with its line break: logs, inboxes, blobs, and the sessions that they have
- * started. Nothing is redacted: it holds what the store holds, keys and passwords too.
+ * started. Nothing is redacted: it holds what the store holds, including keys and passwords.
  *
  * Stop what drives the sessions first. A session that is running, or that changes meanwhile, ends the export with `session_busy`.
  *
- * @throws PawlError `no_session`, `session_busy`; `bad_input` if a session was started by another one, which has to be named instead;
- *   `store_corrupt` if a blob is missing
+ * @throws PawlError `no_session`, `session_busy`; `bad_input` if a session was started by another one, which must be named
+ *   instead; `store_corrupt` if a blob is missing
  */
 export async function* exportSessions(
   store: Store,
@@ -83,7 +83,7 @@ async function* listSessions(store: Store, parent?: string): AsyncGenerator<Sess
   }
 }
 
-/** The sessions, and those that they have started, and so on. */
+/** The sessions and all of their descendants. */
 async function* listNamedSessions(store: Store, sessionIds: readonly string[]): AsyncGenerator<SessionSummary> {
   for (const sessionId of sessionIds) {
     const summary = await store.describe(sessionId);
@@ -149,7 +149,7 @@ async function* readEntries(store: Store, sessionId: string, last: number): Asyn
 }
 
 async function* exportInbox(store: Store, sessionId: string, written: Set<string>): AsyncGenerator<Line> {
-  // The ids come first: a message that is consumed between both is then among the ids, as it should be.
+  // The ids come first: a message that is consumed between the two reads is then among the ids, as it should be.
   const messageIds: string[] = [];
   for (;;) {
     const after = messageIds.at(-1);
@@ -194,6 +194,6 @@ async function readBlob(store: Store, sessionId: string, hash: string): Promise<
 function changedError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
-    `Session ${sessionId} has changed while it was exported. Stop what drives it, then export again.`,
+    `Session ${sessionId} changed during the export. Stop what drives it, then export again.`,
   );
 }

@@ -2,10 +2,10 @@
  * Puts the sessions of an export into a store.
  *
  * 1. The export is read twice: everything in it is checked before anything is written.
- * 2. While sessions are written, the import holds their leases, which do not run out. So nobody drives half a session, and nothing is due.
- *    They are let go when all sessions are whole, the first one last.
- * 3. The holder of these leases is named after the sum of the export. So an import that was cut short goes on when the same export is
- *    imported again, and any other finds that the sessions exist.
+ * 2. While sessions are written, the import holds their leases, which do not expire. So no worker drives half a session, and
+ *    nothing is due. They are released when all sessions are complete, the first one last.
+ * 3. The holder of these leases is named after the sum of the export. So an import that was cut short continues when the same
+ *    export is imported again, and any other finds that the sessions exist.
  */
 import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
@@ -22,28 +22,28 @@ import {
 
 /** How sessions are imported. */
 export type ImportOptions = {
-  /** Opens the export: text, or its UTF-8, in pieces of any length. It is called twice, and must give the same each time. */
+  /** Opens the export: text, or its UTF-8, in pieces of any length. It is called twice, and must return the same each time. */
   readonly read: () => AsyncIterable<string | Uint8Array>;
-  /** Ends the import with an `AbortError`. It goes on when the same export is imported again. */
+  /** Ends the import with an `AbortError`. It continues when the same export is imported again. */
   readonly signal?: AbortSignal;
 };
 
-/** How much an export holds. */
+/** The size of an export. */
 export type Imported = {
-  /** How many sessions. */
+  /** The number of sessions. */
   readonly sessions: number;
-  /** How many entries of their logs. */
+  /** The number of entries in their logs. */
   readonly entries: number;
 };
 
 const rules: OptionTable<ImportOptions> = { read: aFunction, signal: anObject };
 
-/** What was found when the export was checked. */
+/** The result of checking an export. */
 type Plan = { readonly sum: string; readonly sessionIds: readonly string[]; readonly entries: number };
 
 /**
- * Puts an export of `exportSessions` into a store. Workers see the sessions when all of them are there. If the process dies before that,
- * import the same export again: it goes on. Nothing is run.
+ * Puts an export of `exportSessions` into a store. Workers see the sessions only when all of them are complete. If the process
+ * dies before that, import the same export again: the import continues. Nothing is run.
  *
  * @throws PawlError `bad_input`, with the number of the line, if the export is not as it was written; `session_busy` if there is a
  *   session of the same id; `newer_format`, `older_format`; what the store throws
@@ -78,7 +78,7 @@ async function readPlan(items: AsyncIterable<ExportItem>): Promise<Plan> {
   return { sum, sessionIds, entries };
 }
 
-/** Whether an earlier import has written all sessions, and only has to let them go. @throws PawlError `session_busy` */
+/** Whether an earlier import has written all sessions, and only has to release them. @throws PawlError `session_busy` */
 async function isFullyWritten(store: Store, { sessionIds }: Plan, holders: ImportHolders): Promise<boolean> {
   const [first] = sessionIds;
   if (first === undefined) return true;
@@ -100,13 +100,13 @@ async function writeSessions(
   for await (const item of items) {
     if (item.type !== "end") await writer.write(item);
     else if (item.sum !== sum)
-      throw new PawlError("bad_input", "The export has changed while it was imported. Import it again.");
+      throw new PawlError("bad_input", "The export changed during the import. Import it again.");
   }
   const [first] = sessionIds;
   if (first !== undefined) await claimForImport(store, first, holders.written, holders.writing);
 }
 
-/** The first session is let go last: as long as it is held, it is known that the others belong to this import. */
+/** The first session is released last: as long as it is held, the others are known to belong to this import. */
 async function releaseSessions(store: Store, { sessionIds }: Plan, holders: ImportHolders): Promise<void> {
   const [first, ...others] = sessionIds;
   for (const sessionId of others) {

@@ -1,9 +1,9 @@
 /**
- * The lines of an export: what each may hold, and how they are written, cut and summed.
+ * The lines of an export: their contents, and how they are written, split and summed.
  *
  * 1. A line is JSON. Control characters, format characters and line separators are `\u` escapes, so that it is safe on a terminal.
- * 2. The order: `head`; for each session `session`, then entries, each behind the blobs that it names, then `state`, messages with the
- *    blobs that they name, and `taken`; `end` at last.
+ * 2. The order: `head`; for each session `session`, then entries, each after the blobs that it names, then `state`, messages with
+ *    the blobs that they name, and `taken`; `end` comes last.
  * 3. The sum of a line is the SHA-256 of the sum before it and the line. `end` has the sum of all lines before it.
  */
 import type { Entry } from "../../core/machine/event.js";
@@ -13,7 +13,7 @@ import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
 import { maxEntryBytes } from "../shared/encode.js";
 
-/** The version of this form. The format of what is in the lines is that of the log. */
+/** The version of the layout. The contents of the lines have the format of the log. */
 export const exportVersion = 1;
 
 export type HeadLine = { readonly type: "pawl_sessions"; readonly version: number; readonly format: number };
@@ -25,7 +25,7 @@ export type SessionLine = {
   /** How many entries follow. */
   readonly entries: number;
 };
-/** A part of a blob. The parts of a blob follow each other, until they are `bytes` together. */
+/** A part of a blob. The parts of a blob follow each other, until they have `bytes` bytes together. */
 export type BlobLine = {
   readonly type: "blob";
   readonly hash: string;
@@ -36,18 +36,18 @@ export type BlobLine = {
 export type StateLine = { readonly type: "state"; readonly state: State };
 /** A message in the inbox. */
 export type MessageLine = { readonly type: "message"; readonly message: InboxMessage };
-/** Ids of messages that were consumed. They count for ever. */
+/** Ids of messages that were consumed. They can never be used again. */
 export type TakenLine = { readonly type: "taken"; readonly ids: readonly string[] };
 export type EndLine = { readonly type: "end"; readonly sessions: number; readonly sum: string };
 
-/** An entry has no type of its own: it stands as in the log. */
+/** An entry has no `type` of its own: it is written as in the log. */
 export type Line = HeadLine | SessionLine | BlobLine | Entry | StateLine | MessageLine | TakenLine | EndLine;
 
-/** The most bytes of a blob in one line. */
+/** The maximum number of bytes of a blob in one line. */
 export const maxBlobPartBytes = 384 * 1024;
-/** The most ids of messages in one line. */
+/** The maximum number of message ids in one line. */
 export const maxIdsPerLine = 500;
-/** The longest line, in UTF-16 units. An escape is at most three times as long as the bytes that it stands for. */
+/** The maximum length of a line, in UTF-16 units. An escape is at most three times as long as the bytes that it stands for. */
 export const maxLine = 3 * maxEntryBytes + 4096;
 
 /** A line, without the break at its end. */
@@ -66,7 +66,7 @@ export function chainSum(sum: string, text: string): string {
   return sha256(sum + text);
 }
 
-/** Cuts pieces of text, or of its UTF-8, into lines. @throws PawlError `bad_input` if a line is too long or not in UTF-8 */
+/** Splits pieces of text, or of its UTF-8, into lines. @throws PawlError `bad_input` if a line is too long or not in UTF-8 */
 export async function* splitLines(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let buffered: string[] = [];

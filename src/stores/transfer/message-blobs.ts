@@ -6,8 +6,8 @@ import type { InboxMessage } from "../../core/machine/inbox.js";
 import { blobsOf, blobsOfOutput } from "../../core/transcript/blob-references.js";
 
 /**
- * A history waits in blobs, whose messages may name more.
- * @param read gives the bytes of a blob
+ * A history is stored in blobs, whose messages may name more.
+ * @param read returns the bytes of a blob
  */
 export async function listMessageBlobs(
   { body }: InboxMessage,

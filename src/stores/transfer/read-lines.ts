@@ -1,10 +1,10 @@
 /**
- * Reads the lines of an export, and checks each as if a stranger had written it: what passes can be written to any store.
+ * Reads the lines of an export, and checks each as untrusted input: what passes can be written to any store.
  *
  * 1. A line is bounded and parsed in linear time, and nothing in it is used before it was checked.
  * 2. The log is folded on the way. It must lead to the state that the export names.
  * 3. An entry names no blob that the session does not have, and a blob matches its hash.
- * 4. The sum at the end tells whether anything was changed, lost or moved on the way.
+ * 4. The sum at the end shows whether anything was changed, lost or moved on the way.
  */
 import { isSameJson, parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -20,7 +20,7 @@ import { encodeEvents, encodeMessage, encodeState, maxEntryDepth } from "../shar
 import { checkId, hashBlob } from "../shared/rules.js";
 import { chainSum, exportVersion, maxIdsPerLine, maxLine } from "./lines.js";
 
-/** What an export holds, in order. Everything of a session stands between its `session` and its `closed`. */
+/** The items of an export, in order. All items of a session come between its `session` and its `closed`. */
 export type ExportItem =
   | { readonly type: "session"; readonly session: SessionHead }
   | { readonly type: "blob"; readonly bytes: Uint8Array }
@@ -51,7 +51,7 @@ type SessionReader = {
   readonly blobs: Set<string>;
   /** The ids of its messages. */
   readonly ids: Set<string>;
-  /** A blob whose parts are not all there. */
+  /** A blob of which some parts are still missing. */
   open: OpenBlob | null;
 };
 type OpenBlob = { readonly hash: string; readonly bytes: number; readonly chunks: Uint8Array[]; length: number };
@@ -162,7 +162,7 @@ function* readBlob(
   { hash, bytes, base64 }: PlainObject,
 ): Generator<ExportItem> {
   if (typeof hash !== "string" || !isCount(bytes) || typeof base64 !== "string")
-    throw lineError(reader, "it is no part of a blob");
+    throw lineError(reader, "it is not a part of a blob");
   session.open ??= { hash, bytes, chunks: [], length: 0 };
   const { open } = session;
   if (open.hash !== hash || open.bytes !== bytes)
@@ -234,12 +234,12 @@ function readMessage(reader: ExportReader, session: SessionReader, line: PlainOb
 }
 
 function readTaken(reader: ExportReader, session: SessionReader, { ids }: PlainObject): ExportItem {
-  if (!Array.isArray(ids) || ids.length > maxIdsPerLine) throw lineError(reader, "it is no list of ids");
+  if (!Array.isArray(ids) || ids.length > maxIdsPerLine) throw lineError(reader, "it is not a list of ids");
   return { type: "taken", ids: ids.map((id: unknown) => recordId(reader, session, id)) };
 }
 
 function recordId(reader: ExportReader, { ids }: SessionReader, id: unknown): string {
-  if (typeof id !== "string") throw lineError(reader, "an id is no text");
+  if (typeof id !== "string") throw lineError(reader, "an id is not a string");
   checkLine(reader, () => checkId("message", id));
   if (ids.has(id)) throw lineError(reader, `the message ${id} is there twice`);
   ids.add(id);
@@ -254,7 +254,7 @@ function readEnd(reader: ExportReader, { sessions, sum }: PlainObject): ExportIt
 }
 
 function requireSession(reader: ExportReader): SessionReader {
-  if (reader.session === null) throw lineError(reader, "it belongs to no session");
+  if (reader.session === null) throw lineError(reader, "it does not belong to a session");
   return reader.session;
 }
 
@@ -271,12 +271,12 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** What a store would call damage is a mistake in the line here. */
+/** A fault that a store would report as damage is reported as a mistake in the line. */
 function positionAt(reader: ExportReader, sessionId: string, seq: number): RowPosition {
   return { file: "", sessionId, seq, createError: (problem) => lineError(reader, problem) };
 }
 
-/** Any error of a check is one of this line. */
+/** Turns any error of a check into an error about this line. */
 function checkLine<Result>(reader: ExportReader, check: () => Result): Result {
   try {
     return check();

@@ -1,9 +1,9 @@
 /**
- * Writes what an export holds into a store, session by session, under leases of the import.
+ * Writes the items of an export into a store, session by session, under leases of the import.
  *
- * 1. Whatever was written before is passed over, so that an import that was cut short goes on.
+ * 1. Everything that was already written is skipped, so that an import that was cut short can continue.
  * 2. A commit holds many entries. Its state is the one to which they lead; that of the last commit is the one of the export.
- * 3. What makes a session due is written last, and counts only when its lease is given back.
+ * 3. The fields that make a session due are written last, and take effect only when its lease is released.
  */
 
 import { dueAt } from "../../core/machine/effects.js";
@@ -15,11 +15,11 @@ import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
 import { maxIdsPerLine } from "./lines.js";
 import type { ExportItem, SessionHead } from "./read-lines.js";
 
-/** Longer than anybody waits: a lease ends only when the import gives it back. */
+/** Longer than any process runs: a lease ends only when the import releases it. */
 const leaseMs = 100 * 365 * 24 * 3_600_000;
-/** `Store.loadAt` gives a state that is at most this many entries older. */
+/** `Store.loadAt` returns a state that is at most this many entries older. */
 const maxEntriesPerCommit = 64;
-/** The lengths of the lines of a commit, together. */
+/** The maximum length of the lines of a commit together, in UTF-16 units. */
 const maxCommitSize = 1024 * 1024;
 
 export type ImportHolders = {
@@ -29,16 +29,16 @@ export type ImportHolders = {
   readonly written: Holder;
 };
 
-/** @param sum of the export */
+/** @param sum the sum of the export */
 export function createImportHolders(sum: string): ImportHolders {
-  // No process is meant: a lease of an import is never taken from it because a process has ended.
+  // Not a real process: so a lease of an import never counts as that of a process that has ended.
   const holder = { host: "import", pid: 0, startedAt: 0 };
   return { writing: { id: `import ${sum}`, ...holder }, written: { id: `imported ${sum}`, ...holder } };
 }
 
 type ClaimedSession = { readonly lease: Lease; readonly seq: number };
 
-/** Takes the lease of a session that nobody holds but this import. @throws PawlError `session_busy` */
+/** Claims a session that is free, or that this import holds already. @throws PawlError `session_busy` */
 export async function claimForImport(
   store: Store,
   sessionId: string,
@@ -138,12 +138,12 @@ async function flush(store: Store, session: SessionWriter, at: number): Promise<
   session.pendingSize = 0;
 }
 
-/** Nothing makes the session due yet. */
+/** A commit that does not make the session due yet. */
 function createRestingCommit({ seq, state, head }: SessionWriter): Commit {
   return { expectedSeq: seq, events: [], state, at: head.updatedAt, activity: "resting", dueAt: null, askedAt: null };
 }
 
-/** Marks ids as taken, except for those that an earlier attempt has marked. */
+/** Records ids as taken, except for those that an earlier attempt has recorded. */
 async function recordIds(store: Store, session: SessionWriter, ids: readonly string[]): Promise<void> {
   const result = await store.commit(session.lease, { ...createRestingCommit(session), record: ids });
   if (result.type !== "duplicate") return checkOutcome(session, result.type);
@@ -162,7 +162,7 @@ async function readMessageIds(store: Store, sessionId: string): Promise<Readonly
   }
 }
 
-/** What the last commit of the source said of its session. */
+/** Writes when the session is due and since when it asks, as its last commit in the source had it. */
 async function commitActivity(store: Store, session: SessionWriter): Promise<void> {
   const { state, head } = session;
   if (head.entries === 0) return;
@@ -184,7 +184,7 @@ function checkOutcome({ head: { sessionId } }: SessionWriter, outcome: string): 
   if (outcome === "busy")
     throw new PawlError(
       "store_failed",
-      `The store is busy. Import the same export again: it goes on with session ${sessionId}.`,
+      `The store is busy. Import the same export again: it continues with session ${sessionId}.`,
     );
   throw sessionExistsError(sessionId);
 }

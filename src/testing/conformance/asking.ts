@@ -19,22 +19,24 @@ async function listAskers(store: Store, options: AskingOptions = {}): Promise<re
 }
 
 export const askingCases = createCases(["STOR-1", "HITL-2"], {
-  "an empty store has none that ask": async ({ store }) => {
+  "an empty store has no asking sessions": async ({ store }) => {
     deepStrictEqual(await store.asking(), []);
   },
-  "who asks is listed with its state, since when, and what is in its inbox": async ({ store }) => {
+  "an asking session is listed with its state, the time since when it asks, and the size of its inbox": async ({
+    store,
+  }) => {
     await createAskingSession(store, "s", t0 - 5);
     await store.post("s", createMessage("m"));
     const { state } = createAskingFields(1, t0 - 5);
     deepStrictEqual(await store.asking(), [{ sessionId: "s", askedAt: t0 - 5, state, inbox: 1 }]);
   },
-  "who asks nobody is not listed": async ({ store }) => {
+  "a session that asks nothing is not listed": async ({ store }) => {
     await createRestingSession(store, "resting");
     await store.post("posted", createMessage("m"));
     await commit(store, await claim(store, "active"), 0);
     deepStrictEqual(await store.asking(), []);
   },
-  "who asks while it is held and goes on is listed too": async ({ store }) => {
+  "a session that asks while it is held and running is also listed": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { ...createAskingFields(1, t0), activity: "active" });
     deepStrictEqual(await listAskers(store), ["s"]);
@@ -43,13 +45,13 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     deepStrictEqual(others, []);
     strictEqual(only?.state?.seq, 2);
   },
-  "who was answered is listed no more": async ({ store }) => {
+  "an answered session is no longer listed": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, createAskingFields(1, t0));
     await commit(store, lease, 1);
     deepStrictEqual(await store.asking(), []);
   },
-  "who asks again is listed since then": async ({ store }) => {
+  "a session that asks again is listed from the new time on": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, createAskingFields(1, t0));
     await createAskingSession(store, "between", t0 + 1);
@@ -57,14 +59,14 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     await commit(store, lease, 1, createAskingFields(2, t0 + 2));
     deepStrictEqual(await listAskers(store), ["between", "s"]);
   },
-  "a session that was deleted asks no more": async ({ store }) => {
+  "a deleted session is no longer listed": async ({ store }) => {
     await createAskingSession(store, "s", t0);
     await createAskingSession(store, "t", t0);
     deepStrictEqual(await listAskers(store), ["s", "t"]);
     await store.delete("s", { now: t0, force: true });
     deepStrictEqual(await listAskers(store), ["t"]);
   },
-  "the longest asking comes first": async ({ store }) => {
+  "the session that has asked longest comes first": async ({ store }) => {
     for (const [id, at] of [
       ["new", 3],
       ["old", 1],
@@ -75,11 +77,11 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     deepStrictEqual(await listAskers(store, { limit: 2 }), ["old", "middle"]);
     deepStrictEqual(await listAskers(store, { limit: Number.POSITIVE_INFINITY }), ["old", "middle", "new"]);
   },
-  "those that ask since one time are in the order of their ids": async ({ store }) => {
+  "sessions that have asked since the same time are in the order of their ids": async ({ store }) => {
     for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await createAskingSession(store, id, t0);
     deepStrictEqual(await listAskers(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
   },
-  "pages of those that ask are all of them": async ({ store }) => {
+  "the pages together have all asking sessions": async ({ store }) => {
     for (let index = 0; index < 17; index++) await createAskingSession(store, `s${index}`, t0 + Math.floor(index / 4));
     const pages: AskingSession[] = [];
     for (let count = 0; count < 10; count++) {
@@ -94,13 +96,13 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     );
     strictEqual(pages.length, 17);
   },
-  "a page goes on after a place that is there no more": async ({ store }) => {
+  "a page continues after a position that is gone": async ({ store }) => {
     for (const id of ["a", "b", "c"]) await createAskingSession(store, id, t0);
     await store.delete("b", { now: t0, force: true });
     deepStrictEqual(await listAskers(store, { after: { askedAt: t0, sessionId: "b" } }), ["c"]);
     deepStrictEqual(await listAskers(store, { after: { askedAt: t0 + 1, sessionId: "" } }), []);
   },
-  "what another process asks is listed, and still after the store was opened again": async ({
+  "a session that asks in another process is listed, also after the store is reopened": async ({
     store,
     second,
     reopened,
@@ -109,7 +111,7 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     deepStrictEqual(await listAskers(store), ["s"]);
     deepStrictEqual(await listAskers(await reopened()), ["s"]);
   },
-  "nothing is wrong with who asks": async ({ store }) => {
+  "an asking session has no problems": async ({ store }) => {
     await createAskingSession(store, "s", t0);
     deepStrictEqual(await store.verify(), []);
   },

@@ -1,5 +1,5 @@
 /**
- * The tools of the conformance suite: a store, and short ways to claim, commit and post.
+ * The tools of the conformance suite: a store, and helpers to claim, commit and post.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { Entry, Event } from "../../core/machine/event.js";
@@ -9,7 +9,7 @@ import { initialState, type State, type Status } from "../../core/machine/state.
 import { PawlError } from "../../errors.js";
 import type { ClaimOptions, Commit, CommitResult, Holder, Lease, Store } from "../../ports/store.js";
 
-/** Opens the store that is tested. */
+/** A store to test, and how to reopen and close it. */
 export type StoreUnderTest = {
   readonly store: Store;
   /** Closes the store's files or connections and opens them again. */
@@ -27,11 +27,11 @@ export type StoreUnderTest = {
 
 /** One case of the suite. */
 export type ConformanceCase = {
-  /** What it checks. */
+  /** The rule that it checks. */
   readonly name: string;
   /** The ids of the requirements that the case shows. */
   readonly verifies: readonly string[];
-  /** Runs it. It rejects if the store breaks the rule. */
+  /** Runs the case. Rejects if the store breaks the rule. */
   run(): Promise<void>;
 };
 
@@ -48,7 +48,7 @@ export type StoreBench = {
   readonly reopened: () => Promise<Store>;
 };
 
-/** An arbitrary present, in epoch milliseconds. */
+/** An arbitrary current time, in epoch milliseconds. */
 export const t0 = 1_790_000_000_000;
 export const leaseMs = 30_000;
 
@@ -62,7 +62,7 @@ export function createCases(
   return Object.entries(checks).map(([name, check]) => ({ name, verifies, check }));
 }
 
-/** Claims, and fails if somebody holds the session. */
+/** Claims the session; fails if it is held. */
 export async function claim(store: Store, sessionId = "s", options: Partial<ClaimOptions> = {}): Promise<Lease> {
   const result = await store.claim(sessionId, { holder: alice, now: t0, leaseMs, ...options });
   if (result.type !== "claimed") throw new Error(`${sessionId} is held by ${result.holder.id}`);
@@ -112,7 +112,7 @@ export async function createHeldSession(store: Store, count: number, sessionId =
   return lease;
 }
 
-/** A session at rest that nobody holds. */
+/** A released session at rest. */
 export async function createRestingSession(
   store: Store,
   sessionId: string,
@@ -160,7 +160,7 @@ export const everyStatus: readonly Status[] = [
   "aborted",
 ];
 
-/** A whole state of this status, after entry `seq`. */
+/** A complete state of this status, after entry `seq`. */
 export function createState(seq: number, status: Status): State {
   const session = { ...initialState, seq, session: { agent: "coder", model: "scripted", title: `entry ${seq}` } };
   const run = {
@@ -210,7 +210,7 @@ export function createState(seq: number, status: Status): State {
   }
 }
 
-/** A session that waits for an answer, and that nobody holds. */
+/** A released session that waits for an answer. */
 export async function createAskingSession(
   store: Store,
   sessionId: string,
@@ -221,7 +221,7 @@ export async function createAskingSession(
   await commit(store, lease, 0, { ...createAskingFields(1, askedAt), ...overrides, release: true });
 }
 
-/** The parts of a commit of a session that waits for an answer since `askedAt`. */
+/** The fields of a commit of a session that has waited for an answer since `askedAt`. */
 export function createAskingFields(seq: number, askedAt: number): Pick<Commit, "state" | "activity" | "askedAt"> {
   const waiting = createState(seq, "awaiting_human");
   if (waiting.status !== "awaiting_human") throw new Error("not a state that waits");
@@ -250,7 +250,7 @@ export function textsOf(entries: readonly Entry[]): readonly string[] {
   });
 }
 
-/** The log has these entries, and no others. */
+/** Asserts that the log has this many entries. */
 export async function expectLog(store: Store, count: number, sessionId = "s"): Promise<void> {
   const entries = await store.read(sessionId);
   deepStrictEqual(
@@ -265,7 +265,7 @@ export function expectResultType(result: CommitResult, type: CommitResult["type"
   strictEqual(result.type, type, `expected ${type}, got ${JSON.stringify(result)}`);
 }
 
-/** The work is refused with a `PawlError` of one of these codes. */
+/** Asserts that the work is refused with a `PawlError` of one of these codes. */
 export async function expectError(work: () => Promise<unknown>, ...codes: readonly string[]): Promise<void> {
   const error = await work().then(
     () => null,

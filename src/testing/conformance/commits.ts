@@ -24,12 +24,12 @@ import {
 } from "./bench.js";
 
 export const commitCases = createCases(["STOR-1", "REC-1"], {
-  "a commit gives the number of its last entry": async ({ store }) => {
+  "a commit returns the number of its last entry": async ({ store }) => {
     const lease = await claim(store);
     strictEqual(await commit(store, lease, 0, { events: 3 }), 3);
     strictEqual(await commit(store, lease, 3), 4);
   },
-  "a commit is there when it resolves, for another process too": async ({ store, second }) => {
+  "a commit is visible when it resolves, also to another process": async ({ store, second }) => {
     const otherStore = await second();
     await createHeldSession(store, 2);
     await expectLog(otherStore, 2);
@@ -46,7 +46,7 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     deepStrictEqual(await store.commit(lease, createCommit(1)), { type: "conflict", seq: 2 });
     await expectLog(store, 2);
   },
-  "a commit with a sequence to come is a conflict": async ({ store }) => {
+  "a commit with a future sequence number is a conflict": async ({ store }) => {
     const lease = await createHeldSession(store, 2);
     deepStrictEqual(await store.commit(lease, createCommit(7)), { type: "conflict", seq: 2 });
     await expectLog(store, 2);
@@ -89,11 +89,11 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     expectResultType(await store.commit(zombie, createCommit(0, { consume: ["m"] })), "fenced");
     deepStrictEqual(await readInboxIds(store), ["m"]);
   },
-  "the clock alone fences nobody": async ({ store }) => {
+  "the clock alone fences no holder": async ({ store }) => {
     const lease = await claim(store);
     strictEqual(await commit(store, lease, 0, { at: t0 + 100 * leaseMs }), 1);
   },
-  "an epoch that was never given is fenced": async ({ store }) => {
+  "an epoch that was never issued is fenced": async ({ store }) => {
     const lease = await claim(store);
     expectResultType(await store.commit({ ...lease, epoch: lease.epoch + 1 }, createCommit(0)), "fenced");
     await expectLog(store, 0);
@@ -103,12 +103,12 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     await claim(store, "b");
     expectResultType(await store.commit({ ...lease, sessionId: "b" }, createCommit(0)), "fenced");
   },
-  "a commit to a session that is not there is fenced": async ({ store }) => {
+  "a commit to a missing session is fenced": async ({ store }) => {
     const lease = await claim(store);
     expectResultType(await store.commit({ ...lease, sessionId: "none" }, createCommit(0)), "fenced");
     strictEqual(await store.load("none"), null);
   },
-  "a commit to a session that was deleted is fenced": async ({ store }) => {
+  "a commit to a deleted session is fenced": async ({ store }) => {
     const lease = await createHeldSession(store, 1);
     await store.delete("s", { now: t0, force: true });
     expectResultType(await store.commit(lease, createCommit(1)), "fenced");
@@ -138,7 +138,7 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
 });
 
 export const concurrencyCases = createCases(["STOR-1", "REC-1"], {
-  "of two commits at once with one sequence one wins": async ({ store }) => {
+  "of two concurrent commits with the same sequence number, one wins": async ({ store }) => {
     const lease = await claim(store);
     const results = await Promise.all([store.commit(lease, createCommit(0)), store.commit(lease, createCommit(0))]);
     deepStrictEqual(results.map((result) => result.type).sort(), ["conflict", "ok"]);
@@ -159,7 +159,7 @@ export const concurrencyCases = createCases(["STOR-1", "REC-1"], {
     for (let seq = 0; seq < 3; seq++) await Promise.all(leases.map((lease) => commit(store, lease, seq)));
     for (const id of ids) await expectLog(store, 3, id);
   },
-  "a commit that is refused does not touch those beside it": async ({ store }) => {
+  "a refused commit does not affect concurrent commits": async ({ store }) => {
     const [a, b, c] = [await claim(store, "a"), await claim(store, "b"), await claim(store, "c")];
     const results = await Promise.all([
       store.commit(a, createCommit(0)),
@@ -178,7 +178,7 @@ export const concurrencyCases = createCases(["STOR-1", "REC-1"], {
     ] as const)
       await expectLog(store, count, id);
   },
-  "a commit that throws does not touch those beside it": async ({ store }) => {
+  "a commit that throws does not affect concurrent commits": async ({ store }) => {
     const [a, b] = [await claim(store, "a"), await claim(store, "b")];
     const wrong = createCommit(0, { state: createState(3, "preparing") });
     const [first, second] = await Promise.allSettled([store.commit(a, wrong), store.commit(b, createCommit(0))]);
@@ -213,7 +213,7 @@ export const concurrencyCases = createCases(["STOR-1", "REC-1"], {
 });
 
 export const logCases = createCases(["STOR-1", "REC-3"], {
-  "a session that is not there has no log and no state": async ({ store }) => {
+  "a missing session has no log and no state": async ({ store }) => {
     deepStrictEqual(await store.read("none"), []);
     strictEqual(await store.load("none"), null);
   },
@@ -253,14 +253,14 @@ export const logCases = createCases(["STOR-1", "REC-3"], {
     deepStrictEqual(await store.read("s", 3), []);
     deepStrictEqual(await store.read("s", 300), []);
   },
-  "a limit gives the first entries, and no more than whole commits": async ({ store }) => {
+  "a limit returns the first entries, and at most the rest of the last commit": async ({ store }) => {
     const lease = await claim(store);
     for (let seq = 0; seq < 12; ) seq = await commit(store, lease, seq, { events: 3 });
     const entries = await store.read("s", 0, 4);
     ok(entries.length >= 4 && entries.length <= 6);
     deepStrictEqual(textsOf(entries).slice(0, 4), ["entry 1", "entry 2", "entry 3", "entry 4"]);
   },
-  "pages of a log are the log": async ({ store }) => {
+  "the pages of a log together are the log": async ({ store }) => {
     const lease = await claim(store);
     for (let seq = 0; seq < 40; ) seq = await commit(store, lease, seq, { events: (seq % 3) + 1 });
     const whole = await store.read("s");
@@ -277,7 +277,7 @@ export const logCases = createCases(["STOR-1", "REC-3"], {
     for (let seq = 0; seq < 1500; ) seq = await commit(store, lease, seq, { events: 5 });
     await expectLog(store, 1500);
   },
-  "logs of sessions are apart": async ({ store }) => {
+  "the logs of sessions are separate": async ({ store }) => {
     const [a, b] = [await claim(store, "a"), await claim(store, "b")];
     await commit(store, a, 0, { events: [createTextEvent("of a")] });
     await commit(store, b, 0, { events: [createTextEvent("of b")] });
@@ -285,7 +285,7 @@ export const logCases = createCases(["STOR-1", "REC-3"], {
     deepStrictEqual(textsOf(await store.read("a")), ["of a", "of a again"]);
     deepStrictEqual(textsOf(await store.read("b")), ["of b"]);
   },
-  "a store that is opened again has everything": async ({ store, reopened }) => {
+  "a reopened store has everything": async ({ store, reopened }) => {
     const lease = await createHeldSession(store, 4);
     await store.post("s", createMessage("m"));
     const hash = await store.putBlob("s", new Uint8Array([1, 2, 3]));

@@ -39,7 +39,7 @@ const oddTexts: { readonly [name: string]: string } = {
 
 const oddValues: { readonly [name: string]: Json } = {
   "numbers at the edges": [0, -1, 0.1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 1.7e308, 5e-324],
-  "keys that objects have by birth": { toString: 1, hasOwnProperty: 2, valueOf: 3, "": 4, "a.b": 5, $ref: 6, "\0": 7 },
+  "keys that every object inherits": { toString: 1, hasOwnProperty: 2, valueOf: 3, "": 4, "a.b": 5, $ref: 6, "\0": 7 },
   "objects and arrays, 100 levels deep": nest(100),
   "empty ones": [{}, [], "", null, false, { a: {}, b: [] }],
   "10,000 items": Array.from({ length: 10_000 }, (_, index) => index),
@@ -96,7 +96,7 @@ async function expectRoundTripOrError(store: Store, event: Event): Promise<void>
   );
   if (error === null) {
     const [entry] = await store.read("s");
-    // deepStrictEqual recurses, and would overflow the stack on values this deep. Their texts are compared instead.
+    // deepStrictEqual recurses, and would overflow the stack on values this deep. Their JSON is compared instead.
     ok(entry?.event === event || JSON.stringify(entry?.event) === JSON.stringify(event));
   } else {
     ok(error instanceof PawlError && error.code === "not_storable", String(error));
@@ -144,7 +144,7 @@ const idCases = createCases(["STOR-1"], {
     for (const id of alike) await commit(store, await claim(store, id), 0, { events: [createTextEvent(id)] });
     for (const id of alike) deepStrictEqual(textsOf(await store.read(id)), [id]);
   },
-  "an id that cannot be is found nowhere": async ({ store }) => {
+  "an invalid id is not found": async ({ store }) => {
     // In UTF-8 both become the replacement character.
     await claim(store, "\ufffd");
     strictEqual(await store.load("\ud800"), null);

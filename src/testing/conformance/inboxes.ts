@@ -1,5 +1,5 @@
 /**
- * The inbox: anybody may post, each message counts once, and the holder consumes messages in a commit.
+ * The inbox: any process may post, each message counts once, and the holder consumes messages in a commit.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -19,7 +19,7 @@ import {
 } from "./bench.js";
 
 export const messageIdCases = createCases(["STOR-1", "STOR-2"], {
-  "all ids are told, of messages that were consumed and recorded, too": async ({ store, second }) => {
+  "all ids are listed, also those of consumed and recorded messages": async ({ store, second }) => {
     const lease = await claim(store);
     for (const id of ["consumed", "left"]) await store.post("s", createMessage(id));
     await commit(store, lease, 0, { consume: ["consumed"], record: ["recorded"] });
@@ -28,7 +28,7 @@ export const messageIdCases = createCases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await otherStore.messageIds("s", { limit: 10 }), ["consumed", "left", "recorded"]);
     deepStrictEqual(await otherStore.messageIds("none", { limit: 10 }), []);
   },
-  "they come in pages, in the order of their bytes": async ({ store }) => {
+  "ids come in pages, in the order of their bytes": async ({ store }) => {
     // In UTF-16, the emoji comes before the last one.
     const ids = ["a", "a ", "b", "é", "😀"];
     const last = "\uffee";
@@ -42,15 +42,15 @@ export const messageIdCases = createCases(["STOR-1", "STOR-2"], {
 });
 
 export const postCases = createCases(["STOR-1", "STOR-2"], {
-  "a message makes the session": async ({ store }) => {
+  "a message creates the session": async ({ store }) => {
     deepStrictEqual(await store.post("s", createMessage("m")), { type: "posted" });
     strictEqual((await store.list())[0]?.sessionId, "s");
     strictEqual(await store.load("s"), null);
   },
-  "a session that is not there has no messages": async ({ store }) => {
+  "a missing session has no messages": async ({ store }) => {
     deepStrictEqual(await store.inbox("none"), []);
   },
-  "messages come in the order of their posting": async ({ store }) => {
+  "messages come in the order in which they were posted": async ({ store }) => {
     for (const id of ["z", "a", "m"]) await store.post("s", createMessage(id, t0 - id.charCodeAt(0)));
     deepStrictEqual(await readInboxIds(store), ["z", "a", "m"]);
   },
@@ -75,46 +75,46 @@ export const postCases = createCases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await store.post("s", createMessage("m", t0, "second")), { type: "duplicate" });
     deepStrictEqual(await store.inbox("s"), [createMessage("m", t0, "first")]);
   },
-  "a message that was consumed is not taken again": async ({ store }) => {
+  "a consumed message is not accepted again": async ({ store }) => {
     const lease = await claim(store);
     await store.post("s", createMessage("m"));
     await commit(store, lease, 0, { consume: ["m"] });
     deepStrictEqual(await store.post("s", createMessage("m")), { type: "duplicate" });
     deepStrictEqual(await store.inbox("s"), []);
   },
-  "the same message sent twice at once is one": async ({ store }) => {
+  "the same message sent twice concurrently counts once": async ({ store }) => {
     const results = await Promise.all([store.post("s", createMessage("m")), store.post("s", createMessage("m"))]);
     deepStrictEqual(results.map((result) => result.type).sort(), ["duplicate", "posted"]);
   },
-  "the same message sent by two processes at once is one": async ({ store, second }) => {
+  "the same message sent by two processes concurrently counts once": async ({ store, second }) => {
     const otherStore = await second();
     const results = await Promise.all([store.post("s", createMessage("m")), otherStore.post("s", createMessage("m"))]);
     deepStrictEqual(results.map((result) => result.type).sort(), ["duplicate", "posted"]);
     strictEqual((await store.inbox("s")).length, 1);
   },
-  "two sessions may have messages of one id": async ({ store }) => {
+  "two sessions may have messages with the same id": async ({ store }) => {
     await store.post("a", createMessage("m"));
     deepStrictEqual(await store.post("b", createMessage("m")), { type: "posted" });
   },
-  "anybody posts to a session that another holds": async ({ store, second }) => {
+  "any process can post to a session that another holds": async ({ store, second }) => {
     const otherStore = await second();
     const lease = await createHeldSession(store, 1);
     deepStrictEqual(await otherStore.post("s", createMessage("m")), { type: "posted" });
     deepStrictEqual(await readInboxIds(store), ["m"]);
     strictEqual(await commit(store, lease, 1), 2);
   },
-  "messages that many send at once all arrive": async ({ store, second }) => {
+  "messages sent concurrently all arrive": async ({ store, second }) => {
     const otherStore = await second();
     const ids = Array.from({ length: 30 }, (_, index) => `m${index}`);
     await Promise.all(ids.map((id, index) => (index % 2 === 0 ? store : otherStore).post("s", createMessage(id))));
     deepStrictEqual([...(await readInboxIds(store))].sort(), [...ids].sort());
   },
-  "a session that was deleted takes its messages' ids along": async ({ store }) => {
+  "deleting a session also deletes the ids of its messages": async ({ store }) => {
     await store.post("s", createMessage("m"));
     await store.delete("s", { now: t0 });
     deepStrictEqual(await store.post("s", createMessage("m")), { type: "posted" });
   },
-  "a message with an id that cannot be is refused": async ({ store }) => {
+  "a message with an invalid id is refused": async ({ store }) => {
     for (const id of ["", "a\0b", "\udfff", "x".repeat(513)])
       await expectError(() => store.post("s", createMessage(id)), "bad_input");
     await expectError(() => store.post("", createMessage("m")), "bad_input");
@@ -135,14 +135,14 @@ export const consumeCases = createCases(["STOR-1", "STOR-2"], {
     expectResultType(await store.commit(lease, createCommit(0, { consume: ["m"] })), "conflict");
     deepStrictEqual(await readInboxIds(store), ["m"]);
   },
-  "consuming what is not there changes nothing": async ({ store }) => {
+  "consuming a missing message changes nothing": async ({ store }) => {
     const lease = await claim(store);
     await store.post("s", createMessage("m"));
     strictEqual(await commit(store, lease, 0, { consume: ["other"] }), 1);
     deepStrictEqual(await readInboxIds(store), ["m"]);
     deepStrictEqual(await store.post("s", createMessage("other")), { type: "posted" });
   },
-  "a message that comes between look and commit stays": async ({ store }) => {
+  "a message that arrives between read and commit stays": async ({ store }) => {
     const lease = await claim(store);
     await store.post("s", createMessage("seen"));
     const seen = await readInboxIds(store);
@@ -188,7 +188,7 @@ export const recordCases = createCases(["STOR-1", "STOR-2"], {
     await store.post("s", createMessage("m"));
     expectResultType(await store.commit(lease, createCommit(0, { record: ["m"] })), "conflict");
   },
-  "recorded ids do not keep a session from its release": async ({ store }) => {
+  "recorded ids do not prevent a release": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { record: ["m"], release: true });
     deepStrictEqual(await store.inbox("s"), []);
@@ -198,12 +198,12 @@ export const recordCases = createCases(["STOR-1", "STOR-2"], {
     expectResultType(await store.commit(lease, createCommit(0, { record: ["m"] })), "conflict");
     deepStrictEqual(await store.post("s", createMessage("m")), { type: "posted" });
   },
-  "recording an id that cannot be is refused": async ({ store }) => {
+  "recording an invalid id is refused": async ({ store }) => {
     const lease = await claim(store);
     await expectError(() => store.commit(lease, createCommit(0, { record: [""] })), "bad_input");
     await expectLog(store, 0);
   },
-  "posting and recording one id at once takes it once": async ({ store, second }) => {
+  "posting and recording the same id concurrently accepts it once": async ({ store, second }) => {
     const otherStore = await second();
     const lease = await claim(store);
     const [committed, posted] = await Promise.all([
@@ -212,7 +212,7 @@ export const recordCases = createCases(["STOR-1", "STOR-2"], {
     ]);
     strictEqual(Number(committed.type === "ok") + Number(posted.type === "posted"), 1);
   },
-  "a session at rest takes messages": async ({ store }) => {
+  "a session at rest accepts messages": async ({ store }) => {
     await createRestingSession(store, "s");
     await store.post("s", createMessage("m"));
     deepStrictEqual(await readInboxIds(store), ["m"]);

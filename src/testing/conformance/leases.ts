@@ -34,18 +34,18 @@ export const claimCases = createCases(["STOR-1", "REC-1"], {
     strictEqual(lease.expiresAt, t0 + leaseMs);
     ok(lease.epoch >= 1);
   },
-  "a claim makes the session": async ({ store }) => {
+  "a claim creates the session": async ({ store }) => {
     await claim(store);
     const [summary] = await store.list();
     strictEqual(summary?.sessionId, "s");
     deepStrictEqual(summary.holder, alice);
   },
-  "a session that is held is not claimed, and tells who holds it": async ({ store }) => {
+  "a held session is not claimed, and the result names its holder": async ({ store }) => {
     await claim(store);
     const result = await store.claim("s", { holder: bob, now: t0 + 1, leaseMs });
     deepStrictEqual(result, { type: "held", holder: alice, expiresAt: t0 + leaseMs });
   },
-  "its own holder does not claim it twice": async ({ store }) => {
+  "the holder itself cannot claim the session twice": async ({ store }) => {
     await claim(store);
     strictEqual((await store.claim("s", { holder: alice, now: t0 + 1, leaseMs })).type, "held");
   },
@@ -61,32 +61,32 @@ export const claimCases = createCases(["STOR-1", "REC-1"], {
       [...new Set(epochs)].sort((a, b) => a - b),
     );
   },
-  "a claim gives the last entry's number and state": async ({ store }) => {
+  "a claim returns the last entry's number and state": async ({ store }) => {
     await store.release(await createHeldSession(store, 3));
     const result = await store.claim("s", { holder: bob, now: t0, leaseMs });
     ok(result.type === "claimed");
     strictEqual(result.seq, 3);
     deepStrictEqual(result.state, createState(3, "model_running"));
   },
-  "sessions are held one by one": async ({ store }) => {
+  "sessions are held independently": async ({ store }) => {
     await claim(store, "a");
     const result = await store.claim("b", { holder: bob, now: t0, leaseMs });
     strictEqual(result.type, "claimed");
   },
-  "of two claims at once one wins": async ({ store }) => {
+  "of two concurrent claims, one wins": async ({ store }) => {
     const results = await Promise.all([claimAsBob(store, t0), claimAsBob(store, t0)]);
     deepStrictEqual([...results].sort(), [false, true]);
   },
-  "of many claims by two processes at once one wins": async ({ store, second }) => {
+  "of many concurrent claims by two processes, one wins": async ({ store, second }) => {
     const otherStore = await second();
     const claims = Array.from({ length: 20 }, (_, index) => claimAsBob(index % 2 === 0 ? store : otherStore, t0));
     strictEqual((await Promise.all(claims)).filter(Boolean).length, 1);
   },
-  "what one process holds another does not claim": async ({ store, second }) => {
+  "another process cannot claim a held session": async ({ store, second }) => {
     await claim(store);
     strictEqual(await claimAsBob(await second(), t0), false);
   },
-  "a claim of an id that cannot be is refused": async ({ store }) => {
+  "a claim of an invalid id is refused": async ({ store }) => {
     for (const id of ["", "a\0b", "a\ud800", "x".repeat(513)]) await expectError(() => claim(store, id), "bad_input");
     deepStrictEqual(await store.list(), []);
   },
@@ -97,11 +97,11 @@ export const expiryCases = createCases(["STOR-1", "REC-9"], {
     await claim(store);
     strictEqual(await claimAsBob(store, t0 + leaseMs + 1), true);
   },
-  "a lease has run out when its end is now": async ({ store }) => {
+  "a lease has expired when its end is now": async ({ store }) => {
     await claim(store);
     strictEqual(await claimAsBob(store, t0 + leaseMs), true);
   },
-  "a lease has not run out a millisecond before its end": async ({ store }) => {
+  "a lease has not expired a millisecond before its end": async ({ store }) => {
     await claim(store);
     strictEqual(await claimAsBob(store, t0 + leaseMs - 1), false);
   },
@@ -132,11 +132,11 @@ export const expiryCases = createCases(["STOR-1", "REC-9"], {
     for (const late of [1, 5_000, leaseMs]) strictEqual(await claimAsBob(store, t0 - late), false);
     deepStrictEqual(await store.due(t0 - leaseMs, 10), []);
   },
-  "whether a lease is void goes by its own length, not the claimer's": async ({ store }) => {
+  "whether a lease is void depends on its own length, not the claimer's": async ({ store }) => {
     await claim(store, "s", { leaseMs: 600_000 });
     strictEqual(await claimAsBob(store, t0 + 1, { leaseMs: 1000 }), false);
   },
-  "a clock that is a year ahead does not lock a session for ever": async ({ store }) => {
+  "a clock that is a year ahead does not lock a session forever": async ({ store }) => {
     const year = 365 * 24 * 3_600_000;
     await claim(store, "s", { now: t0 + year });
     strictEqual(await claimAsBob(store, t0), true);
@@ -146,12 +146,12 @@ export const expiryCases = createCases(["STOR-1", "REC-9"], {
     await claimAsBob(store, t0 + leaseMs);
     expectResultType(await store.commit(zombie, createCommit(0)), "fenced");
   },
-  "a claim over a dead holder fences what it left": async ({ store }) => {
+  "a claim over a dead holder fences that holder": async ({ store }) => {
     const zombie = await claim(store);
     await claimAsBob(store, t0, { isDead: () => true });
     expectResultType(await store.commit(zombie, createCommit(0)), "fenced");
   },
-  "epochs never go back, though the session was deleted in between": async ({ store }) => {
+  "epochs never go back, even if the session was deleted in between": async ({ store }) => {
     const zombie = await claim(store);
     await store.delete("s", { now: t0, force: true });
     const lease = await claim(store);
@@ -172,17 +172,17 @@ export const renewCases = createCases(["STOR-1", "REC-9"], {
     await store.renew([lease], t0, 1000);
     strictEqual(await claimAsBob(store, t0 + 1000), true);
   },
-  "the lease that was renewed goes on as it is": async ({ store }) => {
+  "a renewed lease stays in use": async ({ store }) => {
     const lease = await claim(store);
     await store.renew([lease], t0 + 20_000, leaseMs);
     strictEqual(await commit(store, lease, 0), 1);
   },
-  "a lease that ran out is renewed while nobody claimed it": async ({ store }) => {
+  "an expired lease can be renewed as long as it has not been claimed": async ({ store }) => {
     const lease = await claim(store);
     deepStrictEqual(await store.renew([lease], t0 + 10 * leaseMs, leaseMs), []);
     strictEqual(await claimAsBob(store, t0 + 10 * leaseMs + 1), false);
   },
-  "a renewal after the clock went back makes the lease good again": async ({ store }) => {
+  "a renewal after the clock went back makes the lease valid again": async ({ store }) => {
     const lease = await claim(store);
     await store.renew([lease], t0 - 60_000, leaseMs);
     strictEqual(await claimAsBob(store, t0 - 60_000), false);
@@ -192,7 +192,7 @@ export const renewCases = createCases(["STOR-1", "REC-9"], {
     await claimAsBob(store, t0 + leaseMs);
     deepStrictEqual(await store.renew([lease], t0 + leaseMs, leaseMs), ["s"]);
   },
-  "a renewal that is lost does not extend the other's lease": async ({ store }) => {
+  "a lost renewal does not extend the other's lease": async ({ store }) => {
     const zombie = await claim(store);
     await claimAsBob(store, t0 + leaseMs);
     await store.renew([zombie], t0 + 10 * leaseMs, leaseMs);
@@ -208,7 +208,7 @@ export const renewCases = createCases(["STOR-1", "REC-9"], {
     await store.delete("s", { now: t0, force: true });
     deepStrictEqual(await store.renew([lease], t0, leaseMs), ["s"]);
   },
-  "of several leases those are told that are lost": async ({ store }) => {
+  "a renewal of several leases returns those that are lost": async ({ store }) => {
     const leases = await Promise.all(["a", "b", "c"].map((id) => claim(store, id)));
     const [, b] = leases;
     if (b !== undefined) await store.release(b);
@@ -227,7 +227,7 @@ export const releaseCases = createCases(["STOR-1", "STOR-2", "REC-1"], {
     deepStrictEqual(await store.release(await claim(store)), { type: "released" });
     strictEqual(await claimAsBob(store, t0), true);
   },
-  "what was released is not released again": async ({ store }) => {
+  "a lease cannot be released twice": async ({ store }) => {
     const lease = await claim(store);
     await store.release(lease);
     deepStrictEqual(await store.release(lease), { type: "fenced" });
@@ -244,12 +244,12 @@ export const releaseCases = createCases(["STOR-1", "STOR-2", "REC-1"], {
     deepStrictEqual(await store.release(zombie), { type: "fenced" });
     strictEqual((await store.claim("s", { holder: alice, now: t0 + leaseMs, leaseMs })).type, "held");
   },
-  "a release of a session that is not there is fenced": async ({ store }) => {
+  "a release of a missing session is fenced": async ({ store }) => {
     deepStrictEqual(await store.release({ sessionId: "none", epoch: 1, holder: alice, expiresAt: t0 }), {
       type: "fenced",
     });
   },
-  "a session that is given up with a message in its inbox is due, and claimed at once": async ({ store }) => {
+  "a session that is released with a message in its inbox is due, and can be claimed at once": async ({ store }) => {
     const lease = await claim(store);
     await store.post("s", createMessage("m"));
     deepStrictEqual(await store.release(lease), { type: "released" });
@@ -281,7 +281,7 @@ export const releaseCases = createCases(["STOR-1", "STOR-2", "REC-1"], {
     expectResultType(await store.commit(lease, createCommit(0, { consume: ["m1"], release: true })), "inbox_not_empty");
     strictEqual((await store.inbox("s")).length, 2);
   },
-  "a release by one process lets another in": async ({ store, second }) => {
+  "a release by one process lets another claim the session": async ({ store, second }) => {
     const otherStore = await second();
     const lease = await claim(store);
     strictEqual(await claimAsBob(otherStore, t0), false);

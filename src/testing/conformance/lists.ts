@@ -25,7 +25,7 @@ export const listCases = createCases(["STOR-1"], {
   "an empty store lists nothing": async ({ store }) => {
     deepStrictEqual(await store.list(), []);
   },
-  "a summary tells what there is to know": async ({ store }) => {
+  "a summary has all fields": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, {
       events: 3,
@@ -64,7 +64,7 @@ export const listCases = createCases(["STOR-1"], {
       },
     ]);
   },
-  "who released it does not hold it": async ({ store }) => {
+  "a released session has no holder": async ({ store }) => {
     await createRestingSession(store, "s");
     strictEqual((await store.list())[0]?.holder, null);
   },
@@ -84,11 +84,11 @@ export const listCases = createCases(["STOR-1"], {
     await commit(store, lease, 1, { at: t0 + 3 });
     deepStrictEqual(await listIds(store), ["a", "b"]);
   },
-  "sessions of one time are in the order of their ids": async ({ store }) => {
+  "sessions with the same time are in the order of their ids": async ({ store }) => {
     for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await createRestingSession(store, id, { at: t0 });
     deepStrictEqual(await listIds(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
   },
-  "a limit gives the newest": async ({ store }) => {
+  "a limit returns the newest": async ({ store }) => {
     for (const at of [1, 2, 3, 4]) await createRestingSession(store, `s${at}`, { at: t0 + at });
     deepStrictEqual(await listIds(store, { limit: 2 }), ["s4", "s3"]);
   },
@@ -98,7 +98,7 @@ export const listCases = createCases(["STOR-1"], {
     deepStrictEqual(await store.due(t0, Number.POSITIVE_INFINITY), ["s"]);
     strictEqual((await store.read("s", 0, Number.POSITIVE_INFINITY)).length, 1);
   },
-  "pages of a list are the list": async ({ store }) => {
+  "the pages of a list together are the list": async ({ store }) => {
     for (let index = 0; index < 17; index++)
       await createRestingSession(store, `s${index}`, { at: t0 + Math.floor(index / 4) });
     const pages: { readonly sessionId: string; readonly updatedAt: number }[] = [];
@@ -120,7 +120,7 @@ export const listCases = createCases(["STOR-1"], {
     deepStrictEqual(await listIds(store, { status: ["failed", "aborted"] }), ["aborted", "failed"]);
     deepStrictEqual(await listIds(store, { status: [] }), []);
   },
-  "a session without a log is idle for the filter too": async ({ store }) => {
+  "the filter also counts a session without a log as idle": async ({ store }) => {
     await store.post("s", createMessage("m"));
     deepStrictEqual(await listIds(store, { status: ["idle"] }), ["s"]);
     deepStrictEqual(await listIds(store, { status: ["completed"] }), []);
@@ -153,7 +153,7 @@ export const dueCases = createCases(["STOR-1", "STOR-2"], {
     await store.post("s", createMessage("m", t0 + 1e9));
     deepStrictEqual(await store.due(t0, 10), ["s"]);
   },
-  "a message that was consumed does not": async ({ store }) => {
+  "a consumed message does not make a session due": async ({ store }) => {
     await store.post("s", createMessage("m"));
     await commit(store, await claim(store), 0, { consume: ["m"], release: true });
     deepStrictEqual(await store.due(t0, 10), []);
@@ -163,43 +163,43 @@ export const dueCases = createCases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await store.due(t0 + 999, 10), []);
     deepStrictEqual(await store.due(t0 + 1000, 10), ["s"]);
   },
-  "a commit takes the due time away": async ({ store }) => {
+  "a commit can remove the due time": async ({ store }) => {
     await createRestingSession(store, "s", { dueAt: t0 });
     const lease = await claim(store);
     await commit(store, lease, 1, { dueAt: null, release: true });
     deepStrictEqual(await store.due(t0 + 1e9, 10), []);
   },
-  "what somebody holds is not due": async ({ store }) => {
+  "a held session is not due": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { dueAt: t0 });
     await store.post("s", createMessage("m"));
     deepStrictEqual(await store.due(t0 + 1, 10), []);
   },
-  "what was held until now is due": async ({ store }) => {
+  "a session whose lease has just expired is due": async ({ store }) => {
     await commit(store, await claim(store), 0, { dueAt: t0 });
     deepStrictEqual(await store.due(t0 + leaseMs, 10), ["s"]);
   },
-  "what a dead holder held is due": async ({ store }) => {
+  "a session of a dead holder is due": async ({ store }) => {
     await commit(store, await claim(store), 0, { dueAt: t0 });
     deepStrictEqual(await store.due(t0 + 1, 10, (holder) => holder.pid === alice.pid), ["s"]);
     deepStrictEqual(await store.due(t0 + 1, 10, () => false), []);
   },
-  "what is held by a void lease is due": async ({ store }) => {
+  "a session with a void lease is due": async ({ store }) => {
     await commit(store, await claim(store), 0, { dueAt: t0 - 60_000 });
     deepStrictEqual(await store.due(t0 - 50_000, 10), ["s"]);
   },
-  "the longest due comes first": async ({ store }) => {
+  "the session that has been due longest comes first": async ({ store }) => {
     await createRestingSession(store, "b", { dueAt: t0 + 2 });
     await createRestingSession(store, "c", { dueAt: t0 + 3 });
     await store.post("a", createMessage("m", t0 + 1));
     await store.post("c", createMessage("m", t0));
     deepStrictEqual(await store.due(t0 + 10, 10), ["c", "a", "b"]);
   },
-  "a limit gives the longest due": async ({ store }) => {
+  "a limit returns the sessions that have been due longest": async ({ store }) => {
     for (const at of [3, 1, 2]) await createRestingSession(store, `s${at}`, { dueAt: t0 + at });
     deepStrictEqual(await store.due(t0 + 10, 2), ["s1", "s2"]);
   },
-  "what is held does not use up the limit": async ({ store }) => {
+  "held sessions do not use up the limit": async ({ store }) => {
     await commit(store, await claim(store, "held"), 0, { dueAt: t0 });
     await createRestingSession(store, "free", { dueAt: t0 + 1 });
     deepStrictEqual(await store.due(t0 + 10, 1), ["free"]);

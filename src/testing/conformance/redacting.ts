@@ -1,5 +1,5 @@
 /**
- * Redaction: what a store does with content that is taken out of a session.
+ * Redaction: how a store removes content from a session.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { State } from "../../core/machine/state.js";
@@ -28,7 +28,7 @@ function redactTitle(state: State): State {
     : { ...state, session: { ...state.session, title: mark } };
 }
 
-/** Takes the text out of entry 2 of a session with `last` entries. */
+/** Removes the text of entry 2 from a session with `last` entries. */
 function createRedaction(last: number, overrides: Partial<Redaction> = {}): Redaction {
   const events = [{ type: "content_redacted", entries: [2], by: "Ada", at: t0 }] as const;
   const state = createState(last + 1, "completed");
@@ -131,7 +131,7 @@ export const redactCases = createCases(["STOR-1"], {
     deepStrictEqual(await store.redact(lease, createRedaction(2)), { type: "conflict", seq: 3 });
     deepStrictEqual(textsOf(await store.read("s")), ["entry 1", "entry 2", "entry 3"]);
   },
-  "commits go on after it, and it can be repeated": async ({ store }) => {
+  "commits continue after a redaction, which can be repeated": async ({ store }) => {
     const lease = await createHeldSession(store, 2);
     await store.redact(lease, createRedaction(2));
     await commit(store, lease, 3);
@@ -144,7 +144,7 @@ export const redactCases = createCases(["STOR-1"], {
       "content_redacted",
     ]);
   },
-  "other processes are told of it": async ({ store, second }) => {
+  "other processes are notified of a redaction": async ({ store, second }) => {
     const lease = await createHeldSession(store, 2);
     const { seen } = watchChanges(await second(), "s");
     await store.redact(lease, createRedaction(2));

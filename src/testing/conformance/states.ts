@@ -1,11 +1,11 @@
 /**
- * States of the past: `loadAt` finds one at or before an entry.
+ * Past states: `loadAt` finds one at or before an entry.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { claim, commit, createCases, createHeldSession, createState, t0 } from "./bench.js";
 
 export const loadAtCases = createCases(["STOR-1", "STOR-3"], {
-  "there is no state at an entry of a session that is not there": async ({ store }) => {
+  "a missing session has no state at an entry": async ({ store }) => {
     strictEqual(await store.loadAt("none", 1), null);
     await claim(store);
     strictEqual(await store.loadAt("s", 1), null);
@@ -43,12 +43,12 @@ export const loadAtCases = createCases(["STOR-1", "STOR-3"], {
     deepStrictEqual(await store.loadAt("s", Number.MAX_SAFE_INTEGER), await store.load("s"));
     deepStrictEqual(await (await reopened()).loadAt("s", 3), { seq: 3, state: createState(3, "model_running") });
   },
-  "a commit without events is no row": async ({ store }) => {
+  "a commit without events is not a row": async ({ store }) => {
     const lease = await createHeldSession(store, 2);
     await commit(store, lease, 2, { events: 0, state: createState(2, "failed") });
     deepStrictEqual(await store.loadAt("s", 2), { seq: 2, state: createState(2, "model_running") });
   },
-  "states of sessions that are written in turn are kept apart": async ({ store }) => {
+  "the states of sessions that are written in turn stay separate": async ({ store }) => {
     const leases = { a: await claim(store, "a"), b: await claim(store, "b") };
     for (let seq = 0; seq < 4; seq++) {
       await commit(store, leases.a, seq, { state: createState(seq + 1, "preparing") });

@@ -1,5 +1,5 @@
 /**
- * Stores that keep the time of leases by a clock of their own, in tests whose time does not pass by itself.
+ * Stores that use their own clock for leases, in tests whose time does not pass by itself.
  */
 import type { Store } from "../../ports/store.js";
 

@@ -1,5 +1,5 @@
 /**
- * What a session is bound to: filters of lists, and the description of one session.
+ * The info that a session is bound to: filters of lists, and the description of one session.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { Event } from "../../core/machine/event.js";
@@ -13,7 +13,7 @@ function bindTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } 
   return { state: { ...createState(seq, "completed"), session: { agent: "coder", model: "scripted", ...info } } };
 }
 
-/** What the list says of one session. */
+/** The summary of one session in the list. */
 async function findListed(store: Store, sessionId: string): Promise<SessionSummary | null> {
   return (await store.list()).find((summary) => summary.sessionId === sessionId) ?? null;
 }
@@ -44,13 +44,13 @@ export const filterCases = createCases(["STOR-1"], {
     deepStrictEqual(await listIds(store, { parent: "top", limit: 1 }), ["a"]);
     deepStrictEqual(await listIds(store, { parent: "top", after: { updatedAt: t0, sessionId: "a" } }), ["b"]);
   },
-  "a list can leave out sessions with a parent": async ({ store }) => {
+  "a list can omit sessions with a parent": async ({ store }) => {
     await createRestingSession(store, "top", bindTo({}));
     await createRestingSession(store, "child", bindTo({ parent: { sessionId: "top", callKey: "run 1/1/1" } }));
     await store.post("new", createMessage("m"));
     deepStrictEqual(await listIds(store, { parent: null }), ["new", "top"]);
   },
-  "filters apply to sessions that are held too": async ({ store }) => {
+  "filters also apply to held sessions": async ({ store }) => {
     const lease = await claim(store, "held");
     await commit(store, lease, 0, { ...bindTo({ agent: "writer" }), at: t0 + 5 });
     await createRestingSession(store, "resting", bindTo({ agent: "writer" }));
@@ -112,7 +112,7 @@ export const filterCases = createCases(["STOR-1"], {
 });
 
 export const describeCases = createCases(["STOR-1"], {
-  "there is nothing to say of a session that is not there": async ({ store }) => {
+  "a missing session has no description": async ({ store }) => {
     strictEqual(await store.describe("none"), null);
     strictEqual(await store.describe(""), null);
     strictEqual(await store.describe("a\0b"), null);
@@ -162,7 +162,7 @@ export const describeCases = createCases(["STOR-1"], {
     const summary = await store.describe("s");
     deepStrictEqual([summary?.seq, summary?.updatedAt], [1, t0 + 3]);
   },
-  "a claim that was given back leaves a session without a log": async ({ store }) => {
+  "a released claim leaves a session without a log": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { events: 0, release: true });
     await store.release(await claim(store));
@@ -170,13 +170,13 @@ export const describeCases = createCases(["STOR-1"], {
     deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status, summary?.info], [0, t0, "idle", null]);
     deepStrictEqual(await store.verify(), []);
   },
-  "the holder's address and boot are told": async ({ store, second }) => {
+  "the holder's address and boot are reported": async ({ store, second }) => {
     const holder = { ...alice, address: "http://one:8080", bootId: "boot 1" };
     const lease = await claim(store, "s", { holder });
     deepStrictEqual((await (await second()).describe("s"))?.holder, holder);
     deepStrictEqual(lease.holder, holder);
   },
-  "a session that was deleted is described no more": async ({ store }) => {
+  "a deleted session has no description": async ({ store }) => {
     await createRestingSession(store, "s");
     await store.delete("s", { now: t0 });
     strictEqual(await store.describe("s"), null);

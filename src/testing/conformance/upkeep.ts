@@ -1,5 +1,5 @@
 /**
- * Blobs, deleting, looking for damage, closing.
+ * Blobs, deletion, verification and closing.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -25,7 +25,7 @@ function sha256(bytes: Uint8Array): string {
 }
 
 export const blobCases = createCases(["STOR-1"], {
-  "a blob is kept under its SHA-256": async ({ store, second }) => {
+  "a blob is stored under its SHA-256": async ({ store, second }) => {
     await claim(store);
     const bytes = new TextEncoder().encode("a system prompt");
     const hash = await store.putBlob("s", bytes);
@@ -38,7 +38,7 @@ export const blobCases = createCases(["STOR-1"], {
     const bytes = Uint8Array.from({ length: 512 }, (_, index) => index % 256);
     deepStrictEqual(await store.getBlob("s", await store.putBlob("s", bytes)), bytes);
   },
-  "what a tool returned is kept with what the model read, and its blob counts as the log's": async ({
+  "a tool's return value is stored with what the model read, and the log refers to its blob": async ({
     store,
     second,
   }) => {
@@ -67,18 +67,18 @@ export const blobCases = createCases(["STOR-1"], {
     const hash = await store.putBlob("s", bytes);
     strictEqual(sha256((await store.getBlob("s", hash)) ?? new Uint8Array(0)), hash);
   },
-  "a part of a larger buffer is that part": async ({ store }) => {
+  "of a view into a larger buffer, only the view is stored": async ({ store }) => {
     await claim(store);
     const part = new Uint8Array([1, 2, 3, 4, 5, 6]).subarray(2, 4);
     deepStrictEqual(await store.getBlob("s", await store.putBlob("s", part)), new Uint8Array([3, 4]));
   },
-  "a blob that is kept twice is one": async ({ store }) => {
+  "a blob that is stored twice is one": async ({ store }) => {
     await claim(store);
     const bytes = new Uint8Array([1, 2, 3]);
     strictEqual(await store.putBlob("s", bytes), await store.putBlob("s", bytes));
     deepStrictEqual(await store.verify(), []);
   },
-  "bytes that change after they were given do not change the blob": async ({ store }) => {
+  "bytes that change after the call do not change the blob": async ({ store }) => {
     await claim(store);
     const bytes = new Uint8Array([1, 2, 3]);
     const hash = await store.putBlob("s", bytes);
@@ -87,7 +87,7 @@ export const blobCases = createCases(["STOR-1"], {
     if (read !== null) read[1] = 9;
     deepStrictEqual(await store.getBlob("s", hash), new Uint8Array([1, 2, 3]));
   },
-  "a hash that is unknown gives nothing": async ({ store }) => {
+  "an unknown hash returns nothing": async ({ store }) => {
     await claim(store);
     strictEqual(await store.getBlob("s", "0".repeat(64)), null);
     strictEqual(await store.getBlob("none", "0".repeat(64)), null);
@@ -98,7 +98,7 @@ export const blobCases = createCases(["STOR-1"], {
     const hash = await store.putBlob("a", new Uint8Array([1]));
     strictEqual(await store.getBlob("b", hash), null);
   },
-  "a blob for a session that is not there is refused": async ({ store }) => {
+  "a blob for a missing session is refused": async ({ store }) => {
     await expectError(() => store.putBlob("none", new Uint8Array([1])), "no_session");
   },
 });
@@ -116,7 +116,7 @@ export const deleteCases = createCases(["STOR-1", "STOR-4", "SEC-14"], {
     await expectLog(store, 0);
     deepStrictEqual(await store.verify(), []);
   },
-  "a session that is not there is not deleted": async ({ store }) => {
+  "a missing session is not deleted": async ({ store }) => {
     strictEqual(await store.delete("none", { now: t0 }), false);
   },
   "a session that is held is not deleted": async ({ store }) => {
@@ -124,30 +124,30 @@ export const deleteCases = createCases(["STOR-1", "STOR-4", "SEC-14"], {
     await expectError(() => store.delete("s", { now: t0 + 1 }), "session_active");
     strictEqual(await commit(store, lease, 0), 1);
   },
-  "a session whose run is under way is not deleted, though nobody holds it": async ({ store }) => {
+  "a session whose run is under way is not deleted, even if it is not held": async ({ store }) => {
     for (const activity of ["active", "waiting"] as const) {
       await createRestingSession(store, activity, { activity });
       await expectError(() => store.delete(activity, { now: t0 }), "session_active");
       await expectLog(store, 1, activity);
     }
   },
-  "a session at rest whose lease ran out is deleted": async ({ store }) => {
+  "a session at rest whose lease expired is deleted": async ({ store }) => {
     await commit(store, await claim(store), 0, { activity: "resting" });
     strictEqual(await store.delete("s", { now: t0 + leaseMs }), true);
   },
-  "by force any session is deleted": async ({ store }) => {
+  "any session is deleted by force": async ({ store }) => {
     await createHeldSession(store, 2);
     strictEqual(await store.delete("s", { now: t0, force: true }), true);
     await expectLog(store, 0);
   },
-  "a session that was deleted starts anew": async ({ store }) => {
+  "a deleted session starts over": async ({ store }) => {
     const lease = await createHeldSession(store, 3);
     await store.delete("s", { now: t0, force: true });
     await createHeldSession(store, 1);
     await expectLog(store, 1);
     expectResultType(await store.commit(lease, createCommit(3)), "fenced");
   },
-  "a blob of a session that was deleted is not found in the new one": async ({ store }) => {
+  "a blob of a deleted session is not found in the new one": async ({ store }) => {
     await createRestingSession(store, "s");
     const hash = await store.putBlob("s", new Uint8Array([1]));
     await store.delete("s", { now: t0 });
@@ -165,7 +165,7 @@ export const deleteCases = createCases(["STOR-1", "STOR-4", "SEC-14"], {
     strictEqual((await store.inbox("b")).length, 1);
     strictEqual(await commit(store, lease, 4), 5);
   },
-  "what one process deleted is gone for another": async ({ store, second }) => {
+  "a session that one process deleted is gone for another": async ({ store, second }) => {
     const otherStore = await second();
     await createRestingSession(store, "s");
     await expectLog(otherStore, 1);
@@ -185,7 +185,7 @@ export const upkeepCases = createCases(["STOR-1", "STOR-4"], {
     deepStrictEqual(await store.verify("a"), []);
     deepStrictEqual(await store.verify("none"), []);
   },
-  "a closed store refuses": async ({ store }) => {
+  "a closed store refuses calls": async ({ store }) => {
     const lease = await createHeldSession(store, 1);
     await store.close();
     for (const use of [
@@ -198,12 +198,12 @@ export const upkeepCases = createCases(["STOR-1", "STOR-4"], {
     ])
       await expectError(use, "store_closed");
   },
-  "closing twice is closing": async ({ store }) => {
+  "closing twice is allowed": async ({ store }) => {
     await store.close();
     await store.close();
     await expectError(() => store.list(), "store_closed");
   },
-  "closing waits for what is under way": async ({ store, second }) => {
+  "closing waits for work in flight": async ({ store, second }) => {
     const otherStore = await second();
     const lease = await claim(store);
     const committed = store.commit(lease, createCommit(0));

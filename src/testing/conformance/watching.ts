@@ -1,5 +1,5 @@
 /**
- * Listeners of a store are told of changes by any process.
+ * Listeners of a store are notified of changes by any process.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { StoreChange } from "../../ports/store.js";
@@ -16,18 +16,18 @@ import {
 } from "./bench.js";
 
 export const watchCases = createCases(["STOR-1", "STOR-2"], {
-  "a commit is told": async ({ store }) => {
+  "a commit is reported": async ({ store }) => {
     const lease = await claim(store);
     const { seen } = watchChanges(store, "s");
     await commit(store, lease, 0);
     await seen;
   },
-  "a message is told": async ({ store }) => {
+  "a message is reported": async ({ store }) => {
     const { seen } = watchChanges(store, "s");
     await store.post("s", createMessage("m"));
     await seen;
   },
-  "a commit is not told as a message, nor a message as a commit": async ({ store }) => {
+  "a commit is not reported as a message, nor a message as a commit": async ({ store }) => {
     const parts: StoreChange["in"][] = [];
     const stop = store.watch((change) => parts.push(change.in));
     const lease = await claim(store);
@@ -42,23 +42,23 @@ export const watchCases = createCases(["STOR-1", "STOR-2"], {
     ok(!parts.includes("log"));
     stop();
   },
-  "a change is told to all who watch": async ({ store }) => {
+  "a change is reported to all listeners": async ({ store }) => {
     const watches = [watchChanges(store, "s"), watchChanges(store, "s")];
     await store.post("s", createMessage("m"));
     await Promise.all(watches.map(({ seen }) => seen));
   },
-  "who stopped watching is not told": async ({ store }) => {
-    let notified = 0;
+  "a listener that was removed is not notified": async ({ store }) => {
+    let notifiedCount = 0;
     const stop = store.watch(() => {
-      notified += 1;
+      notifiedCount += 1;
     });
     stop();
     const { seen } = watchChanges(store, "s");
     await store.post("s", createMessage("m"));
     await seen;
-    strictEqual(notified, 0);
+    strictEqual(notifiedCount, 0);
   },
-  "stopping twice stops nobody else": async ({ store }) => {
+  "stopping twice does not stop other listeners": async ({ store }) => {
     const stop = store.watch(() => undefined);
     const { seen } = watchChanges(store, "s");
     stop();
@@ -66,7 +66,7 @@ export const watchCases = createCases(["STOR-1", "STOR-2"], {
     await store.post("s", createMessage("m"));
     await seen;
   },
-  "a change is there when it is told": async ({ store }) => {
+  "a change is visible when it is reported": async ({ store }) => {
     const lease = await claim(store);
     const { seen } = watchChanges(store, "s");
     const committed = store.commit(lease, { ...createAbortCommit(), expectedSeq: 0 });
@@ -74,26 +74,29 @@ export const watchCases = createCases(["STOR-1", "STOR-2"], {
     strictEqual((await store.read("s")).length, 1);
     await committed;
   },
-  "another process's commit is told": async ({ store, second }) => {
+  "another process's commit is reported": async ({ store, second }) => {
     const otherStore = await second();
     const lease = await createHeldSession(otherStore, 1);
     const { seen } = watchChanges(store, "s");
     await commit(otherStore, lease, 1);
     await seen;
   },
-  "another process's message is told": async ({ store, second }) => {
+  "another process's message is reported": async ({ store, second }) => {
     const otherStore = await second();
     const { seen } = watchChanges(store, "s");
     await otherStore.post("s", createMessage("m"));
     await seen;
   },
-  "a whole run of another process, from claim to release, is told": async ({ store, second }) => {
+  "a whole run of another process, from claim to release, is reported": async ({ store, second }) => {
     const otherStore = await second();
     const { seen } = watchChanges(store, "s");
     await createRestingSession(otherStore, "s");
     await seen;
   },
-  "changes of many sessions by another process are all told, and then those that follow": async ({ store, second }) => {
+  "changes of many sessions by another process are all reported, and then those that follow": async ({
+    store,
+    second,
+  }) => {
     const otherStore = await second();
     const ids = Array.from({ length: 40 }, (_, index) => `s${index}`);
     const first = watchChanges(store, ...ids);
@@ -103,7 +106,7 @@ export const watchCases = createCases(["STOR-1", "STOR-2"], {
     await Promise.all(ids.map((id, index) => otherStore.post(id, createMessage(`m${index}`))));
     await next.seen;
   },
-  "if all changes are told, who watches is told of a gap when the store is closed": async ({ store }) => {
+  "if all changes are reported, listeners are notified of a gap when the store is closed": async ({ store }) => {
     if (store.tellsAllChanges !== true) return;
     const notified = new Promise<StoreChange>((resolve) => {
       store.watch(resolve);
@@ -111,7 +114,7 @@ export const watchCases = createCases(["STOR-1", "STOR-2"], {
     await store.close();
     deepStrictEqual(await notified, { gap: true });
   },
-  "changes of several sessions by another process are all told": async ({ store, second }) => {
+  "changes of several sessions by another process are all reported": async ({ store, second }) => {
     const otherStore = await second();
     const lease = await claim(otherStore, "b");
     const { seen } = watchChanges(store, "a", "b", "c");

@@ -3,8 +3,8 @@
  * tools really run, each in its turn, one at a time.
  *
  * 1. While a model or a tool waits for something real (a request, a file), the world waits too, and its clock stands
- *    still. The same holds for other code of the author: hooks, context sources, policies.
- * 2. After `patienceMs` the world stops waiting and its clock goes on, so that timeouts and aborts take effect.
+ *    still. The same applies to other code of the author: hooks, context sources, policies.
+ * 2. After `patienceMs` the world stops waiting and its clock continues, so that timeouts and aborts take effect.
  * 3. When a process dies, work that is under way outside it runs to its end, as a request does that was already sent.
  */
 import { defined } from "../../core/data/defined.js";
@@ -18,7 +18,7 @@ import { normaliseTools } from "../../runtime/tools/compile-tools.js";
 import { addProcess, isKilled, leaseMs } from "../world/processes.js";
 import { createProcessStore } from "../world/store.js";
 import { createProcessClock, type Process, type World } from "../world/world.js";
-import { createAttention, createTurnContext } from "./step-turns.js";
+import { createAttention, createTurnContext, type ProcessSimulation } from "./step-turns.js";
 
 export type AgentProcessOptions = {
   readonly agent: Agent;
@@ -27,13 +27,10 @@ export type AgentProcessOptions = {
   readonly patienceMs: number;
 };
 
-/** The process that does something, and its world. */
-export type ProcessContext = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
-
 export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentProcessOptions): Process {
   return addProcess(world, (self, { holder, name }) => {
     const { options } = agent;
-    const simulation: ProcessContext = { world, self, patienceMs };
+    const simulation: ProcessSimulation = { world, self, patienceMs };
     return wrapAgent(simulation, agent, new Map(), {
       store: createOwnedStore(createProcessStore(world, self), holder, (other) => sameHost && isKilled(world, other)),
       clock: createProcessClock(world, self),
@@ -47,9 +44,9 @@ export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentP
   });
 }
 
-/** The agent, and all that it can hand its session over to, with models and tools that take turns in the world. */
+/** The agent, and all agents that it can hand its session over to, with models and tools that take turns in the world. */
 function wrapAgent(
-  simulation: ProcessContext,
+  simulation: ProcessSimulation,
   agent: Agent,
   wrappedAgents: Map<object, Agent>,
   changes: Partial<AgentOptions>,
@@ -78,33 +75,33 @@ function wrapAgent(
   return wrappedAgent;
 }
 
-/** The author's code besides models and tools: the world waits while it waits. */
+/** The author's code other than models and tools: the world waits while this code waits. */
 function wrapAuthorCode(
-  simulation: ProcessContext,
+  simulation: ProcessSimulation,
   { canExecuteTool, repairToolCall, hooks, stopWhen, context, services }: AgentOptions,
 ): Partial<AgentOptions> {
-  const wrapped = <Act>(act: Act): Act => wrapFunction(simulation, act);
+  const wrap = <Act>(act: Act): Act => wrapFunction(simulation, act);
   return defined({
-    canExecuteTool: wrapped(canExecuteTool),
-    repairToolCall: wrapped(repairToolCall),
-    hooks: hooks?.map((hook) => mapMethods(hook, wrapped)),
-    stopWhen: Array.isArray(stopWhen) ? stopWhen.map(wrapped) : wrapped(stopWhen),
+    canExecuteTool: wrap(canExecuteTool),
+    repairToolCall: wrap(repairToolCall),
+    hooks: hooks?.map((hook) => mapMethods(hook, wrap)),
+    stopWhen: Array.isArray(stopWhen) ? stopWhen.map(wrap) : wrap(stopWhen),
     context: context?.sources && {
       ...context,
       sources: context.sources.map(({ tools, ...source }) => ({
-        ...mapMethods(source, wrapped),
+        ...mapMethods(source, wrap),
         ...defined({ tools: tools?.map((tool) => wrapTool(simulation, tool)) }),
       })),
     },
     services:
       services &&
       Object.fromEntries(
-        Object.entries(services).map(([name, service]) => [name, service && mapMethods(service, wrapped)]),
+        Object.entries(services).map(([name, service]) => [name, service && mapMethods(service, wrap)]),
       ),
   });
 }
 
-/** A copy of an object of the author, of the same class, with its own functions changed. */
+/** A copy of an author's object, of the same class, with its own functions changed. */
 function mapMethods<Owner extends object>(owner: Owner, change: <Act>(act: Act) => Act): Owner {
   const copy = Object.create(Object.getPrototypeOf(owner)) as Owner;
   const members = Object.entries(owner).map(([name, member]: [string, unknown]) => [
@@ -115,16 +112,16 @@ function mapMethods<Owner extends object>(owner: Owner, change: <Act>(act: Act) 
 }
 
 /**
- * A function of the author. If it returns a promise, the world waits for it. Otherwise nothing changes: what comes at once
- * joins the commit at hand.
+ * A function of the author. If it returns a promise, the world waits for it. Otherwise nothing changes: a synchronous result
+ * joins the current commit.
  */
-function wrapFunction<Act>({ world, patienceMs }: ProcessContext, act: Act): Act {
+function wrapFunction<Act>({ world, patienceMs }: ProcessSimulation, act: Act): Act {
   if (typeof act !== "function") return act;
   const wrapped = (...given: readonly unknown[]): unknown => {
     const result: unknown = act(...given);
     return result instanceof Promise ? runOutside(world, patienceMs, () => result) : result;
   };
-  // A stop condition is known by the name of its function.
+  // A stop condition is identified by the name of its function.
   return Object.defineProperty(wrapped, "name", { value: act.name }) as Act;
 }
 
@@ -138,11 +135,11 @@ function createOwnedStore(store: Store, holder: Holder, isDead: (other: Holder) 
   };
 }
 
-function wrapFallback(simulation: ProcessContext, next: AnyModel | Fallback<AnyModel>): Model | Fallback {
+function wrapFallback(simulation: ProcessSimulation, next: AnyModel | Fallback<AnyModel>): Model | Fallback {
   return isFallback(next) ? { ...next, model: wrapModel(simulation, next.model) } : wrapModel(simulation, next);
 }
 
-function wrapModel({ world, self, patienceMs }: ProcessContext, modelLike: AnyModel): Model {
+function wrapModel({ world, self, patienceMs }: ProcessSimulation, modelLike: AnyModel): Model {
   const model = asModel(modelLike);
   return {
     ...model,
@@ -169,7 +166,7 @@ function wrapModel({ world, self, patienceMs }: ProcessContext, modelLike: AnyMo
   };
 }
 
-function wrapTool(simulation: ProcessContext, tool: AnyTool): AnyTool {
+function wrapTool(simulation: ProcessSimulation, tool: AnyTool): AnyTool {
   const { execute, executeRaw, recover, needsApproval } = tool;
   return {
     ...tool,
@@ -201,7 +198,7 @@ function wrapTool(simulation: ProcessContext, tool: AnyTool): AnyTool {
 
 /** Takes a turn before the tool starts, and another before the process gets its result. */
 async function runInTurns<Output>(
-  { world, self, patienceMs }: ProcessContext,
+  { world, self, patienceMs }: ProcessSimulation,
   tool: string,
   input: unknown,
   context: ToolContext,
@@ -220,7 +217,7 @@ async function runInTurns<Output>(
   }
 }
 
-/** Does something real. The world waits for it, for `patienceMs` at most. */
+/** Runs real work outside the world. The world waits for it, for `patienceMs` at most. */
 function runOutside<Result>(world: World, patienceMs: number, act: () => Promise<Result>): Promise<Result> {
   const running = act();
   let timer: NodeJS.Timeout | undefined;

@@ -1,5 +1,5 @@
 /**
- * The invariants of a play with a user's agent, checked by the log, the rows of the store and the starts of calls.
+ * The invariants of a play with a user's agent, checked against the log, the rows of the store and the starts of calls.
  */
 import type { Event } from "../../core/machine/event.js";
 import { type History, type Invariant, isAnswer } from "../world/history.js";
@@ -47,7 +47,7 @@ function checkNoStartAfterResult({ facts }: History): string | undefined {
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "tool_finished") ended.add(event.callKey);
     if (fact.type === "tool_started" && ended.has(fact.callKey))
-      return `${describeStart(fact)} after its result was kept`;
+      return `${describeStart(fact)} after its result was stored`;
   }
   return undefined;
 }

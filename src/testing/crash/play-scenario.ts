@@ -68,8 +68,7 @@ export async function playToEnd<Result>(
 }
 
 /**
- * Whether a wait is right before a commit (the request has not arrived) or right after it (the answer has not
- * arrived).
+ * Whether a wait is right before a commit (the request has not arrived) or right after it (the reply has not arrived).
  */
 export function isAroundCommit({ operation }: Turn): boolean {
   return operation === "commit" || operation === "commit answered";

@@ -1,18 +1,19 @@
 /**
  * The turns of tools that have steps. While a tool's own code runs, the world waits for it. While a step is in Pawl's
- * hands, the world goes on: the commit of the step needs a turn of its own.
+ * hands, the world continues, because the commit of the step needs its own turn.
  */
 import type { StepContext, StepOptions, ToolContext } from "../../ports/tool.js";
 import { settled } from "../test-clock.js";
 import { createStepStarted } from "../world/facts.js";
 import type { Process, World } from "../world/world.js";
 
-type ProcessContext = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
+/** The process that acts, and its world. */
+export type ProcessSimulation = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
 
 export type Attention = {
   /** The world waits for the tool, for `patienceMs` at most, unless its steps are in Pawl's hands. */
   readonly until: <Result>(act: () => Promise<Result>) => Promise<Result>;
-  /** A step, or a question, is in Pawl's hands from now on, or no more. */
+  /** Passes a step, or a question, to Pawl; `take` takes it back. */
   readonly give: () => void;
   readonly take: () => void;
 };
@@ -63,7 +64,7 @@ export function createAttention(world: World, patienceMs: number): Attention {
 
 /** The context of a tool whose steps take turns: one before the function of a step runs, and one after it. */
 export function createTurnContext(
-  { world, self }: ProcessContext,
+  { world, self }: ProcessSimulation,
   tool: string,
   context: ToolContext,
   attention: Attention,
@@ -107,7 +108,7 @@ export function createTurnContext(
       ),
     );
   const ask = (question: never) => runInPawl(() => context.ask(question));
-  // Made when they are first read, as in the context itself.
+  // Getters, as in the context itself.
   return Object.create(context, {
     step: { get: () => step, enumerable: true },
     ask: { get: () => ask, enumerable: true },

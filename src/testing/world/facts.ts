@@ -1,5 +1,5 @@
 /**
- * What happened in a simulation, in the one order in which it did. Invariants are checked against this.
+ * The facts of a simulation: what happened, in one order. Invariants are checked against them.
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
@@ -7,7 +7,7 @@ import type { Commit } from "../../ports/store.js";
 import type { StepOptions } from "../../ports/tool.js";
 
 export type Happening =
-  /** A process started, stopped, went on or died. */
+  /** A process started, stopped, continued or died. */
   | {
       readonly type: "process";
       readonly process: string;
@@ -20,18 +20,18 @@ export type Happening =
       /** By how many milliseconds. */
       readonly ms: number;
     }
-  /** In the store: somebody took the lease. `late`: the request was under way for so long that the time it named had passed. */
+  /** In the store: a process claimed the lease. `late`: the request took so long that the time it named had passed. */
   | {
       readonly type: "claimed";
       readonly sessionId: string;
       readonly process: string;
       readonly epoch: number;
-      /** Whether the answer came after the lease was over. */
+      /** Whether the clock had moved since the request was made. */
       readonly late: boolean;
-      /** The number of the setting. */
+      /** How far the wall clock was ahead of the monotonic clock, in milliseconds. A jump of the clock changes it. */
       readonly setting: number;
     }
-  /** A process learns that it holds the lease, as asked for by its clocks: `setting` is how far apart they were. */
+  /** A process learns that it holds the lease. `askedAt` and `setting` are what its clocks said at the request. */
   | ({ readonly type: "holding" } & LeaseFact)
   /** A lease was renewed. */
   | ({ readonly type: "renewed" } & LeaseFact)
@@ -41,7 +41,7 @@ export type Happening =
       readonly sessionId: string;
       readonly process: string;
       readonly epoch: number;
-      /** What is to be committed. */
+      /** The commit. */
       readonly commit: Commit;
     }
   /** A process learns that its commit is durable. */
@@ -52,10 +52,10 @@ export type Happening =
       readonly epoch: number;
       /** The last entry of the log; null if nothing was written. */
       readonly seq: number | null;
-      /** Whether the lease was given back with it. */
+      /** Whether the lease was released with it. */
       readonly released: boolean;
     }
-  /** A process learns that a write under its lease was not made, or that nobody knows. */
+  /** A process learns that a write under its lease was not made, or that its outcome is unknown. */
   | {
       readonly type: "refused";
       readonly sessionId: string;
@@ -64,11 +64,11 @@ export type Happening =
       /** Why it was refused. */
       readonly why: string;
     }
-  /** A process gets no answer to a request. */
+  /** A process gets no reply to a request. */
   | {
       readonly type: "unanswered";
       readonly process: string;
-      /** What was asked of the store. */
+      /** The operation that was requested of the store. */
       readonly what: string;
     }
   /** A message was posted. */
@@ -86,7 +86,7 @@ export type Happening =
       readonly process: string;
       /** The agent whose model it is, in worlds that know. */
       readonly agent?: string;
-      /** What the model was sent. */
+      /** The request that the model was sent. */
       readonly request: ModelRequest;
     }
   /** A model is asked for a summary. */
@@ -96,7 +96,7 @@ export type Happening =
       readonly process: string;
       readonly runId: string;
     }
-  /** What the model means to say in an attempt, part by part, whatever comes of the stream. */
+  /** The message that the model intends in an attempt, part by part, whatever becomes of the stream. */
   | {
       readonly type: "model_meant";
       readonly sessionId: string;
@@ -112,7 +112,7 @@ export type Happening =
       /** The delta. */
       readonly delta: MessageDelta;
     }
-  /** An observer of a process is told of an event. */
+  /** An observer of a process is notified of an event. */
   | {
       readonly type: "told";
       readonly sessionId: string;
@@ -133,42 +133,42 @@ export type Happening =
       readonly agent?: string;
       readonly attempt: number;
       readonly input: unknown;
-      /** It looks at its signal. */
+      /** The tool heeds its signal. */
       readonly heeds?: true;
     }
-  /** The function of a tool step is called. `step`: its name, with a count if the name came before. */
+  /** The function of a tool step is called. `step`: its name, with a count if the name occurred before. */
   | ({
       readonly type: "step_started";
-      /** It may run once only. */
+      /** The step may run only once. */
       readonly once?: true;
-      /** It may begin after an abort. */
+      /** The step may start after an abort. */
       readonly cleanup?: true;
-      /** The process tries it again. */
+      /** The process retries it. */
       readonly again?: true;
     } & StepIdentity)
-  /** A tool goes on with what its step gave or threw, or with the answer to its question. */
+  /** A tool continues with the value or the error of its step, or with the answer to its question. */
   | ({
       readonly type: "step_given";
-      /** What the step gave. */
+      /** The outcome of the step. */
       readonly given: StepOutcome;
     } & StepIdentity)
-  /** A guard has looked at the whole answer of an attempt. */
+  /** A guard has checked the whole answer of an attempt. */
   | {
       readonly type: "guard_said";
       readonly sessionId: string;
       readonly process: string;
       readonly attempt: string;
-      /** Whether the result counts. */
+      /** Whether the guard lets the answer pass. */
       readonly passes: boolean;
     }
-  /** The signal of a call that looks at it was aborted: the run stops, its time is over, or its process gave up. */
+  /** The signal of a call that heeds it was aborted: the run stops, the call's time is over, or its process gave up. */
   | {
       readonly type: "tool_signalled";
       readonly sessionId: string;
       readonly process: string;
       readonly callKey: string;
     }
-  /** The world changed. */
+  /** A call took effect in the world. */
   | {
       readonly type: "tool_acted";
       readonly sessionId: string;
@@ -177,7 +177,7 @@ export type Happening =
       readonly tool: string;
       readonly input: number;
     }
-  /** What a tool gave, or what the world says became of its call. */
+  /** A call settled: with the output of its tool, or with what the world says became of the call. Null: it failed. */
   | {
       readonly type: "tool_settled";
       readonly sessionId: string;
@@ -185,33 +185,33 @@ export type Happening =
       readonly callKey: string;
       readonly output: ToolOutput | null;
     }
-  /** A program asked for something. */
+  /** A program requested something. */
   | {
       readonly type: "asked";
       readonly process: string;
       /** The number of the request. */
       readonly id: number;
-      /** What was asked. */
+      /** What was requested. */
       readonly what: string;
     }
-  /** A program got what it had asked for. */
+  /** A program got what it had requested. */
   | {
       readonly type: "got";
       readonly process: string;
       /** The number of the request. */
       readonly id: number;
-      /** What came of it. */
+      /** The outcome of the request. */
       readonly outcome: string;
     };
 
-/** What a tool is given: the value, or the code of the StepError. */
+/** What a tool is given: the value, or the code of the `StepError`. */
 export type StepOutcome =
   | {
       /** The value. */
       readonly value: unknown;
     }
   | {
-      /** The message of the error. */
+      /** The code of the error. */
       readonly error: string;
     };
 
@@ -229,13 +229,13 @@ type LeaseFact = {
   readonly process: string;
   readonly epoch: number;
   readonly askedAt: number;
-  /** The number of the setting. */
+  /** How far the wall clock was ahead of the monotonic clock, in milliseconds. */
   readonly setting: number;
 };
 
-/** `line`: its place among the facts, from 0. `at`: milliseconds since the beginning, whatever the wall clock said. */
+/** `line`: its position among the facts, from 0. `at`: milliseconds since the beginning, whatever the wall clock said. */
 export type Fact = Happening & {
-  /** The line of the history. */
+  /** Its position among the facts, from 0. */
   readonly line: number;
   readonly at: number;
 };
@@ -253,7 +253,7 @@ export function createStepStarted(identity: StepIdentity, { once, cleanup }: Ste
   };
 }
 
-/** Whether a fact is of this session, or of no session: of a process, the clock or a person. */
+/** Whether a fact belongs to this session, or to no session: to a process, the clock or a person. */
 export function concernsSession(fact: Fact, sessionId: string): boolean {
   return !("sessionId" in fact) || fact.sessionId === sessionId;
 }

@@ -1,15 +1,15 @@
 /**
- * What invariants are checked against: everything that happened in a world, and the log that is left.
+ * The input of invariants: everything that happened in a world, and the log that resulted.
  */
 import type { Entry, Event } from "../../core/machine/event.js";
 import { concernsSession, type Fact, type FactOf } from "./facts.js";
 import type { World } from "./world.js";
 
-/** Everything is of one session. Facts of processes, clocks and people are of every session. */
+/** Everything belongs to one session. Facts of processes, clocks and people belong to every session. */
 export type History = {
   /** What happened, in order. */
   readonly facts: readonly Fact[];
-  /** The commits that the store took, in order. */
+  /** The commits that the store accepted, in order. */
   readonly rows: readonly FactOf<"written">[];
   /** The log of the session. */
   readonly log: readonly Entry[];
@@ -25,17 +25,17 @@ export type Breach =
       readonly fact: Fact;
     };
 
-/** What must hold, by its number in docs/reliability.md. `check` returns what is wrong, or undefined. */
+/** A rule that must hold, by its number in docs/reliability.md. `check` returns what is wrong, or undefined. */
 export type Invariant<Checked extends History = History> = {
   /** Its number. */
   readonly number: number;
-  /** What it says. */
+  /** The rule in words. */
   readonly name: string;
-  /** Looks through a history. */
+  /** Checks a history. */
   readonly check: (history: Checked) => Breach | undefined;
 };
 
-/** @param sessionId default: the session that all is about */
+/** @param sessionId default: the main session of the world */
 export async function readHistory(world: World, sessionId: string = world.sessionId): Promise<History> {
   const log = await world.store.read(sessionId);
   const facts = world.facts.filter((fact) => concernsSession(fact, sessionId));

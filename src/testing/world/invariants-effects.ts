@@ -1,5 +1,5 @@
 /**
- * Invariants of what was started, whatever the agent and its tools are.
+ * Invariants of the effects that start, whatever the agent and its tools are.
  */
 import type { Effect } from "../../core/machine/effect.js";
 import { effects } from "../../core/machine/effects.js";
@@ -62,19 +62,19 @@ type Holders = {
   readonly observe: (fact: Fact) => void;
   readonly of: (start: StartFact) => LeaseFact | undefined;
   readonly isUnaware: (start: StartFact) => boolean;
-  /** The last state that a process was told is durable, if it has written others since. */
+  /** The last state that a process knows to be durable, if it has written others since. */
   readonly knownTo: (start: StartFact) => State | undefined;
   currentEpoch: number;
 };
 
 /**
- * Who holds the session, and who cannot know that he does not, so that only the fence stands between the two: from whom it was
- * taken by a claim that was under way for long and named a time that has passed, or while the wall clock, now back where it was,
- * was set so that his lease was void.
+ * Tracks who holds the session, and which former holders cannot know that they lost it, so that only the fence protects the
+ * session from them. A former holder cannot know in two cases. The claim that replaced it took so long that the time it named
+ * had passed. Or the wall clock, now back where it was, was set at that claim so that the former lease was void.
  */
 export function trackHolders(): Holders {
   const known = new Map<string, LeaseFact>();
-  /** By process: the states that it wrote and was not told of, and the last one that it was told of. */
+  /** By process: the states that it wrote and that were not confirmed, and the last one that was. */
   const written = new Map<string, State[]>();
   const durableStates = new Map<string, State>();
   let last: State = initialState;
@@ -83,7 +83,7 @@ export function trackHolders(): Holders {
   const holders: Holders = {
     currentEpoch: 0,
     observe(fact) {
-      // A renewal may be answered after the lease was given back, and the next one claimed.
+      // A renewal may be answered after the lease was released, and the next one claimed.
       if (fact.type === "holding" || (fact.type === "renewed" && fact.epoch === known.get(fact.process)?.epoch))
         known.set(fact.process, fact);
       if (fact.type === "holding") startLease(fact.process);
@@ -106,7 +106,7 @@ export function trackHolders(): Holders {
       return claimedLate.has(holding.epoch) || wasSet;
     },
   };
-  /** With its lease, a process is given the log as it is. */
+  /** With its lease, a process gets the log as it is. */
   function startLease(process: string): void {
     written.delete(process);
     durableStates.set(process, last);
@@ -121,7 +121,7 @@ export function trackHolders(): Holders {
 }
 
 /**
- * Nothing waits between an effect's last look at its lease and the call that it starts, so no pause of this world falls in
+ * Nothing waits between an effect's last check of its lease and the call that it starts, so no pause of this world falls in
  * between. A real process can be paused there, in the middle of its own code; neither it nor this oracle can see that.
  */
 function checkOnlyHoldersStart({ facts }: History): Breach | undefined {
@@ -129,7 +129,7 @@ function checkOnlyHoldersStart({ facts }: History): Breach | undefined {
   for (const fact of facts) {
     holders.observe(fact);
     if (!isStart(fact) || holders.of(fact)?.epoch === holders.currentEpoch || holders.isUnaware(fact)) continue;
-    const what = `${describeStart(fact)} with epoch ${holders.of(fact)?.epoch}, while ${holders.currentEpoch} is the present one`;
+    const what = `${describeStart(fact)} with epoch ${holders.of(fact)?.epoch}, while ${holders.currentEpoch} is the current one`;
     return { what, fact };
   }
   return undefined;
@@ -155,8 +155,8 @@ function checkOnlyStartedInDoubt({ rows }: History): Breach | undefined {
     for (const event of commit.events) {
       const { type } = event;
       if (type === "tool_finished" && event.outcome === "interrupted" && !startedCalls.has(event.callKey))
-        return { what: `${event.callKey} is said to have been interrupted, and was never under way`, fact };
-      // What is run elsewhere counts as begun when it is allowed.
+        return { what: `${event.callKey} was reported as interrupted, but was never under way`, fact };
+      // A call that runs elsewhere counts as started when it is allowed.
       if (type === "tool_decided" && "policy" in event.decision && event.decision.policy.external === true)
         startedCalls.add(event.callKey);
     }
@@ -168,8 +168,8 @@ function checkOnlyStartedInDoubt({ rows }: History): Breach | undefined {
 }
 
 /**
- * Anyone who wrote the abort knows of it when the store has said so. A compaction that somebody asked for after the abort is made at
- * rest, under the name of the run that was aborted.
+ * The process that wrote the abort knows of it when the store has confirmed it. A compaction that was requested after the abort
+ * takes place at rest, under the id of the run that was aborted.
  */
 function checkNothingAfterAbort({ facts }: History): Breach | undefined {
   const aborted = new Set<string>();
@@ -197,7 +197,7 @@ function checkNothingAfterAbort({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** A step of a tool that tidies up may begin after an abort. */
+/** A cleanup step of a tool may begin after an abort. */
 function isCleanup(start: StartFact): boolean {
   return start.type === "step_started" && start.cleanup === true;
 }
@@ -231,7 +231,7 @@ function checkOnlyWantedStarts({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** Whether a call that is not over tidies up. */
+/** Whether the start is that of a cleanup step whose call is still running. */
 function isCleaningUp(state: State, start: StartFact): boolean {
   if (start.type !== "step_started" || !isCleanup(start)) return false;
   const call = callOf(state, start.callKey);

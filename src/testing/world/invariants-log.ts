@@ -35,7 +35,7 @@ export const logInvariants: readonly Invariant[] = [
   { number: 13, name: "counters never go down within a run", check: checkCountersGrow },
 ];
 
-/** Those that need no more than the log and the state that goes with it. */
+/** The invariants that need only the log and the state that goes with it. */
 export const storedInvariants: readonly Invariant[] = [
   { number: 1, name: "every acknowledged event is there, once, without gaps", check: checkNothingLost },
   { number: 3, name: "one assistant message for each step, in order", check: checkOneMessageEach },
@@ -63,7 +63,7 @@ function checkOneWriter({ facts }: History): Breach | undefined {
       epoch = fact.epoch;
     }
     if (fact.type === "written" && fact.epoch !== epoch)
-      return { what: `${fact.process} writes with epoch ${fact.epoch} while ${epoch} is the present one`, fact };
+      return { what: `${fact.process} writes with epoch ${fact.epoch} while ${epoch} is the current one`, fact };
   }
   return undefined;
 }
@@ -110,7 +110,7 @@ function checkOneResultEach({ log, rows, facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** What a model asks for in its summary is not taken up. */
+/** The calls that a model requests in its summary are not run. */
 function isSummaryRun(log: History["log"], { runId }: EventOf<"run_finished">): boolean {
   const prepared = log.findLast(({ event }) => event.type === "prepared" && event.runId === runId)?.event;
   return prepared?.type === "prepared" && prepared.purpose === "summary";
@@ -134,7 +134,7 @@ function findMessageProblem(messages: readonly Message[]): string | undefined {
   return last === "user" || last === "tool" ? undefined : `a conversation that ends with '${last}'`;
 }
 
-/** Those who watch learn of a delta a little later, and so perhaps after the commit of its message. */
+/** Observers get a delta a little later, and so perhaps after the commit of its message. */
 function checkDeltasMatchMessage({ facts }: History): Breach | undefined {
   const streams = new Map<string, MessageDelta[]>();
   for (const fact of facts) {
@@ -146,7 +146,8 @@ function checkDeltasMatchMessage({ facts }: History): Breach | undefined {
       return { what: `delta ${fact.delta.seq} of ${key} is out of order`, fact };
     if ((previous === undefined) !== (fact.delta.kind === "start"))
       return { what: `${key} does not begin with one start`, fact };
-    if (previous?.kind === "done" || previous?.kind === "error") return { what: `${key} goes on after its end`, fact };
+    if (previous?.kind === "done" || previous?.kind === "error")
+      return { what: `${key} continues after its end`, fact };
     streams.set(key, [...stream, fact.delta]);
   }
   for (const fact of facts) {
@@ -195,7 +196,7 @@ function checkRestarts({ log, rows }: History): Breach | undefined {
   return undefined;
 }
 
-/** Something that is not done again after the next restart. */
+/** Whether the event is progress, which the next restart does not repeat. */
 function isProgress(event: Event): boolean {
   switch (event.type) {
     case "run_started":
@@ -220,7 +221,7 @@ function checkClaimable({ rows }: History): Breach | undefined {
     const where = `after entry ${state.seq} ('${state.status}')`;
     if (isResting(state) || isWaiting(state)) continue;
     if (dueAt === null || activity !== "active") return { what: `${where} the session is not due`, fact };
-    if (release === true) return { what: `${where} the lease was given back`, fact };
+    if (release === true) return { what: `${where} the lease was released`, fact };
   }
   return undefined;
 }

@@ -1,11 +1,11 @@
 /**
- * Invariants of tool steps and of the questions of tools. They read the log by themselves, without Pawl's own view of it.
+ * Invariants of tool steps and of the questions of tools. They read the log independently of Pawl's own view of it.
  *
  * 1. A step that the log has is not run again. Only a failed attempt of the whole call lets its failed steps run again.
- * 2. A step that may run once only begins after its start is in the log. It begins a second time only if it failed.
- * 3. A tool goes on only with what is in the log: with this value or this error, and with the first answer.
+ * 2. A step with `once` begins only after its start is in the log. It begins a second time only if it failed.
+ * 3. A tool continues only with what is in the log: with this value or this error, and with the first answer.
  * 4. A tool that runs again is given its steps and answers in the order of the log, from the first one on. Questions of a
- *    tool that goes on running are no part of that: each attempt asks its own.
+ *    tool that keeps running are not part of that: each attempt asks its own.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Event, EventOf } from "../../core/machine/event.js";
@@ -21,15 +21,15 @@ export const stepInvariants: readonly Invariant[] = [
 
 type EndedEvent = EventOf<"tool_step_finished" | "answered" | "timer_fired">;
 
-/** What the log says of the steps of a call. */
+/** The steps of a call, according to the log. */
 type CallSteps = {
   /** Steps that ended and questions that were answered, in order. */
   ended: { readonly step: string; readonly event: EndedEvent }[];
-  /** Steps that may run once only. */
+  /** Steps that may run only once, and whose start is in the log. */
   readonly started: Set<string>;
-  /** Those that began in some process. */
+  /** Steps that may run only once, and that began in some process. */
   readonly begun: Set<string>;
-  /** Questions of a tool that goes on running, by name; null as long as they are open. Each attempt asks its own. */
+  /** Questions of a tool that keeps running, by name; null as long as they are open. Each attempt asks its own. */
   readonly held: Map<string, EndedEvent | null>;
 };
 
@@ -77,7 +77,7 @@ function recordAnswer({ held, ended }: CallSteps, step: string, event: EndedEven
   else ended.push({ step, event });
 }
 
-/** A step in doubt did not fail: nobody knows what became of it. */
+/** A step in doubt did not fail: its outcome is unknown. */
 function removeFailedSteps(steps: CallSteps): void {
   const hasFailed = ({ event }: { readonly event: EndedEvent }) =>
     event.type === "tool_step_finished" && event.outcome === "error" && event.fault?.code !== "step_in_doubt";
@@ -107,7 +107,7 @@ function checkStepsRunOnce({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** The code of a call that is over comes to its end, too, as does that of an attempt that failed. Nothing of it counts. */
+/** The code of a call that is over, or of an attempt that failed, still runs to its end. Nothing that it does counts. */
 function checkGivenMatchesLog({ facts }: History): Breach | undefined {
   const stepsOf = createStepIndex();
   const given = new Map<string, number>();

@@ -8,7 +8,7 @@ import type { History, Invariant } from "./history.js";
  * null if there is none.
  */
 export class InvariantBroken extends Error {
-  /** Tells the error from others. */
+  /** Distinguishes this error from others. */
   override readonly name = "InvariantBroken";
   /** The number of the invariant. */
   readonly number: number;

@@ -1,5 +1,5 @@
 /**
- * Processes of a world: each has a holder of its own.
+ * Processes of a world: each has its own holder.
  */
 import type { Holder } from "../../ports/store.js";
 import type { Process, World } from "./world.js";
@@ -11,7 +11,7 @@ export function isKilled({ processes }: World, { id }: Holder): boolean {
   return processes.some((candidate) => candidate.name === id && candidate.status === "killed");
 }
 
-/** Another process, with what `build` makes for it. */
+/** Adds a process, whose agent `build` creates. */
 export function addProcess(
   world: World,
   build: (self: () => Process, identity: Pick<Process, "name" | "holder">) => Process["agent"],

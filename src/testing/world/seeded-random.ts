@@ -1,5 +1,5 @@
 /**
- * Chance that can be repeated: the same seed gives the same choices.
+ * Repeatable randomness: the same seed gives the same choices.
  */
 export type SeededRandom = {
   /** A number from 0 up to, not including, 1. */

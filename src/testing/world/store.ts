@@ -1,5 +1,5 @@
 /**
- * A store as one process of a simulation reaches it: every request and every answer waits for its turn, and may be lost.
+ * A store as one process of a simulation reaches it: every request and every reply waits for its turn, and may be lost.
  */
 import { PawlError } from "../../errors.js";
 import type { Commit, CommitResult, Lease, Store } from "../../ports/store.js";
@@ -88,7 +88,7 @@ export function createProcessStore(world: World, process: () => Process): Store 
   };
 }
 
-/** The time as the clocks have it, and how far the wall clock is set from the other. */
+/** Reads both clocks: the monotonic time, and how far the wall clock is ahead of it. */
 function readClocks({ clock }: World): { readonly askedAt: number; readonly setting: number } {
   return { askedAt: clock.elapsed(), setting: clock.now() - clock.elapsed() };
 }
@@ -98,7 +98,7 @@ function createFailure(world: World, process: Process, operation: string): PawlE
   return new PawlError("store_failed", `The simulated store failed at '${operation}'. Try again.`);
 }
 
-/** A request that only reads: one turn, and another one if its answer comes late. */
+/** A request that only reads: one turn, and another one if its reply comes late. */
 async function simulateRead<Result>(
   world: World,
   process: Process,
@@ -113,7 +113,7 @@ async function simulateRead<Result>(
   return result;
 }
 
-/** A request that writes: a turn until it arrives, and one until its answer does. */
+/** A request that writes: a turn until it arrives, and one until its reply does. */
 async function simulateWrite<Result>(
   world: World,
   process: Process,
@@ -165,7 +165,7 @@ async function applyCommit(world: World, process: string, lease: Lease, commit: 
   const result = await store.commit(lease, commit);
   if (result.type !== "ok") return result;
   world.record({ sessionId: lease.sessionId, type: "written", process, epoch: lease.epoch, commit });
-  // A network that sends a request again when it waits too long for the answer.
+  // A network that sends a request again when the reply takes too long.
   if (chance.happens(faults.twice)) await store.commit(lease, commit);
   return result;
 }

@@ -3,8 +3,8 @@
  *
  * 1. The fact that a failure is about is shown, with what came before and after it. A failure that is about no fact is
  *    about the end.
- * 2. What the process of that fact did before is shown in short, however long ago it was: its life and its leases.
- * 3. What streams is left out. Each line begins with its place among the facts.
+ * 2. Earlier facts about the process of that fact are shown briefly, however long ago they were: its life and its leases.
+ * 3. Streamed facts are omitted. Each line begins with its position among the facts.
  */
 import { concernsSession, type Fact, type FactOf } from "./facts.js";
 import { describeStart } from "./invariants-effects.js";
@@ -12,13 +12,13 @@ import { describeStart } from "./invariants-effects.js";
 export type StoryOptions = {
   /** How many lines are shown. */
   readonly lines: number;
-  /** The place of the fact that the failure is about; null if it is about the end. */
+  /** The position of the fact that the failure is about; null if it is about the end. */
   readonly about: number | null;
 };
 
 type StoryLine = { readonly fact: Fact; readonly text: string };
 
-/** How many lines of what the process did before are shown. */
+/** How many lines of the process's earlier life are shown. */
 const maxOfLife = 15;
 
 export function formatStory(facts: readonly Fact[], { lines, about }: StoryOptions): string {
@@ -40,7 +40,7 @@ export function formatStory(facts: readonly Fact[], { lines, about }: StoryOptio
   ].join("\n");
 }
 
-/** What befell the process of a line, and the leases that it had of its session. */
+/** What happened to the process of a line, and the leases that it had of its session. */
 function formatLife(earlier: readonly StoryLine[], about: StoryLine | undefined): readonly string[] {
   if (about === undefined || !("process" in about.fact)) return [];
   const { process } = about.fact;
@@ -59,8 +59,8 @@ function isLifeFact(fact: Fact): fact is FactOf<"process" | "claimed" | "holding
 type SessionNames = ReadonlyMap<string, string>;
 
 /**
- * Sessions in short: the first one has no name, the others are `c1`, `c2` … in the order in which they appear. A run of `c1` is
- * `c1-run`: the ids of children and of their runs are long.
+ * Short names of sessions: the first one has no name, the others are `c1`, `c2` … in the order in which they appear. A run of
+ * `c1` is `c1-run`: the ids of children and of their runs are long.
  */
 function assignNames(facts: readonly Fact[]): SessionNames {
   const names = new Map<string, string>();
@@ -105,7 +105,7 @@ function describeFact(fact: Fact): string {
     case "written":
       return `  store: ${fact.process} writes ${describeCommit(fact)}`;
     case "confirmed":
-      return `${fact.process} learns: ${fact.seq === null ? "" : `durable up to ${fact.seq}`}${fact.released ? " lease given back" : ""}`;
+      return `${fact.process} learns: ${fact.seq === null ? "" : `durable up to ${fact.seq}`}${fact.released ? " lease released" : ""}`;
     case "refused":
       return `${fact.process} is refused: ${fact.why}`;
     case "unanswered":

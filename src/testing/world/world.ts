@@ -1,9 +1,9 @@
 /**
  * The world of a simulation: time, turns, and processes that can be stopped and killed.
  *
- * 1. Nothing goes on by itself: whatever waits for the world (an answer of the store, a piece of an answer, a tool's work)
- *    waits for its turn, and a director gives the turns out. Between two turns everything that can settle does.
- * 2. A killed process gets no turn ever again: it ends where it waits. A stopped one gets its turns once it is continued.
+ * 1. Nothing proceeds by itself: whatever waits for the world (a reply of the store, a piece of an answer, a tool's work)
+ *    waits for its turn, and a director assigns the turns. Between two turns everything that can settle does.
+ * 2. A killed process never gets a turn again: it ends where it waits. A stopped one gets its turns once it is continued.
  */
 import type { Clock } from "../../ports/clock.js";
 import type { Holder, Store } from "../../ports/store.js";
@@ -12,17 +12,17 @@ import { createTestClock, settled, type TestClock } from "../test-clock.js";
 import type { Fact, Happening } from "./facts.js";
 import type { SeededRandom } from "./seeded-random.js";
 
-/** What goes wrong with requests to the store: the probability of each. */
+/** The probability of each fault in requests to the store. */
 export type StoreFaults = {
   /** Nothing is done, and the caller gets an error. */
   readonly fails: number;
   /** It is done, and the caller gets an error. */
   readonly lost: number;
-  /** A commit or release is put off. */
+  /** A commit or release is answered with `busy`. */
   readonly busy: number;
   /** A commit arrives twice. */
   readonly twice: number;
-  /** What was read is given later, when others may have written; null for never. */
+  /** What was read is delivered late, when others may have written; null for never. */
   readonly late: { readonly chance: SeededRandom; readonly probability: number } | null;
 };
 
@@ -44,21 +44,21 @@ export type Turn = {
 export type World = {
   readonly chance: SeededRandom;
   readonly clock: TestClock;
-  /** The session that all is about. Agents behind its tools have sessions of their own. */
+  /** The main session. The agents that its tools run have their own sessions. */
   readonly sessionId: string;
-  /** What the processes' stores stand on. */
+  /** The store under the processes' stores. */
   readonly store: Store;
   readonly facts: Fact[];
   readonly processes: Process[];
-  /** What waits for its turn, in the order in which it began to. */
+  /** The waits for a turn, in the order in which they began. */
   readonly turns: Turn[];
   faults: StoreFaults;
-  /** Another number each time. */
+  /** A different number each time. */
   readonly nextNumber: () => number;
   readonly record: (happening: Happening) => void;
   /** Waits for a turn; an abort of the signal ends the wait. */
   readonly turn: (process: Process, operation: string, signal?: AbortSignal) => Promise<void>;
-  /** Does something outside the turns, which the present turn includes. */
+  /** Does something outside the turns, as a part of the current turn. */
   readonly include: <Result>(work: Promise<Result>) => Promise<Result>;
   /** Lets everything settle that can without another turn. */
   readonly settle: () => Promise<void>;
@@ -126,13 +126,13 @@ export function createWorld(store: Store, chance: SeededRandom, sessionId: strin
   };
 }
 
-/** Gives a turn to what waits for it. */
+/** Gives a turn to a wait. */
 export function take({ turns }: World, turn: Turn): void {
   turns.splice(turns.indexOf(turn), 1);
   turn.take();
 }
 
-/** What may have its turn now. */
+/** The waits that can get their turn now. */
 export function listReadyTurns({ turns }: World): readonly Turn[] {
   return turns.filter((turn) => turn.process.status === "running" || turn.process.status === "gone");
 }
@@ -176,7 +176,7 @@ export function stopProcess(world: World, process: Process): void {
   world.record({ type: "process", process: process.name, what: "stopped" });
 }
 
-/** It was shut down: what it has begun ends, and nothing more is asked of it. */
+/** The process was shut down: what it has begun ends, and nothing more is requested of it. */
 export function retireProcess(world: World, process: Process): void {
   process.status = "gone";
   world.record({ type: "process", process: process.name, what: "gone" });

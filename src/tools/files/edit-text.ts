@@ -1,14 +1,14 @@
 /**
- * The work of `edit_file` on a text of any size: find the old text, replace it, and say why it was not found. All of it
- * is linear and done in pieces.
+ * The text operations of `edit_file`: finds the old text, replaces it, and explains why it was not found. All of them take linear
+ * time and work in pieces.
  */
 import { compileNeedle, findText } from "../lib/literal-search.js";
 import { type Pace, pieceSize } from "../lib/pace.js";
 
 export type Occurrences = {
-  /** Occurrences that do not overlap. */
+  /** The number of occurrences that do not overlap. */
   readonly count: number;
-  /** The lines on which the first ten of them begin. */
+  /** The line numbers of the first ten of them. */
   readonly lines: readonly number[];
 };
 
@@ -46,7 +46,7 @@ export async function replaceOccurrences(text: string, oldText: string, newText:
     onMatch: ({ at }) => {
       parts.push(text.slice(from, at), newText);
       from = at + oldText.length;
-      // Joined now and then, so that a million small parts are never held at once.
+      // Joined from time to time, so that a million small parts are never in memory at once.
       bufferedLength += newText.length;
       if (parts.length >= 2 * maxParts || bufferedLength > pieceSize) {
         joined.push(parts.join(""));
@@ -60,7 +60,7 @@ export async function replaceOccurrences(text: string, oldText: string, newText:
 
 const maxParts = 1000;
 
-/** What of a text file is kept when its content is replaced: a model writes neither a byte order mark nor `\r\n`. */
+/** The form of a text file that is preserved when its content is replaced: a model writes no byte order mark and no `\r\n`. */
 export type TextForm = { readonly hasByteOrderMark: boolean; readonly hasCarriageReturns: boolean };
 
 export const byteOrderMark = "\ufeff";
@@ -80,14 +80,14 @@ export async function detectTextForm(text: string, pace: Pace): Promise<TextForm
   return { hasByteOrderMark: text.startsWith(byteOrderMark), hasCarriageReturns: crlfCount > lfCount };
 }
 
-/** What was added to a content so that the file keeps its form, in words. */
+/** Describes what was added to the content to preserve the file's form. */
 export function describeKeptForm({ hasByteOrderMark, hasCarriageReturns }: TextForm): string {
   if (!hasByteOrderMark && !hasCarriageReturns) return "";
   const parts = [...(hasByteOrderMark ? ["byte order mark"] : []), ...(hasCarriageReturns ? ["CRLF line ends"] : [])];
   return `; its ${parts.join(" and ")} ${hasCarriageReturns ? "are" : "is"} kept`;
 }
 
-/** Makes every line end a carriage return and a line feed. */
+/** Converts every line end to a carriage return and a line feed. */
 export async function convertToCrlf(text: string, pace: Pace): Promise<string> {
   return (await mapPieces(text, pace, (piece) => piece.replace(/\r?\n/g, "\r\n"))).join("");
 }
@@ -100,7 +100,7 @@ export async function occursIgnoringWhitespace(text: string, oldText: string, pa
 
 async function collapseWhitespace(text: string, pace: Pace): Promise<string> {
   const pieces = await mapPieces(text, pace, (piece) => piece.replace(/\s+/g, " "));
-  // A run of white space may lie across pieces.
+  // A run of white space may span pieces.
   return pieces
     .map((piece, index) =>
       pieces[index - 1]?.endsWith(" ") === true && piece.startsWith(" ") ? piece.slice(1) : piece,
@@ -108,7 +108,7 @@ async function collapseWhitespace(text: string, pace: Pace): Promise<string> {
     .join("");
 }
 
-/** Changes a text piece by piece. A piece never ends between a carriage return and its line feed. */
+/** Maps a text piece by piece. A piece never ends between a carriage return and its line feed. */
 async function mapPieces(text: string, pace: Pace, mapPiece: (piece: string) => string): Promise<string[]> {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {

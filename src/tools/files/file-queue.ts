@@ -1,19 +1,19 @@
 /**
- * Changes of one file happen one after another in this process, whichever tool set makes them.
+ * Serializes the changes of each file within this process, across all tool sets.
  */
 import type { Folder } from "./folder.js";
 
 type FileQueues = Map<string, Promise<unknown>>;
 
-/** All copies of this module share the turns: a program may have loaded the package twice. */
+/** Shared by all copies of this module, because a program may have loaded the package twice. */
 const queuesKey = Symbol.for("pawl.tools.file-turns");
 const globalQueues = globalThis as { [queuesKey]?: FileQueues };
 globalQueues[queuesKey] ??= new Map();
 const queues: FileQueues = globalQueues[queuesKey];
 
 /**
- * Runs a task when all earlier tasks for this file have ended. The file is known by its folder's identity and its name,
- * so two paths to one folder are one.
+ * Runs a task when all earlier tasks for this file have ended. The key is the identity of the folder and the file's name, so two
+ * paths to the same folder share a queue.
  *
  * @throws the reason of the signal if it is aborted before the task begins
  */
@@ -27,7 +27,7 @@ export async function runInFileQueue<Result>(
   const key = `${dev}:${ino}/${name}`;
   const previous = queues.get(key);
   const result = runAfter(previous, signal, task);
-  // Anyone who comes later waits for the earlier task too, even if this one is aborted while it waits.
+  // Later tasks also wait for the earlier one, even if this task is aborted while it waits.
   const settled = Promise.allSettled([previous, result]);
   queues.set(key, settled);
   void settled.then(() => {

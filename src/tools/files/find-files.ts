@@ -1,5 +1,5 @@
 /**
- * The paths of the files in a folder, as the file tools see them: for a program that lets a person choose one.
+ * Finds the files in a folder, as the file tools see them: for a program that lets a person choose one.
  */
 import {
   aBoolean,
@@ -15,15 +15,15 @@ import { defaultAccess } from "./folder.js";
 import { createRoot, type MayReach, toResolvedPath, withOpenFolder } from "./root.js";
 import { createOmissions, walk } from "./walk.js";
 
-/** Which files `findFiles` gives. */
+/** Which files `findFiles` returns. */
 export type FindFilesOptions = {
   /** The folder. */
   readonly root: string;
-  /** Gives what Git ignores, and what is in `.git` and `node_modules`, too. Default: false. */
+  /** Also returns files that Git ignores, and those in `.git` and `node_modules`. Default: false. */
   readonly all?: boolean;
-  /** Whether a file or folder may be read, by its real and absolute path. Default: all within the root. */
+  /** Whether a file or folder may be read, by its real, absolute path. Default: everything within the root. */
   readonly mayReach?: MayReach;
-  /** The most paths. Default: 20,000. */
+  /** The maximum number of paths. Default: 20,000. */
   readonly maxFiles?: number;
   readonly signal?: AbortSignal;
 };
@@ -37,10 +37,10 @@ const optionRules: OptionTable<FindFilesOptions> = {
 };
 
 /**
- * Finds the files in a folder and below it. Links are not followed, and what Git ignores is left out: by `.gitignore` files,
- * by `.git/info/exclude`, and by the user's own excludes file. At most 200,000 files and folders are looked at.
+ * Finds the files in a folder and below it. Links are not followed, and files that Git ignores are omitted: by `.gitignore`
+ * files, by `.git/info/exclude`, and by the user's own excludes file. At most 200,000 files and folders are visited.
  *
- * @returns paths relative to the root with `/` between names, in the order of the names
+ * @returns paths relative to the root, with `/` between names, sorted by name
  * @throws PawlError `bad_configuration` if the root is not a folder; the reason of the signal
  *
  * @example

@@ -1,20 +1,20 @@
 /**
- * Folders opened one after another, in the order of a walk. Those that the next one has in common stay open.
+ * Opens folders one after another, in the order of a walk. Parents that the next folder shares stay open.
  */
 import { type Folder, openSubfolder } from "./folder.js";
 
 export type FolderChain = {
   /**
-   * Opens a folder by its path from the top. It stays open until the next one is opened.
+   * Opens a folder by its path from the top. It stays open until the next folder is opened.
    *
-   * @throws ReplacedError if a name on the way is a link; a system error
+   * @throws FolderReplacedError if a name on the way is a link; a system error
    */
   open(path: string): Promise<Folder>;
-  /** Closes all but the top. */
+  /** Closes all folders except the top. */
   close(): Promise<void>;
 };
 
-/** @param path the path of the top from the root of the tools */
+/** @param path the path of the top, relative to the root of the tools */
 export function createFolderChain(top: Folder, path: string): FolderChain {
   const opened: { readonly name: string; readonly folder: Folder }[] = [];
   const closeFrom = async (count: number) => {

@@ -1,18 +1,18 @@
 /**
- * Folders that are held open, and what can be done in them.
+ * Folders that are held open, and the operations in them.
  *
- * 1. A folder is opened from the root on, one name at a time, and no name is followed if it is a link. So the folder
- *    that was reached lies in the root, whatever another process renames or links meanwhile.
- * 2. Linux: all that is done in a folder goes through its descriptor (`/proc/self/fd`), and no path is resolved again.
- * 3. Elsewhere Node has no such way. There, the path is used, and is resolved again after each opening and creation:
- *    if it is no longer the folder's path, nothing is done in it.
+ * 1. A folder is opened from the root, one name at a time, and no name is followed if it is a link. So the folder that was
+ *    reached is in the root, whatever another process renames or links meanwhile.
+ * 2. Linux: every operation in a folder goes through its descriptor (`/proc/self/fd`), and no path is resolved again.
+ * 3. Elsewhere, Node has no such way. There, the path is used, and is resolved again after each opening and creation: if it is no
+ *    longer the folder's path, nothing is done in it.
  */
 import { existsSync, type Stats } from "node:fs";
 import { constants, type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "./system-errors.js";
 
-/** How what is in a folder is reached: by the folder's descriptor, or by its path. */
+/** How the entries of a folder are reached: through the folder's descriptor, or by its path. */
 export type FolderAccess = "descriptor" | "path";
 
 export const defaultAccess: FolderAccess =
@@ -21,11 +21,11 @@ export const defaultAccess: FolderAccess =
 export type Folder = {
   readonly access: FolderAccess;
   readonly handle: FileHandle;
-  /** The real path that the folder had when it was opened. */
+  /** The real path of the folder when it was opened. */
   readonly path: string;
 };
 
-/** Thrown if a name on the way is a link, or became one. */
+/** Thrown if a name on the way is a link, or has become one. */
 export class FolderReplacedError extends Error {}
 
 const folderFlags =
@@ -34,12 +34,12 @@ const folderFlags =
 /**
  * Opens a folder by its real path.
  *
- * @throws ReplacedError if a folder on the way has become a link since the path was resolved; a system error
+ * @throws FolderReplacedError if a folder on the way has become a link since the path was resolved; a system error
  */
 export async function openRootFolder(path: string, access: FolderAccess): Promise<Folder> {
   const folder: Folder = { access, handle: await open(path, folderFlags), path };
   try {
-    // The system says where the open folder is. Only the last name of the path is refused as a link when it is opened.
+    // The system reports where the open folder is. `open` refuses a link only as the last name of the path.
     if (access === "descriptor" && (await readlink(`/proc/self/fd/${folder.handle.fd}`)) !== path)
       throw new FolderReplacedError(`${path} was replaced`);
     await assertNotReplaced(folder);
@@ -50,7 +50,7 @@ export async function openRootFolder(path: string, access: FolderAccess): Promis
   }
 }
 
-/** The path by which a name in the folder is reached while the folder is held open. */
+/** The path that reaches a name in the folder while the folder is held open. */
 export function pathIn({ access, handle, path }: Folder, name: string): string {
   return access === "descriptor" ? `/proc/self/fd/${handle.fd}/${name}` : join(path, name);
 }
@@ -58,7 +58,7 @@ export function pathIn({ access, handle, path }: Folder, name: string): string {
 /**
  * Opens a folder in a folder.
  *
- * @throws ReplacedError if the name is a link; a system error
+ * @throws FolderReplacedError if the name is a link; a system error
  */
 export async function openSubfolder(folder: Folder, name: string): Promise<Folder> {
   const path = join(folder.path, name);
@@ -76,9 +76,9 @@ export async function openSubfolder(folder: Folder, name: string): Promise<Folde
 }
 
 /**
- * Opens a folder in a folder, and makes it if it does not exist.
+ * Opens a folder in a folder, and creates it if it does not exist.
  *
- * @throws as `openInner` does
+ * @throws as `openSubfolder` does
  */
 export async function openOrCreateSubfolder(folder: Folder, name: string): Promise<Folder> {
   try {
@@ -88,21 +88,21 @@ export async function openOrCreateSubfolder(folder: Folder, name: string): Promi
   }
   await assertNotReplaced(folder);
   await mkdir(pathIn(folder, name)).catch((error: unknown) => {
-    // Somebody else has made it, which is as good.
+    // Another process has created it, which is as good.
     if (codeOf(error) !== "EEXIST") throw error;
   });
   return await openSubfolder(folder, name);
 }
 
 /**
- * Opens a regular file in a folder for reading. It never waits, because a pipe is refused.
+ * Opens a regular file in a folder for reading. It never blocks, because a pipe is refused.
  *
- * @returns null if the name stands for something else: a folder, a link, a pipe, a socket or a device
+ * @returns null if the name is not a regular file: a folder, a link, a pipe, a socket or a device
  */
 export async function openFile(folder: Folder, name: string): Promise<FileHandle | null> {
   const path = pathIn(folder, name);
   if (!(await lstat(path)).isFile()) return null;
-  // It was a file just now. If it became a link, O_NOFOLLOW refuses it; if it became a pipe, O_NONBLOCK does not wait.
+  // It was a file just now. If it has become a link, O_NOFOLLOW refuses it; if it has become a pipe, O_NONBLOCK does not wait.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const handle = await open(path, flags);
   try {
@@ -116,7 +116,7 @@ export async function openFile(folder: Folder, name: string): Promise<FileHandle
   return null;
 }
 
-/** Null if there is nothing of this name. */
+/** Null if the name does not exist. */
 export async function statIn(folder: Folder, name: string): Promise<Stats | null> {
   return await lstat(pathIn(folder, name)).catch((error: unknown) => {
     if (codeOf(error) === "ENOENT") return null;
@@ -128,7 +128,7 @@ async function isLink(folder: Folder, name: string): Promise<boolean> {
   return (await statIn(folder, name).catch(() => null))?.isSymbolicLink() === true;
 }
 
-/** @throws ReplacedError if the folder is reached by its path, and the path leads elsewhere now */
+/** @throws FolderReplacedError if the folder is reached by its path, and the path now leads elsewhere */
 export async function assertNotReplaced({ access, handle, path }: Folder): Promise<void> {
   if (access === "descriptor") return;
   const [opened, current, real] = await Promise.all([handle.stat(), lstat(path), realpath(path)]);

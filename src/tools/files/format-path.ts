@@ -1,27 +1,27 @@
 /**
- * Paths as a model is shown them.
+ * Formats paths for a model.
  *
- * A name may hold line breaks and other control characters, which could forge lines of a listing. A path with such
- * characters is shown as JSON, in quotes and with escapes. That is also how the model writes it in the input of a call.
+ * A name may contain line breaks and other control characters, which could forge lines of a listing. A path with such
+ * characters is shown as JSON, in quotes and with escapes. The model writes it the same way in the input of a call.
  */
 
 const maxShownCharacters = 500;
 
-/** A path on one line. */
+/** Formats a path on one line. */
 export function formatPath(path: string): string {
   if (!unsafePath.test(path)) return path;
   return JSON.stringify(path).replace(unsafeLetter, escapeLetter);
 }
 
-/** A path that a model asked for, for an error message: on one line, and cut if it is long. */
+/** Formats a path that a model has given, for an error message: on one line, and truncated if it is long. */
 export function formatRequestedPath(path: string): string {
   return path.length <= maxShownCharacters ? formatPath(path) : `${formatPath(path.slice(0, maxShownCharacters))}…`;
 }
 
-/** A control, a format character (such as those that turn the direction of text), or a separator of lines. */
+/** Control characters, format characters (such as those that change the direction of text), and line separators. */
 const unsafeLetter = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** A name that begins with a quote would look like an escaped one. */
+/** Includes names that begin with a quote, because they would look like escaped ones. */
 const unsafePath = /^"|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
 function escapeLetter(letter: string): string {

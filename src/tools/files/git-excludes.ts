@@ -1,7 +1,6 @@
 /**
- * The ignore rules that count for a folder as a whole: the person's own excludes file, those of the repository
- * (`info/exclude`), and the `.gitignore` files of the folders above it. Git itself is not started, and of the repository's
- * configuration nothing is read.
+ * The ignore rules that apply to a whole folder: the user's own excludes file, the repository's `info/exclude`, and the
+ * `.gitignore` files of the folders above it. Git itself is not started, and the repository's configuration is not read.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import { homedir } from "node:os";
@@ -9,17 +8,17 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { addIgnoreRules, type IgnoreRules, isIgnored, maxIgnoreBytes } from "./ignore-rules.js";
 
 export type Excludes = {
-  /** The rules in force in the folder, without those of its own `.gitignore`. */
+  /** The rules that apply in the folder, without those of its own `.gitignore`. */
   readonly rules: IgnoreRules | null;
-  /** The path of the folder as the rules have it: empty, or with a slash at its end. */
+  /** The path of the folder in terms of the rules: empty, or with a slash at its end. */
   readonly prefix: string;
 };
 
 const maxFoldersAbove = 64;
 
 /**
- * @param folder a real path. If rules above ignore the folder itself, they do not count: a person who names it means it.
- * @param root where `.gitignore` files are looked for first if the folder is in no repository
+ * @param folder a real path. If rules above ignore the folder itself, they do not apply, because the caller has named it.
+ * @param root the folder whose `.gitignore` file is read first if `folder` is not in a repository
  */
 export function loadExcludesAbove(folder: string, root: string): Excludes {
   const top = findRepositoryRoot(folder) ?? root;
@@ -34,7 +33,7 @@ export function loadExcludesAbove(folder: string, root: string): Excludes {
   return { rules, prefix };
 }
 
-/** The rules of a repository and of the person. @param base the repository's folder: empty, or with a slash at its end */
+/** The rules of a repository and of the user. @param base the repository's folder: empty, or with a slash at its end */
 export function loadRepositoryRules(folder: string, base: string): IgnoreRules | null {
   const gitDirectoryPath = findGitDirectory(join(folder, ".git"));
   const userRules = loadUserRules(base);
@@ -54,7 +53,7 @@ function addRulesFromFile(rules: IgnoreRules | null, path: string, base: string)
   return file === null ? rules : addIgnoreRules(rules, file, base);
 }
 
-/** The nearest folder at or above this one that holds `.git`. */
+/** The nearest folder at or above this one that contains `.git`. */
 function findRepositoryRoot(root: string): string | null {
   let folder = root;
   for (let count = 0; count < maxFoldersAbove; count += 1) {
@@ -66,7 +65,7 @@ function findRepositoryRoot(root: string): string | null {
   return null;
 }
 
-/** The folder of the repository's data. In a worktree or a submodule, `.git` is a file that names it. */
+/** The repository's data folder. In a worktree or a submodule, `.git` is a file that names it. */
 function findGitDirectory(path: string): string | null {
   const text = readSmallFile(path)?.toString();
   if (text === undefined) return pathExists(path) ? path : null;
@@ -79,7 +78,7 @@ function findGitDirectory(path: string): string | null {
     : resolve(gitDirectory, commonDirectory);
 }
 
-/** `core.excludesFile` of the person's own configuration, or Git's default for it. */
+/** `core.excludesFile` of the user's own configuration, or Git's default for it. */
 function findUserExcludesFile(): string | null {
   const home = process.env.HOME ?? homedir();
   if (!isAbsolute(home)) return null;
@@ -105,7 +104,7 @@ function pathExists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Null if it is not a file that can be read, or is too large. Reading never waits for a pipe. */
+/** Null if it is not a readable file, or is too large. Reading never waits for a pipe. */
 export function readSmallFile(path: string, links?: "follow links"): Buffer | null {
   const noFollowFlag = links === undefined ? (constants.O_NOFOLLOW ?? 0) : 0;
   let file: number;

@@ -1,15 +1,15 @@
 /**
  * Patterns for paths: `*` and `?` within a name, `**` across folders, `{a,b}` for alternatives. `src/` means `src/**`.
  *
- * Patterns come from a model, so no regular expression is made of them: libraries that do so take minutes for
- * `*a*a*a*a*a*b` and a long name. All positions in the pattern at which a match may be are followed at once. So a match
- * costs at most the length of the pattern times the length of the path, and the pattern is bounded (SEC-15).
+ * Patterns come from a model, so they are not compiled to regular expressions: libraries that do so take minutes for
+ * `*a*a*a*a*a*b` and a long name. Instead, all possible positions in the pattern are followed at the same time. So a match costs
+ * at most the length of the pattern times the length of the path, and the pattern is bounded (SEC-15).
  */
 import { assertMaxLength, maxPatternCharacters } from "../lib/input-bounds.js";
 
 /**
- * A step of a compiled pattern. A letter is a code point. `within` takes any letter but a slash, `any` takes every
- * letter, `member` one of a set of bytes. The others take none: they go on at each of `to`.
+ * A step of a compiled pattern. A letter is a code point. `within` accepts any letter except a slash, `any` accepts every letter,
+ * `member` one of a set of bytes. The others accept none: `nothing` continues at each of `to`.
  */
 export type PatternStep =
   | { readonly accepts: "letter"; readonly letter: number }
@@ -32,14 +32,14 @@ export function compileGlob(pattern: string): (path: string) => boolean {
   return (path) => matchesSteps(steps, path);
 }
 
-/** A pattern on its way to steps. */
+/** A pattern that is being compiled. */
 type PatternDraft = {
   readonly letters: readonly string[];
   readonly closed: ReadonlySet<number>;
   readonly steps: PatternStep[];
 };
 
-/** A place in a pattern: within how many braces it is, and whether a name begins there. */
+/** A position in a pattern: the depth of braces, and whether a name begins there. */
 type PatternPosition = { readonly at: number; readonly depth: number; readonly startsName: boolean };
 
 function compileSteps(pattern: string): readonly PatternStep[] {
@@ -54,13 +54,13 @@ function createJump(...to: readonly number[]): PatternStep {
   return { accepts: "nothing", to };
 }
 
-/** Takes any number of letters. */
+/** Adds steps that accept any number of letters. */
 function addRepeat({ steps }: PatternDraft, accepts: "within" | "any"): void {
   const start = steps.length;
   steps.push(createJump(start + 1, start + 3), { accepts }, createJump(start));
 }
 
-/** Adds what `build` adds, and a way around it. */
+/** Adds the steps of `build`, and a jump past them. */
 function addOptional({ steps }: PatternDraft, build: () => void): void {
   const start = steps.length;
   steps.push(createJump());
@@ -68,7 +68,7 @@ function addOptional({ steps }: PatternDraft, build: () => void): void {
   steps[start] = createJump(start + 1, steps.length);
 }
 
-/** Adds all up to the comma or the brace that ends the sequence, or the end of the pattern. Returns that place. */
+/** Adds everything up to the comma or brace that ends the sequence, or the end of the pattern. Returns that position. */
 function addSequence(draft: PatternDraft, { at: from, depth, startsName }: PatternPosition): number {
   const { letters, steps } = draft;
   let position: PatternPosition = { at: from, depth, startsName };
@@ -77,7 +77,7 @@ function addSequence(draft: PatternDraft, { at: from, depth, startsName }: Patte
     const letter = letters[at] ?? "";
     let next = at + 1;
     if (isTrailingGlobstar(letters, position)) {
-      // The folder itself fits too.
+      // The folder itself also matches.
       addOptional(draft, () => {
         steps.push({ accepts: "letter", letter: slash });
         addRepeat(draft, "any");
@@ -95,14 +95,14 @@ function endsSequence(letter: string | undefined, depth: number): boolean {
   return letter === undefined || (depth > 0 && (letter === "," || letter === "}"));
 }
 
-/** Whether `/**` stands here as a whole: before a slash or the end of a sequence. */
+/** Whether there is a complete `/**` here: before a slash or the end of a sequence. */
 function isTrailingGlobstar(letters: readonly string[], { at, depth }: PatternPosition): boolean {
   const next = letters[at + 3];
   const isWhole = next === "/" || endsSequence(next, depth);
   return letters[at] === "/" && letters[at + 1] === "*" && letters[at + 2] === "*" && isWhole;
 }
 
-/** Returns the place after a run of stars. */
+/** Returns the position after a run of stars. */
 function addStars(draft: PatternDraft, { at, depth, startsName }: PatternPosition): number {
   const { letters, steps } = draft;
   let end = at;
@@ -123,7 +123,7 @@ function addStars(draft: PatternDraft, { at, depth, startsName }: PatternPositio
   return end + 1;
 }
 
-/** Returns the place after the closing brace. */
+/** Returns the position after the closing brace. */
 function addAlternatives(draft: PatternDraft, { at, depth, startsName }: PatternPosition): number {
   const { letters, steps } = draft;
   const start = steps.push(createJump()) - 1;
@@ -141,7 +141,7 @@ function addAlternatives(draft: PatternDraft, { at, depth, startsName }: Pattern
 
 const slash = 47;
 
-/** The places of the braces that are closed again. Other braces stand for themselves. */
+/** The positions of braces that have a closing brace. Other braces are literal. */
 function findClosedBraces(letters: readonly string[]): ReadonlySet<number> {
   const [pending, closed]: [number[], Set<number>] = [[], new Set()];
   letters.forEach((letter, at) => {
@@ -154,7 +154,7 @@ function findClosedBraces(letters: readonly string[]): ReadonlySet<number> {
   return closed;
 }
 
-/** Whether the steps take the whole path. */
+/** Whether the steps accept the whole path. */
 export function matchesSteps(steps: readonly PatternStep[], path: string): boolean {
   let active = followJumps(steps, [0]);
   for (const character of path) {
@@ -182,7 +182,7 @@ function accepts(step: PatternStep | undefined, letter: number): boolean {
   }
 }
 
-/** The steps that take letters, or end the match, and can be reached without a letter; each once. */
+/** The steps that accept letters, or end the match, and can be reached without a letter; each once. */
 function followJumps(steps: readonly PatternStep[], from: readonly number[]): readonly number[] {
   const seen = new Uint8Array(steps.length);
   const reached: number[] = [];

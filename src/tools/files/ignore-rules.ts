@@ -1,29 +1,29 @@
 /**
- * The rules of `.gitignore` files, as Git reads them: its `wildmatch`, byte by byte. Git itself is not started.
+ * The rules of `.gitignore` files, implemented as in Git's `wildmatch`, byte by byte. Git itself is not started.
  *
- * The rules of a folder may be a stranger's, so no regular expression is made of them. A path is compared in at most the
- * length of the pattern times the length of the path (glob.ts), and the number of rules is bounded.
+ * The rules of a folder may be hostile, so they are not compiled to regular expressions. Matching a path takes at most the length
+ * of the pattern times the length of the path (glob.ts), and the number of rules is bounded.
  */
 import { matchesSteps, type PatternStep } from "./glob.js";
 
-/** A rule that compares a name or a path: both are byte strings, one character for each byte. */
+/** A rule that matches a name or a path: both are byte strings, one character for each byte. */
 type IgnoreRule = {
   readonly isNegated: boolean;
   readonly onlyFolders: boolean;
-  /** Whether the last name is compared, or the path from the rule's folder on. */
+  /** Whether the last name is matched, or the path relative to the rule's folder. */
   readonly compares: "name" | "path";
   readonly matches: (subject: string) => boolean;
-  /** How many steps a comparison follows at most for each byte: 0 without wildcards. */
+  /** The maximum number of steps per byte: 0 without wildcards. */
   readonly steps: number;
 };
 
-/** The rules of one file. Those of `above` count where none of these fits. */
+/** The rules of one file. The rules of `above` apply if none of these matches. */
 export type IgnoreRules = {
   readonly rules: readonly IgnoreRule[];
   /** The folder of the file as a byte string: empty, or with a slash at its end. */
   readonly base: string;
   readonly above: IgnoreRules | null;
-  /** Of all rules, those above included. */
+  /** The steps of all rules, including those above. */
   readonly steps: number;
 };
 
@@ -31,12 +31,12 @@ const maxRules = 5_000;
 const maxPatternBytes = 1_000;
 
 /**
- * Rules with wildcards beyond this are passed over, those of the folders above included. It is several times what large projects
- * have, and bounds the comparison of one path.
+ * Rules with wildcards beyond this number of steps are ignored, including those of the folders above. It is several times what
+ * large projects have, and bounds the matching of one path.
  */
 const maxSteps = 10_000;
 
-/** The largest ignore file that is read. */
+/** The maximum size of an ignore file; bytes. */
 export const maxIgnoreBytes = 256 * 1024;
 
 /** @param base the folder of the file: empty, or with a slash at its end */
@@ -60,7 +60,7 @@ export function addIgnoreRules(above: IgnoreRules | null, file: Uint8Array, base
   return { rules, base: toByteString(base), above, steps };
 }
 
-/** Whether Git ignores what has this path. The folders above it are not looked at. The last rule that fits counts. */
+/** Whether Git ignores a path, without regard to the folders above it. The last rule that matches wins. */
 export function isIgnored(rules: IgnoreRules | null, path: string, isFolder: boolean): boolean {
   if (rules === null) return false;
   const bytes = toByteString(path);
@@ -76,14 +76,14 @@ export function isIgnored(rules: IgnoreRules | null, path: string, isFolder: boo
   return false;
 }
 
-/** One character for each byte of UTF-8. */
+/** Converts a string to a byte string: one character for each byte of UTF-8. */
 function toByteString(text: string): string {
   return onlyAscii.test(text) ? text : Buffer.from(text).toString("latin1");
 }
 
 const onlyAscii = /^[\x00-\x7f]*$/;
 
-/** A space that a backslash precedes stays. */
+/** Removes trailing spaces. A space after a backslash stays. */
 function trimTrailingSpaces(line: string): string {
   let end = 0;
   for (let at = 0; at < line.length; at += 1) {
@@ -118,10 +118,10 @@ function createMatcher(pattern: string): Pick<IgnoreRule, "matches" | "steps"> {
 }
 
 /**
- * Null for a pattern that fits nothing.
+ * Compiles a pattern; null if it cannot match anything.
  *
- * @param literalLength the length of the beginning without wildcards. Git compares it apart, so that `**` directly after it counts as
- *   if it stood at the start
+ * @param literalLength the length of the prefix without wildcards. Git compares it separately, so a `**` directly after it counts
+ *   as if it were at the start
  */
 function compilePattern(pattern: string, literalLength: number): readonly PatternStep[] | null {
   const steps: PatternStep[] = [];
@@ -168,7 +168,7 @@ const slash = 47;
 
 type CharacterClass = { readonly step: PatternStep; readonly next: number };
 
-/** Reads a class such as `[a-z]` from the position after its bracket on. Null if it does not end, or is not valid. */
+/** Parses a class such as `[a-z]` from the position after its bracket. Null if it is unterminated or invalid. */
 function parseCharacterClass(pattern: string, from: number): CharacterClass | null {
   const isNegatedClass = pattern[from] === "!" || pattern[from] === "^";
   const first = isNegatedClass ? from + 1 : from;
@@ -203,7 +203,7 @@ const [upper, lower, digit] = [
   [48, 57],
 ] as const;
 
-/** The ranges of bytes of the named classes, as in `[[:digit:]]`. */
+/** The byte ranges of the named classes, as in `[[:digit:]]`. */
 const namedClasses: ReadonlyMap<string, readonly (readonly number[])[]> = new Map([
   ["alnum", [upper, lower, digit]],
   ["alpha", [upper, lower]],

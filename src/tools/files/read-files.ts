@@ -19,7 +19,7 @@ import {
 
 const maxLineCharacters = 2000;
 
-/** The most characters of a result, whatever its limits by lines are. */
+/** The maximum length of a result, whatever its limits by lines are; characters. */
 const maxShownCharacters = 256 * 1024;
 
 type ListInput = {
@@ -100,7 +100,7 @@ function formatNotes(omissions: WalkOmissions, foundNothing: boolean): string {
 
 type ReadInput = { readonly path: string; readonly startLine?: number; readonly endLine?: number };
 
-/** Providers take no larger file. */
+/** The maximum size that providers accept; bytes. */
 const maxMediaBytes = 5 * 1024 * 1024;
 
 export function createReadFile(root: Root): Tool<ReadInput, string | ToolOutput> {
@@ -152,7 +152,7 @@ async function readFile(
   return notes.length === 0 ? shown.join("\n") : `${shown.join("\n")}\n(${notes.join("; ")})`;
 }
 
-/** The file itself, and its name. Pawl describes it to a model that takes no such files. */
+/** The file itself, and its name. For a model that does not accept such files, Pawl describes it. */
 function toMediaOutput({ mediaType, bytes }: MediaFile, shown: string): ToolOutput {
   if (bytes.length > maxMediaBytes)
     throw new Error(`${shown} has ${bytes.length} bytes; images and PDFs over ${maxMediaBytes} bytes are not read.`);
@@ -166,7 +166,7 @@ function toMediaOutput({ mediaType, bytes }: MediaFile, shown: string): ToolOutp
   };
 }
 
-/** The numbered lines from a place on, as many as fit. */
+/** The numbered lines from an offset on, as many as fit. */
 function numberLines(text: string, start: number, firstLine: number, lastLine: number): readonly string[] {
   const shown: string[] = [];
   let characters = 0;

@@ -1,18 +1,18 @@
 /**
- * Replaces the content of a file, so that nobody's change is lost. A reader sees the old content or the new one, and a
+ * Replaces the content of a file without losing another program's change. A reader sees the old content or the new one, and a
  * crash leaves one of them.
  *
- * Each change goes through a draft, whose name follows from the file's name:
+ * Each change goes through a draft, whose name is derived from the file's name:
  *
- * 1. The new content is written to a file of its own, and synced to the disk.
- * 2. That file is linked as the draft. Only one process can do so; the others wait until the draft is gone.
- * 3. The file is compared with what its reader has seen: the same file, with the same content. If it differs, the change
- *    is given up, and the tool says so.
+ * 1. The new content is written to a temporary file, and synced to the disk.
+ * 2. The temporary file is linked as the draft. Only one process can do so; the others wait until the draft is gone.
+ * 3. The file is compared with the version that was read: the same file, with the same content. If it differs, the change is
+ *    abandoned, and the tool reports it.
  * 4. The draft is renamed to the file. This replaces the content and frees the name of the draft in one step.
  *
- * A process that dies between 2 and 4 leaves a draft. After some seconds another one removes it. If its owner was only
- * slow, the owner's rename then fails, and the owner says that its change was not made. A program that does not know of
- * drafts can still write between 3 and 4; no portable call closes that gap.
+ * A process that dies between 2 and 4 leaves a draft. After some seconds another process removes it. If its owner was only slow,
+ * the owner's rename then fails, and the owner reports that its change was not made. A program that does not use drafts can
+ * still write between 3 and 4; no portable call closes that gap.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
@@ -22,10 +22,10 @@ import { assertNotReplaced, type Folder, openFile, pathIn, statIn } from "./fold
 import { codeOf } from "./system-errors.js";
 import { createNotRegularError } from "./text-file.js";
 
-/** What the content of a file was when it was read. */
+/** The content of a file when it was read. */
 export type FileSnapshot = { readonly stats: Stats; readonly bytes: Buffer };
 
-/** Thrown if the file is not as it was seen, or another process is changing it. Nothing was written. */
+/** Thrown if the file has changed, or another process is changing it. Nothing was written. */
 export class FileChangedError extends Error {}
 
 export type Replacement = {
@@ -34,7 +34,7 @@ export type Replacement = {
   /** The path for messages. */
   readonly displayPath: string;
   readonly content: string | Buffer;
-  /** The file is replaced only if it is still like this; without it, whatever is there is replaced. */
+  /** The file is replaced only if it is still like this; without it, any content is replaced. */
   readonly snapshot?: FileSnapshot;
   readonly signal: AbortSignal;
 };
@@ -42,7 +42,7 @@ export type Replacement = {
 /**
  * Writes the file. It keeps its mode if it exists.
  *
- * @throws ChangedError; Error if there is something that is not a regular file, or a file that may not be written; a system error
+ * @throws FileChangedError; Error if the path is not a regular file, or the file is not writable; a system error
  */
 export async function replaceFile(
   replacement: Replacement,
@@ -64,7 +64,7 @@ export async function replaceFile(
   }
 }
 
-/** A rename asks only the folder for permission, and the superuser is never refused. So the file's own mode is looked at. */
+/** A rename needs only the folder's permission, and the superuser is never refused. So the file's own mode is checked. */
 async function assertWritable(folder: Folder, name: string, { mode }: Stats, displayPath: string): Promise<void> {
   const isWritable = (mode & 0o222) !== 0;
   if (isWritable && (await canWrite(folder, name))) return;
@@ -104,7 +104,7 @@ async function publish(
   }
 }
 
-/** The beginning of the names beside a file: at most 180 bytes of its own name. */
+/** The prefix of the names of drafts and temporary files: at most 180 bytes of the file's own name. */
 function toHiddenStem(name: string): string {
   return `.${name.slice(0, 60)}`;
 }
@@ -126,11 +126,11 @@ async function writeNewFile(folder: Folder, name: string, bytes: Buffer, mode: n
   }
 }
 
-/** A draft that stays the same for this long was left behind. Its owner needs a few milliseconds. */
+/** A draft that is unchanged for this long is abandoned: its owner needs a few milliseconds. */
 const staleDraftMs = 3_000;
 const maxWaitMs = 10_000;
 
-/** Returns the draft's own stats. @throws ChangedError if others hold the draft all the time, or take it away */
+/** Returns the draft's own stats. @throws FileChangedError if others keep holding the draft, or remove it */
 async function acquireDraft(
   folder: Folder,
   temporaryName: string,
@@ -155,7 +155,7 @@ async function acquireDraft(
   return draftStats;
 }
 
-/** Gives a file a second name if nothing has that name. False if something has. */
+/** Links a file to a second name. False if that name exists. */
 async function linkExclusively(path: string, target: string): Promise<boolean> {
   try {
     await link(path, target);
@@ -173,7 +173,7 @@ async function linkExclusively(path: string, target: string): Promise<boolean> {
   }
 }
 
-/** What a file system says that cannot give a file two names. */
+/** The error codes of file systems without hard links. */
 const linkUnsupportedCodes: ReadonlySet<string> = new Set([
   "EPERM",
   "ENOTSUP",
@@ -189,7 +189,7 @@ function createBusyError(displayPath: string): FileChangedError {
   );
 }
 
-/** @throws Error if there is something that is not a regular file */
+/** @throws Error if the path exists and is not a regular file */
 async function statRegularFile(folder: Folder, name: string, displayPath: string): Promise<Stats | null> {
   const stats = await statIn(folder, name);
   if (stats?.isDirectory() === true) throw new Error(`${displayPath} is a folder.`);
@@ -197,7 +197,7 @@ async function statRegularFile(folder: Folder, name: string, displayPath: string
   return stats;
 }
 
-/** Whether it is the same file with the same content. Times are not enough: two quick writes may have the same. */
+/** Whether the file is the same, with the same content. Times are not enough: two quick writes may have the same time. */
 async function matchesSnapshot(
   folder: Folder,
   name: string,

@@ -1,5 +1,5 @@
 /**
- * Puts a file back to what it was, byte for byte.
+ * Restores an earlier content of a file, byte for byte.
  */
 import { createHash } from "node:crypto";
 import { unlink } from "node:fs/promises";
@@ -15,22 +15,22 @@ export type RestoreOptions = {
   readonly protect: readonly string[];
   /** Relative to the root. No name on the way may be a link. */
   readonly path: string;
-  /** The SHA-256 that the file has if nothing else changed it, null for no file. Without it, whatever is there is replaced. */
+  /** The expected SHA-256 of the file, null for no file. Without it, any content is replaced. */
   readonly from?: string | null;
-  /** Null: there was no file. */
+  /** The content to restore; null: there was no file. */
   readonly to: Uint8Array | null;
 };
 
 /**
- * The file is compared, and replaced or removed, in the folder that was opened: a link that is put in place meanwhile leads nowhere.
+ * The file is compared, and replaced or removed, in the folder that was opened: a link that is created meanwhile has no effect.
  *
- * @throws Error if the file has changed, something else has taken its place, or it may not be written
+ * @throws Error if the file has changed, is no longer at this path, or is not writable
  */
 export async function restoreFile({ root: rootPath, protect, path, from, to }: RestoreOptions): Promise<void> {
   const signal = new AbortController().signal;
   const root = createRoot(rootPath, protect, defaultAccess);
   const resolved = await resolveForWriting(root, path);
-  if (resolved.relative !== path) throw new Error("something else stands in its place now");
+  if (resolved.relative !== path) throw new Error("something else is in its place now");
   const restore = async (folder: Folder, name: string) => {
     await createPace(signal)();
     const current = await readBytes(folder, name, resolved.displayPath);

@@ -75,7 +75,7 @@ export function createRoot(
   }
   return {
     path: real,
-    protect: protect.map((resolved) => resolveExistingPart(resolve(real, resolved))),
+    protect: protect.map((protectedPath) => resolveExistingPart(resolve(real, protectedPath))),
     access,
     mayReach,
   };
@@ -87,10 +87,10 @@ export async function resolveInRoot(root: Root, path: string): Promise<ResolvedP
   if (path.includes("\0")) throw new Error(`The path ${formatRequestedPath(path)} contains a NUL character.`);
   if (path === "~" || path.startsWith("~/"))
     throw new Error(`"~" is not expanded. Give ${JSON.stringify(path)} as a path relative to the root folder.`);
-  const resolved = resolve(root.path, path);
-  const absolute = await resolveRealPath(resolved, path).catch((error: unknown) => {
+  const lexicalPath = resolve(root.path, path);
+  const absolute = await resolveRealPath(lexicalPath, path).catch((error: unknown) => {
     // The model must not learn what exists outside the root.
-    throw isWithin(root.path, resolved) ? error : createOutsideError(path);
+    throw isWithin(root.path, lexicalPath) ? error : createOutsideError(path);
   });
   if (!isWithin(root.path, absolute)) throw createOutsideError(path);
   if (!root.mayReach(absolute, "read")) throw createUnreachableError(path);
@@ -210,19 +210,19 @@ async function resolveLinkTarget(path: string): Promise<string | null> {
 }
 
 /** Follows links as far as the path exists. The rest of the path is added as it is. */
-async function resolveRealPath(resolved: string, requestedPath: string): Promise<string> {
+async function resolveRealPath(path: string, requestedPath: string): Promise<string> {
   try {
-    return await realpath(resolved);
+    return await realpath(path);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw explainSystemError(error, formatRequestedPath(requestedPath));
   }
-  const existing = await findDeepestExisting(resolved);
+  const existing = await findDeepestExisting(path);
   // Creating a file would follow a link whose target is missing, possibly out of the root.
   const real = await realpath(existing).catch((error: unknown) => {
     if (codeOf(error) !== "ENOENT") throw explainSystemError(error, formatRequestedPath(requestedPath));
     throw new Error(`${formatRequestedPath(requestedPath)} is a link to something that does not exist.`);
   });
-  return join(real, relative(existing, resolved));
+  return join(real, relative(existing, path));
 }
 
 /** The deepest part of a path at which there is something, by halving: a path may have thousands of names. */

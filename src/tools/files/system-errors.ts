@@ -1,23 +1,23 @@
 /**
- * System errors about files, in words that tell a model what to do.
+ * Explains system errors about files, in words that tell a model what to do.
  */
 
-/** The code of a system error, such as `ENOENT`; empty for another error. */
+/** The code of a system error, such as `ENOENT`; empty for any other error. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** Puts a system error about a path into words. It keeps the code, and never shows the descriptor by which a file was reached. */
+/** Explains a system error about a path. The result has the code, and never shows the descriptor that reached the file. */
 export function explainSystemError(error: unknown, displayPath: string): Error {
   const code = codeOf(error);
   const reason = reasons.get(code);
-  // The system's own words would only repeat these, so they are not added as a cause.
+  // The system's own message would only repeat this, so it is not added as a cause.
   return reason === undefined
     ? hideDescriptors(error, displayPath)
     : Object.assign(new Error(`${displayPath} ${reason}`), { code });
 }
 
-/** The system names the path that it was given, which may begin with a descriptor of this process (folder.ts). */
+/** The system's message contains the path that was passed, which may begin with a descriptor of this process (folder.ts). */
 function hideDescriptors(error: unknown, displayPath: string): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   if (!descriptorPath.test(error.message)) return error;

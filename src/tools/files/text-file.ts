@@ -1,5 +1,5 @@
 /**
- * Reads text files whole, up to a bound, in pieces that leave the event loop free.
+ * Reads whole text files, up to a bound, in pieces that leave the event loop free.
  */
 import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
@@ -8,7 +8,7 @@ import { type Pace, pieceSize } from "../lib/pace.js";
 import { type Folder, openFile } from "./folder.js";
 import { type ResolvedPath, type Root, withParentFolder } from "./root.js";
 
-/** 16 MiB. A larger file is not read or written. */
+/** The maximum size of a file that is read or written; bytes. */
 export const maxFileBytes = 16 * 1024 * 1024;
 
 export type TextFile = {
@@ -24,7 +24,7 @@ export type FileContent =
   | { readonly refused: "large"; readonly bytes: number }
   | { readonly refused: "binary"; readonly bytes: number; readonly media?: MediaFile };
 
-/** A file that models see as it is. */
+/** A file that is sent to models unchanged. */
 export type MediaFile = { readonly mediaType: string; readonly bytes: Buffer };
 
 /** @throws Error if the file is missing, not a regular file, unreadable, or outside the root */
@@ -32,7 +32,7 @@ export async function readTextFile(root: Root, resolved: ResolvedPath, pace: Pac
   return await withParentFolder(root, resolved, (folder, name) => readTextIn(folder, name, resolved.displayPath, pace));
 }
 
-/** @throws Error if it is not a regular file; a system error */
+/** @throws Error if the name is not a regular file; a system error */
 export async function readTextIn(folder: Folder, name: string, displayPath: string, pace: Pace): Promise<FileContent> {
   const handle = await openFile(folder, name);
   if (handle === null) throw createNotRegularError(displayPath);
@@ -48,7 +48,7 @@ export async function readTextIn(folder: Folder, name: string, displayPath: stri
   }
 }
 
-/** Null for text. */
+/** Returns null for text. */
 export function detectBinary(bytes: Buffer): Extract<FileContent, { refused: "binary" }> | null {
   const mediaType = detectMediaType(bytes);
   if (mediaType !== undefined) return { refused: "binary", bytes: bytes.length, media: { mediaType, bytes } };
@@ -60,7 +60,7 @@ export async function decodeFileText(bytes: Buffer, pace: Pace): Promise<string>
   return await decodeInPieces(bytes, (piece) => decoder.decode(piece), pace);
 }
 
-/** Of an image or a PDF, by its first bytes. */
+/** The media type of an image or a PDF, by its first bytes. */
 function detectMediaType(bytes: Buffer): string | undefined {
   const start = bytes.subarray(0, 12).toString("latin1");
   return signatures.find(({ pattern }) => pattern.test(start))?.mediaType;
@@ -90,7 +90,7 @@ export function createNotRegularError(displayPath: string): Error {
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Counts lines. A line end at the end of the text begins no further line. */
+/** Counts lines. A line end at the end of the text does not begin another line. */
 export async function countLines(text: string, pace: Pace): Promise<number> {
   let lines = 0;
   for (let from = 0; from < text.length; from += pieceSize) {
@@ -101,7 +101,7 @@ export async function countLines(text: string, pace: Pace): Promise<number> {
   return text === "" || text.endsWith("\n") ? lines : lines + 1;
 }
 
-/** Where a line begins; lines count from 1. The length of the text if it has no such line. */
+/** The offset at which a line begins; lines count from 1. The length of the text if it has no such line. */
 export async function findLineStart(text: string, line: number, pace: Pace): Promise<number> {
   if (line <= 1) return 0;
   let lines = 1;

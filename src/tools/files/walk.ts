@@ -1,11 +1,11 @@
 /**
- * Walks folders in a fixed order: by name, and a folder's entries directly after the folder. Links are listed, never
+ * Walks folders in a fixed order: by name, with a folder's entries directly after the folder. Links are listed, never
  * followed.
  *
- * 1. Each folder is opened in the folder above, which is held open, so the walk cannot be led out of the root (folder.ts).
+ * 1. Each folder is opened in its parent, which is held open, so the walk cannot be led out of the root (folder.ts).
  * 2. The number of entries and the depth are bounded, and a folder of any size is read and sorted in pieces.
- * 3. What Git ignores is left out, as Git itself leaves it out: a folder that is ignored is not entered.
- * 4. Entries are read synchronously, for a few milliseconds at a time: asking the thread pool for each one takes several times
+ * 3. Files that Git ignores are omitted in the same way as Git does it: a folder that is ignored is not entered.
+ * 4. Entries are read synchronously, for a few milliseconds at a time: a call of the thread pool for each one takes several times
  *    as long.
  */
 import { type Dirent, opendirSync } from "node:fs";
@@ -24,35 +24,35 @@ import { codeOf } from "./system-errors.js";
 /** A walk stops after this many entries. */
 export const maxEntriesWalked = 200_000;
 
-/** Folders below this depth are not entered: each level holds a folder open. */
+/** Deeper folders are not entered, because each level holds a folder open. */
 export const maxDepth = 100;
 
 export type WalkEntry = ResolvedPath & {
   readonly kind: "file" | "folder" | "link" | "other";
-  /** The folder in which it was found. It is open until the walk goes on. */
+  /** The folder of the entry. It is open until the walk continues. */
   readonly folder: Folder;
   readonly name: string;
-  /** How many files the folder has in all. */
+  /** The total number of files in the folder. */
   readonly files: number;
 };
 
 export type WalkOptions = {
   readonly pace: Pace;
-  /** Levels of folders. 1 means only the folder's own entries. Default: all. */
+  /** The number of levels. 1 means only the folder's own entries. Default: all. */
   readonly depth?: number | undefined;
-  /** If true, `.git`, `node_modules` and what Git ignores are walked too. */
+  /** If true, `.git`, `node_modules` and files that Git ignores are also walked. */
   readonly all?: boolean | undefined;
   /** The root of the tools: a real path. */
   readonly root: string;
-  /** What may not be read is left out, with all that is below. */
+  /** Entries that may not be read are omitted, with everything below them. */
   readonly mayReach: MayReach;
-  /** What the caller compares each entry with: fewer entries are given at once if it is long. */
+  /** The pattern that the caller matches each entry with: with a long one, fewer entries are yielded at once. */
   readonly pattern?: string | undefined;
 };
 
 /**
- * What a walk left out. It is complete when the walk has ended. `ignored`: the files and folders that Git ignores,
- * without those in such folders.
+ * What a walk has omitted. It is complete when the walk has ended. `ignored`: the files and folders that Git ignores, without
+ * those inside ignored folders.
  */
 export type WalkOmissions = { tooMany: boolean; tooDeep: number; ignored: number };
 
@@ -62,7 +62,7 @@ export function createOmissions(): WalkOmissions {
 
 const skippedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-/** @param foundNothing whether nothing else was found, so that it helps to say how to look anyway */
+/** @param foundNothing whether nothing was found, so that a hint at `all: true` is useful */
 export function formatIgnoredNote({ ignored }: WalkOmissions, foundNothing: boolean): string {
   if (ignored === 0) return "";
   return `; ${formatCount(ignored, "path")} that Git ignores left out${foundNothing ? ", which all: true includes" : ""}`;
@@ -70,19 +70,19 @@ export function formatIgnoredNote({ ignored }: WalkOmissions, foundNothing: bool
 
 type Level = {
   readonly folder: Folder;
-  /** From the root of the tools. */
+  /** Relative to the root of the tools. */
   readonly path: string;
   readonly entries: readonly Dirent[];
   readonly files: number;
   readonly rules: IgnoreRules | null;
-  /** The path of the folder as the rules have it: empty, or with a slash at its end. */
+  /** The path of the folder in terms of the rules: empty, or with a slash at its end. */
   readonly prefix: string;
   next: number;
 };
 
 /**
- * Walks an open folder, which stays open. It gives some entries of one folder at a time, because a step of a generator costs
- * more than an entry does. Folders that cannot be read are skipped.
+ * Walks an open folder, which stays open. It yields several entries of a folder at a time, because a step of a generator costs
+ * more than an entry. Folders that cannot be read are skipped.
  *
  * @throws a system error if the first folder cannot be read; the reason of an abort
  */
@@ -126,16 +126,16 @@ function shouldEnter({ kind, name }: WalkEntry, all: boolean): boolean {
   return kind === "folder" && (all || !skippedFolders.has(name));
 }
 
-/** Looking at the clock costs more than an entry does: but not more than comparing it with a long pattern or many rules. */
+/** The pace is checked once for this many entries: a check costs more than an entry, unless the pattern or the rules are long. */
 const maxEntriesAtOnce = 32;
 
-/** Most rules differ from a name in its first letters, so their steps count less than those of a pattern. */
+/** Most rules differ from a name in its first letters, so their steps weigh less than those of a pattern. */
 function countEntriesAtOnce(pattern: string, rules: IgnoreRules | null): number {
   const compared = pattern.length + (rules?.steps ?? 0) / 32;
   return Math.max(1, Math.min(maxEntriesAtOnce, Math.floor((maxEntriesAtOnce * 32) / compared)));
 }
 
-/** The next entries of a folder, up to one that is entered. */
+/** The next entries of a folder, up to the first one that is entered. */
 function nextEntries(level: Level, context: WalkContext, remaining: number): readonly WalkEntry[] {
   const { folder, path, files, rules, prefix, entries } = level;
   const { base, mayReach, omissions, all, pattern = "" } = context;
@@ -163,7 +163,7 @@ function nextEntries(level: Level, context: WalkContext, remaining: number): rea
 
 type WalkContext = WalkOptions & { readonly omissions: WalkOmissions; readonly all: boolean; readonly base: string };
 
-/** Reads the entries of a folder, and the rules that it adds. A repository within another one has rules of its own. */
+/** Reads the entries of a folder, and the rules that it adds. A repository within another one has its own rules. */
 async function openLevel(
   folder: Folder,
   path: string,
@@ -203,7 +203,7 @@ async function enterFolder(
   }
 }
 
-/** @throws the error, if it does not mean that a folder cannot be read */
+/** @throws the error, unless it means that a folder cannot be read */
 function nullIfUnreadable(error: unknown): null {
   if (error instanceof FolderReplacedError || unreadableCodes.has(codeOf(error))) return null;
   throw error;
@@ -211,7 +211,7 @@ function nullIfUnreadable(error: unknown): null {
 
 const unreadableCodes: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ENOENT", "ENOTDIR"]);
 
-/** The entries of a folder by name, but at most as many as a walk takes. */
+/** The entries of a folder, sorted by name, but at most as many as a walk visits. */
 async function readEntries(folder: Folder, pace: Pace, omissions: WalkOmissions): Promise<readonly Dirent[]> {
   const entries: Dirent[] = [];
   const listing = opendirSync(pathIn(folder, "."), { bufferSize: 512 });

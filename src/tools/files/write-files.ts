@@ -75,7 +75,7 @@ async function writeFile(root: Root, { path, content }: WriteInput, { signal }: 
   return `Wrote ${displayPath} (${size}; ${isNew ? "a new file" : "replaced what it held"}${describeKeptForm(kept)})`;
 }
 
-/** The content with the line ends and the byte order mark that the file has, and what of them was added. */
+/** Adapts the content to the file's line ends and byte order mark, and reports what was added. */
 async function adaptToFile(
   folder: Folder,
   name: string,
@@ -89,7 +89,7 @@ async function adaptToFile(
 
 const noForm: TextForm = { hasByteOrderMark: false, hasCarriageReturns: false };
 
-/** A content that has `\r` says itself how its lines end. */
+/** Content with `\r` determines its own line ends. */
 async function adaptToForm(
   content: string,
   form: TextForm,
@@ -136,7 +136,7 @@ export function createEditFile(root: Root): Tool<EditInput, string> {
   };
 }
 
-/** How often an edit begins again because another program has changed the file meanwhile. */
+/** How often an edit is tried if another program changes the file meanwhile. */
 const maxTries = 5;
 
 async function editFile(root: Root, input: EditInput, { signal }: ToolContext): Promise<string> {
@@ -156,12 +156,12 @@ async function editFile(root: Root, input: EditInput, { signal }: ToolContext): 
   );
 }
 
-/** @throws Error if a text is too long, empty, or no text, or if both are the same */
+/** @throws Error if a text is too long, empty or malformed, or if both are the same */
 function assertEditable({ oldText, newText }: EditInput): void {
   assertMaxLength("oldText", oldText, maxContentCharacters);
   assertMaxLength("newText", newText, maxContentCharacters);
   if (oldText === "") throw new Error("oldText is empty. Give the text to replace.");
-  // Half of a character would match a half in the file, and damage the other half.
+  // A lone surrogate would match half of a pair in the file, and damage the other half.
   assertNoLoneSurrogates("oldText", oldText);
   assertNoLoneSurrogates("newText", newText);
   if (oldText === newText)
@@ -203,7 +203,7 @@ async function editOnce(folder: Folder, name: string, edit: PendingEdit): Promis
   return `Replaced ${formatCount(count, "occurrence")} in ${displayPath} (${formatLines(found)}${note})`;
 }
 
-/** Finds out from the file whether an interrupted edit took effect. An edit takes effect wholly or not at all. */
+/** Determines from the file whether an interrupted edit took effect. An edit takes effect completely or not at all. */
 async function reconcileEdit(root: Root, input: EditInput, pace: Pace): Promise<Reconciled> {
   assertEditable(input);
   const resolved = await resolveInRoot(root, input.path);
@@ -229,7 +229,7 @@ async function adaptLineEnds({ text }: TextFile, texts: EditTexts, form: TextFor
   if (!(await containsText(text, "\r\n", pace))) return texts;
   const occurs = await containsText(text, oldText, pace);
   if (occurs && !form.hasCarriageReturns) return texts;
-  // Of a file with both kinds of line ends, the lines that were found say how those in their place end.
+  // In a file with both kinds of line ends, the matched lines determine those of their replacement.
   const isPlain = occurs && (await containsText(oldText, "\n", pace));
   return {
     oldText: occurs ? oldText : await convertToCrlf(oldText, pace),

@@ -1,5 +1,5 @@
 /**
- * `defineTool`: takes the type of a tool's input from its schema.
+ * `defineTool`: infers the type of a tool's input from its schema.
  */
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
@@ -7,7 +7,7 @@ import { checkTool } from "../../check-tool.js";
 import type { Json } from "../../core/data/message.js";
 import type { AiSdkSchema, AnyTool, InputSchema, Tool } from "../../ports/tool.js";
 
-/** The type of a tool's input. The compiler cannot read a JSON Schema, so its input is an object of JSON values. */
+/** The type of a tool's input. For a JSON Schema, which the compiler cannot evaluate, it is an object of JSON values. */
 export type InputOf<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<Schema>
   : Schema extends AiSdkSchema<infer Input>
@@ -15,8 +15,8 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
     : { readonly [key: string]: Json };
 
 /**
- * Returns the tool unchanged. The type of its input comes from its schema. Throws a PawlError `bad_configuration` for a
- * name that no provider takes, for an option that no tool has, and for a missing description.
+ * Returns the tool unchanged. The type of its input is inferred from its schema. Throws a PawlError `bad_configuration` for a
+ * name that providers do not accept, for an unknown option, and for a missing description.
  *
  * @example
  * ```ts
@@ -38,6 +38,6 @@ export function defineTool<const Schema extends InputSchema<unknown>, Output>(
   },
 ): Tool<InputOf<Schema>, Output> {
   checkTool("defineTool()", tool as unknown as AnyTool);
-  // The compiler cannot see that a schema accepts the type that is inferred from it.
+  // The compiler cannot know that a schema accepts the type that is inferred from it.
   return tool as unknown as Tool<InputOf<Schema>, Output>;
 }

@@ -1,9 +1,9 @@
 /**
- * How long the inputs of the tools may be. The schemas state these bounds, and the tools check them again, because a
- * tool may be called without its schema. All lengths are in characters (UTF-16 units in the checks).
+ * Maximum lengths of the tools' inputs. The schemas state these bounds, and the tools check them again, because a tool may be
+ * called without its schema. All lengths are in characters (UTF-16 units in the checks).
  */
 
-/** As long as a path can be on Linux. */
+/** The longest path on Linux. */
 export const maxPathCharacters = 4096;
 
 export const maxPatternCharacters = 500;
@@ -11,7 +11,7 @@ export const maxPatternCharacters = 500;
 /** The longest text to search for. */
 export const maxSearchCharacters = 1000;
 
-/** The longest content of a file, or part of one, that a call can hold. */
+/** The longest content of a file, or part of one, in a call. */
 export const maxContentCharacters = 1024 * 1024;
 
 /** @throws Error that names the input and the bound */
@@ -21,14 +21,14 @@ export function assertMaxLength(name: string, text: string, max: number): void {
 }
 
 /**
- * Half of a character cannot be written as UTF-8: it would become U+FFFD, and the file would not hold the given text.
+ * A lone surrogate cannot be written as UTF-8: it would become U+FFFD, and the file would differ from the given text.
  *
  * @throws Error if the text has a lone surrogate
  */
 export function assertNoLoneSurrogates(name: string, text: string): void {
   if (!loneSurrogate.test(text)) return;
   throw new Error(
-    `${name} holds half of a character (a lone surrogate), which UTF-8 cannot hold. Give the whole character.`,
+    `${name} contains half of a character (a lone surrogate), which UTF-8 cannot represent. Give the whole character.`,
   );
 }
 

@@ -1,34 +1,34 @@
 /**
- * Literal search in a text of any length, by the algorithm of Knuth, Morris and Pratt.
+ * Literal search in a text of any length, with the Knuth–Morris–Pratt algorithm.
  *
- * 1. Each character of the text is looked at once, and the steps for it are bounded on average by two. So the cost is
- *    linear in the text, whatever the text and the wanted text are. `String.indexOf` promises no such thing (SEC-15).
- * 2. The search is done in pieces, and between pieces the event loop gets its turn.
+ * 1. Each character of the text is read once, with at most two steps on average. So the cost is linear in the text, whatever the
+ *    text and the needle are. `String.indexOf` does not guarantee this (SEC-15).
+ * 2. The search works in pieces, and lets the event loop run between them.
  */
 import { type Pace, pieceSize } from "./pace.js";
 
-/** A wanted text, prepared for the search. */
+/** A text to search for, prepared for the search. */
 export type Needle = {
   readonly units: Uint16Array;
-  /** For each length of a partial match, the length to go on with after a mismatch. */
+  /** For each length of a partial match, the length to continue with after a mismatch. */
   readonly fallbackLengths: Int32Array;
   readonly ignoreCase: boolean;
-  /** The line breaks before the last character. */
+  /** The number of line breaks before the last character. */
   readonly innerLineBreaks: number;
 };
 
 export type TextMatch = {
-  /** Where the match begins. */
+  /** The offset of the match. */
   readonly at: number;
-  /** The line in which it begins, from 1. */
+  /** The number of the line in which it begins, from 1. */
   readonly line: number;
-  /** Where the last line of the match begins. It is the line of `at` if the wanted text has no line break. */
+  /** The offset of the last line of the match. It is the line of `at` if the needle has no line break. */
   readonly lineStart: number;
 };
 
 /**
- * How to go on after a match: at the next character, so that matches may overlap; after the match; at the next line; or
- * not at all.
+ * Where to continue after a match: at the next character, so that matches may overlap; after the match; at the next line; or
+ * nowhere.
  */
 export type NextPosition = "overlapping" | "after" | "next line" | "stop";
 
@@ -52,7 +52,7 @@ const newline = 10;
 export type MatchHandlers = {
   /** Called for each match, from the start of the text on. */
   onMatch(match: TextMatch): NextPosition;
-  /** Called when a piece of the text has been searched, with the place where the next one begins. */
+  /** Called when a piece of the text has been searched, with the offset of the next one. */
   onPiece?(to: number): void;
 };
 
@@ -93,8 +93,8 @@ export async function findText(
 }
 
 /**
- * A unit in lower case. A letter whose lower case has another length stays as it is, so that places in the text stay
- * the same.
+ * A unit in lower case. A letter whose lower case has another length is unchanged, so that offsets in the text stay the
+ * same.
  */
 function toLowerUnit(text: string, at: number): number {
   const unit = text.charCodeAt(at);
@@ -103,7 +103,7 @@ function toLowerUnit(text: string, at: number): number {
   return lowerUnitCache[unit] || cacheLowerUnit(unit);
 }
 
-/** Lower case by unit; 0 for a unit that nobody has asked for yet. */
+/** Lower case by unit; 0 for a unit that has not been looked up yet. */
 const lowerUnitCache = new Uint16Array(0x10000);
 
 function cacheLowerUnit(unit: number): number {

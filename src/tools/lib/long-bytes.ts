@@ -1,5 +1,5 @@
 /**
- * Work on the bytes of long texts, in pieces that leave the event loop free.
+ * Operations on the bytes of long texts, in pieces that leave the event loop free.
  */
 import { findCharacterStart } from "../../core/data/text-bytes.js";
 import { type Pace, pieceSize } from "./pace.js";
@@ -23,7 +23,7 @@ export async function decodeInPieces(
   return parts.join("");
 }
 
-/** Counts the line ends from one byte up to another, which is left out. */
+/** Counts the line ends from one byte up to, but not including, another. */
 export async function countLineEnds(bytes: Uint8Array, from: number, to: number, pace: Pace): Promise<number> {
   let count = 0;
   for (let start = from; start < to; start += pieceSize) {

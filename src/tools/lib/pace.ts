@@ -1,11 +1,11 @@
 /**
- * Long work in small pieces: it gives the event loop back every few milliseconds, and ends soon after an abort.
+ * Paces long work in small pieces: yields to the event loop every few milliseconds, and ends soon after an abort.
  *
- * All work of this process shares one turn. So ten calls beside each other keep the loop no longer than one does.
+ * All work of this process shares one turn. So ten concurrent calls block the loop no longer than one does.
  */
 import { scheduleNextTurn } from "../../platform/process.js";
 
-/** The characters or bytes of one piece. A plain scan of a piece takes well under a millisecond. */
+/** The size of a piece in characters or bytes. A plain scan of a piece takes well under a millisecond. */
 export const pieceSize = 64 * 1024;
 
 const turnMs = 4;
@@ -26,7 +26,7 @@ export function createPace(signal: AbortSignal): Pace {
   };
 }
 
-/** Whether the next call of a pace waits. Loops over many small things ask first, because a call alone costs a promise. */
+/** Whether the next call of a pace waits. Loops over many small items check this first, because a call alone costs a promise. */
 export function isTurnOver(): boolean {
   return performance.now() - turnStart >= turnMs;
 }

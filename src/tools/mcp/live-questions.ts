@@ -1,21 +1,21 @@
 /**
- * The questions of a server that speaks protocol 2025-11-25: it asks within a request, and holds the request open until
- * it is answered. So its questions end with the request, the connection or this process.
+ * The questions of a server with protocol 2025-11-25: the server asks within a request, and holds the request open until the
+ * question is answered. So its questions end with the request, the connection or this process.
  *
- * 1. The protocol does not say which call a question belongs to. It is asked under the call that began first of those
- *    under way; if that call ends before the answer, under the next one.
- * 2. A server that waits for a person is not silent: its time limit stands still.
+ * 1. The protocol does not say which call a question belongs to. It is asked in the oldest call in progress; if that call ends
+ *    before the answer, in the next one.
+ * 2. A server that waits for a person is not silent: its timeout is paused.
  */
 import type { ElicitResult } from "@modelcontextprotocol/client";
 import { markHeld } from "../../ports/held-question.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { parseElicitation, toElicitResult } from "./questions.js";
 
-/** A call of a tool of the server, while its request is open. */
+/** A call of one of the server's tools, while its request is open. */
 export type LiveCall = {
   /** Aborted when the server has been silent for too long. */
   readonly silenceSignal: AbortSignal;
-  /** The server has said something. */
+  /** Called when the server has sent something. */
   readonly recordActivity: () => void;
   readonly end: () => void;
 };
@@ -28,7 +28,7 @@ type ActiveCall = {
 
 export type LiveQuestions = {
   readonly beginCall: (context: Pick<ToolContext, "ask" | "attempt">, timeoutMs: number) => LiveCall;
-  /** Asks a person what the server asks. Cancelled if no call is under way any more. */
+  /** Asks a person the server's question. Cancelled if no call is in progress any more. */
   readonly answer: (params: unknown) => Promise<ElicitResult>;
 };
 
@@ -57,7 +57,7 @@ export function createLiveQuestions(server: string, expiresInMs: number): LiveQu
         if (call === undefined) return { action: "cancel" };
         const { context, pause } = call;
         call.questionCount += 1;
-        // A later attempt asks again: an answer counts once.
+        // A later attempt asks again, because an answer is used only once.
         const name =
           context.attempt === 1
             ? `question-${call.questionCount}`
@@ -76,7 +76,7 @@ export function createLiveQuestions(server: string, expiresInMs: number): LiveQu
   };
 }
 
-/** A time limit that begins again with each sign of life, and stands still while it is paused. */
+/** A timeout that restarts with each sign of life, and can be paused. */
 function createSilenceTimer(timeoutMs: number) {
   const controller = new AbortController();
   const end = () => controller.abort(new Error(`it said nothing for ${timeoutMs} ms`));

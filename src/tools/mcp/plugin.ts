@@ -8,17 +8,17 @@ import type { Plugin } from "../../ports/plugin.js";
 import type { McpServerOptions } from "./options.js";
 import { connectMcpServer, type McpServer } from "./server.js";
 
-/** The servers whose tools an engine's agents get. */
+/** The MCP servers of a plugin. Its engine's agents get their tools. */
 export type McpPluginOptions = {
   /** Each server needs a different name. */
   readonly servers: readonly McpServerOptions[];
   /**
-   * Called with each server, in the order of the list, before its tools are registered. Use it to show the server's
-   * command and problems, and to store its pins. If it throws, the engine is not created. Without it, each problem is a
-   * warning of the process (`PAWL_MCP`).
+   * Called with each server, in the order of the list, before its tools are registered. Use it to show the server's command and
+   * problems, and to store its pins. If it throws, the engine is not created. Default: emits each problem as a process warning
+   * (`PAWL_MCP`).
    */
   readonly onConnect?: (server: McpServer) => void | Promise<void>;
-  /** The plugin's name. Needed if an engine has several plugins of MCP servers. Default: `mcp`. */
+  /** The plugin's name. Required if an engine has several plugins of MCP servers. Default: `mcp`. */
   readonly name?: string;
 };
 

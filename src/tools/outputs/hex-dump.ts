@@ -1,5 +1,5 @@
 /**
- * Bytes in hexadecimal: a model's view of a binary output.
+ * Formats bytes in hexadecimal, as a model's view of a binary output.
  */
 const bytesPerLine = 16;
 /** The offset, sixteen pairs of digits with a space before each, and the newline. */

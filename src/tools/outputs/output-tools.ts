@@ -1,7 +1,7 @@
 /**
- * The tools that read the rest of a cut output: `read_output` and `search_output`.
+ * The tools for outputs that were cut: `read_output` and `search_output`.
  *
- * The number of an output is that of its entry in the session's own log, so a model cannot name another session's
+ * The number of an output is the number of its entry in the session's own log, so a model cannot name another session's
  * output. The results of these tools stay within the limit of any output, so they are never cut themselves.
  */
 
@@ -31,10 +31,10 @@ type SearchInput = {
   readonly limit?: number;
 };
 
-/** Bytes reserved for the first line of a page, which says where the page is from and how to go on. */
+/** Bytes reserved for the first line of a page, which describes the page and how to continue. */
 const frameBytes = 1_000;
 
-/** The most bytes of a page as JSON, because the size of a log entry is bounded. */
+/** The maximum size of a page as JSON, because the size of a log entry is bounded; bytes. */
 const maxPageJsonBytes = 800_000;
 
 const outputNumberSchema = {
@@ -45,7 +45,7 @@ const outputNumberSchema = {
 const byteNumberSchema = { type: "integer", minimum: 0 } as const;
 const lineNumberSchema = { type: "integer", minimum: 1 } as const;
 
-/** @param maxBytes the most bytes of one output that a model is shown */
+/** @param maxBytes the maximum number of bytes of an output that a model is shown */
 export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, string>, Tool<SearchInput, string>] {
   const maxTextBytes = Math.max(maxBytes, 4 * frameBytes) - frameBytes;
   return [
@@ -135,14 +135,14 @@ async function readPage(
 
 const newline = 10;
 
-/** The number of lines from a byte on. A last line without a line end counts. */
+/** The number of lines from a byte on. A last line without a line end counts as well. */
 async function countLinesFrom(bytes: Uint8Array, from: number, pace: Pace): Promise<number> {
   return from >= bytes.length ? 0 : 1 + (await countLineEnds(bytes, from, bytes.length - 1, pace));
 }
 
 type PageRange = { readonly from: number; readonly to: number; readonly isByLine: boolean };
 
-/** Tells the model where a page is from, the size of the whole, and how to go on. */
+/** Describes a page to the model: its range, the total size, and how to continue. */
 async function describePage(bytes: Uint8Array, { from, to, isByLine }: PageRange, pace: Pace): Promise<string> {
   const first = 1 + (await countLineEnds(bytes, 0, from, pace));
   const last = first + Math.max(1, countLines(bytes.subarray(from, to))) - 1;
@@ -157,7 +157,8 @@ async function describePage(bytes: Uint8Array, { from, to, isByLine }: PageRange
 type PageBounds = { readonly maxTextBytes: number; readonly isByLine: boolean };
 
 /**
- * A page by lines ends after a whole line if one fits. Every page ends after a whole character, and has at least one.
+ * Finds the end of a page. By lines, a page ends after a whole line if one fits. Every page ends after a whole character, and has
+ * at least one.
  */
 function findPageEnd(
   bytes: Uint8Array,

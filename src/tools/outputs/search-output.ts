@@ -1,6 +1,6 @@
 /**
- * Literal search in an output, which may be one line of megabytes. The search is linear (find-text.ts), and done in
- * pieces (SEC-15).
+ * Literal search in an output, which may be one line of megabytes. The search is linear (literal-search.ts), and works in pieces
+ * (SEC-15).
  */
 
 import { decodeText, findCharacterStart } from "../../core/data/text-bytes.js";
@@ -14,13 +14,13 @@ export type OutputSearch = {
   readonly text: string;
   readonly ignoreCase?: boolean;
   readonly fromByte?: number;
-  /** The most matches to show. */
+  /** The maximum number of matches to show. */
   readonly limit: number;
-  /** The most bytes to show. */
+  /** The maximum number of bytes to show. */
   readonly maxTextBytes: number;
 };
 
-/** The most characters of a line to show. Of a longer line, those around the match are shown. */
+/** The maximum length of a shown line; characters. Of a longer line, the part around the match is shown. */
 const maxLineCharacters = 300;
 
 /** @throws Error if the text contains a line break */
@@ -59,7 +59,7 @@ export async function searchOutput(bytes: Uint8Array, search: OutputSearch, pace
   return `(output ${search.output}, ${places} with ${quotedText}; ${more})\n${shown.join("\n")}`;
 }
 
-/** Tells at which byte a character begins. Asked for places from the start on; it may go back by a few characters. */
+/** Converts character offsets to byte offsets. Offsets must be ascending, but may go back by a few characters. */
 function createByteCounter(text: string, start: number): (index: number) => number {
   let [knownIndex, knownByte] = [0, start];
   return (requestedIndex) => {

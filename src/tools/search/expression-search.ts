@@ -1,11 +1,11 @@
 /**
- * Search for lines that match a regular expression of a model, in bounded time (SEC-15).
+ * Searches for lines that match a regular expression of a model, in bounded time (SEC-15).
  *
- * 1. The expressions are those of RE2: without look-around and back references, so that a match takes time linear in
- *    the line. The cost of a character grows with the size of the compiled expression, which is bounded.
+ * 1. The expressions are those of RE2: without look-around and back references, so that a match takes time linear in the line.
+ *    The cost of a character grows with the size of the compiled expression, which is bounded.
  * 2. The size is estimated before the expression is compiled, because compiling a large one would itself take long.
- * 3. A single match cannot be interrupted. So only the beginning of a very long line is searched, and the result says
- *    so. Between matches the event loop gets its turn.
+ * 3. A single match cannot be interrupted. So only the beginning of a very long line is searched, and the result says so.
+ *    Between matches, the event loop can run.
  */
 import { assertMaxLength } from "../lib/input-bounds.js";
 import { excerptLine, type LineSearch, type SearchOptions } from "./line-search.js";
@@ -14,17 +14,17 @@ import type { SearchFilter } from "./search-filter.js";
 /** The longest regular expression. */
 export const maxExpressionCharacters = 300;
 
-/** The most instructions of a compiled expression. */
+/** The maximum number of instructions of a compiled expression. */
 const maxSize = 4000;
 
-/** Instructions times characters of one match: well under 50 ms. */
+/** The maximum work of one match, as instructions times characters: well under 50 ms. */
 const maxWork = 1_000_000;
 
-/** The work after which the event loop may have its turn. */
+/** The work after which the event loop may run. */
 const maxWorkPerPiece = 50_000;
 
 /**
- * @param filter lines that do not pass it are not compared with the expression
+ * @param filter lines that do not pass it are not matched with the expression
  * @throws Error if the expression is too long, too large or not valid
  */
 export async function createExpressionSearch(
@@ -56,11 +56,11 @@ function createTooLargeError(): Error {
 }
 
 /**
- * Roughly the number of instructions, or more. Each number in braces counts as if it repeated a single character,
- * unless a group is repeated: then as if the groups stood within each other, around the whole expression.
+ * An estimate of the number of instructions, or more. Each number in braces counts as if it repeated a single character. If a
+ * group is repeated, it counts as if all such groups were nested, around the whole expression.
  */
 function estimateSize(text: string): number {
-  // A quotation, \Q…\E, may hide what a number in braces belongs to.
+  // A quotation, \Q…\E, may hide what a number in braces applies to.
   const plain = text.replace(/\\[QE]/g, "");
   let [single, groups] = [plain.length, 1];
   for (const { 1: least = "", 2: most = "", index } of plain.matchAll(/\{(\d{1,9})(?:,(\d{0,9}))?\}/g)) {
@@ -98,7 +98,7 @@ function createLineSearch(expression: Expression, size: number, filter: SearchFi
           onMatch({ line, text: excerptLine(text, { at: lineStart + findMatchStart(searchedPart), lineStart }) });
       }
       work += mayMatch ? size * (searchedPart.length + 1) : searchedPart.length;
-      // Of a long line, most may have been passed over without a match.
+      // Most of a long line may have been skipped without a match.
       if (work >= maxWorkPerPiece || next - lineStart >= maxWorkPerPiece) {
         work = 0;
         await pace();

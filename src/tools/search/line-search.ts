@@ -1,5 +1,5 @@
 /**
- * Search for a part of a line. Each line counts once, however often it contains the text.
+ * Searches for text within lines. Each line counts once, however often it contains the text.
  */
 import { compileNeedle, findText, type TextMatch } from "../lib/literal-search.js";
 import type { Pace } from "../lib/pace.js";
@@ -17,12 +17,12 @@ export type LineMatch = { readonly line: number; readonly text: string };
 
 export type LineSearchOptions = {
   readonly pace: Pace;
-  /** How many of the matching lines are shown to `onMatch`. */
+  /** The maximum number of matching lines that are passed to `onMatch`. */
   readonly most: number;
   readonly onMatch: (match: LineMatch) => void;
 };
 
-/** `lines`: how many lines match. `cutLines`: of how many only the beginning was searched. */
+/** `lines`: the number of matching lines. `cutLines`: the number of lines of which only the beginning was searched. */
 export type LineCount = { readonly lines: number; readonly cutLines: number };
 
 export type LineSearch = (text: string, plan: LineSearchOptions) => Promise<LineCount>;
@@ -45,11 +45,11 @@ export function createTextSearch({ text: searchText, ignoreCase, wholeWord = fal
   };
 }
 
-/** The longest text that is sought natively: the time is bounded by the product of both lengths. */
+/** The longest text that is searched natively: the time is bounded by the product of both lengths. */
 const maxNativeCharacters = 64;
 const maxNativeBytes = 128 * 1024;
 
-/** The number of lines that contain the text, from the bytes of a file; null if they cannot be counted so. */
+/** Counts the lines that contain the text, from the bytes of a file; null if this method is not applicable. */
 export function countMatchingLines(bytes: Buffer, { text, ignoreCase, wholeWord }: SearchOptions): number | null {
   const isNative =
     text.length <= maxNativeCharacters && bytes.length <= maxNativeBytes && !/[\ufffd\p{Cs}]/u.test(text);
@@ -71,10 +71,10 @@ function isWholeWord(text: string, at: number, length: number): boolean {
 
 const wordCharacter = /[\p{L}\p{N}_]/u;
 
-/** The most spaces around a line that are looked through to trim them. */
+/** The maximum number of spaces around a line that are trimmed. */
 const maxSpaces = 1000;
 
-/** The trimmed line, or the part of it around a place. */
+/** The trimmed line, or the part of it around an offset. */
 export function excerptLine(text: string, { at, lineStart }: Pick<TextMatch, "at" | "lineStart">): string {
   const least = Math.max(lineStart, at - maxSpaces);
   const part = text.slice(least, at + maxShown + maxSpaces);

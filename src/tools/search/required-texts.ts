@@ -1,11 +1,11 @@
 /**
- * Texts of which a line must contain at least one to match a regular expression. They are found quickly, and most files
- * contain none of them. So most files and lines are never compared with the expression.
+ * Required texts: a line can match a regular expression only if it contains at least one of them. They can be searched quickly,
+ * and most files contain none of them. So most files and lines are never matched with the expression.
  *
- * Only what is surely understood is used: for other expressions there are no such texts. The expression is valid already.
+ * Only syntax that is understood with certainty is used: other expressions have no required texts. The expression is valid.
  */
 
-/** Null if no such texts are known. */
+/** Null if the expression has no known required texts. */
 export function findRequiredTexts(expression: string): readonly string[] | null {
   if (expression.includes("\\Q")) return null;
   const reader: ExpressionReader = { letters: [...expression], at: 0 };
@@ -23,7 +23,7 @@ class UnsupportedExpressionError extends Error {}
 type ExpressionReader = { readonly letters: readonly string[]; at: number };
 type RequiredTexts = readonly string[] | null;
 
-/** A part of an expression: one letter, a group with the texts that it requires, or something else. */
+/** A part of an expression: a letter, a group with its required texts, or something else. */
 type Atom = { readonly letter: string } | { readonly texts: RequiredTexts };
 
 const maxTexts = 8;
@@ -38,7 +38,7 @@ function readAlternatives(reader: ExpressionReader): RequiredTexts {
   return all.includes(null) || texts.length > maxTexts ? null : texts;
 }
 
-/** Of all that a sequence requires, the longest text, or the group whose shortest text is the longest. */
+/** The best of the required texts of a sequence: the longest text, or the group whose shortest text is the longest. */
 function readSequence(reader: ExpressionReader): RequiredTexts {
   let [best, run]: [RequiredTexts, string] = [null, ""];
   const offer = (texts: RequiredTexts) => {
@@ -136,7 +136,7 @@ function skipClass(reader: ExpressionReader): void {
   reader.at += 1;
 }
 
-/** How often the atom before occurs. */
+/** Reads how often the preceding atom occurs. */
 function readQuantifier(reader: ExpressionReader): "once" | "more" | "perhaps" {
   const { letters } = reader;
   const letter = letters[reader.at];

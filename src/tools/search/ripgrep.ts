@@ -1,24 +1,25 @@
 /**
- * ripgrep as a filter for large trees: which of some files contain one of a few texts.
+ * Uses ripgrep as a filter for large trees: finds which files contain at least one of a few texts.
  *
- * 1. It is given the files, or folders of which every file is wanted. So which files are searched is decided by the walk alone,
- *    and what ripgrep knows of ignore rules and its configuration counts for nothing.
- * 2. It is asked for plain texts only, never for a regular expression of a model. What it names is opened and searched again by
- *    the tool itself (search-files.ts), so the lines, their order and the limits are the same with it and without it.
- * 3. If it cannot say for sure, because a file cannot be read, the tool looks itself.
+ * 1. ripgrep gets the files, or folders of which every file is to be searched. So the walk alone decides which files are
+ *    searched, and ripgrep's own ignore rules and configuration have no effect.
+ * 2. It searches only for plain texts, never for a regular expression of a model. The files that it reports are opened and
+ *    searched again by the tool itself (search-files.ts), so the lines, their order and the limits are the same with and
+ *    without it.
+ * 3. If its answer is uncertain, because a file cannot be read, the tool searches itself.
  */
 import { spawn } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, sep } from "node:path";
 import type { SearchFilter } from "./search-filter.js";
 
-/** A file by its folder and name, from the root. `files`: how many files its folder has in all. */
+/** A file by its folder and name, relative to the root. `files`: the total number of files in its folder. */
 export type ListedFile = { readonly folder: string; readonly name: string; readonly files: number };
 
-/** More characters of arguments than this are given to several processes. */
+/** The maximum length of the arguments of one process; characters. Longer ones are split among several processes. */
 const maxArguments = process.platform === "win32" ? 20_000 : 200_000;
 
-/** The absolute path of the program; null if it is not installed. A program in the root is not meant. */
+/** The absolute path of ripgrep; null if it is not installed. A program in the root is ignored. */
 export function findRipgrep(root: string): string | null {
   const name = process.platform === "win32" ? "rg.exe" : "rg";
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {
@@ -38,7 +39,7 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * The paths of the files that contain a text of the filter, or all of them where ripgrep cannot say.
+ * The paths of the files that contain a text of the filter, or of all files of a group for which ripgrep's answer is uncertain.
  *
  * @throws the reason of the signal if it is aborted
  */
@@ -64,7 +65,7 @@ export async function findFilesWithText(
   return matchingPaths;
 }
 
-/** What one process is given, and the files that it covers. */
+/** The arguments of one process, and the files that they cover. */
 type FileGroup = { readonly paths: readonly string[]; readonly members: readonly string[] };
 
 function groupFiles(files: readonly ListedFile[]): readonly FileGroup[] {
@@ -93,12 +94,12 @@ function groupFiles(files: readonly ListedFile[]): readonly FileGroup[] {
   return groups;
 }
 
-/** @param folder from the root; `.` for the root itself */
+/** @param folder relative to the root; `.` for the root itself */
 export function joinPath(folder: string, name: string): string {
   return folder === "." ? name : `${folder}/${name}`;
 }
 
-/** The paths that it names; null if something went wrong. */
+/** The paths that ripgrep reports; null if something went wrong. */
 function runRipgrep(
   program: string,
   cwd: string,

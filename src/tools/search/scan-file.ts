@@ -1,8 +1,8 @@
 /**
- * Reads a file that a search comes to, if its bytes may contain what is sought.
+ * Reads a file for a search, if its bytes may contain a match.
  *
- * Small files are read synchronously. The thread pool would take several times as long for the many small files of a
- * project, and the walk gives the event loop back every few milliseconds.
+ * Small files are read synchronously. The thread pool would take several times as long for a project's many small files, and the
+ * walk yields to the event loop every few milliseconds.
  */
 import { Buffer } from "node:buffer";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
@@ -11,15 +11,15 @@ import { maxFileBytes } from "../files/text-file.js";
 import type { Pace } from "../lib/pace.js";
 import { mayMatchFile, mayMatchInPieces, type SearchFilter } from "./search-filter.js";
 
-/** `large`: it may contain what is sought, but is too large to be searched for lines. */
+/** `large`: the file may contain a match, but is too large to be searched for lines. */
 export type ScanResult = Buffer | "no match" | "large" | "unreadable";
 
 const maxSmallBytes = 128 * 1024;
 
-/** A file of more bytes is passed over. */
+/** Larger files are skipped; bytes. */
 const maxScannedBytes = 1024 ** 3;
 
-/** What one read gives. It is used up before the next turn of the event loop. */
+/** The buffer of one read. Its content is used before the next turn of the event loop. */
 const readBuffer = Buffer.allocUnsafe(maxSmallBytes + 1);
 
 const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -43,7 +43,7 @@ export async function scanFile(
   }
 }
 
-/** The first look, which does not wait. The bytes count only after `scanFile` has checked where they came from. */
+/** The first, synchronous scan. Its bytes are valid only after `scanFile` has checked that the folder was not replaced. */
 export function scanSmallFile(folder: Folder, name: string, filter: SearchFilter | null): ScanResult | "not small" {
   let file: number;
   try {
@@ -56,7 +56,7 @@ export function scanSmallFile(folder: Folder, name: string, filter: SearchFilter
     if (length > maxSmallBytes) return "not small";
     const bytes = readBuffer.subarray(0, length);
     if (filter !== null && !filter.mayMatchBytes(bytes)) return "no match";
-    // It was a file when its folder was read.
+    // The entry was a file when its folder was read. It may have been replaced since.
     return fstatSync(file).isFile() ? Buffer.from(bytes) : "unreadable";
   } catch {
     return "unreadable";

@@ -117,7 +117,7 @@ async function searchFiles(root: Root, input: SearchInput, { signal }: ToolConte
   return formatResult(resolved, search, omissions);
 }
 
-/** The most characters of a result, whatever its limit by lines is. */
+/** The maximum length of a result, whatever its limit by lines is; characters. */
 const maxShownCharacters = 256 * 1024;
 
 type Tally = {
@@ -188,14 +188,14 @@ async function searchUnder(
     throw new Error(`${resolved.displayPath} has over ${maxEntriesWalked} entries. Search in a folder below it.`);
 }
 
-/** ripgrep is given no fewer files than this at a time, unless they are the last. */
+/** The minimum number of files in a batch for ripgrep, except for the last batch. */
 const minBatchFiles = 5_000;
 
-/** Looking at the clock costs more than passing over a file. */
+/** The clock is checked once for this many files, because a check costs more than skipping a file. */
 const filesBetweenClockChecks = 64;
 
 /**
- * The files of which ripgrep is asked first. While it works on some, the walk goes on. The files that it names are
+ * Filters files with ripgrep, in batches. The walk continues while ripgrep works on a batch. The files that it reports are
  * searched in the order of the walk.
  */
 function createRipgrepSearch(root: Root, top: Folder, resolved: ResolvedPath, search: Search) {
@@ -221,7 +221,7 @@ function createRipgrepSearch(root: Root, top: Folder, resolved: ResolvedPath, se
         else search.tally.searched += 1;
       }
     });
-    // It is told when the walk has ended.
+    // The error is thrown when the walk has ended.
     searched.catch(() => {});
   };
   const scanMatched = async ({ folder, name }: ListedFile): Promise<ScanResult> => {

@@ -1,8 +1,8 @@
 /**
- * A quick test that most files do not pass: whether their bytes contain one of a few short texts. What passes is searched
+ * A quick test that most files do not pass: whether their bytes contain one of a few short texts. Files that pass are searched
  * for lines. A file that does not pass has no matching line.
  *
- * The texts are short, so that the native search, which may take the product of both lengths, stays linear in the file.
+ * The texts are short, so that the native search, which may take the product of both lengths, stays linear in the file's size.
  */
 import { Buffer } from "node:buffer";
 import type { FileHandle } from "node:fs/promises";
@@ -11,10 +11,10 @@ import type { SearchOptions } from "./line-search.js";
 import { findRequiredTexts } from "./required-texts.js";
 
 export type SearchFilter = {
-  /** In lower case if `ignoreCase` is set, and of ASCII letters only. */
+  /** If `ignoreCase` is set, they are in lower case and consist only of ASCII characters. */
   readonly texts: readonly string[];
   readonly ignoreCase: boolean;
-  /** The greatest number of bytes of a text. */
+  /** The size of the longest text; bytes. */
   readonly maxTextBytes: number;
   readonly mayMatchBytes: (bytes: Buffer) => boolean;
   readonly mayMatchLine: (line: string) => boolean;
@@ -22,7 +22,7 @@ export type SearchFilter = {
 
 const maxTextCharacters = 32;
 
-/** Null if every file must be looked at. */
+/** Null if every file must be searched. */
 export function createSearchFilter({
   text,
   ignoreCase = false,
@@ -56,10 +56,10 @@ export function createSearchFilter({
   };
 }
 
-/** The letters outside ASCII of which an ASCII letter is the other case: the long s and the Kelvin sign. */
+/** Letters outside ASCII that are case variants of an ASCII letter: the long s and the Kelvin sign. */
 const nonAsciiCaseVariants = [Buffer.from("\u017f"), Buffer.from("\u212a")];
 
-/** Bytes that are not UTF-8 are read as U+FFFD, and half of a character is in no file. */
+/** Invalid UTF-8 is decoded as U+FFFD, and no file contains a lone surrogate. */
 const uncertainCharacters = /[\ufffd\0\r\n]|\p{Cs}/u;
 
 function truncateText(text: string): string {
@@ -73,7 +73,7 @@ function findLongestAsciiRun(text: string): string {
     .toLowerCase();
 }
 
-/** The same for bytes of any number. */
+/** `mayMatchBytes` for a buffer of any size. */
 export async function mayMatchInPieces(filter: SearchFilter, bytes: Buffer, pace: Pace): Promise<boolean> {
   for (let from = 0; from < bytes.length; from += pieceSize) {
     if (filter.mayMatchBytes(bytes.subarray(from, from + pieceSize + filter.maxTextBytes))) return true;
@@ -82,7 +82,7 @@ export async function mayMatchInPieces(filter: SearchFilter, bytes: Buffer, pace
   return false;
 }
 
-/** The same for an open file of any size, which is read piece by piece. */
+/** `mayMatchBytes` for an open file of any size, which is read piece by piece. */
 export async function mayMatchFile(filter: SearchFilter, file: FileHandle, pace: Pace): Promise<boolean> {
   const piece = Buffer.allocUnsafe(1024 * 1024);
   let carriedBytes = 0;

@@ -113,7 +113,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
   const find = (sessionId: string, number: number) =>
     processes.find(({ process }) => process.sessionId === sessionId && process.number === number);
 
-  const describeOmittedOf = (sessionId: string, number: number) =>
+  const describeOmittedOutput = (sessionId: string, number: number) =>
     find(sessionId, number)?.output.describeOmitted() ?? null;
 
   function forgetOldestEnded(): void {
@@ -125,11 +125,11 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
     const { sessionId, data } = context;
     if (processes.filter(({ process }) => process.ended === null).length >= maxRunning)
       throw new Error(`${maxRunning} processes run in the background already. Stop one with stop_process first.`);
-    const recorded = readRecordedProcesses(data.all());
+    const recordedProcesses = readRecordedProcesses(data.all());
     const numbersInSession = processes
       .filter(({ process }) => process.sessionId === sessionId)
       .map(({ process }) => process.number);
-    const number = 1 + Math.max(0, ...numbersInSession, ...recorded.map((one) => one.number));
+    const number = 1 + Math.max(0, ...numbersInSession, ...recordedProcesses.map((one) => one.number));
     const stopController = new AbortController();
     const output = createCappedOutput(command.maxOutputBytes);
     let onStarted = (_pid: number) => {};
@@ -197,7 +197,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
       ),
     start,
   };
-  return Object.freeze({ ...background, tools: Object.freeze(createProcessTools(background, describeOmittedOf)) });
+  return Object.freeze({ ...background, tools: Object.freeze(createProcessTools(background, describeOmittedOutput)) });
 }
 
 /** Also forgets the processes that are gone. */
@@ -232,7 +232,7 @@ const inputSchema = {
 
 function createProcessTools(
   background: BackgroundProcesses,
-  describeOmittedOf: (sessionId: string, number: number) => string | null,
+  describeOmittedOutput: (sessionId: string, number: number) => string | null,
 ): readonly AnyTool[] {
   function formatState(sessionId: string, number: number): string {
     const found = background.list().find((one) => one.sessionId === sessionId && one.number === number);
@@ -242,7 +242,7 @@ function createProcessTools(
       );
     const output = background.output(sessionId, number) ?? "";
     const shown = output === "" ? "(no output yet)" : output.endsWith("\n") ? output.slice(0, -1) : output;
-    const omitted = describeOmittedOf(sessionId, number);
+    const omitted = describeOmittedOutput(sessionId, number);
     const omittedNote = omitted === null ? "" : `; ${omitted} of the output were not kept`;
     return `${shown}\n(process ${number}: ${found.ended === null ? "still runs" : found.ended}${omittedNote})`;
   }

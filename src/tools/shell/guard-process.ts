@@ -1,17 +1,17 @@
 /**
- * A guard beside a command: a small shell that kills the command's processes if this process dies, even by SIGKILL.
+ * A guard process next to a command: a small shell that kills the command's processes if this process dies, even by SIGKILL.
  *
  * The guard waits on a pipe whose other end this process holds. The system closes that end when this process ends,
  * however it ends. A command in a sandbox needs no guard: bubblewrap ends with its parent.
  *
- * 1. The guard starts before the command. So there is no moment in which a command runs without one.
- * 2. The guard looks for processes until it has found none three times. A process that is about to become another
- *    program shows no environment for a moment, and one that is found may have started others meanwhile.
+ * 1. The guard starts before the command, so a command never runs without one.
+ * 2. The guard searches for processes until it has found none three times. A process that is executing another program shows no
+ *    environment for a moment, and a process that is found may have started others meanwhile.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { markVariable } from "./process-tree.js";
 
-/** Kills the group of the last process that it was told, and every process with the mark in its environment. */
+/** Kills the group of the last leader that it received, and every process with the mark in its environment. */
 const guardScript = `while read -r line; do
   if [ "$line" = done ]; then exit 0; fi
   leader=$line
@@ -30,9 +30,9 @@ while [ "$quiet" -lt 3 ] && [ "$round" -lt 100 ]; do
 done`;
 
 export type Guard = {
-  /** Tells the guard the first process of the command, which leads a group of its own. */
+  /** Tells the guard the first process of the command, which leads its own process group. */
   watch(leader: number): void;
-  /** Ends the guard, which then kills nothing. */
+  /** Ends the guard without killing anything. */
   dismiss(): void;
 };
 
@@ -43,7 +43,7 @@ export function startGuard(mark: string): Guard {
     cwd: "/",
     detached: true,
   });
-  // Without a guard the command runs all the same. It is then only not ended with this process.
+  // If the guard fails to start, the command still runs. It is then not killed if this process dies.
   guard.on("error", () => {});
   guard.stdin?.on("error", () => {});
   guard.unref();

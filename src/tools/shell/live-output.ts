@@ -1,18 +1,18 @@
 /**
- * The end of an output while it grows, for people who watch a command. It is bounded in size, and comes at most ten times
- * a second. Like the whole output, it is what a terminal would show (plain-output.ts).
+ * The end of a growing output, for people who watch a command. Its size is bounded, and it is updated at most ten times a
+ * second. Like the whole output, it is what a terminal would show (plain-output.ts).
  */
 import { toPlainText } from "./plain-output.js";
 
-/** The most bytes that are shown. */
+/** The maximum size of what is shown; bytes. */
 const maxBytes = 16 * 1024;
 
-/** Milliseconds between two showings. */
+/** The time between two updates; milliseconds. */
 const pauseMs = 100;
 
 export type LiveOutput = {
   add(bytes: Uint8Array): void;
-  /** The output has ended: nothing more is shown, and no timer is left. */
+  /** Ends the output: nothing more is shown, and no timer is left. */
   end(): void;
   /** Waits until there is something new. Null when the output has ended. */
   next(): Promise<string | null>;
@@ -27,7 +27,7 @@ export function createLiveOutput(): LiveOutput {
   let onChange = () => {};
   let onEnd = () => {};
 
-  /** Whole lines only, if the beginning is left out and the rest has a line end. */
+  /** If the beginning is cut, the result begins with the next whole line, unless the rest has no line end. */
   function formatTail(): string {
     const shown = toPlainText(tail);
     return isCut ? `…\n${shown.slice(shown.indexOf("\n") + 1)}` : shown;
@@ -39,7 +39,7 @@ export function createLiveOutput(): LiveOutput {
     });
   }
 
-  /** The rest of the time between two showings, unless the output ends before. */
+  /** Waits until the next update is due, or the output ends. */
   async function waitForPause(): Promise<void> {
     const remainingMs = lastShownAt + pauseMs - performance.now();
     if (remainingMs <= 0 || hasEnded) return;

@@ -1,9 +1,9 @@
 /**
  * One pipe for both outputs of a process, so that they keep their order.
  *
- * Node gives a process a socket for each output. Their order is lost, a command cannot open `/dev/stderr`, and an editor
- * that reads from standard error waits for ever. So this is a named pipe, which loses its name as soon as it is open. If
- * none can be made, for example because no folder can be written, the process gets Node's sockets.
+ * Node gives a process a separate socket for each output. Then their order is lost, a command cannot open `/dev/stderr`, and an
+ * editor that reads from standard error waits for ever. So this is a named pipe, whose name is removed as soon as it is open. If
+ * no pipe can be created, for example because there is no writable folder, the process gets Node's sockets.
  */
 import { type ChildProcess, execFile } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
@@ -15,9 +15,9 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
 export type OutputPipe = {
-  /** For `stdio` of `spawn`: both outputs of the process. */
+  /** For `stdio` of `spawn`, for both outputs of the process. */
   readonly end: number | "pipe";
-  /** Reads all output of the process that has the end. @returns when every process has closed its end */
+  /** Reads all output of the process. @returns when every process has closed its end */
   readFrom(child: ChildProcess, add: (bytes: Uint8Array) => void): Promise<void>;
   /** Stops reading. */
   close(): void;
@@ -84,7 +84,7 @@ function createSocketPair(): OutputPipe {
 
 function readUntilClosed(stream: Readable, add: (bytes: Uint8Array) => void): Promise<void> {
   stream.on("data", add);
-  // The output ends there; the exit code tells how the program ended.
+  // On an error, the output ends. The exit code shows how the program ended.
   stream.on("error", () => {});
   return new Promise((resolve) => stream.once("close", resolve));
 }

@@ -1,40 +1,40 @@
 /**
- * Turns the output of a program into what a terminal would still show of it: without escape sequences, and without text
- * that was overwritten in its line.
+ * Converts the output of a program to the text that a terminal would still show: without escape sequences, and without text that
+ * was overwritten in its line.
  *
- * 1. All work is linear, and the memory is bounded: by one line of at most `maxLineBytes`. Of a longer line, the part
- *    that was passed on stays although it is overwritten later.
- * 2. Output without control characters is passed on byte by byte. So are the line ends, "\r\n" included.
+ * 1. All work is linear, and the memory is bounded: by one line of at most `maxLineBytes`. Of a longer line, the part that was
+ *    already emitted stays, even if it is overwritten later.
+ * 2. Output without control characters is passed on byte by byte. So are the line ends, including "\r\n".
  */
 
 export type PlainOutput = {
   add(bytes: Uint8Array): void;
-  /** The last line, as long as it has no end. */
+  /** The last line, while it has no line end. */
   lastLine(): Uint8Array;
 };
 
 const maxLineBytes = 64 * 1024;
-/** A terminal ignores longer sequences as well. What follows is text. */
+/** Longer sequences are ignored, as in a terminal. The rest is text. */
 const maxSequenceBytes = 4096;
 
 const [backspace, newline, carriageReturn, escapeByte, bell] = [0x08, 0x0a, 0x0d, 0x1b, 0x07] as const;
 
 /**
- * Which part of an escape sequence comes next. `control`: ESC [ and its parameters. `string`: ESC ] and text until BEL or
- * ESC \, such as the title of a window. `intermediate`: ESC ( and one more character.
+ * The part of an escape sequence that is expected next. `control`: ESC [ and its parameters. `string`: ESC ] and text until BEL
+ * or ESC \, such as the title of a window. `intermediate`: ESC ( and one more character.
  */
 type ParserState = "text" | "escape" | "control" | "string" | "intermediate";
 
-/** @param emit gets the lines that can no longer change, with their ends. It must copy what it keeps. */
+/** @param emit receives the lines that can no longer change, with their ends. It must copy the bytes that it retains. */
 export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutput {
   let state: ParserState = "text";
   let sequence = "";
   let sequenceBytes = 0;
   const line = Buffer.alloc(maxLineBytes);
   let length = 0;
-  /** The cursor is at the start of the line: the next character overwrites it. */
+  /** Whether the cursor is at the start of the line, so that the next character overwrites it. */
   let isAtStart = false;
-  /** The beginning of the line was too long to keep, and was passed on. */
+  /** Whether the beginning of the line was emitted, because it was too long. */
   let hasEmitted = false;
 
   function emitLine(): void {
@@ -114,7 +114,7 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
     }
     const isFinal = byte >= 0x40 && byte <= 0x7e;
     const code = isFinal ? `${sequence}${String.fromCharCode(byte)}` : "";
-    // To the first column, or the whole line erased.
+    // Moves to the first column, or erases the whole line.
     if (/^[01]?G$|^2K$/.test(code)) isAtStart = true;
     endSequence(isFinal ? null : byte);
   }
@@ -134,7 +134,7 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
     intermediate: (byte) => endSequence(byte >= 0x20 && byte <= 0x7e ? null : byte),
   };
 
-  /** Whole lines without control characters need no look at each byte. */
+  /** A fast path: whole lines without control characters are not processed byte by byte. */
   function emitPlainLines(bytes: Uint8Array): number {
     const isPlain = state === "text" && !isAtStart && !controlBytes.some((control) => bytes.includes(control));
     const end = isPlain ? bytes.lastIndexOf(newline) + 1 : 0;
@@ -153,14 +153,14 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
   };
 }
 
-/** Whether a byte continues a character of UTF-8. */
+/** Whether a byte is a continuation byte of UTF-8. */
 function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }
 
 const controlBytes = [escapeByte, carriageReturn, backspace] as const;
 
-/** The same for bytes that are there as a whole. */
+/** Converts a complete output. */
 export function toPlainText(bytes: Uint8Array): string {
   const pieces: Uint8Array[] = [];
   const plain = createPlainOutput((piece) => void pieces.push(Buffer.from(piece)));

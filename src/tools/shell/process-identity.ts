@@ -1,20 +1,20 @@
 /**
- * A process of this machine, told apart from a later one that got the same id. What is written down of a process before
- * a crash is compared with this afterwards, so that nobody else's process is ever signalled.
+ * Identifies a process of this machine, to distinguish it from a later one with the same id. The identity that was recorded
+ * before a crash is compared afterwards, so that an unrelated process is never signalled.
  */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 export type ProcessIdentity = {
   readonly pid: number;
-  /** In clock ticks since the boot; 0 if the system does not tell. */
+  /** In clock ticks since the boot; 0 if the system does not report it. */
   readonly startedAt: number;
   readonly host: string;
-  /** The boot, and the namespace of process ids; empty if the system does not tell. */
+  /** The boot, and the namespace of process ids; empty if the system does not report them. */
   readonly surroundings: string;
 };
 
-/** `unknown`: it is of another machine or container, or the system does not tell when a process has started. */
+/** `unknown`: the process is on another machine or in another container, or the system does not report start times. */
 export type ProcessFate = "running" | "gone" | "unknown";
 
 export function readProcessIdentity(pid: number): ProcessIdentity {
@@ -44,7 +44,7 @@ function readSurroundings(): string {
 function readProcessStat(pid: number): { readonly startedAt: number; readonly hasEnded: boolean } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name of the program stands in brackets, and may hold any character.
+    // The name of the program is in parentheses, and may contain any character.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return { startedAt: Number(fields[19]), hasEnded: fields[0] === "Z" || fields[0] === "X" };
   } catch {
@@ -57,7 +57,7 @@ function processExists(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // It runs, as somebody else.
+    // The process exists, but belongs to another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `AGENTS.md` as a context source (CTX-11): what the makers of a folder, and the user, tell each agent that works there.
+ * `AGENTS.md` as a context source (CTX-11): instructions from the authors of a folder, and from the user, to each agent.
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,24 +34,24 @@ import {
   warnOnce,
 } from "./source-file.js";
 
-/** Where `AGENTS.md` files are looked for. */
+/** Where to look for `AGENTS.md` files. */
 export type AgentsFileOptions = {
-  /** The folder that the agent works on. The folders above it count, up to the one that holds `.git`. */
+  /** The folder that the agent works on. The folders above it are included, up to the one that contains `.git`. */
   readonly root: string;
-  /** A folder with the user's own file, which counts in every folder. */
+  /** A folder with the user's own file, which applies in every folder. */
   readonly user?: string;
-  /** The names of the file; of each folder, the first that exists counts. Default: `["AGENTS.md"]`. */
+  /** The possible names of the file; in each folder, the first one that exists is used. Default: `["AGENTS.md"]`. */
   readonly names?: readonly string[];
   /**
-   * Who wrote the files below `root` and above it: "project" for any folder, "author" for one that ships with the
-   * agent. Without it they are left out, with a warning: they come from the maker of the folder.
+   * Who wrote the files below `root` and above it: "project" for any folder, "author" for one that ships with the agent. Without
+   * it, these files are omitted, with a warning, because they come from the author of the folder.
    */
   readonly trust?: SourceTrust;
-  /** Whether a file may be read, by its real path. Files that may not be read are left out. Default: all may be. */
+  /** Whether a file may be read, by its real path. Other files are omitted. Default: all may be read. */
   readonly mayReach?: MayReach;
-  /** The most bytes of one file. What is over is cut by whole lines. Default: 32 KiB. */
+  /** The maximum size of one file; bytes. The excess is cut by whole lines. Default: 32 KiB. */
   readonly maxFileBytes?: number;
-  /** The most bytes of all files. Those that are farthest from `root` are cut first. Default: 64 KiB. */
+  /** The maximum size of all files; bytes. Files that are farthest from `root` are cut first. Default: 64 KiB. */
   readonly maxBytes?: number;
 };
 
@@ -71,10 +71,10 @@ type Candidate = { readonly folder: string; readonly trust: SourceTrust };
 type FoundFile = Candidate & SourceFileText;
 
 /**
- * A context source with the `AGENTS.md` files of a folder. Each run of the agent goes by the files as they are when the
- * run begins. They stand below the system prompt: the user's first, then from the repository's root down to `root`. A
- * link that leads out of the folder in which it stands is not followed: such a file is left out, with a warning, and so is one that
- * cannot be read. With trust "author", it ends the run instead.
+ * Creates a context source with the `AGENTS.md` files of a folder. Each run of the agent uses the files as they are when the run
+ * begins. They follow the system prompt: the user's first, then those from the repository's root down to `root`. A file that
+ * cannot be read is omitted, with a warning, and so is a link that leads out of its folder. With trust "author", such a file ends
+ * the run instead.
  *
  * @throws PawlError `bad_configuration`
  *
@@ -127,7 +127,7 @@ function createMisuseError(what: string): PawlError {
   return new PawlError("bad_configuration", `agentsFile() ${what}.`);
 }
 
-/** From the repository's root down to the folder; only the folder if it is in no repository. */
+/** The folders from the repository's root down to this one; only this one if it is not in a repository. */
 function listFoldersUpToRepository(root: string): readonly string[] {
   const folders: string[] = [];
   for (let folder = root; folders.length < maxFolders; folder = dirname(folder)) {
@@ -138,7 +138,7 @@ function listFoldersUpToRepository(root: string): readonly string[] {
   return [root];
 }
 
-/** The first of the names for which there is something in the folder. */
+/** The first of the names that exists in the folder. */
 async function findNameIn(path: string, names: readonly string[]): Promise<string | null> {
   const root = tryCreateRoot(path);
   if (root === null) return null;
@@ -153,9 +153,10 @@ function toTopPath(root: Root) {
 }
 
 /**
- * Null, with a warning, if the file cannot be read: a folder must not end every run in it with, for example, a link that leads out.
+ * Null, with a warning, if the file cannot be read: a folder must not end every run in it, for example through a link that leads
+ * out of it.
  *
- * @throws Error that names the file, if it is the author's: the agent would work without what its author told it
+ * @throws Error that names the file if it is the author's: the agent would lack its author's instructions
  */
 async function readCandidate(
   { folder, trust }: Candidate,
@@ -177,7 +178,7 @@ async function readCandidate(
   }
 }
 
-/** The nearest file has the first claim to the bytes. */
+/** The bytes are allotted to the nearest file first. */
 function toSourceTexts(found: readonly FoundFile[], maxFileBytes: number, maxBytes: number): readonly SourceText[] {
   let remainingBytes = maxBytes;
   const texts: SourceText[] = [];

@@ -1,16 +1,16 @@
 /**
- * The front matter of a skill: the lines between two `---` at the start of a file. Only `name` and `description` are
- * read, as YAML writes texts: plain, in single or double quotes, literal (`|`) or folded (`>`).
+ * Parses the front matter of a skill: the lines between two `---` at the start of a file. Only `name` and `description` are read,
+ * in YAML's forms of strings: plain, in single or double quotes, literal (`|`) or folded (`>`).
  *
  * The front matter may take 16 KiB, and is read in linear time.
  */
 
 export type FrontMatter = { readonly name?: string; readonly description?: string };
 
-/** The bytes of a file that are looked at. */
+/** How much of a file is read for its front matter; bytes. */
 export const maxFrontMatterBytes = 16 * 1024;
 
-/** Null if the text does not begin with front matter, or the front matter does not end. */
+/** Null if the text does not begin with front matter, or the front matter is unterminated. */
 export function parseFrontMatter(text: string): FrontMatter | null {
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/);
   const end = lines.findIndex((line, index) => index > 0 && /^(---|\.\.\.)[ \t]*$/.test(line));
@@ -47,7 +47,7 @@ function countIndent(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-/** Joins lines by spaces. Each empty line is a line break. */
+/** Joins lines with spaces. Each empty line is a line break. */
 function foldLines(lines: readonly string[]): string {
   const parts: string[] = [];
   for (const line of lines) {

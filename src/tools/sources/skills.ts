@@ -1,9 +1,9 @@
 /**
- * Skills as a context source (CTX-11): folders with a `SKILL.md`, in the public format. A model is told the name and the
+ * Skills as a context source (CTX-11): folders with a `SKILL.md`, in the public format. The model sees the name and the
  * description of each, and reads the rest with `read_skill` when it needs it.
  *
  * 1. A skill is text only. Nothing in it is started, and it grants no tool and no permission (SEC-17).
- * 2. No path leads out of a skill's folder, also not through a link (SEC-8).
+ * 2. No path leads out of a skill's folder, not even through a link (SEC-8).
  */
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,26 +18,26 @@ import { maxPathCharacters } from "../lib/input-bounds.js";
 import { maxFrontMatterBytes, parseFrontMatter } from "./front-matter.js";
 import { readFileStart, toAbsolutePath, truncateByLines, trustLevels, tryCreateRoot, warnOnce } from "./source-file.js";
 
-/** A folder whose folders are skills. */
+/** A folder whose subfolders are skills. */
 export type SkillFolder = {
-  /** The folder, which has a folder for each skill. */
+  /** The path of the folder, which has a subfolder for each skill. */
   readonly path: string;
   /** Who wrote the skills. */
   readonly trust: SourceTrust;
 };
 
-/** Where skills are looked for. */
+/** Where to look for skills. */
 export type SkillsOptions = {
-  /** Folders whose folders are skills. If two skills have the same name, the first counts. */
+  /** Folders whose subfolders are skills. If two skills have the same name, the first one is used. */
   readonly folders: readonly (string | SkillFolder)[];
   /**
-   * Who wrote the skills of the folders that are given by their paths alone. Without it these are left out, with a
+   * Who wrote the skills of the folders that are given only by their paths. Without it, these skills are omitted, with a
    * warning.
    */
   readonly trust?: SourceTrust;
-  /** Whether a file may be read, by its real path. Skills whose `SKILL.md` may not be read are left out. Default: all may be. */
+  /** Whether a file may be read, by its real path. A skill is omitted if its `SKILL.md` may not be. Default: all may be read. */
   readonly mayReach?: MayReach;
-  /** Skills that the model is not told of and cannot read, by their names. Default: none. */
+  /** The names of skills that the model does not see and cannot read. Default: none. */
   readonly off?: readonly string[];
 };
 
@@ -64,8 +64,8 @@ type Skill = {
 };
 
 /**
- * A context source with the skills of some folders, and the tool `read_skill`. Each run of the agent is told the skills
- * that there are when the run begins: 200 at most, in 16 KiB.
+ * Creates a context source with the skills of some folders, and the tool `read_skill`. Each run of the agent sees the skills that
+ * exist when the run begins: 200 at most, in 16 KiB.
  *
  * @throws PawlError `bad_configuration`
  *
@@ -84,8 +84,8 @@ export function skills(options: SkillsOptions): ContextSource {
   if (!Array.isArray(folders) || !folders.every(isSkillFolder))
     throw new PawlError("bad_configuration", "skills() takes `folders`: paths, or objects { path, trust }.");
   const skillFolders = folders.map((folder) => (typeof folder === "string" ? { path: folder, trust } : folder));
-  const trusted = skillFolders.flatMap(({ path, trust: own }) =>
-    own === undefined ? [] : [{ path: toAbsolutePath(path), trust: own }],
+  const trusted = skillFolders.flatMap(({ path, trust: folderTrust }) =>
+    folderTrust === undefined ? [] : [{ path: toAbsolutePath(path), trust: folderTrust }],
   );
   const untrusted = skillFolders.filter((folder) => folder.trust === undefined).map(({ path }) => toAbsolutePath(path));
   const findAvailable = () => findSkills(trusted, off, mayReach);
@@ -147,7 +147,7 @@ async function findSkills(
   return [...found.values()];
 }
 
-/** The names of the folders in a folder, sorted. Links count if they lead to a folder within it. */
+/** The names of the subfolders, sorted. Links are included; those that lead out of the folder are refused later. */
 async function listSubfolders(root: Root): Promise<readonly string[]> {
   const names: string[] = [];
   let entries = 0;
@@ -162,7 +162,7 @@ async function listSubfolders(root: Root): Promise<readonly string[]> {
   return names.sort();
 }
 
-/** Null if the folder holds no skill, or one that cannot be used, of which a warning tells. */
+/** Null if the folder contains no skill, or, with a warning, an invalid one. */
 async function readSkill(root: Root, name: string, folder: SkillFolder): Promise<Skill | null> {
   let beginning: string;
   try {
@@ -220,7 +220,7 @@ function createReadSkill(findAvailable: () => Promise<readonly Skill[]>): Tool<R
   };
 }
 
-/** The most bytes around a file's text. */
+/** Bytes reserved for the text around a file's content. */
 const frameBytes = 8 * 1024;
 
 async function readSkillFile(found: readonly Skill[], name: string, file: string): Promise<string> {

@@ -1,5 +1,5 @@
 /**
- * Texts for a model's context, read from files: bounded, cut by whole lines, and never from outside their folder.
+ * Reads texts for a model's context from files: bounded, cut by whole lines, and never from outside their folder.
  */
 import { isAbsolute, resolve } from "node:path";
 import type { SourceTrust } from "../../core/machine/sources.js";
@@ -10,13 +10,13 @@ import { formatCount } from "../lib/format-count.js";
 
 export type SourceFileText = {
   readonly text: string;
-  /** The bytes of the whole file. */
+  /** The size of the whole file; bytes. */
   readonly bytes: number;
   /** The real path. */
   readonly path: string;
 };
 
-/** The folder as a root; null if there is no such folder. */
+/** Creates a root; null if there is no such folder. */
 export function tryCreateRoot(path: string, mayReach?: MayReach): Root | null {
   try {
     return createRoot(path, [], defaultAccess, mayReach);
@@ -26,9 +26,9 @@ export function tryCreateRoot(path: string, mayReach?: MayReach): Root | null {
 }
 
 /**
- * Reads the beginning of a text file, of which a link may not lead out of the root.
+ * Reads the beginning of a text file. A link must not lead out of the root.
  *
- * @throws Error, in words, if the file is missing, no regular file, not readable, or outside the root
+ * @throws Error if the file is missing, not a regular file, not readable, or outside the root
  */
 export async function readFileStart(root: Root, path: string, maxBytes: number): Promise<SourceFileText> {
   const resolved = await resolveInRoot(root, path);
@@ -55,7 +55,7 @@ export async function readFileStart(root: Root, path: string, maxBytes: number):
 
 const decoder = new TextDecoder();
 
-/** The text, or its first whole lines and a note. `bytes` is the size of the whole. */
+/** Returns the text, or its first whole lines and a note. `bytes` is the size of the whole file. */
 export function truncateByLines({ text, bytes }: Pick<SourceFileText, "text" | "bytes">, maxBytes: number): string {
   const textBytes = Buffer.byteLength(text);
   if (bytes <= maxBytes && textBytes <= maxBytes) return text;
@@ -78,7 +78,7 @@ const maxWarnings = 1_000;
 
 export const trustLevels: readonly SourceTrust[] = ["author", "user", "project"];
 
-/** An absolute path. */
+/** Makes a path absolute. */
 export function toAbsolutePath(path: string): string {
   return isAbsolute(path) ? path : resolve(path);
 }

@@ -1,9 +1,9 @@
 /**
- * One GET request, without following redirects.
+ * Sends a GET request, without following redirects.
  *
- * 1. The host's name is resolved once. What is connected to is one of the addresses that were checked.
+ * 1. The host's name is resolved once. The connection goes to one of the addresses that were checked.
  * 2. Each request has its own connection, no cookies and no credentials.
- * 3. It goes through a proxy only if the author names one; proxied-request.ts says what is checked then.
+ * 3. It goes through a proxy only if the author names one; proxied-request.ts describes what is checked then.
  */
 import dns, { type LookupAddress } from "node:dns";
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
@@ -15,13 +15,13 @@ import type { HttpProxy } from "./proxy.js";
 
 const headers = { accept: "text/*, application/json, application/xml;q=0.9, */*;q=0.1", "user-agent": "pawl" } as const;
 
-/** How long this machine has to resolve a name that a proxy resolves anyway. Behind a proxy, it often cannot. */
+/** The timeout for resolving a name that a proxy resolves anyway. Behind a proxy, this machine often cannot; milliseconds. */
 const maxLookupMs = 2_000;
 
-/** The longest address that is requested, in characters. */
+/** The longest URL that is requested; characters. */
 const maxUrl = 8_192;
 
-/** @throws Error if it is no address of http or https, or carries a user's name or password */
+/** @throws Error if it is not an http or https URL, or contains a user name or password */
 export function parseFetchUrl(text: string, base?: URL): URL {
   if (text.length > maxUrl) throw new Error(`The URL is longer than ${maxUrl} characters.`);
   if (!URL.canParse(text, base?.href))
@@ -35,7 +35,7 @@ export function parseFetchUrl(text: string, base?: URL): URL {
   return url;
 }
 
-/** @throws Error if the host has no address that may be connected to, or does not answer */
+/** @throws Error if the host has no permitted address, or does not respond */
 export async function sendGet(
   url: URL,
   rules: AddressRules,
@@ -83,7 +83,7 @@ async function resolveAddresses(host: string, signal: AbortSignal): Promise<read
   const family = isIP(host);
   if (family !== 0) return [{ address: host, family }];
   signal.throwIfAborted();
-  // A resolution cannot be aborted. The wait for it can.
+  // A lookup cannot be aborted, but the wait for it can.
   let stopListening = () => {};
   const aborted = new Promise<never>((_, reject) => {
     const onAbort = () => reject(signal.reason);
@@ -97,7 +97,7 @@ async function resolveAddresses(host: string, signal: AbortSignal): Promise<read
   }
 }
 
-/** A resolution that always gives the checked addresses: the name is not resolved again. */
+/** A lookup that always returns the checked addresses, so that the name is not resolved again. */
 function createFixedLookup(addresses: readonly LookupAddress[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;

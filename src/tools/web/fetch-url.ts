@@ -1,6 +1,6 @@
 /**
- * A tool that fetches text from the public internet (SEC-9). An agent has it only if its author adds it, and each call
- * needs approval: an address can carry out what the model knows.
+ * A tool that fetches text from the public internet (SEC-9). An agent has it only if its author adds it, and each call needs
+ * approval: a URL can leak what the model knows.
  */
 import type { IncomingMessage } from "node:http";
 import { aFunction, anObject, checkOptions, integerFrom, type OptionTable } from "../../check-options.js";
@@ -14,29 +14,29 @@ import { isTextMediaType, mediaTypeOf, readTextBody } from "./response-body.js";
 /** What the tool may fetch. */
 export type FetchToolOptions = {
   /**
-   * Addresses, or ranges such as `10.1.0.0/16`, that may be reached although they are private or local. Names are not
-   * allowed here, because the owner of a name can point it anywhere. Default: none.
+   * Private or local addresses, or ranges such as `10.1.0.0/16`, that may be reached. Names are not allowed here, because the
+   * owner of a name can point it anywhere. Default: none.
    */
   readonly allowAddresses?: readonly string[];
   /**
-   * Environment variables that name proxies, for example `process.env`: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, in upper or lower
-   * case. A proxy resolves names itself, so their addresses are checked only as far as this machine can resolve them. Default:
-   * no proxy.
+   * Environment variables that name proxies, for example `process.env`: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, in upper or
+   * lower case. A proxy resolves names itself, so their addresses are checked only as far as this machine can resolve them.
+   * Default: no proxy.
    */
   readonly proxyEnv?: { readonly [name: string]: string | undefined };
-  /** The most milliseconds for a fetch, redirects included. Default: 30,000. */
+  /** The timeout of a fetch, including redirects; milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** The most bytes of a body, after decompression. The rest is left out. Default: 1 MiB. */
+  /** The maximum size of a body after decompression; bytes. The rest is omitted. Default: 1 MiB. */
   readonly maxBytes?: number;
   /**
-   * Whether a redirect may be followed. If not, the result names the address, and the model may ask for it by a call of
-   * its own. Default: all redirects to public addresses.
+   * Whether a redirect may be followed. If not, the result names the address, and the model may request it with another call.
+   * Default: all redirects to public addresses.
    */
   readonly mayRedirect?: (
     redirect: {
-      /** The address that redirects. */
+      /** The URL that redirects. */
       readonly from: URL;
-      /** The address that it names. */
+      /** The target of the redirect. */
       readonly to: URL;
     },
     context: ToolContext,
@@ -70,7 +70,7 @@ export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly
   checkOptions("fetch", optionRules, options);
   const { allowAddresses = [], proxyEnv = {}, timeoutMs = 30_000, maxBytes = 1024 * 1024, mayRedirect } = options;
   const rules = createAddressRules(allowAddresses);
-  // A variable that names no proxy is found now, and not in a call.
+  // Reports an invalid proxy variable now rather than in a call.
   hasProxy(proxyEnv);
   return {
     name: "fetch_url",
@@ -83,7 +83,7 @@ export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly
       additionalProperties: false,
     },
     needsApproval: true,
-    // Longer than the limit of the fetch, whose own error says more than a tool's timeout.
+    // Longer than the timeout of the fetch, whose error is more informative than the tool's.
     timeoutMs: timeoutMs + 5_000,
     async execute({ url }, context) {
       const { signal } = context;
@@ -139,7 +139,7 @@ function findRedirect({ statusCode, headers }: IncomingMessage): string | undefi
   return redirectStatuses.has(statusCode) ? headers.location : undefined;
 }
 
-/** The text, under a label that says where it is from. It ends with the text, so the text cannot end it. */
+/** The text, after a label with its source. The label has no end mark, so the text cannot fake one. */
 async function formatResponse(
   url: URL,
   requestedUrl: URL,

@@ -1,9 +1,9 @@
 /**
- * One GET request through a proxy, which resolves the host's name.
+ * Sends a GET request through a proxy, which resolves the host's name.
  *
- * 1. An address in the URL is checked as without a proxy. A name that this machine can resolve must have permitted addresses alone.
- *    What the proxy resolves a name to cannot be checked; names that are known to be local are not sent to it.
- * 2. https goes through a tunnel (CONNECT), so the proxy sees the host alone, and the certificate is checked here.
+ * 1. An IP address in the URL is checked as without a proxy. If this machine can resolve a name, all of its addresses must be
+ *    permitted. What the proxy resolves a name to cannot be checked; names that are known to be local are not sent to it.
+ * 2. https goes through a tunnel (CONNECT), so the proxy sees only the host, and the certificate is checked here.
  */
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -12,12 +12,12 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { AddressRules } from "./address-rules.js";
 import { describeProxy, type HttpProxy } from "./proxy.js";
 
-/** Names of special use (RFC 6761, 6762, 8375, and the one for private networks), and those of clouds for metadata. */
+/** Special-use names (RFC 6761, 6762, 8375, and the one for private networks), and the clouds' metadata names. */
 const localNames = /(?:^|\.)(?:localhost|local|internal|home\.arpa|localdomain|intranet|corp|lan)$/;
 
 /**
- * Whether a host may be asked for through a proxy.
- * @param addresses those that this machine resolves it to; null if it cannot
+ * Whether a host may be requested through a proxy.
+ * @param addresses the addresses that this machine resolves it to; null if it cannot
  */
 export function canRequestThroughProxy(
   host: string,

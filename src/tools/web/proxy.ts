@@ -1,7 +1,7 @@
 /**
- * Which proxy a request goes through, by the variables `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+ * Finds the proxy of a request, from the variables `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
  *
- * 1. Both cases of a name count. If both are set, the lower case does.
+ * 1. Names may be in upper or lower case. If both are set, lower case wins.
  * 2. This machine's own addresses are never reached through a proxy.
  */
 import { BlockList, isIP } from "node:net";
@@ -11,17 +11,17 @@ import { PawlError } from "../../errors.js";
 export type ProxyEnvironment = { readonly [name: string]: string | undefined };
 
 export type HttpProxy = {
-  /** Without the user's name and password. */
+  /** Without user name and password. */
   readonly url: URL;
   /** The value of the header `proxy-authorization`; absent without credentials. */
   readonly authorization?: string;
-  /** The variable that names it. */
+  /** The environment variable that it comes from. */
   readonly variable: string;
 };
 
 /**
- * The proxy for an address of http or https; null: it is reached directly.
- * @throws PawlError `bad_configuration` if the variable names no http or https proxy
+ * Finds the proxy for an http or https URL; null if it is reached directly.
+ * @throws PawlError `bad_configuration` if the variable does not name an http or https proxy
  */
 export function findProxy(url: URL, env: ProxyEnvironment): HttpProxy | null {
   const name = url.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY";
@@ -30,7 +30,7 @@ export function findProxy(url: URL, env: ProxyEnvironment): HttpProxy | null {
   return parseProxy(variableName, env[variableName] ?? "");
 }
 
-/** Whether a variable names a proxy. @throws PawlError `bad_configuration` as `proxyFor` */
+/** Whether a variable names a proxy. @throws PawlError `bad_configuration` as `findProxy` */
 export function hasProxy(env: ProxyEnvironment): boolean {
   const envWithoutExceptions = { ...env, no_proxy: undefined, NO_PROXY: undefined };
   const proxies = ["http", "https"].map((scheme) =>
@@ -39,7 +39,7 @@ export function hasProxy(env: ProxyEnvironment): boolean {
   return proxies.some((proxy) => proxy !== null);
 }
 
-/** The proxy in a message: its address and the variable, without credentials. */
+/** Describes the proxy in a message: its address and the variable, without credentials. */
 export function describeProxy({ url, variable }: Pick<HttpProxy, "url" | "variable">): string {
   return `the proxy ${url.protocol}//${url.host} (${variable})`;
 }
@@ -48,7 +48,7 @@ function parseProxy(variable: string, value: string): HttpProxy {
   const text = value.trim();
   const urlText = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   const url = URL.canParse(urlText) ? new URL(urlText) : null;
-  // The value is not shown: it may have a password.
+  // The value is not shown, because it may contain a password.
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "")
     throw new PawlError(
       "bad_configuration",
@@ -86,12 +86,15 @@ function isLoopback(host: string): boolean {
   );
 }
 
-/** `*`, a name with the names below it (`example.com`, `.example.com`, `*.example.com`), an address or a range, each also with a port. */
+/**
+ * `*`, a domain with its subdomains (`example.com`, `.example.com`, `*.example.com`), an address or a range. Each may have a
+ * port.
+ */
 function matchesNoProxyEntry(entry: string, host: string, port: string): boolean {
   if (entry === "*") return true;
   if (entry.includes("/")) return isInRange(entry, host);
   const [, bracketed, bare, entryPort] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(entry) ?? [];
-  // An address of IPv6 without brackets has colons, and no port.
+  // An IPv6 address without brackets has colons, and no port.
   const name = bracketed ?? bare ?? entry;
   if (entryPort !== undefined && entryPort !== port) return false;
   if (isIP(name) !== 0 || isIP(host) !== 0) return isSameAddress(name, host);

@@ -1,5 +1,5 @@
 /**
- * The body of an answer as text: bounded, decompressed, and decoded by its charset.
+ * Reads the body of a response as text: bounded, decompressed, and decoded by its charset.
  */
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
@@ -10,7 +10,7 @@ export type TextBody = {
   readonly charset: string;
   /** Bytes after decompression. */
   readonly bytes: number;
-  /** Whether there is more than this. */
+  /** Whether the body is longer than this. */
   readonly isCut: boolean;
 };
 
@@ -34,7 +34,7 @@ export function isTextMediaType(mediaType: string): boolean {
   return /^text\/|\+(?:json|xml|yaml)$/.test(mediaType) || textMediaTypes.has(mediaType);
 }
 
-/** Reads at most so many bytes. @throws Error if the body cannot be decompressed, or ends too early */
+/** Reads at most `maxBytes`. @throws Error if the body cannot be decompressed, or is incomplete */
 export async function readTextBody(response: IncomingMessage, maxBytes: number): Promise<TextBody> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -51,7 +51,7 @@ export async function readTextBody(response: IncomingMessage, maxBytes: number):
   return { text: decoder.decode(boundedBody), charset, bytes: boundedBody.length, isCut: body.length > maxBytes };
 }
 
-/** A small body may be huge when it is decompressed, so the caller counts what comes out, piece by piece. */
+/** A small body may become huge when it is decompressed, so the caller counts the decompressed bytes, piece by piece. */
 function decompress(response: IncomingMessage): Readable {
   const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
   const decompressor = createDecompressor(encoding);
@@ -80,7 +80,7 @@ function createDecompressor(encoding: string) {
   }
 }
 
-/** By a byte order mark, else the header, else what an HTML page says of itself, else UTF-8. */
+/** The charset comes from a byte order mark, the header, or an HTML page's own declaration; otherwise it is UTF-8. */
 function createDecoder(response: IncomingMessage, bytes: Buffer) {
   const headerCharset = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(response.headers["content-type"] ?? "")?.[1];
   const head = mediaTypeOf(response).includes("html") ? bytes.subarray(0, 1_024).toString("latin1") : "";
@@ -91,7 +91,7 @@ function createDecoder(response: IncomingMessage, bytes: Buffer) {
       const decoder = new TextDecoder(charset);
       return { decoder, charset: decoder.encoding };
     } catch {
-      // A charset that nobody knows: the next one may be known.
+      // This charset is unknown, but the next one may be known.
     }
   }
   return { decoder: new TextDecoder(), charset: "utf-8" };

@@ -68,18 +68,18 @@ export function createSummariser(world: World, process: () => Process): Model {
     id: "summariser",
     async *stream({ sessionId, runId }, signal) {
       world.record({ type: "summary_asked", sessionId, process: process().name, runId });
-      const outcome = chance.below(12);
+      const roll = chance.below(12);
       await world.turn(process(), "model", signal);
       if (signal.aborted) return;
-      if (outcome === 0) yield { kind: "error", failure: { kind: "overloaded", message: "529", statusCode: 529 } };
-      if (outcome === 1) throw new Error("socket hang up");
-      if (outcome > 3)
+      if (roll === 0) yield { kind: "error", failure: { kind: "overloaded", message: "529", statusCode: 529 } };
+      if (roll === 1) throw new Error("socket hang up");
+      if (roll > 3)
         yield* toTextDeltas(
           "text",
           `## Keep\n- item ${world.nextNumber() % 5}\n## Summary\nshort ${world.nextNumber()}`,
         );
-      if (outcome === 3) yield* toTextDeltas("text", "at length ".repeat(2_000));
-      if (outcome === 4) yield createCall(world, ["look"], 1);
+      if (roll === 3) yield* toTextDeltas("text", "at length ".repeat(2_000));
+      if (roll === 4) yield createCall(world, ["look"], 1);
       yield { kind: "done", finishReason: { unified: "stop" }, usage: { inputTokens: 10, outputTokens: 5 } };
     },
   };
@@ -203,12 +203,12 @@ function numbered(deltas: readonly ModelDelta[], request: ModelRequest): readonl
 
 /** Each delta may come again, at once and later, after the end too. */
 function stuttered(deltas: readonly ModelDelta[], chance: SeededRandom): readonly ModelDelta[] {
-  const outcome: ModelDelta[] = [];
+  const stutteredDeltas: ModelDelta[] = [];
   for (const delta of deltas) {
-    outcome.push(delta);
-    while (chance.happens(0.3)) outcome.push(chance.pick(outcome));
+    stutteredDeltas.push(delta);
+    while (chance.happens(0.3)) stutteredDeltas.push(chance.pick(stutteredDeltas));
   }
-  return outcome;
+  return stutteredDeltas;
 }
 
 function piecesOf(deltas: readonly ModelDelta[], chance: SeededRandom): readonly (readonly ModelDelta[])[] {

@@ -34,7 +34,7 @@ export function startWatch(process: Process, sessionId: string): Watch {
   return watch;
 }
 
-/** Goes on in a process behind the first `places` events; behind all of them unless given. */
+/** Goes on in a process after the first `keptCount` events; after all of them unless given. */
 export function continueWatch(
   watch: Watch,
   process: Process,

@@ -77,7 +77,7 @@ function needsText({ why }: PendingCall): boolean {
   return why === "tool" || why === "external";
 }
 
-/** The answers that settle such a call. */
+/** The answers that settle a call of this kind. */
 function listAnswerChoices({ why, schema }: PendingCall, text: string): readonly AnswerChoice[] {
   const note = text === "" ? {} : { note: text };
   const because = text === "" ? "" : `, because: ${toOneLine(text)}`;
@@ -126,9 +126,12 @@ function toResultDecision(output: string): Extract<ApprovalDecision, { readonly 
 }
 
 /** Who goes on with the session. This conversation carries on its own. */
-async function formatNextStep({ store, sessionId: present }: CommandContext, call: PendingCall): Promise<string> {
+async function formatNextStep(
+  { store, sessionId: currentSessionId }: CommandContext,
+  call: PendingCall,
+): Promise<string> {
   const { sessionId, session } = call;
-  if (sessionId === present || session.top === present) return "This session goes on.";
+  if (sessionId === currentSessionId || session.top === currentSessionId) return "This session goes on.";
   const holder = (await store.describe(sessionId))?.holder ?? null;
   if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} goes on with that session.`;
   if (session.agent !== agentName)

@@ -1,5 +1,5 @@
 /**
- * `/budget` and `/effort`: what holds for the next runs of the session.
+ * `/budget` and `/effort`: settings for the next runs of the session.
  */
 import { PawlError } from "../../../index.js";
 import { formatDollars } from "../../render/format-closing-line.js";
@@ -10,7 +10,7 @@ import { wrapNote } from "../lines/view-lines.js";
 import { effortLevels } from "../run-settings.js";
 import type { CommandContext } from "./sessions.js";
 
-/** The limit holds for the run under way, too: what it has used until now counts. */
+/** The limit also applies to the run in progress, including what it has cost so far. */
 export async function runBudgetCommand(
   { choices, configured, state, columns, say }: CommandContext,
   words: string,
@@ -49,10 +49,10 @@ export async function runEffortCommand(
   { choices, choose, columns, say }: CommandContext,
   words: string,
 ): Promise<void> {
-  const { effort: present } = choices.current();
+  const { effort: currentEffort } = choices.current();
   const listed = [providerDefault, ...effortLevels].map((id) => ({
     id,
-    text: id === (present ?? providerDefault) ? `${id} (now)` : id,
+    text: id === (currentEffort ?? providerDefault) ? `${id} (now)` : id,
   }));
   const named = words === "" ? await choose("effort", listed) : words;
   if (named === null) return say([lineOf("Nothing was changed.", "dim")]);

@@ -1,5 +1,5 @@
 /**
- * The commands of a conversation: their names, what they do, and which one is meant.
+ * The commands of a conversation: their names, their descriptions, and the lookup by name.
  */
 
 import type { CommandName } from "../../command-names.js";
@@ -32,10 +32,10 @@ import { runRedoCommand, runUndoCommand } from "./undo.js";
 
 export type Command = {
   readonly name: string;
-  /** What may follow the name. */
+  /** The arguments, as the help shows them. */
   readonly takes: string;
   readonly about: string;
-  /** Refused while a run is at work. */
+  /** Whether the command is refused during a run. */
   readonly atRest: boolean;
   readonly run: (context: CommandContext, words: string) => Promise<void>;
 };
@@ -242,7 +242,7 @@ export type CommandMatch =
   | { readonly type: "command"; readonly command: Command; readonly words: string }
   | { readonly type: "unknown"; readonly message: string };
 
-/** The command that a line names; a beginning that fits only one command is enough. */
+/** Finds the command that a line names. A prefix that matches only one command is enough. */
 export function findCommand(line: string, custom: readonly CustomCommand[]): CommandMatch {
   const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line) ?? [];
   const all = listCommands(custom);
@@ -262,12 +262,12 @@ export function findCommand(line: string, custom: readonly CustomCommand[]): Com
   };
 }
 
-/** The commands whose names begin like this. */
+/** The commands whose names begin with this prefix. */
 export function matchingCommands(beginning: string, custom: readonly CustomCommand[]): readonly Command[] {
   return listCommands(custom).filter(({ name }) => name.startsWith(beginning.toLowerCase()));
 }
 
-/** The draft after Tab: what all commands that fit have in common; null if there is nothing to complete. */
+/** The draft after Tab: the longest common prefix of the matching commands; null if there is nothing to complete. */
 export function completeCommand(text: string, custom: readonly CustomCommand[]): string | null {
   const beginning = /^\/(\S*)$/.exec(text)?.[1];
   if (beginning === undefined) return null;
@@ -280,7 +280,7 @@ export function completeCommand(text: string, custom: readonly CustomCommand[]):
   return commonPrefix.length > beginning.length ? `/${commonPrefix}` : null;
 }
 
-/** How many letters differ between two short names. A longer name is as far away as can be. */
+/** The edit distance of two short names. A longer name is infinitely far away, to bound the work. */
 function editDistance(left: string, right: string): number {
   if (right.length > 12) return Number.POSITIVE_INFINITY;
   let row = Array.from({ length: right.length + 1 }, (_, at) => at);

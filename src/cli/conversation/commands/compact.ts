@@ -1,12 +1,12 @@
 /**
- * `/compact`: has the conversation summed up. What became of it is an event of the session, which the view shows.
+ * `/compact`: summarizes the conversation. The outcome is an event of the session, which the view shows.
  */
 
 import { resolveUserName } from "../../decisions/user-name.js";
 import { lineOf } from "../../screen/line.js";
 import type { CommandContext } from "./sessions.js";
 
-/** @param keep what the summary must not lose; may be empty */
+/** @param keep what the summary must preserve; may be empty */
 export async function runCompactCommand(context: CommandContext, keep: string): Promise<void> {
   const { agent, store, sessionId, state, say, atWork } = context;
   if ((await store.describe(sessionId)) === null) return say([lineOf("There is nothing to sum up yet.", "dim")]);

@@ -1,5 +1,5 @@
 /**
- * `/config`: what is in force in this conversation, and where each part of it is from, as `pawl config` has it.
+ * `/config`: the settings that apply in this conversation and where each comes from, as in `pawl config`.
  */
 import { formatConfiguration } from "../../configuration/format-configuration.js";
 import { formatModel } from "../../render/format-model.js";
@@ -13,7 +13,7 @@ export async function runConfigCommand(context: CommandContext): Promise<void> {
   const rules = permissions.rules(await loadSessionRules(context));
   say([
     ...formatConfiguration(configured, rules, servers.all, custom.all).map((line) => lineOf(redaction.text(line))),
-    // An option, the session or /model may name another one than the files do.
+    // An option, the session or /model may name a model other than that of the files.
     ...(configured.model === model ? [] : [lineOf(`The model of this session is ${formatModel(model)}.`, "dim")]),
     ...(configured.notice === null ? [] : [lineOf(toOneLine(redaction.text(configured.notice)), "yellow")]),
   ]);

@@ -1,5 +1,5 @@
 /**
- * `/context`: what the model was sent last, in tokens by part, and what was left out of it.
+ * `/context`: the last request to the model in tokens, part by part, and the last break of the provider's cache.
  */
 import {
   type Agent,
@@ -45,7 +45,7 @@ export async function runContextCommand({ agent, store, sessionId, columns, say 
   ]);
 }
 
-/** A row fits into 40 columns. */
+/** Renders a row of at most 40 columns. */
 function renderShare([name, tokens]: TokenShare, total: number): Line {
   return [
     spanOf(`  ${name.padEnd(18)}`, "dim"),
@@ -54,7 +54,7 @@ function renderShare([name, tokens]: TokenShare, total: number): Line {
   ];
 }
 
-/** Entries of the log in which the last request is looked for first. */
+/** The number of entries that are searched first for the last request. */
 const recentEntries = 300;
 
 async function findLastRequest(store: Store, sessionId: string): Promise<ModelRequest | null> {
@@ -72,11 +72,11 @@ async function findLastRequest(store: Store, sessionId: string): Promise<ModelRe
 type Sources = NonNullable<TraceRecordOf<"step">["sources"]>;
 
 type LastStep = {
-  /** The texts of files that its run goes by. */
+  /** The context sources of its run. */
   readonly sources: Sources;
-  /** The tokens that its provider counted; null if nobody has said. */
+  /** The tokens that its provider counted; null if it has not reported any. */
   readonly fromProvider: number | null;
-  /** What the last break of the provider's cache was; null if there was none. */
+  /** Describes the last break of the provider's cache; null if there was none. */
   readonly broke: string | null;
 };
 
@@ -86,7 +86,7 @@ async function findLastStep(store: Store, sessionId: string): Promise<LastStep> 
   let fromProvider: number | null = null;
   let broke: string | null = null;
   for await (const step of readTraceRecords(store, sessionId, "step")) {
-    // The first step of a run names the texts for all of them.
+    // The first step of a run names the sources of all its steps.
     if (step.runId !== runId) sources = [];
     runId = step.runId;
     sources = step.sources ?? sources;
@@ -97,7 +97,7 @@ async function findLastStep(store: Store, sessionId: string): Promise<LastStep> 
   return { sources, fromProvider, broke };
 }
 
-/** The prompt of the agent, and the texts of files below it, each by its share of the bytes. */
+/** Divides the tokens of the system prompt among the agent's prompt and the context sources, by their bytes. */
 function measurePrompt(prompt: string, sources: Sources): readonly TokenShare[] {
   const tokens = estimateTokens(prompt);
   const bytes = Math.max(1, Buffer.byteLength(prompt));

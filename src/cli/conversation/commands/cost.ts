@@ -1,5 +1,5 @@
 /**
- * `/cost`: what the last run and the session used, and which model used how much. What nobody reported stays unknown.
+ * `/cost`: the usage of the last run and of the session, with a share for each model. Unreported usage stays unknown.
  */
 import { addUsage, type Usage } from "../../../index.js";
 import { type CacheLoss, cacheLoss } from "../../../models/index.js";
@@ -48,7 +48,7 @@ export async function runCostCommand({ store, sessionId, state, columns, say }: 
   say([...renderList(entries, columns()), ...notes.flatMap((note) => wrapNote(note, columns(), "dim"))]);
 }
 
-/** What the cache saved of the session's model calls; null if it read nothing. */
+/** Describes what the cache has saved in the session's model calls; null if nothing was read from it. */
 function formatCacheSavings(savings: CacheSavings, { costUsd, partial }: Usage): string | null {
   const share = formatCacheShare(savings);
   if (share === null) return null;
@@ -59,7 +59,7 @@ function formatCacheSavings(savings: CacheSavings, { costUsd, partial }: Usage):
   return usd < 0 ? `${read}; ${without}.` : `${read}, saved ${formatDollars(usd)} (${without}).`;
 }
 
-/** An attempt without a usage is one that its provider turned away. */
+/** Adds one attempt. An attempt that its provider refused has no usage. */
 function addCall(part: ModelUsage = { usage: {}, calls: 0 }, usage: Usage = {}): ModelUsage {
   return { usage: addUsage(part.usage, usage), calls: part.calls + 1 };
 }

@@ -1,5 +1,5 @@
 /**
- * `/diff`: what file tools have changed in this session, from before the first change of a file to after the last one.
+ * `/diff`: the changes of file tools in this session, from before the first change of a file to after the last one.
  */
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
@@ -7,17 +7,17 @@ import { type Changes, diffTexts, excerptChanges, readMark } from "../lines/chan
 import { createPlan, type FilePlan, loadBlobText } from "./file-history.js";
 import type { CommandContext } from "./sessions.js";
 
-/** Lines of one file that are shown. */
+/** The maximum number of lines that are shown for one file. */
 const maxLines = 400;
 
-/** @param words how many runs that have written files; all of the session if empty */
+/** @param words the number of runs that wrote files; empty: the whole session */
 export async function runDiffCommand(context: CommandContext, words: string): Promise<void> {
   const { agent, store, sessionId, root, say } = context;
   const count = /^\d{1,3}$/.test(words) ? Math.max(1, Number(words)) : Number.POSITIVE_INFINITY;
   const plan =
     (await store.describe(sessionId)) === null ? null : await createPlan(agent, sessionId, root, "undo", count);
   if (plan === null) return say([lineOf("No file tool has written a file in this session.", "dim")]);
-  // Calls run side by side, so that the order of the log is one of chance.
+  // Calls run in parallel, so the order in the log is arbitrary.
   const files = plan.files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
   for (const file of files) say(await renderFile(file, context));
   say([lineOf("  What commands, MCP servers and editors have changed is not shown.", "dim")]);
@@ -29,7 +29,7 @@ const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
   conflict: " · changed since by somebody else",
 };
 
-/** The plan says how to go back: `to` is the file before the changes, `from` the one after them. */
+/** The plan is for an undo: `to` is the file before the changes, and `from` the file after them. */
 async function renderFile(
   { path, from, to, state }: FilePlan,
   { store, sessionId, redaction }: CommandContext,
@@ -42,7 +42,7 @@ async function renderFile(
   const loadText = async (hash: string | null) => (hash === null ? "" : await loadBlobText(store, sessionId, hash));
   const [before, after] = [await loadText(to), await loadText(from)];
   if (before === null || after === null)
-    return [renderHead("has changed"), lineOf("    It is no text, or its content was not kept.", "dim")];
+    return [renderHead("has changed"), lineOf("    It is not text, or its content was not stored.", "dim")];
   const { lines, added, removed } = diffFileTexts(redaction.text(before), redaction.text(after));
   const what = to === null ? "is new" : from === null ? "is gone" : "has changed";
   return [
@@ -52,10 +52,10 @@ async function renderFile(
   ];
 }
 
-/** Stands for a file without lines: no text that is kept has this character, so nothing in it is the same. */
+/** Represents a file without lines. No stored text has this character, so no line equals it. */
 const emptyFile = "\0";
 
-/** The end of the last line is no line of its own, unless it is what has changed. */
+/** The newline at the end of the file is not a separate line, unless it is what has changed. */
 function diffFileTexts(before: string, after: string): Changes {
   const hasEnd = [before, after].every((text) => text === "" || text.endsWith("\n"));
   const [old, now] = [before, after].map((text) => (text === "" ? emptyFile : hasEnd ? text.slice(0, -1) : text));

@@ -1,5 +1,5 @@
 /**
- * `/export`: the session as a file that needs no Pawl.
+ * `/export`: writes the session to a file that can be read without Pawl.
  */
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -12,10 +12,10 @@ import { formatJsonLine } from "../../terminal/text.js";
 import { renderSessionPage } from "./session-page.js";
 import type { CommandContext } from "./sessions.js";
 
-/** Entries that are read at once. */
+/** Entries per read. */
 const pageSize = 1_000;
 
-/** Writes a file that is not there yet: as Markdown, as a page, or the whole log with a line for each entry. */
+/** Writes a new file: Markdown, an HTML page, or the whole log with one line for each entry. */
 export async function exportSession(context: CommandContext, name: string): Promise<void> {
   const { store, agent, sessionId, root, redaction, say } = context;
   if ((await store.describe(sessionId)) === null)

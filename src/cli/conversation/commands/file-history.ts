@@ -1,11 +1,11 @@
 /**
- * Takes back what file tools have written, and brings it forward again.
+ * Undoes what file tools have written, and redoes it.
  *
- * 1. Only a file that is still as the tools left it goes back by itself. Any other one is a conflict: it stays, unless the
- *    person chooses it.
- * 2. Files are written as the file tools write them, so the same paths are open and a file changes as a whole. What was compared is what
- *    is replaced, whatever is put in its place meanwhile.
- * 3. A kill in the middle leaves files that are back already. The same command goes on from there.
+ * 1. Only a file that is still as the tools left it is restored by default. Any other file is a conflict: it stays as it is,
+ *    unless the person chooses it.
+ * 2. Files are written as the file tools write them, so the same paths are allowed and a file changes as a whole. The file that
+ *    was compared is the one that is replaced, whatever is put in its place meanwhile.
+ * 3. A kill in the middle leaves some files restored. The same command continues from there.
  */
 import { createHash } from "node:crypto";
 import type { Agent, Store } from "../../../index.js";
@@ -15,25 +15,25 @@ import { decodeText, readFolderFile } from "../../files/folder-file.js";
 
 export type Direction = "undo" | "redo";
 
-/** What is to become of a file: the hash that it should have now, and the one that it gets. */
+/** The planned change of a file: `from` is the hash that it should have now, `to` the hash that it gets. */
 export type FilePlan = {
   readonly path: string;
   readonly from: string | null;
   readonly to: string | null;
-  /** `ready`: it is as the tools left it. `done`: it is back already. `conflict`: something else has changed it. */
+  /** `ready`: the file is as the tools left it. `done`: it is already restored. `conflict`: something else has changed it. */
   readonly state: "ready" | "done" | "conflict";
 };
 
 export type Plan = {
   readonly direction: Direction;
-  /** The runs whose files these are, the newest first. */
+  /** The runs that wrote these files, the newest first. */
   readonly runIds: readonly string[];
   readonly files: readonly FilePlan[];
 };
 
 const runIdOf = ({ callKey }: FileRecord) => callKey.split("/")[0] ?? "";
 
-/** @param count how many runs that have written something. Null if there is nothing to do */
+/** @param count the number of runs that wrote files. @returns null if there is nothing to do */
 export async function createPlan(
   agent: Agent,
   sessionId: string,
@@ -57,14 +57,14 @@ export async function createPlan(
   return { direction, runIds, files };
 }
 
-/** The hash of a file as it is; null if there is none, undefined if it cannot be read. */
+/** The hash of the file's current content; null if there is no file, undefined if it cannot be read. */
 function hashFile(root: string, path: string): string | null | undefined {
   const file = readFolderFile(root, path);
   if (file.type === "missing") return null;
   return file.type === "file" ? createHash("sha256").update(file.bytes).digest("hex") : undefined;
 }
 
-/** The texts of a file now and afterwards; null where it is none, or there is no file. */
+/** The file's text before and after the change; null if there is no file or it is not text. */
 export async function loadTexts(
   { path, to }: FilePlan,
   root: string,
@@ -78,7 +78,7 @@ export async function loadTexts(
   };
 }
 
-/** The text that a hash names; null if it is none, or was not kept. */
+/** The text of a blob; null if the blob is missing or not text. */
 export async function loadBlobText(store: Store, sessionId: string, hash: string): Promise<string | null> {
   const bytes = await store.getBlob(sessionId, hash);
   return bytes === null ? null : decodeText(Buffer.from(bytes));
@@ -86,7 +86,7 @@ export async function loadBlobText(store: Store, sessionId: string, hash: string
 
 export type RestoreResult = { readonly restored: readonly string[]; readonly failed: readonly string[] };
 
-/** Writes the chosen files, and records that the runs are taken back or brought forward. */
+/** Writes the chosen files, and records that the runs are undone or redone. */
 export async function applyPlan(
   plan: Plan,
   chosen: readonly FilePlan[],
@@ -119,7 +119,7 @@ async function restore(
 ): Promise<void> {
   const content = to === null ? null : await store.getBlob(sessionId, to);
   if (to !== null && content === null) throw new Error("its earlier content was not kept");
-  // It may have changed since it was shown.
+  // The file may have changed since it was shown. For a chosen conflict, any content is replaced.
   await restoreFile({ root, protect: [home], path, ...(state === "ready" ? { from } : {}), to: content });
 }
 

@@ -1,5 +1,5 @@
 /**
- * `/fork`: a new session that goes on from before an earlier message, whose text is in the draft.
+ * `/fork`: a new session that continues from before an earlier message, whose text becomes the draft.
  */
 import { randomUUID } from "node:crypto";
 import { type Agent, PawlError } from "../../../index.js";
@@ -10,7 +10,7 @@ import { lineOf } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
 import type { CommandContext } from "./sessions.js";
 
-/** A message of the person: the entry that has it, and its text. */
+/** A message of the person: the number of its entry, and its text. */
 type SentMessage = { readonly seq: number; readonly text: string };
 
 /** @param words the number of a message, from 1; empty: the person chooses */
@@ -53,7 +53,7 @@ async function listSentMessages(agent: Agent, sessionId: string): Promise<readon
   return sent;
 }
 
-/** Runs that were queued when the message was sent are not carried over: nobody waits for them there. */
+/** Aborts the runs that were queued when the message was sent, because in the fork, no caller waits for them. */
 async function forkBefore(
   { agent, store, sessionId }: CommandContext,
   { seq }: SentMessage,
@@ -62,7 +62,7 @@ async function forkBefore(
   const forkedSession = await agent.session(sessionId).fork({ at: seq - 1, sessionId: forkId });
   const { queue } = await forkedSession.state();
   for (const queued of queue) if (queued.kind === "run") await forkedSession.abort({ runId: queued.runId });
-  // Only the session's data names these blobs, and a fork copies those that its log names.
+  // These blobs are named only in the session's data, and a fork copies only the blobs that its log names.
   for (const hash of collectHashes(readRecords((await forkedSession.data())[recordKeys.done]))) {
     const bytes = await store.getBlob(sessionId, hash);
     if (bytes !== null) await store.putBlob(forkId, bytes);

@@ -1,5 +1,5 @@
 /**
- * Sentences about steps that could not read the step before from the provider's prompt cache, and what that cost.
+ * Sentences about steps that could not read the previous step from the provider's prompt cache, and what that cost.
  */
 import { textOfCacheBreak } from "../../../core/index.js";
 import type { CacheBreak } from "../../../index.js";

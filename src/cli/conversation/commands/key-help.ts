@@ -1,5 +1,5 @@
 /**
- * What `/keys` says.
+ * The text of `/keys`.
  */
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { wrapNote } from "../lines/view-lines.js";
@@ -35,7 +35,7 @@ export function renderKeyHelp(columns: number): readonly Line[] {
   ]);
 }
 
-/** Keys that are commands. */
+/** The keys that run commands. */
 export const commandKeys: { readonly [key: string]: string | undefined } = {
   "ctrl-o": "/output",
   "ctrl-t": "/todo",

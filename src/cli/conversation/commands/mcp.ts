@@ -1,6 +1,6 @@
 /**
- * `/mcp`: the MCP servers, what they give, and why some are off; what one has written, and a new start of it. Its tools count from the
- * beginning of a talk, so the talk begins anew with the same session.
+ * `/mcp`: lists the MCP servers, their tools, and why some are off; shows a server's log; restarts a server. The tools of a
+ * session are fixed when a talk begins, so a restart begins a new talk with the same session.
  */
 import { PawlError } from "../../../index.js";
 import { formatServer } from "../../mcp/format-server.js";
@@ -28,10 +28,10 @@ export async function runMcpCommand(context: CommandContext, words: string): Pro
   }
 }
 
-/** What starts a server again. */
+/** The command that restarts a server. */
 export const restartCommand = "/mcp restart";
 
-/** The server that is meant: the only one, if none is named. */
+/** The server with this name; without a name, the only server. */
 function requireServer({ servers }: CommandContext, name: string): StartedServer {
   const { all } = servers;
   const found = name === "" && all.length === 1 ? all[0] : findServer(name, all);
@@ -66,7 +66,7 @@ function list({ servers, say, redaction, columns }: CommandContext): void {
   ]);
 }
 
-/** Lines of a log that are shown if there is no pager. */
+/** The maximum number of lines of a log that are shown without a pager. */
 const maxLines = 200;
 
 async function showLog(context: CommandContext, { name, transport, log }: StartedServer): Promise<void> {
@@ -87,7 +87,7 @@ async function restart(context: CommandContext, { name, off }: StartedServer): P
   const endActivity = atWork(`start of ${name}`, () => stopped.abort(new Error("you have stopped its start")));
   const { all } = await restartServer(name, stopped.signal).finally(endActivity);
   const running = all.find((one) => one.name === name && one.server !== null);
-  // If it does not run, the talk that begins says why.
+  // If the server does not run, the next talk reports why.
   if (running !== undefined) say([lineOf(`${name} runs: ${formatCount(running.tools.length, "tool")}.`)]);
   await restartTalk(context);
 }

@@ -1,12 +1,12 @@
 /**
- * `/mode`, and Shift+Tab: whether files of the folder are changed without a question.
+ * `/mode`, and Shift+Tab: whether files in the folder are changed without asking.
  */
 import { PawlError } from "../../../index.js";
 import { type Mode, modes } from "../../permissions/mode.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./sessions.js";
 
-/** `next` is the other mode. */
+/** @param words a mode; `next` for the other mode; empty: shows the current one */
 export async function runModeCommand(
   { mode: sessionMode, columns, say }: CommandContext,
   words: string,

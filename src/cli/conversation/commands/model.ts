@@ -1,5 +1,5 @@
 /**
- * `/model`: another model from the next message on, by its name or from a list.
+ * `/model`: changes the model from the next message on, by its name or from a list.
  */
 import { usableModels } from "../../../models/index.js";
 import { formatModel } from "../../render/format-model.js";
@@ -20,7 +20,7 @@ export async function runModelCommand(context: CommandContext, name: string): Pr
   ] satisfies readonly Line[]);
 }
 
-/** The present model, what the configuration names, and what has a key or a server here; the demo model is last. */
+/** The current model, the models in the configuration, and the models with a key or a local server; the demo model is last. */
 async function listModelChoices({
   model: currentModel,
   configured,

@@ -1,5 +1,5 @@
 /**
- * Commands of a conversation that look at the session or take something out of it: outputs, answers, the plan, the trace.
+ * Commands of a conversation that show or copy a part of the session: outputs, answers, the plan, the trace.
  */
 import { textOfOutput } from "../../../core/index.js";
 import { type Message, PawlError, type Store, type ToolOutput, textOf, traceSession } from "../../../index.js";
@@ -39,7 +39,7 @@ async function loadWholeOutput(store: Store, sessionId: string, output: ToolOutp
   return bytes === null ? textOfOutput(output) : new TextDecoder().decode(bytes);
 }
 
-/** Copies the last answer as its source; or one of its code blocks. */
+/** Copies the Markdown source of the last answer, or one of its code blocks. */
 export async function copyAnswer(context: CommandContext, words: string): Promise<void> {
   const { agent, sessionId, store, redaction, say, copy } = context;
   const messages = (await store.describe(sessionId)) === null ? [] : await agent.session(sessionId).messages();
@@ -69,7 +69,7 @@ function parseNumber(words: string, command: string): number {
 
 const statusMarks: { readonly [status: string]: string | undefined } = { open: "[ ]", in_progress: "[>]", done: "[x]" };
 
-/** The plan that the model keeps. */
+/** Shows the model's plan. */
 export async function showPlan({ agent, sessionId, store, redaction, say }: CommandContext): Promise<void> {
   const { todo } = (await store.describe(sessionId)) === null ? {} : await agent.session(sessionId).data();
   const items = Array.isArray(todo) ? todo : [];
@@ -81,7 +81,7 @@ export async function showPlan({ agent, sessionId, store, redaction, say }: Comm
   say(lines.length === 0 ? [lineOf("The model keeps no plan in this session.", "dim")] : lines);
 }
 
-/** Where the time of the last run went. */
+/** Shows where the time of the last run went. */
 export async function showTrace({ store, sessionId, redaction, columns, say }: CommandContext): Promise<void> {
   const records =
     (await store.describe(sessionId)) === null

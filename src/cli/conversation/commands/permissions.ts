@@ -1,5 +1,5 @@
 /**
- * `/permissions`: what the rules say, in a conversation.
+ * `/permissions`: the rules that apply in a conversation.
  */
 import { PawlError } from "../../../index.js";
 import { resolveUserName } from "../../decisions/user-name.js";
@@ -38,7 +38,7 @@ export async function runPermissionsCommand(context: CommandContext, words: stri
   }
 }
 
-/** What the session itself keeps of rules. */
+/** Loads the rules that are stored in the session. */
 export async function loadSessionRules({ agent, sessionId }: CommandContext): Promise<SessionRules> {
   return { sessionId, data: (await loadSessionData(agent.session(sessionId))) ?? {} };
 }

@@ -1,8 +1,8 @@
 /**
- * `/ps`: the processes that commands of the session have started in the background; and what became of those that were
- * started before this program.
+ * `/ps`: the background processes that commands of the session have started, and the state of those that were started by an
+ * earlier process of this program.
  *
- * 1. A process from before is signalled only if it is surely the same one: its id, its start and the boot are compared.
+ * 1. An earlier process is signalled only if it is surely the same one: its id, its start time and the boot are compared.
  */
 import type { Agent, Store } from "../../../index.js";
 import type { BackgroundProcesses, EarlierProcess } from "../../../tools/index.js";
@@ -19,11 +19,11 @@ type ListedProcess = {
   readonly command: string;
   readonly state: string;
   readonly isRunning: boolean;
-  /** It was started by an earlier process of this program. */
+  /** Set if an earlier process of this program started it. */
   readonly earlier: EarlierProcess | null;
 };
 
-/** @param words nothing, `N` for the output of a process, or `stop N` */
+/** @param words empty for the list, `N` for the output of a process, or `stop N` */
 export async function runPsCommand(context: CommandContext, words: string): Promise<void> {
   const { say, choose } = context;
   const found = await listProcesses(context);
@@ -66,7 +66,7 @@ async function listProcesses({
 
 const fateTexts = { running: "still runs", gone: "is gone", unknown: "may still run" } as const;
 
-/** The processes that an earlier process of this program has started for the session. */
+/** The processes of the session that an earlier process of this program started. */
 async function listEarlierProcesses(
   agent: Agent,
   store: Store,
@@ -110,7 +110,7 @@ async function stopProcess({ number, isRunning, earlier }: ListedProcess, contex
   say([lineOf(`Stopped process ${number}.`, "dim")]);
 }
 
-/** Tells the person and the model what became of the processes that ran when this program last ended. */
+/** Reports to the person and to the model what became of the processes that ran when this program last ended. */
 export async function reportEarlierProcesses(
   control: SessionControl,
   { agent, store, background }: Pick<CommandContext, "agent" | "store" | "background">,

@@ -1,5 +1,5 @@
 /**
- * `/rename`: the title of the session, which lists have.
+ * `/rename`: changes the title of the session, which lists show.
  */
 import { PawlError } from "../../../index.js";
 import { resolveUserName } from "../../decisions/user-name.js";

@@ -1,5 +1,5 @@
 /**
- * Runs the command that a person has typed.
+ * Runs a command that the person has typed.
  */
 import { lineOf } from "../../screen/line.js";
 import type { SessionControl } from "../session-control.js";
@@ -7,8 +7,8 @@ import { type Command, findCommand } from "./command-table.js";
 import { type CommandContext, createMustWaitLine, isAtWork } from "./sessions.js";
 
 /**
- * What goes wrong is told on the screen.
- * @returns null, or when a command is over that other lines wait for
+ * Errors are shown on the screen.
+ * @returns null, or for a command that blocks later lines, a promise that settles when it has ended
  */
 export function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> | null {
   const match = findCommand(line, context.custom.list);

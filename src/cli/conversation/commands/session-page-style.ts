@@ -1,5 +1,5 @@
 /**
- * The look of a session's page: light and dark, readable on a phone and on paper.
+ * The style sheet of a session's page: light and dark, readable on a phone and on paper.
  */
 export const pageStyle = `
 :root { --text: #1c1e21; --dim: #62666d; --line: #dcdfe4; --ground: #fff; --raised: #f5f6f8; --accent: #3d4fcf; }

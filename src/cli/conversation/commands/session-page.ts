@@ -1,9 +1,9 @@
 /**
- * A session as one HTML page, to be kept or sent to somebody.
+ * Renders a session as one HTML page, to store or to share.
  *
- * 1. The page stands alone: no script, no picture and no request. Its content security policy says so to the browser, too.
- * 2. Text of a session is text of the page: every character that means something in HTML is escaped, and marks of Markdown
- *    become elements by our own table only. Control characters are visible.
+ * 1. The page is self-contained: no script, no image and no request. Its content security policy enforces this in the browser.
+ * 2. Text of a session stays text in the page: every character with a meaning in HTML is escaped, and only our own table turns
+ *    Markdown into elements. Control characters are visible.
  */
 import { Marked, type Tokens } from "marked";
 import { textOfOutput } from "../../../core/index.js";
@@ -23,7 +23,7 @@ type PageCall = { readonly type: "call"; readonly name: string; readonly input: 
 type PageResult = { readonly outcome: string; readonly text: string };
 type PagePart = { readonly type: "you" | "answer"; readonly text: string } | PageCall;
 
-/** @param redact leaves secrets out of a text */
+/** @param redact removes secrets from a string */
 export async function renderSessionPage(
   facts: PageFacts,
   items: AsyncIterable<StreamItem>,
@@ -88,7 +88,7 @@ function renderPart(part: PagePart, toShown: (text: string) => string): string {
   }
 }
 
-/** Block by block: each is bounded, so a hostile text takes no more time than a plain one. */
+/** Renders block by block. Each block is bounded, so hostile text takes no more time than plain text. */
 function renderMarkdown(text: string): string {
   const cutter = createBlockCutter();
   return [...cutter.add(text), ...cutter.end()].map(renderBlock).join("");

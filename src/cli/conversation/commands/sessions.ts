@@ -136,8 +136,9 @@ export async function startNew({ go }: CommandContext): Promise<void> {
 }
 
 export async function resume(context: CommandContext, id: string): Promise<void> {
-  const { store, root, go, say, choose, redaction, sessionId: present } = context;
-  const sessionId = id === "" ? await choose("resume", await listSessionChoices(store, root, present, redaction)) : id;
+  const { store, root, go, say, choose, redaction, sessionId: currentSessionId } = context;
+  const sessionId =
+    id === "" ? await choose("resume", await listSessionChoices(store, root, currentSessionId, redaction)) : id;
   if (sessionId === null) return say([lineOf("Stayed with this session.", "dim")]);
   const found = await getSession(store, sessionId);
   if (found.info?.agent !== agentName)

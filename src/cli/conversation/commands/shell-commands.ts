@@ -1,6 +1,6 @@
 /**
- * Commands that the person runs with `!`: they run in the folder with the person's own environment, and nobody is asked.
- * What one gives is shown, and joins the next message.
+ * Commands that the person runs with `!`. They run in the folder with the person's own environment, without a question.
+ * The output is shown, and joins the next message.
  */
 import type { ToolContext } from "../../../index.js";
 import { createShellTool } from "../../../tools/index.js";
@@ -11,7 +11,7 @@ import { toOneLine, truncate } from "../../terminal/text.js";
 import { renderOutput } from "../lines/call-lines.js";
 import type { SessionControl } from "../session-control.js";
 
-/** Milliseconds. Esc stops a command before. */
+/** The timeout of a command; milliseconds. Esc stops it earlier. */
 const timeoutMs = 10 * 60_000;
 /** Characters of the output that join the next message: half from the beginning, half from the end. */
 const maxJoined = 20_000;
@@ -52,14 +52,14 @@ export function createOwnCommands(control: SessionControl, root: string, redacti
   };
 }
 
-/** @returns the output, with how the command ended at its end; or why it was stopped, with the output until then */
+/** @returns the output, followed by how the command ended; or why it was stopped, with the output until then */
 async function runInFolder(command: string, root: string, signal: AbortSignal): Promise<string> {
   const env = Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
   const shell = createShellTool({ root, sandbox: "off", env, timeoutMs });
   try {
-    // The shell reads nothing else of its context.
+    // The shell tool reads only the signal from its context.
     const output = await awaitResult(shell.execute?.({ command }, { signal } as ToolContext));
     return output.replace(/; not sandboxed\)$/, ")");
   } catch (error) {
@@ -74,7 +74,7 @@ function abridgeOutput(output: string): string {
   return `${output.slice(0, half)}\n(… ${left} characters left out …)\n${output.slice(-half)}`;
 }
 
-/** The result of a tool that shows its output while it runs. */
+/** Waits for the result of a tool that may stream its output. */
 async function awaitResult(output: string | Promise<string> | AsyncIterable<string> | undefined): Promise<string> {
   if (output === undefined || typeof output === "string" || output instanceof Promise) return (await output) ?? "";
   const iterator = output[Symbol.asyncIterator]();

@@ -1,5 +1,5 @@
 /**
- * `/skills`: the skills that the model is told of, and the folders that they are from.
+ * `/skills`: the skills that the model can use, and the folders that they come from.
  */
 import { skills } from "../../../tools/index.js";
 import { findSkillFolders } from "../../agent/folder-agent.js";

@@ -1,9 +1,9 @@
 /**
- * All records of one kind in the trace of a session, read page by page.
+ * Reads all records of one type from a session's trace, page by page.
  */
 import { type Store, sessionTracePage, type TraceRecordOf } from "../../../index.js";
 
-/** Records of a page. */
+/** Records per page. */
 const pageSize = 500;
 
 export async function* readTraceRecords<Type extends "step" | "compaction">(

@@ -1,6 +1,6 @@
 /**
- * The question whether to trust what the folder brings, at the start of a conversation. Nothing is chosen beforehand: the first choice
- * goes on without, because a key that was meant for the first message must not trust anything.
+ * At the start of a conversation, asks whether to trust the files that the folder supplies. The first choice trusts nothing,
+ * because a key that was meant for the first message must not trust a file.
  */
 
 import { resolveUserName } from "../../decisions/user-name.js";
@@ -22,7 +22,7 @@ export type TrustQuestion = {
   readonly terminal: Pick<Terminal, "redaction">;
 };
 
-/** Shows each file whole, with what it would do, and asks. @returns whether a file was trusted */
+/** Shows each file in full, with its effects, and asks. @returns whether a file was trusted */
 export async function askForTrust(question: TrustQuestion): Promise<boolean> {
   const { open, root, home, control, front, terminal } = question;
   control.say([

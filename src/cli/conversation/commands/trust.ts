@@ -1,6 +1,6 @@
 /**
- * `/trust`: what the folder brings, and whether it counts; trusts it, or takes the trust away. What is trusted counts from
- * the beginning of a talk, so the talk begins anew with the same session.
+ * `/trust`: shows the files that the folder supplies and whether each is trusted; trusts them, or revokes the trust. Trust is
+ * read when a talk begins, so a change begins a new talk with the same session.
  */
 import { PawlError } from "../../../index.js";
 import { lineOf } from "../../screen/line.js";

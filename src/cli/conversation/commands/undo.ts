@@ -1,5 +1,5 @@
 /**
- * `/undo` and `/redo`: shows what would change in files, and asks.
+ * `/undo` and `/redo`: show how files would change, and ask.
  */
 
 import { createDataPart } from "../../agent/attachments.js";
@@ -12,12 +12,12 @@ import { diffTexts, readMark } from "../lines/change-lines.js";
 import { applyPlan, createPlan, type Direction, type FilePlan, loadTexts, type Plan } from "./file-history.js";
 import type { CommandContext } from "./sessions.js";
 
-/** What these do, no file can show. */
+/** Tools that change no files. */
 const toolsWithoutFileChanges: ReadonlySet<string> = new Set([...readingTools, "todo", "fetch_url"]);
-/** Lines of one file that are shown. */
+/** The maximum number of lines that are shown for one file. */
 const maxLines = 60;
 
-/** @param words how many runs that have written files; 1 if empty */
+/** @param words the number of runs that wrote files; empty: 1 */
 export async function runUndoCommand(context: CommandContext, words: string): Promise<void> {
   const count = /^\d{1,3}$/.test(words) ? Math.max(1, Number(words)) : 1;
   await revertOrRedo(context, "undo", count);
@@ -70,7 +70,7 @@ async function renderPlan({ files }: Plan, { root, sessionId, store }: CommandCo
     const what = file.to === null ? "goes away" : now === null ? "comes back" : "changes";
     lines.push([spanOf(`  ${file.path}`, "bold"), spanOf(` ${what}${stateTexts[file.state]}`, "yellow")]);
     if (file.state === "done" || now === null || later === null) continue;
-    // A file may be long: only the lines that change are shown, with their numbers.
+    // A file may be long, so only the changed lines are shown, with their numbers.
     const changes = diffTexts(now, later, 1).lines.filter((line) => readMark(line) !== "");
     lines.push(...changes.slice(0, maxLines));
     if (changes.length > maxLines)
@@ -79,7 +79,7 @@ async function renderPlan({ files }: Plan, { root, sessionId, store }: CommandCo
   return lines;
 }
 
-/** Calls of the same runs that may have changed files in ways that nobody has recorded. */
+/** Lists calls of the same runs that may have changed files without a record. */
 async function renderOtherCalls(
   { runIds, files }: Plan,
   { agent, sessionId }: CommandContext,
@@ -95,7 +95,7 @@ async function renderOtherCalls(
   return [lineOf(`  Also ran: ${names}. What these changed is not taken back.`, "yellow")];
 }
 
-/** Nothing is chosen beforehand: the first choice leaves everything as it is. */
+/** The first choice changes nothing, so that an accidental Enter does no harm. */
 function toChoices({ files }: Plan): readonly Choice[] {
   const ready = files.filter(({ state }) => state === "ready");
   const conflicts = files.filter(({ state }) => state === "conflict");

@@ -1,8 +1,8 @@
 /**
- * How a person answers a question by keys: what each key means, and the text that some answers take.
+ * How keys answer a question: the meaning of each key, and the text that some answers need.
  *
- * 1. No answer has the key Enter. Enter ends only a text that the person has begun with another key.
- * 2. A call that was edited is shown whole, and asked about again.
+ * 1. Enter never answers a question. It only ends a text that the person has begun with another key.
+ * 2. An edited call is shown in full, and the question is asked again.
  */
 import { parseJson } from "../../../core/index.js";
 import type { ApprovalDecision, Json } from "../../../index.js";
@@ -14,22 +14,22 @@ import type { OpenQuestion } from "../view/questions.js";
 
 export type AnswerState =
   | { readonly mode: "choose"; readonly edited?: Json }
-  /** The person writes why not. */
+  /** The person writes the reason for a denial. */
   | { readonly mode: "because"; readonly edited?: Json }
   /** The person writes the answer to a tool. */
   | { readonly mode: "reply" }
-  /** The person picks a rule, and where it holds. */
+  /** The person picks a rule and its scope. */
   | { readonly mode: "always"; readonly offers: readonly RuleOffer[]; readonly picked: number }
   /** The person changes the fields of the input, one after the other. */
   | { readonly mode: "edit"; readonly at: number; readonly input: { readonly [key: string]: Json } };
 
 export const initialAnswerState: AnswerState = { mode: "choose" };
 
-/** What a key or a text leads to. */
+/** The effect of a key or a text. */
 export type AnswerResult =
   | { readonly type: "decision"; readonly decision: ApprovalDecision }
   | { readonly type: "go"; readonly to: AnswerState; readonly text: string }
-  /** The call as it was edited, to be shown and asked about again. */
+  /** The edited input, to be shown before the question is asked again. */
   | { readonly type: "edited"; readonly input: Json }
   | { readonly type: "why" }
   /** The person wants to see the rules that would allow such calls. */
@@ -67,14 +67,14 @@ export function listAnswerKeys(question: OpenQuestion): readonly AnswerKey[] {
   }
 }
 
-/** The keys that say where a rule holds. */
+/** The keys that choose the scope of a rule. */
 const scopeKeys: readonly (AnswerKey & { readonly scope: StorageScope })[] = [
   { key: "t", label: "this session", scope: "session" },
   { key: "p", label: "this folder", scope: "project" },
   { key: "u", label: "everywhere", scope: "user" },
 ];
 
-/** The places in which the rule may be kept. */
+/** The scopes in which the rule can be saved. */
 export function listScopes({ canPersist }: RuleOffer): typeof scopeKeys {
   return canPersist ? scopeKeys : scopeKeys.slice(0, 1);
 }
@@ -91,10 +91,10 @@ function pressRuleKey(
   return offers[other] === undefined ? null : { type: "go", to: { mode: "always", offers, picked: other }, text: "" };
 }
 
-/** Keys that pick the rule above or below. */
+/** The keys that move to the rule above or below. */
 const pickerMoves: { readonly [key: string]: number | undefined } = { up: -1, "ctrl-p": -1, down: 1, "ctrl-n": 1 };
 
-/** @param key the text of a key, or its name */
+/** @param key the character of a key, or its name */
 export function pressAnswer(key: string, answering: AnswerState, question: OpenQuestion): AnswerResult {
   if (answering.mode === "always") return pressRuleKey(key, answering);
   if (answering.mode !== "choose" || !listAnswerKeys(question).some((one) => one.key === key)) return null;
@@ -104,7 +104,7 @@ export function pressAnswer(key: string, answering: AnswerState, question: OpenQ
     const answer = recoveryChoices.find((one) => one.key === key);
     return answer === undefined ? null : { type: "decision", decision: answer.toDecision("") };
   }
-  // What was edited runs once, as it was edited.
+  // An edited call has no rule: it is allowed once, as edited.
   if (key === "a") return edited === undefined ? { type: "always" } : null;
   if (key === "t") return { type: "go", to: { mode: "reply" }, text: "" };
   if (question.why === "tool") return { type: "decision", decision: { type: "decline" } };
@@ -120,7 +120,7 @@ export function pressAnswer(key: string, answering: AnswerState, question: OpenQ
   return input === null ? null : { type: "go", to: { mode: "edit", at: 0, input }, text: formatField(input, 0) };
 }
 
-/** What the text of a draft means that Enter has ended. */
+/** The effect of a text that the person has ended with Enter. */
 export function submitAnswer(text: string, answering: AnswerState, question: OpenQuestion): AnswerResult {
   switch (answering.mode) {
     case "choose":
@@ -151,7 +151,7 @@ function submitField(text: string, { at, input }: Extract<AnswerState, { readonl
   return { type: "go", to: { mode: "edit", at: at + 1, input: next }, text: formatField(next, at + 1) };
 }
 
-/** What the person is writing, for the prompt. */
+/** The prompt for the text that the person is writing. */
 export function formatAnswerPrompt(answering: AnswerState): string {
   switch (answering.mode) {
     case "choose":

@@ -1,5 +1,5 @@
 /**
- * Completing what is being typed: the name of a command, or the path of a file behind an `@`.
+ * Completes what the person is typing: the name of a command, or a path after an `@`.
  */
 import * as edit from "../../screen/draft.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
@@ -9,31 +9,31 @@ import { completeCommand, matchingCommands } from "../commands/command-table.js"
 import { findTypedPath, formatMention, matchNames } from "./file-names.js";
 import type { Talk } from "./front.js";
 
-/** What Tab does to a draft. */
+/** The effect of Tab on a draft. */
 export type CompletionResult =
   | { readonly type: "draft"; readonly draft: edit.Draft }
-  /** Several paths fit. `draft` is the one with the path that the person chooses. */
+  /** Several paths match. `draft` returns the draft with the path that the person chooses. */
   | { readonly type: "choose"; readonly choices: readonly Choice[]; readonly draft: (path: string) => edit.Draft };
 
 export type Completion = {
-  /** What the draft may become, for the screen. */
+  /** Possible completions of the draft, for the screen. */
   readonly hints: (draft: edit.Draft, columns: number) => readonly Line[];
   /** @returns null if there is nothing to complete */
   readonly complete: (draft: edit.Draft) => CompletionResult | null;
 };
 
-/** Milliseconds after which the names of the files are read again. */
+/** How long the file names are cached; milliseconds. */
 const refreshAfterMs = 5_000;
 const maxHints = 5;
-/** Rows of names of commands. */
+/** The maximum number of rows with names of commands. */
 const maxHintRows = 6;
 const maxChoices = 200;
 
-/** What can be completed. */
+/** The names that can be completed; null if no talk has begun. */
 type CompletionSource = Pick<Talk, "fileNames" | "custom"> | null;
 const noNames: Promise<readonly string[]> = Promise.resolve([]);
 
-/** @param getTalk the present talk, if there is one. @param onNames called when the names of the files are there */
+/** @param getTalk returns the current talk, if there is one. @param onNames called when the file names have been read */
 export function createCompletion(getTalk: () => CompletionSource, onNames: () => void): Completion {
   let names: readonly string[] | null = null;
   let readAt = Number.NEGATIVE_INFINITY;

@@ -1,8 +1,8 @@
 /**
- * The person's editor in a conversation: for the draft, and for a call that is asked about.
+ * Opens the person's editor in a conversation: for the draft, and for a call that waits for an answer.
  *
- * 1. The text that a call writes to a file is opened as itself, under the file's name. Any other input is opened as JSON.
- * 2. The name of the file goes to a shell, with the editor's command line. So no letter of it means anything there.
+ * 1. A text that a call writes to a file is opened directly, under the file's name. Any other input is opened as JSON.
+ * 2. The file's name goes to a shell, as part of the editor's command line. So it has only characters without a meaning there.
  */
 import { basename } from "node:path";
 import { fileEditIn, parseJson } from "../../../core/index.js";
@@ -14,10 +14,10 @@ import { renderInput } from "../lines/exact-lines.js";
 import type { OpenQuestion } from "../view/questions.js";
 import { type AnswerResult, type AnswerState, listAnswerKeys } from "./answering.js";
 
-/** Opens a text in the editor. What the person has written is given to `done`; nothing is if they gave up. */
+/** Opens a text in the editor. `done` receives the edited text; it is not called if the person gave up. */
 export type EditText = (text: string, name: string, done: (text: string) => void) => void;
 
-/** @param lendTerminal gives the terminal away while the editor runs */
+/** @param lendTerminal hands the terminal over while the editor runs */
 export function createEditorAction(
   lendTerminal: (use: () => Promise<void>) => Promise<void>,
   say: (text: string) => void,
@@ -33,14 +33,14 @@ export function createEditorAction(
   };
 }
 
-/** A call as a text for the editor, and what the edited text leads to. */
+/** A call as a text for the editor, and the effect of the edited text. */
 export type EditableCall = {
   readonly name: string;
   readonly text: string;
   readonly read: (text: string) => AnswerResult;
 };
 
-/** @returns null if the question is not about an input that the person may change */
+/** @returns null if the person cannot edit the input of this question */
 export function toEditableCall(answering: AnswerState, question: OpenQuestion): EditableCall | null {
   if (answering.mode !== "choose" || !listAnswerKeys(question).some(({ key }) => key === "e")) return null;
   const input = answering.edited ?? question.input;
@@ -74,12 +74,12 @@ function findFileField(input: Json): FileField | null {
   return { key, text, name: toShellSafeName(basename(fields.path)) };
 }
 
-/** Letters of file names that mean nothing to any shell. */
+/** Replaces the characters of a file name that could mean something to a shell. */
 function toShellSafeName(name: string): string {
   return name.replace(/[^A-Za-z0-9._-]/g, "_").slice(-80) || "file";
 }
 
-/** The call as the person has changed it: whole, and what differs in the text that it writes. */
+/** Renders the edited call in full, and the differences in the text that it writes. */
 export function renderEditedCall(question: OpenQuestion, input: Json, file: string | null): readonly Line[] {
   const [before, after] = [findFileField(question.input), findFileField(input)];
   const isContent = before !== null && after !== null && fileEditIn(input) === null && before.text !== after.text;

@@ -1,22 +1,22 @@
 /**
- * The names of the files in a folder, for completing `@path`: those that the file tools see.
+ * The file names of a folder, for completing `@path`: the files that the file tools see.
  */
 import { findFiles } from "../../../tools/index.js";
 
-/** Paths relative to the root, those nearer to it first. */
+/** Paths relative to the root. Paths that are less deep come first. */
 export async function listFileNames(root: string, signal: AbortSignal): Promise<readonly string[]> {
   const paths = await findFiles({ root, signal });
   const byDepth = paths.map((path) => ({ path, depth: path.split("/").length }));
   return byDepth.sort((one, other) => one.depth - other.depth).map(({ path }) => path);
 }
 
-/** The beginning of a path that stands before the cursor; null if there is none. */
+/** Finds the part of an `@path` that is before the cursor; null if there is none. */
 export function findTypedPath(text: string, cursor: number): { readonly start: number; readonly words: string } | null {
   const found = /(?:^|\s)@([^\s"]*)$/.exec(text.slice(0, cursor));
   return found === null ? null : { start: cursor - (found[1] ?? "").length, words: found[1] ?? "" };
 }
 
-/** The names that have the words, those whose last part begins with them first. */
+/** The names that contain the words. Names whose path or last segment begins with them come first. */
 export function matchNames(names: readonly string[], words: string, max: number): readonly string[] {
   const lowerQuery = words.toLowerCase();
   const [first, others]: [string[], string[]] = [[], []];
@@ -31,7 +31,7 @@ export function matchNames(names: readonly string[], words: string, max: number)
   return [...first, ...others].slice(0, max);
 }
 
-/** How a path is written behind the `@`. */
+/** Formats a path after the `@`: quoted if necessary, and followed by a blank. */
 export function formatMention(path: string): string {
   return /[\s"]/.test(path) ? `"${path}" ` : `${path} `;
 }

@@ -1,29 +1,29 @@
 /**
- * What a conversation needs of its place on the terminal: the live screen, or the plain one that only appends.
+ * The front end of a conversation on the terminal: the live screen, or the plain front that only appends.
  */
 import type { CustomCommand } from "../../configuration/resolve-commands.js";
 import type { Choice } from "../../screen/picker.js";
 import type { RuleActions } from "../rule-actions.js";
 import type { SessionControl } from "../session-control.js";
 
-/** How a person leaves: at rest; with the run stopped; with the run or a question left for later. */
+/** How a person leaves: at rest, by stopping the run, or by leaving the run or a question for later. */
 export type LeaveMode = "rest" | "stop" | "leave";
 
-/** A session that the person talks with. */
+/** A session that is open in the conversation. */
 export type Talk = {
   readonly control: SessionControl;
-  /** The beginning of the first message. */
+  /** The initial draft. */
   readonly draft?: string;
-  /** Texts of files that the person sends by their names. */
+  /** Commands from files. */
   readonly custom: readonly CustomCommand[];
   /**
-   * Runs a line that begins with a slash: a command of the conversation. Null, or what comes of it, if the lines behind it are to wait:
-   * the person stays with this session, or another talk follows.
+   * Runs a command of the conversation. Returns null, or a promise if later lines must wait: it resolves to `stays` if the person
+   * stays with this session, and to `leads_on` if another talk follows.
    */
   readonly command: (line: string) => Promise<"stays" | "leads_on"> | null;
-  /** Runs a command line of the person in the folder. */
+  /** Runs the person's own command line in the folder. */
   readonly runOwn: (commandLine: string) => void;
-  /** Stops a command line of the person. @returns whether one was running */
+  /** Stops the person's own command line. @returns whether one was running */
   readonly stopOwn: () => boolean;
   /** The names of the files in the folder. */
   readonly fileNames: () => Promise<readonly string[]>;
@@ -38,31 +38,31 @@ export type Front = {
   /** Called after each change of the view of the session. */
   readonly changed: () => void;
   readonly talk: (talk: Talk) => void;
-  /** For the moment there is no session to talk with, and `notice` says why. With `skip`, Esc and Ctrl-C go on without what is waited for. */
+  /** There is no session at present; `notice` says why. With `skip`, Esc and Ctrl-C continue without waiting. */
   readonly wait: (notice: string, skip?: () => void) => void;
   readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
   /** Shows a text in the person's pager until they leave it. @returns false if there is no pager */
   readonly page: (text: string) => Promise<boolean>;
-  /** Asks the terminal to put a text into its clipboard. */
+  /** Asks the terminal to copy a text to its clipboard. */
   readonly copy: (text: string) => void;
-  /** Gives the terminal back. Everything that was shown stays in its history. */
+  /** Restores the terminal. Everything that was shown stays in its history. */
   readonly close: () => void;
 };
 
-/** Milliseconds after a question appeared in which no key answers it: who was typing did not mean the question. */
+/** How long keys are ignored after a question appears, because the person may be typing something else; milliseconds. */
 export const answerDelayMs = 400;
-/** Milliseconds within which a second Ctrl-C or Esc counts as meant. */
+/** The time within which a second Ctrl-C or Esc counts as a double press; milliseconds. */
 export const doublePressMs = 2_000;
 
-/** What a terminal does with it is the person's choice: a sound, a flash, a mark on the window. */
+/** The terminal's bell. The person configures whether it is a sound, a flash or a mark on the window. */
 export const bell = "\x07";
 
-/** Neither a command nor a command line of the person. */
+/** Whether a line is a message, and not a command or a shell command. */
 export function isMessage(line: string): boolean {
   return !/^(?:!|\/(?!\/))/.test(line);
 }
 
-/** What a line means that was sent: a command, a command line of the person, or a message. @returns what `command` does */
+/** Dispatches a line: to a command, a shell command, or the model. @returns the result of `command`; otherwise null */
 export function dispatchLine({ control, command, runOwn }: Talk, text: string): ReturnType<Talk["command"]> {
   if (isMessage(text)) control.send(text.replace(/^\/\//, "/"));
   else if (text.startsWith("!")) runOwn(text.slice(1).trim());

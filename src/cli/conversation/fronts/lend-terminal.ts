@@ -1,13 +1,13 @@
 /**
- * The terminal in the hands of another program, as an editor or a pager. Meanwhile the conversation goes on, and writes nothing.
+ * Lends the terminal to another program, such as an editor or a pager. Meanwhile the conversation continues, but writes nothing.
  */
 import type { Prompt } from "../../screen/early-prompt.js";
 
-/** Without a handler, a Ctrl-C that is the other program's would end this one. */
+/** Without a handler, a Ctrl-C for the other program would end this one. */
 const ignoreInterrupt = () => {};
 
 /**
- * @param interrupt what a Ctrl-C does otherwise
+ * @param interrupt the usual handler of Ctrl-C
  * @param onReturned called when the terminal is back
  */
 export async function lendTerminal<T>(

@@ -1,12 +1,12 @@
 /**
- * The order of the lines that a person sends. A line waits while there is no session, and while a command before it may lead to
- * another one: what was meant for the next session must not reach the one before.
+ * Sends the person's lines in order. A line waits while there is no session, and while an earlier command may switch to another
+ * session, so that a line for the next session cannot reach the previous one.
  */
 import { dispatchLine, type Talk } from "./front.js";
 
 export type LineQueue = {
   readonly send: (text: string) => void;
-  /** The session that the person talks with from now on; null: none for the moment. */
+  /** Sets the talk that receives the lines from now on; null if there is none at present. */
   readonly talk: (talk: Talk | null) => void;
 };
 

@@ -1,10 +1,10 @@
 /**
- * The live screen of a conversation: keys in, the history and a small region out.
+ * The live screen of a conversation: reads keys, and draws the history and a small region.
  *
- * 1. The prompt is always there. What is typed before the session is open is kept, and sent when it is.
- * 2. No key answers a question by accident: never Enter, never a paste, never in the first moment, and never while there
- *    is a draft unless Tab has gone to the question.
- * 3. At rest nothing runs: no timer, no bytes.
+ * 1. The prompt is always there. Lines that are typed before the session is open are queued, and sent when it is.
+ * 2. No key answers a question by accident: never Enter, never a paste, never just after the question appears, and never while
+ *    there is a draft, unless the person has moved to the question with Tab.
+ * 3. At rest, nothing runs: no timer, no output.
  */
 
 import * as edit from "../../screen/draft.js";
@@ -36,7 +36,7 @@ import { createTicker, isBusy } from "./ticker.js";
 
 type ShownQuestion = { readonly question: OpenQuestion; readonly since: number };
 
-/** Takes the prompt over, with what was typed there. */
+/** Takes over the early prompt, with what was typed there. */
 export function createLiveFront(prompt: Prompt): Front {
   const { tty, screen } = prompt;
   const earlyInput = prompt.handOver(onKey);
@@ -56,7 +56,7 @@ export function createLiveFront(prompt: Prompt): Front {
     ticker.run(talk !== null && isBusy(talk.control.view.state()));
   }
 
-  /** Asked once for each frame: much may change between two of them. */
+  /** Called once per frame, however many changes there were since the last one. */
   function renderFrame(): Region {
     const view = talk?.control.view ?? null;
     if (view !== null) screen.commit(view.takeHistory());
@@ -68,7 +68,7 @@ export function createLiveFront(prompt: Prompt): Front {
     return renderRegion(shown, tty.columns, tty.rows, Date.now());
   }
 
-  /** Notices when another question is the first one. */
+  /** Checks whether the first open question is a different one. */
   function changed(): void {
     const [question] = talk?.control.view.questions.all() ?? [];
     if (question !== shownQuestion?.question) {
@@ -105,7 +105,7 @@ export function createLiveFront(prompt: Prompt): Front {
     if ((key.type === "key" && key.name === "escape") || /^[sl]$/.test(text)) isLeaving = false;
   }
 
-  /** Keys that mean the same everywhere. @returns whether it was one */
+  /** Handles the keys that mean the same everywhere. @returns whether it was one */
   function pressCommon(key: Extract<Key, { type: "key" }>): boolean {
     switch (formatKey(key)) {
       case "ctrl-c":
@@ -210,12 +210,12 @@ export function createLiveFront(prompt: Prompt): Front {
     return text;
   }
 
-  /** Whether a key may be meant for the question. */
+  /** Whether a key can answer the question now. */
   function acceptsAnswer({ since }: ShownQuestion): boolean {
     return (isOnQuestion || edit.isEmpty(draft)) && performance.now() - since >= answerDelayMs;
   }
 
-  /** A key for the question that is open. @returns whether it was one */
+  /** Handles a key for the open question. @returns whether it was one */
   function pressQuestion(key: Key): boolean {
     if (shownQuestion === null || key.type === "paste") return false;
     if (answerState.mode !== "choose" && answerState.mode !== "always") return false;
@@ -224,7 +224,7 @@ export function createLiveFront(prompt: Prompt): Front {
     return applyAnswer(pressAnswer(pressedKey, answerState, shownQuestion.question), shownQuestion.question);
   }
 
-  /** Does what an answer leads to. @returns whether it leads to something */
+  /** Applies the effect of an answer. @returns whether there was one */
   function applyAnswer(answered: AnswerResult, question: OpenQuestion): boolean {
     if (answered === null) return false;
     switch (answered.type) {
@@ -247,7 +247,7 @@ export function createLiveFront(prompt: Prompt): Front {
         break;
       case "always":
         talk?.rules.offer(question, (offers) => {
-          // Another question may have come meanwhile.
+          // Meanwhile, another question may be shown.
           if (shownQuestion?.question === question && answerState.mode === "choose")
             answerState = { mode: "always", offers, picked: 0 };
           refresh();
@@ -334,7 +334,7 @@ export function createLiveFront(prompt: Prompt): Front {
     changed();
   }
 
-  // In raw mode, Ctrl-C is a key. This signal comes from another process.
+  // In raw mode, Ctrl-C is a key, so this signal comes from another process.
   process.on("SIGINT", interrupt);
   refresh();
   return {

@@ -1,5 +1,5 @@
 /**
- * The live region of a conversation: what is open, the question or a list, the draft, and the status.
+ * The live region of a conversation: open calls and text, the question or a list, the draft, and the status.
  */
 
 import type { Mode } from "../../permissions/mode.js";
@@ -15,19 +15,19 @@ import type { View } from "../view/view.js";
 import { type AnswerState, formatAnswerPrompt, listAnswerKeys, listScopes } from "./answering.js";
 import { renderStatusLine } from "./status-line.js";
 
-/** Rows. The region takes half of the screen at most. */
+/** The maximum number of rows. The region also never takes more than half of the screen. */
 const maxRows = 14;
 const maxDraftRows = 8;
-/** Below this many columns, hints are only keys. */
+/** With fewer columns, hints show only keys. */
 const narrowColumns = 60;
 
 export type RegionContent = {
   readonly view: View | null;
   readonly draft: Draft;
-  /** What the draft may become. */
+  /** Possible completions of the draft. */
   readonly hints: readonly Line[];
   readonly answering: AnswerState;
-  /** Whether keys go to the question although the draft is not empty. */
+  /** Whether keys go to the question even though the draft is not empty. */
   readonly isOnQuestion: boolean;
   readonly picker: Picker | null;
   /** Whether the person is asked how to leave. */
@@ -108,7 +108,7 @@ function renderQuestion(
 
 const maxTitleRows = 2;
 
-/** Names the call that the keys answer: what other calls have given since may stand between it and the keys. */
+/** Names the call that the keys answer, because later output of other calls may separate it from the keys. */
 function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, columns: number): readonly Line[] {
   const input = answering.mode === "choose" ? (answering.edited ?? question.input) : question.input;
   const titleEnd = ", whole above";
@@ -123,7 +123,7 @@ function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, col
   return wrapLine(title, Math.max(8, columns - 1)).slice(0, maxTitleRows);
 }
 
-/** What the rules would say, before one counts. */
+/** Renders the rules that the person can choose. */
 function renderRuleOffers({ offers, picked }: Extract<AnswerState, { readonly mode: "always" }>): readonly Line[] {
   const offer = offers[picked];
   const scopes = offer === undefined ? [] : listScopes(offer);

@@ -1,5 +1,5 @@
 /**
- * The list on the live screen from which a person chooses.
+ * The list on the live screen from which the person chooses.
  */
 import type { Key } from "../../screen/keys.js";
 import { type Choice, createPicker, type Picker, pressPicker } from "../../screen/picker.js";
@@ -7,9 +7,9 @@ import { type Choice, createPicker, type Picker, pressPicker } from "../../scree
 export type PickerHost = {
   /** Null if no list is open. */
   readonly current: () => Picker | null;
-  /** Opens a list. @returns the id of the choice; null if the person leaves the list */
+  /** Opens a list. @returns the id of the choice; null if the person closes the list */
   readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
-  /** A key for the list. @returns whether there is one */
+  /** Handles a key for the list. @returns whether a list is open */
   readonly press: (key: Key) => boolean;
 };
 

@@ -1,8 +1,8 @@
 /**
  * The conversation without a live screen: for screen readers, and for terminals that cannot move the cursor.
  *
- * 1. Text is only appended. There is no spinner, no region and no symbol that stands alone.
- * 2. A question is a numbered list. Only a line with a number answers it, and only one that was typed after it appeared.
+ * 1. Text is only appended. There is no spinner, no live region and no symbol without words.
+ * 2. A question is a numbered list. It is answered only by a line with a number that was typed after the question appeared.
  */
 import { createInterface } from "node:readline";
 import type { ReadStream, WriteStream } from "node:tty";
@@ -31,10 +31,10 @@ import { answerDelayMs, bell, doublePressMs, type Front, isMessage, type Talk } 
 import { createLineQueue } from "./line-queue.js";
 
 const defaultColumns = 80;
-/** Characters of the call that a question names. */
+/** The maximum length of the call's title in a question; characters. */
 const maxTitle = 160;
 
-/** Marks at the beginning of a line, in words. */
+/** Replaces the marks at the beginning of a line with words. */
 const markWords: readonly (readonly [RegExp, string])[] = [
   [/^> /, "You: "],
   [/^↳ you, /, "You, "],
@@ -47,10 +47,10 @@ const markWords: readonly (readonly [RegExp, string])[] = [
 
 type PlainStreams = { readonly input: ReadStream; readonly output: WriteStream };
 
-/** @param earlyInput what was typed at a prompt before */
+/** @param earlyInput what was typed at the early prompt */
 export function createPlainFront({ input, output }: PlainStreams, earlyInput?: EarlyInput): Front {
   let talk: Talk | null = null;
-  /** Goes on without what is waited for. */
+  /** Continues without waiting. */
   let skipWait: (() => void) | null = null;
   let answerState: AnswerState = initialAnswerState;
   let shownQuestion: { readonly question: OpenQuestion; readonly since: number } | null = null;
@@ -216,7 +216,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
   lines.on("close", leaveAtEnd);
   process.on("SIGINT", interrupt);
 
-  /** Ctrl-D: no further line can come, so nobody can be asked how to leave. */
+  /** Ctrl-D closes the input, so the person cannot be asked how to leave. */
   function leaveAtEnd(): void {
     talk?.quit(talk.control.view.state().runId === null ? "rest" : "leave");
   }
@@ -244,7 +244,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
         openChoice = { choices, settle };
       });
     },
-    // The text is read out where it stands.
+    // Screen readers read the text where it is printed.
     page: async () => false,
     copy: (text) => void output.write(createClipboardSequence(text)),
     close() {
@@ -256,7 +256,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
   };
 }
 
-/** Each rule in each place in which it may be kept. */
+/** Each rule with each scope in which it can be saved. */
 function listRuleChoices(offers: readonly RuleOffer[]) {
   return offers.flatMap((offer) => listScopes(offer).map((scope) => ({ offer, scope, says: offer.label })));
 }

@@ -1,12 +1,12 @@
 /**
- * What the conversation waits for before a person can talk, such as servers that are started.
+ * A wait before the person can talk, for example for servers that are starting.
  */
 export type StartupWait = {
   readonly begin: (notice: string, skip?: () => void) => void;
   readonly end: () => void;
-  /** What the person is told; undefined if nothing is waited for. */
+  /** The notice for the person; undefined outside a wait. */
   readonly notice: () => string | undefined;
-  /** Goes on without what is waited for. @returns whether that can be done */
+  /** Continues without waiting. @returns whether the wait can be skipped */
   readonly skip: () => boolean;
 };
 

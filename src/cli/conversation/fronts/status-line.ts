@@ -1,5 +1,5 @@
 /**
- * The last row of the screen: what is under way, and what it has used.
+ * The last row of the screen: the activity in progress, and the usage so far.
  */
 import type { Usage } from "../../../index.js";
 import type { Mode } from "../../permissions/mode.js";
@@ -9,7 +9,7 @@ import { formatDuration, toOneLine } from "../../terminal/text.js";
 import type { ViewState } from "../view/view.js";
 
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/** Milliseconds that the spinner stays as it is. */
+/** The duration of one frame of the spinner; milliseconds. */
 export const spinnerMs = 120;
 
 export type StatusOptions = {
@@ -19,11 +19,11 @@ export type StatusOptions = {
   readonly questions: number;
   /** Which calls run without a question. */
   readonly mode?: Mode;
-  /** Said instead of everything else, for example while the session is being opened. */
+  /** Shown instead of everything else, for example while the session is being opened. */
   readonly notice?: string;
 };
 
-/** The facts that do not fit are left out, those at the end first. */
+/** Facts that do not fit are omitted, starting at the end. */
 export function renderStatusLine(state: ViewState, { columns, now, questions, mode, notice }: StatusOptions): Line {
   const facts = [mode === "edits" ? "edits allowed" : "", formatTokens(state.usage), formatCost(state.usage)];
   if (notice !== undefined) return lineOf(notice, "dim");

@@ -1,5 +1,5 @@
 /**
- * Draws again and again while something is at work. At rest there is no timer.
+ * Redraws at an interval while work is in progress. At rest there is no timer.
  */
 
 import type { ViewState } from "../view/view.js";

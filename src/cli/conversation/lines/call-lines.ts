@@ -1,5 +1,5 @@
 /**
- * A tool call as lines: one while it runs, with the end of its output; one when it is done, with a part of its output.
+ * Renders a tool call: a line while it runs, with the end of its output; a line when it has ended, with a part of its output.
  */
 import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
@@ -13,7 +13,7 @@ export type OpenCall = {
   readonly input: Json;
   /** Epoch milliseconds. */
   readonly since: number;
-  /** The output so far, or what the tool says of its progress. */
+  /** The output so far. */
   readonly output: string;
   readonly note: string;
   readonly wasAsked: boolean;
@@ -25,18 +25,18 @@ export type EndedCall = {
   readonly result: string;
   readonly isOk: boolean;
   readonly durationMs: number;
-  /** Whether a person has seen the call before it ran. */
+  /** Whether a person was asked before the call ran. */
   readonly wasAsked: boolean;
 };
 
-/** Lines of an output that stay in the history. */
+/** The lines of an output that stay in the history. */
 const keptLines = { first: 3, last: 7 } as const;
 const maxChanges = 20;
-/** A line of output may be longer: the terminal wraps it. */
+/** The maximum length of a line of output. The terminal wraps long lines. */
 const maxCharacters = 2_000;
 const maxPlanLines = 20;
 
-/** What these give is for the model: one line says what it was. */
+/** Tools whose output is for the model, so one line summarizes it. */
 export const readingTools: ReadonlySet<string> = new Set([
   "read_file",
   "list_files",
@@ -47,7 +47,7 @@ export const readingTools: ReadonlySet<string> = new Set([
   "read_skill",
 ]);
 
-/** The lines of a running call, at most `most`. */
+/** The lines of a running call, at most `limit`. */
 export function renderRunningCall(call: OpenCall, columns: number, limit: number, now: number): readonly Line[] {
   const durationText = ` · ${formatDuration(Math.max(0, now - call.since))}`;
   const title = formatCallTitle(call.name, call.input, columns - durationText.length - 4);
@@ -66,15 +66,15 @@ export function renderRunningCall(call: OpenCall, columns: number, limit: number
   ];
 }
 
-/** The lines of a call that has ended. */
+/** Renders a call that has ended. */
 export function renderEndedCall(call: EndedCall, columns: number): readonly Line[] {
   const { name, input, result, isOk, durationMs, wasAsked } = call;
-  // The tool did its work, but what it ran did not end well.
+  // The shell tool succeeded, but the command failed.
   const isSuccessful = isOk && !(name === "shell" && hasFailedCommand(result));
   const durationText = ` · ${formatDuration(durationMs)}`;
   const title = formatCallTitle(name, input, Math.max(20, columns - durationText.length - 4));
   const output = splitOutput(result);
-  // Why a call failed is shown whole: a reason that is cut off does not say what to change.
+  // The reason of a failure is shown in full: a truncated reason does not say what to change.
   const isShort = output.length <= 1 || (isOk && (readingTools.has(name) || name === planTool));
   const edit = isOk ? fileEditIn(input) : null;
   const changes = edit === null ? null : diffTexts(edit.before, edit.after, findFirstLine(result));
@@ -94,16 +94,16 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
   return isShort ? head : [...head, ...abridge(output, keptLines.first, keptLines.last).map(renderOutputLine)];
 }
 
-/** The first line of a call. If it is too long, the next ones are indented. */
+/** Wraps the first line of a call. Continuation lines are indented. */
 function wrapHead(line: Line, columns: number): readonly Line[] {
   const [first = [], ...others] = wrapLine(line, Math.max(12, Math.min(100, columns - 3)));
   return [first, ...others.map((row): Line => [spanOf("  "), ...row])];
 }
 
-/** The tool `todo()` gives its plan, a line for each item. */
+/** The tool of `todo()`. Its result is the plan, one line for each item. */
 const planTool = "todo";
 
-/** The line of the file in which an edit began, as its tool says. */
+/** The line of the file in which an edit began, from the tool's result. */
 function findFirstLine(result: string): number | undefined {
   const number = /\(lines? (\d{1,9})[,)]/.exec(result)?.[1];
   return number === undefined ? undefined : Number(number);
@@ -125,7 +125,7 @@ function abridge(lines: readonly string[], first: number, last: number): readonl
   return [...lines.slice(0, first), `… ${left.toLocaleString("en-US")} lines left out`, ...lines.slice(end)];
 }
 
-/** Lines that the marks of a cut output stand for (`omittedOutput` in src/context/prompts.ts). */
+/** Lines that the marks of a cut output stand for (`formatOmittedOutput` in src/context/prompts.ts). */
 function countOmittedLines(lines: readonly string[]): number {
   return lines.reduce((sum, line) => {
     const [, from, to] = /^\[… left out here: lines (\d{1,15}) to (\d{1,15}) of /.exec(line) ?? [];
@@ -133,7 +133,7 @@ function countOmittedLines(lines: readonly string[]): number {
   }, 0);
 }
 
-/** Lines that a command wrote and that were not kept (src/tools/shell/shell.ts). Its first or its last line says so. */
+/** Counts the lines of a command's output that were discarded. The first or the last line of the result says so. */
 function countDiscardedLines(lines: readonly string[]): number {
   const found = [lines[0], lines.at(-1)].map((line = "") =>
     /(\d{1,15}) lines? \(\d+ bytes\) of the output were not kept/.exec(line),

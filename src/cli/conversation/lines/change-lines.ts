@@ -1,10 +1,11 @@
 /**
- * A change of a text as lines: what goes, what comes, and the words that differ, with the line numbers of the file if they
+ * Renders a change of a text: removed lines, added lines, and the words that differ, with the line numbers of the file if they
  * are known.
  *
- * 1. Without the marks, the lines that are not added are the old text, and the others the new one. No line is left out.
- * 2. A comparison has an end: lines are compared for 300 ms and words for 50 ms, in all places of an edit together. After that, old
- *    comes before new.
+ * 1. Without the marks, all lines except the added ones are the old text, and all except the removed ones are the new text. No
+ *    line is omitted.
+ * 2. The time is bounded: lines are compared for 300 ms and words for 50 ms, in all places of an edit together. After that,
+ *    the old text is shown before the new one.
  */
 import { diffArrays, diffWordsWithSpace } from "diff";
 import type { FileEdit } from "../../../core/index.js";
@@ -12,18 +13,18 @@ import { type Line, type Span, spanOf } from "../../screen/line.js";
 import { sanitizeStrictly } from "../../terminal/text.js";
 import type { TextStyle } from "../../terminal/text-style.js";
 
-/** Milliseconds. */
+/** The time to compare lines and words; milliseconds. */
 const compareTimeoutMs = { lines: 300, words: 50 } as const;
-/** Lines with fewer characters in common than this share have no words marked: too much would be. */
+/** If two lines share less than this fraction of their characters, no words are marked. */
 const minShareInCommon = 0.4;
-/** Characters. The words of a longer line are not compared. */
+/** The words of a longer line are not compared; characters. */
 const maxLine = 400;
-/** Lines of the file around a change. */
+/** Lines of context around a change. */
 const contextLines = 3;
 
 export type Changes = { readonly lines: readonly Line[]; readonly added: number; readonly removed: number };
 
-/** A text on one line. A tab is an arrow, which tells it from spaces. */
+/** Renders a text on one line. A tab is shown as an arrow, to distinguish it from spaces. */
 export function renderExact(text: string, style?: TextStyle): readonly Span[] {
   return text.split("\t").flatMap((part, at) => {
     const own = part === "" ? [] : [spanOf(sanitizeStrictly(part), style)];
@@ -33,10 +34,10 @@ export function renderExact(text: string, style?: TextStyle): readonly Span[] {
 
 type DiffPart = { readonly type: "same" | "removed" | "added"; readonly lines: readonly string[] };
 
-/** The milliseconds that are left for comparing. Each comparison takes its own off. */
+/** The remaining time to compare; milliseconds. Each comparison subtracts its own time. */
 type TimeBudget = { lines: number; words: number };
 
-/** @param firstLine the number in its file of the first line of both texts */
+/** @param firstLine the line number, in the file, of the first line of both texts */
 export function diffTexts(
   before: string,
   after: string,
@@ -85,7 +86,7 @@ const styles = {
   added: { plain: "green", strong: "green-strong" },
 } as const;
 
-/** The line, with the words marked that the other line does not have. Null if too much differs, or time is up. */
+/** The line, with marks on the words that the paired line does not have. Null if too much differs, or time is up. */
 function renderWordDiff(
   line: string,
   pairedLine: string,
@@ -128,12 +129,12 @@ function createLineNumberer(firstLine: number | undefined, count: number) {
   };
 }
 
-/** What a line of a change does: `+` comes, `-` goes, and an empty text stays. */
+/** The mark of a line: `+` if it is added, `-` if it is removed, and empty if it is unchanged. */
 export function readMark(line: Line): string {
   return line[1]?.text.trim() ?? "";
 }
 
-/** The lines that change, and those around them. */
+/** The changed lines, with their context. */
 export function excerptChanges(lines: readonly Line[]): readonly Line[] {
   const shownLines = new Set<number>();
   for (const [at, line] of lines.entries())
@@ -147,7 +148,7 @@ export function excerptChanges(lines: readonly Line[]): readonly Line[] {
 }
 
 /**
- * The change that an edit makes to a file: whole lines with their numbers, and the lines around them. They are those of the
+ * The change that an edit makes to a file: whole lines with their numbers, and the lines around them. The result shows the
  * text that will be written. Null if the old text does not occur in the file.
  */
 export function diffInFile(file: string, { before, after, all }: Omit<FileEdit, "fields">): Changes | null {
@@ -173,7 +174,7 @@ export function diffInFile(file: string, { before, after, all }: Omit<FileEdit, 
   };
 }
 
-/** Regions of a file that are shown for one edit. */
+/** The maximum number of regions that are shown for one edit. */
 const maxRegions = 50;
 
 function findOccurrences(text: string, searchText: string, all: boolean): readonly number[] {
@@ -185,10 +186,10 @@ function findOccurrences(text: string, searchText: string, all: boolean): readon
   return occurrences;
 }
 
-/** Whole lines in which the text is replaced, and the places in them. */
+/** Whole lines in which the text is replaced, and the offsets of the occurrences in them. */
 type Region = { readonly start: number; readonly end: number; readonly occurrences: readonly number[] };
 
-/** Places whose lines, or the lines around them, meet are one region. */
+/** Occurrences whose lines or context lines touch are in one region. */
 function groupRegions(text: string, occurrences: readonly number[], length: number): readonly Region[] {
   const regions: { start: number; end: number; occurrences: number[] }[] = [];
   for (const at of occurrences) {
@@ -204,7 +205,7 @@ function groupRegions(text: string, occurrences: readonly number[], length: numb
   return regions;
 }
 
-/** At most one more than matters. */
+/** Counts the lines between two offsets, up to one more than the limit that matters. */
 function countLinesBetween(text: string, from: number, to: number): number {
   let lines = 0;
   for (
@@ -249,7 +250,7 @@ function diffRegion(
 
 const maxPlaces = 5;
 
-/** `line 9`, `lines 9, 12`, or `lines 9, 12, 15, 20, 31 and more`; empty if the text does not stand there again. */
+/** `line 9`, `lines 9, 12`, or `lines 9, 12, 15, 20, 31 and more`; empty if the text does not occur again. */
 function formatLaterOccurrences(text: string, searchText: string, first: number): string {
   const numbers: number[] = [];
   let [line, from] = [1, 0];

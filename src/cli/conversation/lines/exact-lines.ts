@@ -1,5 +1,5 @@
 /**
- * What a person approves, as lines: whole, and with every hidden character visible. Exactly this runs.
+ * Renders the call that a person approves: in full, and with every hidden character visible. Exactly this input runs.
  */
 import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
@@ -12,8 +12,8 @@ function renderExactLine(lead: string, text: string, style?: TextStyle): Line {
 }
 
 /**
- * The whole input of a call. A replacement is shown as the lines that it changes, in its place if the file is known.
- * @param file the present text of the file that the call changes
+ * Renders the whole input of a call. A replacement is shown as the lines that it changes, at their place if the file is known.
+ * @param file the current text of the file that the call changes
  */
 export function renderInput(input: Json, file: string | null = null): readonly Line[] {
   if (typeof input !== "object" || input === null || Array.isArray(input))

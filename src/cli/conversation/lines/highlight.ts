@@ -1,27 +1,27 @@
 /**
- * Colours of code, line by line.
+ * Highlights code, line by line.
  *
- * 1. A line costs no more than its length, and a long line is plain. A library of patterns may take seconds for one.
- * 2. What a line leaves open (a comment, a string) is remembered for the next one by the mark that opened it.
- * 3. The text of the spans is the line, whatever the library makes of it.
- * 4. The library takes longer to load than all else that a prompt needs. It is loaded when a session
- *    has something to show.
+ * 1. The cost of a line is bounded: a long line stays plain, because the library's patterns may take seconds for one.
+ * 2. If a comment or a string continues after the line, the mark that opened it is remembered for the next line.
+ * 3. The text of the spans is the text of the line, whatever the library returns.
+ * 4. The library takes longer to load than everything else that a prompt needs, so it is loaded when a session has
+ *    something to show.
  */
 import type { Highlighted } from "highlight.js/lib/common";
 import { type Line, type Span, spanOf } from "../../screen/line.js";
 import type { TextStyle } from "../../terminal/text-style.js";
 
 export type Highlighter = {
-  /** The line in colours. It counts as the one that follows the last line which was `next`. */
+  /** Highlights a line as the one after the last `next` line, without remembering it. */
   readonly peek: (line: string) => Line;
-  /** The same, and the following line goes on behind it. */
+  /** Highlights a line, and remembers it for the following one. */
   readonly next: (line: string) => Line;
 };
 
-/** Characters. A longer line is plain. */
+/** A longer line stays plain; characters. */
 const longest = 400;
 
-/** What opens a comment or a string that may be several lines long. */
+/** The marks that open a comment or string of several lines. */
 const openingMarks = ["/*", "<!--", '"""', "'''", "`", "{-", "--[[", "#="] as const;
 type OpeningMark = (typeof openingMarks)[number];
 
@@ -30,7 +30,7 @@ const plainCode: TextStyle = "cyan";
 type Library = typeof import("highlight.js/lib/common")["default"];
 let library: Library | undefined;
 
-/** Loads the library. Until it is there, all code is plain. */
+/** Loads the library. Until it is loaded, all code is plain. */
 export async function loadHighlighting(): Promise<void> {
   library ??= (await import("highlight.js/lib/common")).default;
 }
@@ -60,7 +60,7 @@ export function createHighlighter(language: string): Highlighter {
   };
 }
 
-/** What the line leaves open: the mark that stands last in it, if the line ends within a comment or a string. */
+/** Finds the mark that is still open: the last one in the line, if the line ends within a comment or a string. */
 function findOpenMark({ _top }: Highlighted, line: string): OpeningMark | null {
   const scope = (_top as { readonly scope?: unknown } | undefined)?.scope;
   if (scope !== "comment" && scope !== "string") return null;
@@ -80,7 +80,7 @@ const entities: { readonly [entity: string]: string | undefined } = {
   "&#x27;": "'",
 };
 
-/** The library gives elements of HTML, one within another. The innermost one that has a colour counts. */
+/** Parses the nested HTML elements that the library returns. The innermost element with a colour wins. */
 function parseSpans(html: string): readonly Span[] {
   const spans: Span[] = [];
   const styles: (TextStyle | undefined)[] = [];

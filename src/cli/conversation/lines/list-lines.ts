@@ -1,5 +1,5 @@
 /**
- * A list with a name in front of each text: beside it, or above it if the screen is narrow. Words are not cut.
+ * Renders a list of names and texts: side by side, or the text below the name on a narrow screen. Words are not split.
  */
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { TextStyle } from "../../terminal/text-style.js";
@@ -7,9 +7,9 @@ import { wrapNote } from "./view-lines.js";
 
 export type ListEntry = { readonly head: string; readonly about: string; readonly style?: TextStyle };
 
-/** Columns of the longest name that has a text beside it. */
+/** The longest name with its text on the same line; columns. */
 const maxHeadColumns = 40;
-/** Columns that a text needs beside the names. */
+/** The least width of the texts next to the names; columns. */
 const minTextColumns = 24;
 
 export function renderList(entries: readonly ListEntry[], columns: number): readonly Line[] {
@@ -18,7 +18,7 @@ export function renderList(entries: readonly ListEntry[], columns: number): read
   return entries.flatMap(({ head, about, style = "bold" }): readonly Line[] => {
     const isSideBySide = !isNarrow && head.length <= maxHeadColumns;
     const indent = " ".repeat(isSideBySide ? width : 4);
-    // One word is a path or an id: the terminal wraps it, so that it can be copied.
+    // A single word is a path or an id: the terminal wraps it, so that it can be copied.
     const isWord = !/\s/.test(about.trim());
     const [first = [], ...rest] = isWord ? [lineOf(about)] : wrapNote(about, columns - indent.length);
     const others = rest.map((line): Line => [spanOf(indent), ...line]);

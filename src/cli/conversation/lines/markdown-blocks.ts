@@ -1,23 +1,23 @@
 /**
- * Cuts streamed Markdown into blocks: what cannot change any more, and the block that is still open.
+ * Splits streamed Markdown into blocks: blocks that cannot change any more, and the block that is still open.
  *
- * 1. Each piece of text is looked at once. Only the open block is kept.
+ * 1. Each piece of text is processed once. Only the open block is kept in memory.
  * 2. A block is bounded: code ends with each line, a list with each item, and a paragraph when it is long.
  */
 
 export type Block =
-  /** `indent`: how far a block is within a list whose item came before it. */
+  /** `indent`: the indentation of a block that belongs to an earlier list item. */
   | { readonly type: "markdown"; readonly text: string; readonly indent: number }
-  /** The line with which a code block begins; `language` may be empty. */
+  /** The opening line of a code block; `language` may be empty. */
   | { readonly type: "code-start"; readonly language: string }
   | { readonly type: "code"; readonly line: string }
   | { readonly type: "code-end" }
   | { readonly type: "blank" };
 
-/** Marks in front of a line, such as those of a quote in a list. A block with more is shown as text. */
+/** The maximum number of marks before a line, such as those of a quote in a list. A block with more is shown as text. */
 const maxMarks = 40;
 
-/** Whether a line nests so deeply that a hostile text would take more time than a plain one. */
+/** Whether a line is nested so deeply that hostile text would take more time than plain text. */
 export function isDeeplyNested(text: string): boolean {
   return text.split("\n").some((line) => (/^[\s>*+-]*/.exec(line)?.[0].length ?? 0) > maxMarks);
 }
@@ -27,19 +27,19 @@ export type BlockCutter = {
   readonly add: (text: string) => readonly Block[];
   /** The open block and the line that has not ended, as Markdown; or the line of the code block. */
   readonly open: () => Block | null;
-  /** @returns all that is left */
+  /** @returns the remaining blocks */
   readonly end: () => readonly Block[];
 };
 
-/** Characters of a block. A longer one is given out in parts. */
+/** The maximum size of a block; characters. A longer one is emitted in parts. */
 export const maxInBlock = 4_096;
-/** A table is shown when it is whole. One that is longer is shown as text. */
+/** The maximum size of a table; characters. A table is emitted when it is complete. A longer one is shown as text. */
 export const maxInTable = 32_768;
 
 type Fence = { readonly mark: string; readonly indent: number };
 
 export function createBlockCutter(): BlockCutter {
-  /** The complete lines of the open block, and the text behind the last line break. */
+  /** The complete lines of the open block. `rest` is the text after the last line break. */
   let lines: string[] = [];
   let size = 0;
   let rest = "";
@@ -53,7 +53,7 @@ export function createBlockCutter(): BlockCutter {
     [lines, size] = [[], 0];
   }
 
-  /** A block that is indented behind an item of a list belongs to the item. */
+  /** A block that is indented below a list item belongs to the item. */
   function beginBlock(line: string): void {
     const lineIndent = countIndent(line);
     isInList = listItemPattern.test(line) || (isInList && lineIndent >= 2);
@@ -89,7 +89,7 @@ export function createBlockCutter(): BlockCutter {
     const parts = (rest + text).split("\n");
     rest = parts.pop() ?? "";
     for (const part of parts) processLine(part.replace(/\r$/, ""));
-    // A line that does not end is given out in parts.
+    // A very long line is emitted in parts.
     while (rest.length > maxInBlock) {
       const at = rest.lastIndexOf(" ", maxInBlock);
       const cut = at > 0 ? at : maxInBlock;
@@ -141,12 +141,12 @@ function removeIndent(line: string, indent: number): string {
   return indent === 0 ? line : line.slice(Math.min(countIndent(line), indent));
 }
 
-/** Blocks that are further in are shown as far as this. */
+/** The maximum indentation. Deeper blocks are shown with this one. */
 const maxIndent = 12;
 
 const listItemPattern = /^ {0,12}(?:[-*+]|\d{1,9}[.)])\s/;
 
-/** Whether a line begins the next item of a list. An item that is further in belongs to the one before it. */
+/** Whether a line begins the next item of a list. An item that is indented further belongs to the previous one. */
 function startsListItem(line: string, lines: readonly string[]): boolean {
   const [first = ""] = lines;
   const mark = /^(?:[-*+]|\d{1,9}[.)])\s+/.exec(first)?.[0].length ?? 0;

@@ -1,8 +1,8 @@
 /**
- * Markdown as lines of styled text.
+ * Renders Markdown as lines of styled text.
  *
  * 1. A link shows its address. A picture is a text. HTML is a text.
- * 2. Prose is wrapped between words at `prose` columns at most. Code is not wrapped: the terminal does it, so that what
+ * 2. Prose is wrapped between words at `maxProseColumns` columns at most. Code is not wrapped: the terminal does it, so that what
  *    is copied has no line breaks of ours.
  * 3. Code has the colours of its language, line by line.
  * 4. Deep nesting is shown as text, so that a hostile text takes no more time than a plain one.
@@ -13,27 +13,27 @@ import type { TextStyle } from "../../terminal/text-style.js";
 import { createHighlighter } from "./highlight.js";
 import { type Block, createBlockCutter, isDeeplyNested } from "./markdown-blocks.js";
 
-/** Columns. Longer lines are hard to read. */
+/** The maximum width of prose; columns. Longer lines are hard to read. */
 const maxProseColumns = 100;
-/** A line with more marks in front of it than this is text. */
+/** Tokens that are nested more deeply are shown as text. */
 const maxDepth = 20;
 const maxTableRows = 200;
-/** A table whose columns would get less than this is shown as records. */
+/** A table with a narrower column is shown as records. */
 const minColumnWidth = 6;
 
 export type MarkdownLines = {
-  /** @returns the lines that do not change any more */
+  /** @returns the lines that cannot change any more */
   readonly add: (text: string, columns: number) => readonly Line[];
   /** The lines of the block that is still open. */
   readonly open: (columns: number) => readonly Line[];
-  /** @returns all that is left; the next text begins again */
+  /** @returns the remaining lines, and resets the state for the next text */
   readonly end: (columns: number) => readonly Line[];
 };
 
 export function createMarkdownLines(): MarkdownLines {
   let cutter = createBlockCutter();
   let code = createHighlighter("");
-  /** Whether the last line is blank: several blank lines are one, and there is none at the beginning. */
+  /** Whether the last line is blank: consecutive blank lines are collapsed, and there is none at the beginning. */
   let isBlank = true;
 
   function renderBlocks(blocks: readonly Block[], columns: number): readonly Line[] {
@@ -85,7 +85,7 @@ function renderCodeLine(line: string): Line {
   return [spanOf("  "), spanOf(line, "cyan")];
 }
 
-/** A whole piece of Markdown as lines. */
+/** Renders a complete block of Markdown. */
 function renderMarkdown(text: string, columns: number): readonly Line[] {
   const width = Math.max(8, Math.min(maxProseColumns, columns - 1));
   if (isDeeplyNested(text)) return linesOf(text);
@@ -122,7 +122,7 @@ function renderToken(token: Token, width: number, depth: number): readonly Line[
   }
 }
 
-/** Wraps each line of a paragraph, where the text says that a line ends. */
+/** Wraps a paragraph, and keeps its hard line breaks. */
 function renderProse(spans: readonly Span[], width: number): readonly Line[] {
   if (!spans.some(({ text }) => text.includes("\n"))) return wrapLine(spans, width);
   const lines: Span[][] = [[]];
@@ -166,7 +166,7 @@ function renderTable({ header, rows, raw }: Tokens.Table, width: number): readon
   return [...lines(head), rule, ...body.flatMap(lines)];
 }
 
-/** Widths of columns that fit together; null if one of them would be too narrow to read. */
+/** Column widths that fit into the total width; null if a column would be too narrow to read. */
 function fitWidths(naturalWidths: readonly number[], width: number): readonly number[] | null {
   const total = naturalWidths.reduce((sum, one) => sum + one, 0);
   if (total <= width) return naturalWidths;
@@ -212,7 +212,7 @@ function tokenText(token: Token): string {
   return "text" in token && typeof token.text === "string" ? token.text : token.raw;
 }
 
-/** Inline Markdown as spans. The innermost style counts. */
+/** Converts inline Markdown to spans. The innermost style wins. */
 function toSpans(tokens: readonly Token[], style?: TextStyle, depth = 0): readonly Span[] {
   if (depth > maxDepth) return tokens.map(({ raw }) => spanOf(raw, style));
   return tokens.flatMap((token): readonly Span[] => {
@@ -243,14 +243,14 @@ function toSpans(tokens: readonly Token[], style?: TextStyle, depth = 0): readon
   });
 }
 
-/** A link's text, then its address: nobody has to trust the text. */
+/** Renders a link's text, then its address, so that the text cannot hide where it leads. */
 function renderLink(token: Tokens.Link, style: TextStyle | undefined, depth: number): readonly Span[] {
   const isBare = token.text === token.href || token.href === `mailto:${token.text}`;
   const address = spanOf(token.href, "underline");
   return isBare ? [address] : [...toSpans(token.tokens, style, depth + 1), spanOf(" ("), address, spanOf(")")];
 }
 
-/** A line break within a paragraph is a space. One that counts is a token of its own. */
+/** Replaces a soft line break with a space. A hard break is a separate token. */
 function joinSoftBreaks(text: string): string {
   return text.replace(/ *\n */g, " ");
 }
@@ -264,7 +264,7 @@ const entities: { readonly [name: string]: string | undefined } = {
   "&nbsp;": " ",
 };
 
-/** Undoes the escapes that HTML needs, and a terminal does not. */
+/** Decodes HTML entities, which a terminal does not need. */
 function decodeEntities(text: string): string {
   return text.replace(/&(?:amp|lt|gt|quot|#39|nbsp);/g, (entity) => entities[entity] ?? entity);
 }

@@ -1,5 +1,5 @@
 /**
- * What happens in a session besides text and calls, as lines: questions, failures, notes and ends.
+ * Renders the events of a session other than text and calls: questions, failures, notes and ends.
  */
 import type { Json, PublicEvent, RunResult } from "../../../index.js";
 import { formatDecision } from "../../decisions/format-decision.js";
@@ -17,12 +17,12 @@ import { renderInput } from "./exact-lines.js";
 
 type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
-/** A sentence as lines. */
+/** Wraps a sentence to the width of the screen. */
 export function wrapNote(text: string, columns: number, style?: TextStyle): readonly Line[] {
   return wrapLine(lineOf(text.trim(), style), Math.max(8, Math.min(100, columns - 1)));
 }
 
-/** The whole call that a person is asked about. @param file the present text of the file that it changes */
+/** Renders the whole call of a question. @param file the current text of the file that the call changes */
 export function renderQuestion(question: OpenQuestion, file: string | null, columns: number): readonly Line[] {
   const child = question.childId === undefined ? "" : ` (child session ${shortId(question.childId)})`;
   const title: Line = [
@@ -41,15 +41,15 @@ export function renderQuestion(question: OpenQuestion, file: string | null, colu
   ];
 }
 
-/** How a question was answered, and by whom. @param input the input of the call, which tells it from others of its tool */
+/** Renders an answer and who gave it. @param input the input of the call, to distinguish it from other calls of its tool */
 export function renderDecision(event: EventOfType<"approval_answered">, input: Json, columns: number): Line {
   const title = formatCallTitle(event.name, input, columns / 2);
   return lineOf(`  ${title}: ${formatDecision(event)}`, event.overruled === undefined ? "dim" : "yellow");
 }
 
-/** A model call that failed, what follows, and what a person can do. */
+/** Renders a failed model call, what follows, and what the person can do. */
 export function renderFailure(event: EventOfType<"attempt_failed">, columns: number): readonly Line[] {
-  // The person, or a limit, has stopped it: the end of the run says so.
+  // The person or a limit has stopped the call: the end of the run says so.
   if (event.failure.kind === "cancelled") return [];
   const advice =
     event.failure.kind === "auth"
@@ -60,7 +60,7 @@ export function renderFailure(event: EventOfType<"attempt_failed">, columns: num
   return wrapNote(`✗ ${formatFailedAttempt(event)}${advice}`, columns, "yellow");
 }
 
-/** Other events that a person should know of; no lines for all others. */
+/** Renders other events that a person should know; no lines for all others. */
 export function renderNote(event: PublicEvent, columns: number): readonly Line[] {
   switch (event.type) {
     case "tool_failed":
@@ -86,7 +86,7 @@ export function renderNote(event: PublicEvent, columns: number): readonly Line[]
 
 const continueHint = "To continue: send a message, for example “go on”. /model chooses another model. Nothing is lost.";
 
-/** How a run ended; no lines if it ended with its answer. */
+/** Renders the end of a run; no lines if it ended with its answer. */
 export function renderEnd(result: RunResult, columns: number): readonly Line[] {
   if (result.status === "completed" && (result.reason === "stop" || result.reason === "done")) return [];
   if (result.status === "aborted" && result.reason === "aborted")

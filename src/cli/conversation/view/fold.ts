@@ -1,5 +1,5 @@
 /**
- * What the view of a session remembers between items, and what of it is open now.
+ * The state that the view of a session keeps between items, and the activity that it derives from it.
  */
 import type { Usage } from "../../../index.js";
 import { type Line, spanOf } from "../../screen/line.js";
@@ -18,25 +18,25 @@ export type FoldState = {
   readonly streamed: TextDeduplicator;
   readonly calls: Map<string, StartedCall>;
   readonly questions: OpenQuestions;
-  /** The question that was shown last. */
+  /** The last question that was shown. */
   shownQuestion: OpenQuestion | null;
   runId: string | null;
   isWaiting: boolean;
   isStopping: boolean;
   model: Activity | null;
-  /** A command of the person. */
+  /** The person's own command, if one is running. */
   ownCommand: Activity | null;
   usage: Usage;
   queued: readonly QueuedRun[];
   readonly fileOf: (question: OpenQuestion) => string | null;
-  /** The kind of lines that was written last. */
+  /** The kind of the last lines. */
   last: "text" | "call" | "message" | "message-part" | "note" | "none";
 };
 
-/** `result` is empty until the call has one. */
+/** `result` is empty until the call has a result. */
 export type StartedCall = OpenCall & { readonly result: string };
 
-/** Adds lines to the history, with a blank line where another kind of lines begins. */
+/** Adds lines to the history, with a blank line before lines of another kind. */
 export function appendLines(fold: FoldState, kind: FoldState["last"], lines: readonly Line[]): void {
   if (lines.length === 0) return;
   const needsBlankLine = fold.last !== "none" && kind !== "message-part" && (fold.last !== kind || kind === "message");
@@ -50,7 +50,7 @@ export function updateCall(fold: FoldState, callKey: string, change: Partial<Sta
   if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
 }
 
-/** The calls that run, as far as this process knows: not those that wait for an answer, or have a result already. */
+/** The running calls, as far as this process knows: without those that wait for an answer or already have a result. */
 function listRunningCalls({ calls, questions }: FoldState): readonly OpenCall[] {
   const questionedCalls = new Set(questions.all().map(({ callKey }) => callKey));
   return [...calls].filter(([key, { result }]) => result === "" && !questionedCalls.has(key)).map(([, call]) => call);

@@ -1,22 +1,22 @@
 /**
- * The text of a model call as it comes: as deltas, and then once more as a message of the log. Each part of it is given
- * out once.
+ * Deduplicates the text of a model call, which comes as deltas and then again as a message of the log. Each part of it is
+ * emitted once.
  */
 import type { AssistantMessage } from "../../../index.js";
 
 export type TextDeduplicator = {
-  /** An attempt begins. @returns whether text of an earlier attempt of this model call was given out */
+  /** Begins an attempt. @returns whether text of an earlier attempt of this model call was emitted */
   readonly begin: (key: string, attempt: number) => boolean;
   /** @returns the text to show */
   readonly add: (delta: string) => string;
-  /** What the log or a snapshot says the whole text so far is. @returns the part that was not given out yet */
+  /** Adds the whole text so far, from the log or a snapshot. @returns the part that was not emitted yet */
   readonly confirm: (key: string, text: string) => string;
 };
 
-/** Characters of a text that are made into lines at once: a millisecond or two of work. */
+/** The maximum length of a piece; characters. Rendering one takes a millisecond or two. */
 const maxInPiece = 2_048;
 
-/** A text in short pieces, which end at line breaks where there are any, and never within a character. */
+/** Splits a text into short pieces, at line breaks if there are any, and never within a surrogate pair. */
 export function* splitIntoPieces(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const candidate = text.slice(start, start + maxInPiece);
@@ -29,15 +29,15 @@ export function* splitIntoPieces(text: string): Generator<string> {
   }
 }
 
-/** The text with the space at its end: what comes next continues it. */
+/** The text of a message. White space at its end is kept, because later text continues it. */
 export function joinText({ parts }: AssistantMessage): string {
   let text = "";
-  // An answer of one text is that text itself, not a copy.
+  // If the message has only one text part, the result is that string itself, not a copy.
   for (const part of parts) if (part.type === "text") text += part.text;
   return text;
 }
 
-/** Whether the second half of the last character is missing. */
+/** Whether the text ends with the first half of a surrogate pair. */
 function endsInHalfCharacter(text: string): boolean {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last <= 0xdbff;
@@ -45,7 +45,7 @@ function endsInHalfCharacter(text: string): boolean {
 
 export function createTextDeduplicator(): TextDeduplicator {
   let [key, attempt] = ["", 0];
-  /** What was given out of this model call. */
+  /** What was emitted of this model call. */
   let emitted: string[] = [];
   let halfCharacter = "";
   return {
@@ -57,7 +57,7 @@ export function createTextDeduplicator(): TextDeduplicator {
     },
     add(delta) {
       const joined = halfCharacter + delta;
-      // The second half of the character is in the next delta.
+      // The second half of the surrogate pair is in the next delta.
       halfCharacter = endsInHalfCharacter(joined) ? joined.slice(-1) : "";
       const text = halfCharacter === "" ? joined : joined.slice(0, -1);
       emitted.push(text);
@@ -73,8 +73,8 @@ export function createTextDeduplicator(): TextDeduplicator {
 }
 
 /**
- * What of a text was not given out: all of it, if something else was given out; nothing, if it has no more than that. White
- * space does not count, for a provider's deltas may have more of it. Nothing is copied: the text may be long.
+ * The part of a text that was not emitted: all of it if the emitted text differs, nothing if the emitted text covers it. White
+ * space is ignored, because a provider's deltas may have more of it. Nothing is copied: the text may be long.
  */
 function findUnseen(text: string, emitted: readonly string[]): string {
   let at = 0;
@@ -101,7 +101,7 @@ function skipSpace(text: string, from: number): number {
   return at;
 }
 
-/** What `\s` matches. */
+/** Whether `\s` matches the character. */
 function isSpace(code: number): boolean {
   if (code < 128) return code === 32 || (code >= 9 && code <= 13);
   return nonAsciiSpaces.has(code);

@@ -1,11 +1,11 @@
 /**
- * The view of a session: a fold over the items of its stream. Items go in; lines of the history, and what is open now,
- * come out. There is no terminal in it.
+ * The view of a session: a fold over the items of its stream. It turns items into lines of the history and the lines that are
+ * open now. It does not depend on a terminal.
  *
- * 1. A line of the history never changes. What can still change is in `open`.
+ * 1. A line of the history never changes. Lines that can still change are in `open`.
  * 2. Text is shown once: as deltas, or from its event if no deltas came.
- * 3. Of several open questions only the first is shown, which is the one that the keys answer. The next one follows when
- *    the first is answered, so no other question comes between a question and its keys.
+ * 3. Of several open questions, only the first is shown: the one that the keys answer. The next one follows when the first is
+ *    answered, so that no other question comes between a question and its keys.
  */
 import { type Json, textOfOutput } from "../../../core/index.js";
 import {
@@ -35,30 +35,30 @@ import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./qu
 import { createTextDeduplicator, joinText, splitIntoPieces } from "./text-deduplicator.js";
 
 export type View = {
-  /** Takes an item in. */
+  /** Adds an item. */
   readonly show: (item: StreamItem, columns: number, now: number) => void;
-  /** The same in short steps. Between two of them, the view can be shown and told other things. */
+  /** The same in short steps. Between two steps, the view can be drawn and other methods can be called. */
   readonly showInSteps: (item: StreamItem, columns: number, now: number) => Iterable<void>;
-  /** Adds lines that are no part of the session, for example what a command says. */
+  /** Adds lines that are not part of the session, for example the output of a command. */
   readonly say: (lines: readonly Line[], columns: number) => void;
   /** The lines of the history since the last call. */
   readonly takeHistory: () => readonly Line[];
-  /** What is open now, in at most `most` lines. */
+  /** The open lines, `most` at most. */
   readonly open: (columns: number, most: number, now: number) => readonly Line[];
   readonly questions: OpenQuestions;
-  /** Says what the person has under way beside the session; null: nothing. */
+  /** Sets an activity outside the session, such as a command; null if there is none. */
   readonly setOwn: (activity: Activity | null) => void;
   readonly state: () => ViewState;
 };
 
 export type ViewState = {
-  /** The run that is under way or waits; null if the session rests. */
+  /** The run that is in progress or waits; null if the session rests. */
   readonly runId: string | null;
   readonly isWaiting: boolean;
   readonly isStopping: boolean;
-  /** What is under way; null if nothing is. */
+  /** The activity in progress; null if there is none. */
   readonly activity: Activity | null;
-  /** The usage of the present or last run. */
+  /** The usage of the current or last run. */
   readonly usage: Usage;
   readonly queued: readonly QueuedRun[];
 };
@@ -66,7 +66,7 @@ export type ViewState = {
 type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
 export type ViewOptions = {
-  /** The present text of the file that a call of an open question changes; null if there is none, or it is not known. */
+  /** The current text of the file that the call of an open question changes; null if there is none, or it is not known. */
   readonly fileOf?: (question: OpenQuestion) => string | null;
 };
 
@@ -119,7 +119,7 @@ function addText(fold: FoldState, text: string, columns: number): void {
   if (text !== "") appendLines(fold, "text", fold.markdown.add(text, columns));
 }
 
-/** Adds a text of any length, in steps. */
+/** Adds a long text in steps. */
 function* addLongText(fold: FoldState, text: string, columns: number): Generator<void> {
   for (const piece of splitIntoPieces(text)) {
     addText(fold, piece, columns);
@@ -127,7 +127,7 @@ function* addLongText(fold: FoldState, text: string, columns: number): Generator
   }
 }
 
-/** Ends the open block: what follows is no part of the text. */
+/** Ends the open block, because what follows is not part of the text. */
 function endText(fold: FoldState, columns: number): void {
   appendLines(fold, "text", fold.markdown.end(columns));
 }
@@ -141,7 +141,7 @@ function* showItem(fold: FoldState, item: StreamItem, columns: number, now: numb
       beginAttempt(fold, item, columns);
       yield* addLongText(fold, fold.streamed.confirm(formatStepKey(item), joinText(item.message)), columns);
       break;
-    // It has all text of the step. The events `text` before it have parts of the same.
+    // The message has all text of the step. The earlier `text` events have parts of it.
     case "message":
       yield* addLongText(fold, fold.streamed.confirm(formatStepKey(item), joinText(item.message)), columns);
       break;
@@ -177,7 +177,7 @@ function* showDelta(fold: FoldState, delta: MessageDelta, columns: number, now: 
   switch (delta.kind) {
     case "text-delta":
       fold.model = { name: "model", since };
-      // Several deltas that waited are one.
+      // Buffered deltas are joined, so a delta may be long.
       yield* addLongText(fold, fold.streamed.add(delta.text), columns);
       break;
     case "reasoning-start":
@@ -193,7 +193,7 @@ function* showDelta(fold: FoldState, delta: MessageDelta, columns: number, now: 
 }
 
 function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
-  // The beginning of the run may be too far back to be shown.
+  // The beginning of the run may be before the entries that are shown.
   if (event.type === "step_finished" || event.type === "suspended") fold.runId ??= event.runId;
   switch (event.type) {
     case "run_queued":
@@ -247,7 +247,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
   }
 }
 
-/** What happens around questions. */
+/** Handles the events about questions. */
 function showAsking(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
   switch (event.type) {
     case "approval_requested":
@@ -275,10 +275,10 @@ function showAsking(fold: FoldState, event: PublicEvent, columns: number, now: n
 function showNote(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
   if (event.type === "compacted" && event.usage !== undefined) fold.usage = addUsage(fold.usage, event.usage);
   if (event.type === "abort_requested") fold.isStopping = event.runId === fold.runId;
-  // A queued run that was taken back never starts.
+  // A queued run that was aborted never starts.
   if (event.type === "abort_requested") fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
   if (event.type === "restarted") {
-    // Calls that were under way get their results, or run again: each of them ends once.
+    // Calls that were in progress get their results, or run again: each of them ends once.
     for (const callKey of fold.calls.keys()) updateCall(fold, callKey, { since: now, output: "", note: "" });
     [fold.runId, fold.isWaiting, fold.model] = [event.runId, false, { name: "model", since: now }];
   }
@@ -314,7 +314,7 @@ function formatResult({ output, returned = output, cut: reason }: EventOfType<"t
   return (reason === undefined ? text : `(cut short: ${reason}) ${text}`) || "(no output)";
 }
 
-/** Shows the question that the keys answer now, unless it was shown already. */
+/** Shows the question that the keys answer now, unless it is already shown. */
 function showFirstQuestion(fold: FoldState, columns: number): void {
   const [question] = fold.questions.all();
   if (question === undefined || question === fold.shownQuestion) return;
@@ -341,7 +341,7 @@ function showEnded(fold: FoldState, event: EventOfType<"call_complete">, columns
 
 function showEnd(fold: FoldState, { runId, result }: EventOfType<"final">, columns: number): void {
   fold.queued = fold.queued.filter((one) => one.runId !== runId);
-  // A queued run that was taken back has an end, too.
+  // A queued run that was aborted also has an end.
   if (fold.runId !== null && fold.runId !== runId) return;
   fold.calls.clear();
   fold.questions.clear();

@@ -1,5 +1,5 @@
 /**
- * Models by name, where no packages are installed: there are none.
+ * Models by name for runtimes without installed packages: every name is refused.
  */
 import { PawlError } from "../../../errors.js";
 import type * as node from "../registry.js";
