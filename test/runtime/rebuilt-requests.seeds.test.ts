@@ -206,14 +206,17 @@ test("requests are made again from the log, as the models got them", {
   timeout: 120_000,
 }, async () => {
   const all = { sent: 0, summaries: 0, behind: 0, handoffs: 0, seeded: 0, sources: 0 };
-  for (let seed = 1; seed <= pickSampleCount({ quick: 12, long: 80 }); seed += 1) {
+  const wanted = pickSampleCount({
+    quick: { sent: 200, summaries: 5, behind: 1, handoffs: 5, seeded: 1, sources: 5 },
+    long: { sent: 1_377, summaries: 50, behind: 10, handoffs: 50, seeded: 10, sources: 50 },
+  });
+  const kinds = Object.keys(all) as (keyof Played)[];
+  const isMissing = (kind: keyof Played) => all[kind] <= wanted[kind];
+  const seeds = pickSampleCount({ quick: 12, long: 80 });
+  // When a step ends depends on the machine, and so does what a seed comes to. More seeds follow until each was seen.
+  for (let seed = 1; seed <= seeds || (kinds.some(isMissing) && seed <= 3 * seeds); seed += 1) {
     const played = await play(seed);
-    for (const kind of Object.keys(all) as (keyof Played)[]) all[kind] += played[kind];
+    for (const kind of kinds) all[kind] += played[kind];
   }
-  expect(all.sent).toBeGreaterThan(pickSampleCount({ quick: 200, long: 1_377 }));
-  expect(all.summaries).toBeGreaterThan(pickSampleCount({ quick: 5, long: 50 }));
-  expect(all.behind).toBeGreaterThan(pickSampleCount({ quick: 1, long: 10 }));
-  expect(all.handoffs).toBeGreaterThan(pickSampleCount({ quick: 5, long: 50 }));
-  expect(all.seeded).toBeGreaterThan(pickSampleCount({ quick: 1, long: 10 }));
-  expect(all.sources).toBeGreaterThan(pickSampleCount({ quick: 5, long: 50 }));
+  expect(kinds.filter(isMissing)).toEqual([]);
 });

@@ -5,7 +5,7 @@
 /** Set by vitest.config.ts. */
 const isLong = process.env.PAWL_TESTS === "long";
 
-/** How many seeds, runs or plays there are: `quick` in `npm test`, `long` in `npm run test:long`. */
-export function pickSampleCount({ quick, long }: { readonly quick: number; readonly long: number }): number {
+/** How many seeds, runs or plays there are, of one kind or of several: `quick` in `npm test`, `long` in `npm run test:long`. */
+export function pickSampleCount<Amount>({ quick, long }: { readonly quick: Amount; readonly long: Amount }): Amount {
   return isLong ? long : quick;
 }
