@@ -48,6 +48,8 @@ export type SessionSnapshot = {
 export type SessionView = {
   /** Applies the next item. */
   readonly apply: (item: StreamItem) => readonly ViewChange[];
+  /** The next items come from another stream, for example from another server: it says where it is. */
+  readonly rejoin: () => void;
   readonly snapshot: () => SessionSnapshot;
 };
 
@@ -222,6 +224,9 @@ export function createSessionView(after: Cursor = startCursor): SessionView {
       else applyLive(item, changes);
       for (const change of changes) trackCalls(Object.freeze(change));
       return Object.freeze(changes);
+    },
+    rejoin() {
+      if (message !== null) message.isRejoined = true;
     },
     snapshot() {
       const openCalls = [...calls].map(([callKey, call]) => ({ callKey, ...call }));

@@ -2,10 +2,13 @@
  * The message of one attempt while it is streamed: its parts, and the calls that the model is writing.
  *
  * 1. Deltas have numbers without gaps. A delta that does not continue the message is not applied, and neither is anything
- *    after it, until a snapshot of the attempt fills the gap. So the text is always a prefix of the whole text.
+ *    after it, until a snapshot of the attempt fills the gap, or the deltas begin anew. So the text is always a prefix of the
+ *    whole text.
  * 2. A part starts once, grows, and ends once. In the end its text is that of the log: the message adds what the deltas lacked.
  * 3. A call has the key that its events will have: the position among the calls that Pawl runs.
  * 4. When the message is settled, nothing of it is kept but the attempt.
+ * 5. A snapshot says where its stream is, which may be behind what another stream has shown: each server redacts on its own, and
+ *    so its deltas carry other pieces of the text. What was shown stays, and the stream adds nothing until it has passed it.
  */
 import type {
   AssistantMessage,
@@ -21,22 +24,35 @@ type StreamedText = {
   readonly kind: TextKind;
   readonly name: string;
   readonly metadata: { readonly providerMetadata?: ProviderMetadata };
+  /** The text that is shown. */
   text: string;
+  /** How many characters of it the present stream has sent. */
+  sent: number;
   isOpen: boolean;
 };
 
 type StreamedPart = StreamedText | { readonly kind: "whole"; readonly content: AssistantPart };
 
 /** The arguments of a call. `callKey` is null for a call that the provider runs. */
-type StreamedInput = { readonly callKey: string | null; readonly name: string; text: string; isWhole: boolean };
+type StreamedInput = {
+  readonly callKey: string | null;
+  readonly name: string;
+  text: string;
+  sent: number;
+  isWhole: boolean;
+};
 
 export type StreamedMessage = Attempt & {
   /** The number of the last delta that it includes. */
   deltaSeq: number;
   state: "growing" | "broken" | "settled";
+  /** Whether the next item begins another stream. */
+  isRejoined: boolean;
   /** Whether it has been shown as a step. */
   isStarted: boolean;
   parts: StreamedPart[];
+  /** Texts that an earlier stream has shown, and the present one has not come to. */
+  shown: StreamedText[];
   /** The parts that may grow, by kind and by the id that the deltas name. */
   readonly open: Map<string, StreamedText>;
   /** The arguments of calls, by the id that the deltas name. */
@@ -47,8 +63,17 @@ export type StreamedMessage = Attempt & {
 
 export function createMessage({ runId, modelCallIndex, attempt }: Attempt): StreamedMessage {
   const counts = { deltaSeq: 0, texts: 0, calls: 0 };
-  const contents = { parts: [], open: new Map(), inputs: new Map() };
-  return { runId, modelCallIndex, attempt, state: "growing", isStarted: false, ...counts, ...contents };
+  const contents = { parts: [], shown: [], open: new Map(), inputs: new Map() };
+  return {
+    runId,
+    modelCallIndex,
+    attempt,
+    state: "growing",
+    isRejoined: false,
+    isStarted: false,
+    ...counts,
+    ...contents,
+  };
 }
 
 /** The message so far, as a snapshot has it; null if it is unknown. */
@@ -64,14 +89,16 @@ export function toSnapshot(message: StreamedMessage): Snapshot | null {
       type: part.kind,
       index: parts.indexOf(part),
     })),
-    inputs: [...inputs].flatMap(([id, { callKey, name, text, isWhole }]) =>
-      isWhole ? [] : [{ id, name, text, ...(callKey === null ? { providerExecuted: true } : {}) }],
+    inputs: [...inputs].flatMap(([id, { callKey, name, text, sent, isWhole }]) =>
+      isWhole ? [] : [{ id, name, text: text.slice(0, sent), ...(callKey === null ? { providerExecuted: true } : {}) }],
     ),
   };
 }
 
 function toAssistantPart(part: StreamedPart): AssistantPart {
-  return part.kind === "whole" ? part.content : { type: part.kind, text: part.text, ...part.metadata };
+  return part.kind === "whole"
+    ? part.content
+    : { type: part.kind, text: part.text.slice(0, part.sent), ...part.metadata };
 }
 
 /**
@@ -85,6 +112,7 @@ export function acceptDelta(
   changes: ViewChange[],
 ): "applied" | "late" | "gap" {
   if (message.state === "settled") return "late";
+  if (message.isRejoined) rewind(message);
   if (message.state === "growing" && delta.seq <= message.deltaSeq) return "late";
   if (message.state === "broken" || delta.seq - count !== message.deltaSeq) {
     message.state = "broken";
@@ -93,6 +121,17 @@ export function acceptDelta(
   message.deltaSeq = delta.seq;
   applyDelta(message, delta, changes);
   return "applied";
+}
+
+/** Goes back to the beginning, for a stream that may say the same in other pieces. What is shown stays. */
+function rewind(message: StreamedMessage): void {
+  message.state = "growing";
+  message.isRejoined = false;
+  message.deltaSeq = 0;
+  message.shown = [...message.parts, ...message.shown].filter((part) => part.kind !== "whole");
+  message.parts = [];
+  message.open.clear();
+  for (const text of [...message.shown, ...message.inputs.values()]) text.sent = 0;
 }
 
 function applyDelta(message: StreamedMessage, delta: MessageDelta, changes: ViewChange[]): void {
@@ -164,10 +203,15 @@ function beginText(
   changes: ViewChange[],
   metadata: StreamedText["metadata"] = {},
 ): StreamedText {
+  const shown = shiftFirst(message.shown, kind);
+  if (shown !== undefined) {
+    message.parts.push(shown);
+    return shown;
+  }
   startStep(message, changes);
   message.texts += 1;
   const name = `${message.modelCallIndex}.${message.attempt}.${message.texts}`;
-  const part: StreamedText = { kind, name, text: "", isOpen: true, metadata };
+  const part: StreamedText = { kind, name, text: "", sent: 0, isOpen: true, metadata };
   message.parts.push(part);
   changes.push({ type: "part_started", kind, part: name });
   return part;
@@ -179,7 +223,18 @@ function openText(message: StreamedMessage, kind: TextKind, id: string, changes:
   return part;
 }
 
+/** The stream has sent more of a text: what is new of it is shown. */
 function growText(part: StreamedText, text: string, changes: ViewChange[]): void {
+  showText(part, takeNew(part, text), changes);
+}
+
+/** Counts a piece as sent, and gives the end of it that goes beyond the text. */
+function takeNew(part: { readonly text: string; sent: number }, piece: string): string {
+  part.sent += piece.length;
+  return piece.slice(Math.max(0, piece.length - Math.max(0, part.sent - part.text.length)));
+}
+
+function showText(part: StreamedText, text: string, changes: ViewChange[]): void {
   if (text === "" || !part.isOpen) return;
   part.text += text;
   changes.push({ type: "part_grew", kind: part.kind, part: part.name, text });
@@ -202,7 +257,7 @@ function openInput(
   if (known !== undefined) return known;
   if (!runsAtProvider) message.calls += 1;
   const callKey = runsAtProvider ? null : formatCallKey(message, message.calls);
-  const input: StreamedInput = { callKey, name, text: "", isWhole: false };
+  const input: StreamedInput = { callKey, name, text: "", sent: 0, isWhole: false };
   message.inputs.set(id, input);
   if (callKey !== null) {
     startStep(message, changes);
@@ -216,37 +271,32 @@ function formatCallKey({ runId, modelCallIndex }: Attempt, position: number): st
 }
 
 function growInput(input: StreamedInput | undefined, text: string, changes: ViewChange[]): void {
-  if (input === undefined || input.isWhole || text === "") return;
-  input.text += text;
+  if (input === undefined || input.isWhole) return;
+  const added = takeNew(input, text);
+  if (added === "") return;
+  input.text += added;
   const { callKey } = input;
-  if (callKey !== null) changes.push({ type: "call_changed", callKey, by: { type: "input_grew", text } });
+  if (callKey !== null) changes.push({ type: "call_changed", callKey, by: { type: "input_grew", text: added } });
 }
 
 function isText(part: AssistantPart): part is Extract<AssistantPart, { readonly type: TextKind }> {
   return part.type === "text" || part.type === "reasoning";
 }
 
-/** Updates the message to a snapshot. A snapshot has its empty parts, so its texts have the positions that they started in. */
+/** The stream goes on from a snapshot. It has its empty parts, so its texts have the positions that they started in. */
 export function mergeSnapshot(message: StreamedMessage, snapshot: Snapshot, changes: ViewChange[]): boolean {
-  if (message.state === "settled" || (message.state === "growing" && snapshot.deltaSeq < message.deltaSeq))
-    return false;
-  message.state = "growing";
+  if (message.state === "settled") return false;
+  rewind(message);
   message.deltaSeq = snapshot.deltaSeq;
-  const known = message.parts.filter((part) => part.kind !== "whole");
   const openAt = new Map(snapshot.open.map(({ index, id }) => [index, id]));
-  message.parts = [];
-  message.open.clear();
   for (const [index, written] of snapshot.message.parts.entries()) {
     if (!isText(written)) {
       message.parts.push({ kind: "whole", content: written });
       continue;
     }
     const { text, type, providerMetadata } = written;
-    const started = known.shift();
-    if (started !== undefined) message.parts.push(started);
-    const metadata = providerMetadata === undefined ? {} : { providerMetadata };
-    const part = started ?? beginText(message, type, changes, metadata);
-    growText(part, text.slice(part.text.length), changes);
+    const part = beginText(message, type, changes, providerMetadata === undefined ? {} : { providerMetadata });
+    growText(part, text, changes);
     const id = openAt.get(index);
     if (id === undefined) endText(part, changes);
     else message.open.set(formatTextKey(type, id), part);
@@ -267,7 +317,7 @@ function mergeInputs(message: StreamedMessage, { message: { parts }, inputs }: S
   }
   for (const { id, name, text, providerExecuted } of inputs) {
     const opened = openInput(message, id, name, providerExecuted === true, changes);
-    growInput(opened, text.slice(opened.text.length), changes);
+    growInput(opened, text, changes);
   }
 }
 
@@ -275,6 +325,8 @@ function mergeInputs(message: StreamedMessage, { message: { parts }, inputs }: S
 export function mergeMessage(message: StreamedMessage, { parts }: AssistantMessage, changes: ViewChange[]): void {
   if (message.state === "settled") return;
   startStep(message, changes);
+  message.parts = [...message.parts, ...message.shown];
+  message.shown = [];
   const texts = message.parts.filter((part) => part.kind !== "whole");
   const started = texts.filter(({ text }) => text !== "");
   const empty = texts.filter(({ text, isOpen }) => text === "" && isOpen);
@@ -284,7 +336,7 @@ export function mergeMessage(message: StreamedMessage, { parts }: AssistantMessa
       if (written.text === "") continue;
       const { type } = written;
       const part = shiftFirst(started, type) ?? shiftFirst(empty, type) ?? beginText(message, type, changes);
-      growText(part, written.text.slice(part.text.length), changes);
+      showText(part, written.text.slice(part.text.length), changes);
       endText(part, changes);
     } else if (
       written.type === "tool_call" &&
@@ -336,10 +388,11 @@ function reconcileCall({ inputs }: StreamedMessage, callKey: string, name: strin
 export function settleMessage(message: StreamedMessage, changes: ViewChange[]): void {
   if (message.state === "settled") return;
   message.state = "settled";
-  for (const part of message.parts) if (part.kind !== "whole") endText(part, changes);
+  for (const part of [...message.parts, ...message.shown]) if (part.kind !== "whole") endText(part, changes);
   for (const { callKey, name } of message.inputs.values())
     if (callKey !== null) changes.push({ type: "call_ended", callKey, name, by: null });
   message.parts = [];
+  message.shown = [];
   message.open.clear();
   message.inputs.clear();
 }

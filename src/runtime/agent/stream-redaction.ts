@@ -6,13 +6,14 @@
  * 2. The deltas of a stream keep their numbers and order. The last delta of a text is buffered, so that text which must not
  *    be shown yet has a delta to be sent with. When the next delta arrives, the buffered one is sent with all text that can
  *    be shown by then, including text of the next one. So only the first delta of a text waits for another.
+ * 3. A snapshot, or another attempt, replaces what is buffered: it may be the beginning of a secret.
  */
 import { anArray, checkOptions, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
 import { skeletonOf } from "../../core/data/skeleton.js";
 import type { MessageDelta } from "../../ports/model.js";
 import { type Redact, redactJson } from "../observers/redact.js";
-import type { StreamItem } from "./stream-types.js";
+import type { Snapshot, StreamItem } from "./stream-types.js";
 
 /** What to remove from a stream. */
 export type StreamRedactionOptions = {
@@ -44,6 +45,18 @@ export function createStreamRedaction(
   const buffered = new Map<string, string>();
   /** The last delta, which is not sent yet. Its text is in `buffered`. */
   let last: DeltaItem | null = null;
+  let attemptKey = "";
+
+  function discard(): void {
+    buffered.clear();
+    last = null;
+  }
+
+  function enterAttempt(delta: MessageDelta): void {
+    const key = toAttemptKey(delta);
+    if (key !== attemptKey) discard();
+    attemptKey = key;
+  }
 
   function redactText(item: DeltaItem, text: string): StreamItem {
     return { ...item, delta: { ...item.delta, text: redact(text) } };
@@ -77,8 +90,9 @@ export function createStreamRedaction(
     return before === null ? others : [...others, redactText(before, text.slice(0, length))];
   }
 
-  function redactSnapshot(item: Extract<StreamItem, { readonly type: "snapshot" }>): StreamItem {
-    buffered.clear();
+  function redactSnapshot(item: Snapshot): StreamItem {
+    attemptKey = toAttemptKey(item);
+    discard();
     const parts = item.message.parts.map((part, index) => {
       const open = item.open.find((openPart) => openPart.index === index);
       if (open === undefined || !("text" in part)) return part;
@@ -95,18 +109,20 @@ export function createStreamRedaction(
   }
 
   return (item) => {
-    if (item.type === "snapshot") return [...flush(), redactSnapshot(item)];
+    if (item.type === "snapshot") return [redactSnapshot(item)];
     // Other items may arrive between two deltas of a text. They neither end the text nor wait for it.
     if (item.type !== "delta") return [redactValue(item)];
-    if (isTextDelta(item)) return addText(item);
-    const rest = flush();
-    if (item.delta.kind === "start") buffered.clear();
-    return [...rest, redactValue(item)];
+    enterAttempt(item.delta);
+    return isTextDelta(item) ? addText(item) : [...flush(), redactValue(item)];
   };
 }
 
 function isTextDelta(item: Extract<StreamItem, { readonly type: "delta" }>): item is DeltaItem {
   return "text" in item.delta;
+}
+
+function toAttemptKey({ runId, modelCallIndex, attempt }: MessageDelta | Snapshot): string {
+  return `${runId}/${modelCallIndex}/${attempt}`;
 }
 
 /** The key of the message part that a delta belongs to: `text/1`, `reasoning/1`, `tool-input/c`. */

@@ -45,6 +45,11 @@ export function createStreamView(lastId: string | null = null): StreamView {
       if (id !== undefined) last = id;
       return applyFrame(getFamilyView(data), data);
     }
+    if (data.type === "open") {
+      view.rejoin();
+      for (const sessionView of family?.values() ?? []) sessionView.rejoin();
+      return "control";
+    }
     if (data.type === "reset") {
       last = null;
       view = createSessionView();
