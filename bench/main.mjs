@@ -5,6 +5,8 @@
 const benches = {
   economy:
     "what sessions and 400 tools cost with the prompt caches of Claude and GPT, billed by their documented rules; ends with 1 if a target is missed",
+  evals:
+    "ten faults in 100 recorded sessions: what replays, steps and whole plays find, false alarms, model calls, and what happens outside",
   "first-frame": "how soon the prompt of the conversation is there, and a message can be sent, beside Node's own start",
   history:
     "10,000 steps and 10,000 runs with a small window on SQLite: cost of a step, of a run's start, of a reconnect",

@@ -118,10 +118,12 @@ export type {
   Model,
   ModelDelta,
   ModelRequest,
+  ModelRun,
   ModelTimeouts,
   ProviderToolReference,
   RecordedAttempt,
   RequestIdentity,
+  RunModel,
   ToolSpecification,
 } from "./ports/model.js";
 export type { EventContext, Observer } from "./ports/observer.js";
@@ -164,12 +166,14 @@ export type {
   Question,
   Reconciled,
   RecoverOption,
+  RunTool,
   StepContext,
   StepOptions,
   Tool,
   ToolContext,
   ToolResult,
   ToolRetry,
+  ToolRun,
 } from "./ports/tool.js";
 export type {
   LoopTrace,
@@ -184,6 +188,7 @@ export type {
   TraceRecordOf,
   TraceSpan,
 } from "./ports/trace.js";
+export type { WorkerScores } from "./ports/worker-scores.js";
 export type { AgentToolOptions } from "./runtime/agent/agent-tool.js";
 export type {
   AbortMethod,

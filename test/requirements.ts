@@ -360,12 +360,18 @@ const rows = {
   "COST-5":
     "Many tools: `defer: true` on tools and MCP servers; the model finds them by `find_tools`; the list of tools never changes within a session; approvals, recovery, events and replay see the real call; what was found survives kill, fork and compaction.",
   "COST-6": "Every field of an AI SDK 6 or 7 tool is honoured or warned of by name.",
+  "EVAL-1":
+    "A recorded session becomes a case by one command, redacted; cases by hand; tools answer from the record or from functions; nothing outside runs.",
+  "EVAL-2":
+    "`pawl eval`: a matrix of models and prompts, repetitions, a budget, progress; judges as functions and models; a baseline, JSON, JUnit, exit codes; a killed run goes on without paying twice; a page in the inspector.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
 
 /** Rows that are owed in parts, or proved in parts. */
 const partsOf: { readonly [id in Id]?: readonly string[] } = {
+  "EVAL-1": ["case", "play", "redaction", "outside"],
+  "EVAL-2": ["command", "judges", "resume", "page"],
   "LOOP-4": ["counters", "zero"],
   "LOOP-8": ["one-process", "between-processes"],
   "LOOP-10": ["signal", "intent"],
@@ -614,6 +620,10 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "COST-4",
   "COST-5",
   "COST-6",
+  "EVAL-1",
+  "EVAL-2#command",
+  "EVAL-2#judges",
+  "EVAL-2#resume",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

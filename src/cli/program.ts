@@ -13,6 +13,7 @@ import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
 import type { ConversationOptions } from "./conversation/conversation-deps.js";
+import { addEval } from "./eval-program.js";
 import { resolveStoreName } from "./files/session-store.js";
 import { addCompletion } from "./program/completion.js";
 import { addConfigurationCommands } from "./program/configuration.js";
@@ -59,6 +60,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addPermissionCommands(program, terminal, finish);
   addConfigurationCommands(program, terminal, finish);
   addReplay(program, terminal, finish);
+  addEval(program, terminal, finish);
   addServe(program, terminal, finish);
   addUi(program, terminal, finish);
   addSessions(program, terminal, finish);
@@ -268,7 +270,7 @@ const addDoctor: AddCommand = (program, terminal, finish) => {
 const helpGroups: { readonly [heading: string]: readonly string[] } = {
   "Work:": ["run", "resume", "abort", "steer", "fork"],
   "Calls that wait for a person:": ["approvals", "approve", "deny"],
-  "Sessions:": ["sessions", "trace", "replay"],
+  "Sessions:": ["sessions", "trace", "replay", "eval"],
   "Settings of a folder:": ["config", "permissions", "trust"],
   "Servers and workers:": ["worker", "serve", "ui", "acp", "mcp", "postgres"],
 };

@@ -2,10 +2,19 @@
  * What a worker is given, what it does and what it reports.
  */
 
-import { aFunction, aStore, checkOptions, integerFrom, numberFrom, type OptionTable } from "../check-options.js";
+import {
+  aFunction,
+  anObject,
+  aStore,
+  checkOptions,
+  integerFrom,
+  numberFrom,
+  type OptionTable,
+} from "../check-options.js";
 import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import type { Store } from "../ports/store.js";
+import type { WorkerScores } from "../ports/worker-scores.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
 
 /** The part of an agent that a worker uses. */
@@ -57,6 +66,12 @@ export type WorkerReport =
       readonly error: unknown;
       readonly retryInMs: number | null;
     }
+  /** The sessions that have ended could not be judged. The worker tries again at its next look. */
+  | {
+      readonly type: "scores_failed";
+      /** What a judge or the store threw. */
+      readonly error: unknown;
+    }
   /** The store could not say what is due. The worker asks again after `retryInMs`, in milliseconds. */
   | {
       readonly type: "store_failed";
@@ -79,6 +94,12 @@ export type WorkerOptions = {
   readonly concurrency?: number;
   /** The longest time between two queries for due sessions, in milliseconds. Default: 1,000. */
   readonly pollMs?: number;
+
+  /**
+   * Judges sessions that have ended, alongside the worker's sessions: `createScores` of `pawl/evals`. Default: none are
+   * judged.
+   */
+  readonly scores?: WorkerScores;
 
   /** Is told what the worker does. */
   readonly onReport?: (report: WorkerReport) => void;
@@ -119,6 +140,7 @@ export const workerOptionRules: OptionTable<WorkerOptions> = {
   },
   concurrency: integerFrom(1),
   pollMs: numberFrom(1),
+  scores: anObject,
   onReport: aFunction,
 };
 

@@ -18,6 +18,7 @@ import type { SessionLook } from "../runtime/api/session-beginning.js";
 import { createContention } from "./contention.js";
 import { loadSessionChain, lookUpSession, type SessionLookup } from "./look-up-session.js";
 import { createStallDetector, isTransient, retryDelayMs } from "./retries.js";
+import { createScoring } from "./scoring.js";
 import {
   checkGrace,
   type GraceOptions,
@@ -61,6 +62,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   const stallDetector = createStallDetector();
   const agents = new Set<WorkingAgent>();
   let agentsByName: ReadonlyMap<string, WorkingAgent> | null = null;
+  const scoring = createScoring(options);
   let isStopped = false;
   /** Whether something has happened that the last look may not have seen. */
   let isWoken = false;
@@ -241,6 +243,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     if (typeof options.agents !== "function") indexAgents(options.agents);
     // A session may be done before its claim was waited for: only a look that begins with nothing says that nothing is due.
     while ((await claimDue()) || running.size > 0) if (running.size > 0) await Promise.race(running.values());
+    await scoring.catchUp({ isForced: true });
   }
 
   async function run(): Promise<void> {
@@ -254,6 +257,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
       while (!isStopped) {
         try {
           await claimDue();
+          void scoring.catchUp();
           failures = 0;
           await waitForWake(pollMs);
         } catch (error) {
@@ -289,6 +293,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     wake();
     await Promise.all([...agents].map((agent) => agent.shutdown({ graceMs })));
     await Promise.all(running.values());
+    await scoring.stop();
   }
 
   const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refusals.keys()]) });

@@ -239,6 +239,24 @@ export type ModelDelta = DeltaBody &
     readonly seq?: number;
   };
 
+/** A model call that is about to be made, for `runModel`. */
+export type ModelRun = {
+  /** The name of the agent that calls. */
+  readonly agent: string;
+  /** The model that would be called. */
+  readonly model: Model;
+  /** Everything that the model is sent. */
+  readonly request: ModelRequest;
+  /** Aborted when the answer is no longer wanted. */
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Makes a model call in place of the model's own `stream`, which `own` starts. Timeouts, retries, prices, hooks and the
+ * log remain the loop's.
+ */
+export type RunModel = (run: ModelRun, own: () => AsyncIterable<ModelDelta>) => AsyncIterable<ModelDelta>;
+
 /** A delta as subscribers get it. `seq` is its number within the attempt, from 1 without gaps. */
 export type MessageDelta = DeltaBody & {
   readonly runId: string;

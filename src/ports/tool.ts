@@ -309,4 +309,22 @@ export type PermissionContext = Pick<
   readonly data: SessionData;
 };
 
+/** A call that is about to run, for `runTool`. */
+export type ToolRun = {
+  /** The name of the agent that calls. */
+  readonly agent: string;
+  /** The tool as its author declared it. */
+  readonly tool: AnyTool;
+  /** The input that the call runs with: validated, with the defaults of the tool's schema. */
+  readonly input: unknown;
+  /** What the tool's `execute` would get. */
+  readonly context: ToolContext;
+};
+
+/**
+ * Runs a call in place of the tool's own `execute`, which `own` runs. What it returns is the tool's result; what it throws is
+ * the tool's error. Validation, approval, hooks, retries, limits and the log remain the loop's.
+ */
+export type RunTool = (run: ToolRun, own: () => unknown) => unknown;
+
 export type { ToolOutput };

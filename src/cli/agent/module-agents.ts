@@ -4,12 +4,14 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Agent, type Engine, type Observer, PawlError, type Store } from "../../index.js";
+import { type Agent, type Engine, type Observer, PawlError, type Store, type WorkerOptions } from "../../index.js";
 import type { DriveOptions } from "../run/drive-session.js";
 
 export type ServedAgents = {
   readonly store: Store;
   readonly agents: readonly Agent[];
+  /** Who judges the sessions of the agents: the module's export `scores`. Only a worker uses it. */
+  readonly scores?: NonNullable<WorkerOptions["scores"]>;
   readonly close: () => Promise<void>;
 };
 
@@ -56,12 +58,13 @@ export async function loadAgents(
       "bad_configuration",
       `There is no file ${module}. Give a module that exports agents, or leave it out for the agent of this folder.`,
     );
-  const loaded = (await import(pathToFileURL(resolve(module)).href)) as { readonly default?: unknown };
+  const loaded = (await import(pathToFileURL(resolve(module)).href)) as Loaded;
   const given: unknown = typeof loaded.default === "function" ? await loaded.default() : loaded.default;
   const withObservers = (agents: readonly Agent[]) =>
     agents.map((agent) => agent.with({ observers: [...(agent.options.observers ?? []), ...observers] }));
+  const scores = loaded.scores === undefined ? {} : { scores: loaded.scores };
   if (isEngine(given))
-    return { store: given.store, agents: withObservers(given.agents), close: () => given.shutdown() };
+    return { store: given.store, agents: withObservers(given.agents), ...scores, close: () => given.shutdown() };
   const agents = [given].flat();
   const [first] = agents;
   if (!agents.every(isAgent) || !isAgent(first))
@@ -72,8 +75,10 @@ export async function loadAgents(
   const store = requireStore(first);
   if (agents.some((agent) => requireStore(agent) !== store))
     throw new PawlError("bad_configuration", `The agents of ${module} have several stores. Give all of them the same.`);
-  return { store, agents: withObservers(agents), close: () => store.close() };
+  return { store, agents: withObservers(agents), ...scores, close: () => store.close() };
 }
+
+type Loaded = { readonly default?: unknown; readonly scores?: NonNullable<WorkerOptions["scores"]> };
 
 function isFile(path: string): boolean {
   return statSync(resolve(path), { throwIfNoEntry: false })?.isFile() === true;

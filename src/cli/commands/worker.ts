@@ -51,11 +51,11 @@ export async function worker(
   const view = options.json === true ? createJsonWorkerView(terminal) : createTextWorkerView(terminal);
   const metrics = createMetrics();
   const observers = [view.observer, metrics.observer];
-  const { store, agents, close } =
+  const { store, agents, scores, close } =
     module === undefined ? await loadFolderAgents(options, observers) : await loadAgents(module, options, ...observers);
   const { concurrency } = options;
   const onReport = (report: WorkerReport) => view.report(report, formatReportError(report));
-  const runner = createWorker({ store, agents, concurrency, onReport });
+  const runner = createWorker({ store, agents, concurrency, onReport, ...(scores === undefined ? {} : { scores }) });
   const shutdownWatch = stopOnSignal(interruptions, () => {
     terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
     return runner.stop({ graceMs });
@@ -108,7 +108,7 @@ async function serveMetrics(
   };
 }
 
-type WorkerAgents = Pick<WorkerOptions, "store" | "agents"> & { readonly close: () => Promise<void> };
+type WorkerAgents = Pick<WorkerOptions, "store" | "agents" | "scores"> & { readonly close: () => Promise<void> };
 
 async function loadFolderAgents(options: WorkerCommandOptions, observers: readonly Observer[]): Promise<WorkerAgents> {
   const home = resolveHome(process.env);
@@ -132,7 +132,7 @@ function formatGreeting(
 }
 
 function formatReportError(report: WorkerReport): string {
-  return report.type === "refused" || report.type === "store_failed" ? formatError(report.error, false) : "";
+  return "error" in report ? formatError(report.error, false) : "";
 }
 
 /** On Ctrl-C and on SIGTERM: takes no more sessions, lets tools that run finish, and exits. */

@@ -60,7 +60,7 @@ Exit codes:
   75 interrupted (continue with pawl resume), 130 aborted
 `;
 
-function collectOption(text: string, before: readonly string[] = []): readonly string[] {
+export function collectOption(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }
 
@@ -69,7 +69,7 @@ export function parsePositive(text: string): number {
   throw new InvalidArgumentError("It must be a whole number, 1 or more.");
 }
 
-function parseDollarsOption(text: string): number {
+export function parseDollarsOption(text: string): number {
   const amount = parseDollars(text);
   if (amount !== null) return amount;
   throw new InvalidArgumentError("It must be an amount of US dollars above 0, e.g. 2 or 0.25.");

@@ -73,6 +73,9 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
       case "refused":
         writeLine(report.sessionId, `${style("red", "refused")}: ${toOneLine(redaction.text(text))}`);
         break;
+      case "scores_failed":
+        terminal.err(`${style("red", "Sessions could not be judged")}: ${toOneLine(redaction.text(text))}\n`);
+        break;
       case "store_failed": {
         const again = `Asking again in ${report.retryInMs / 1_000} s.`;
         terminal.err(`${style("red", "The store failed")}: ${toOneLine(redaction.text(text))} ${again}\n`);

@@ -4,7 +4,7 @@
  * 1. Agents may hand over to each other, so the agents are looked up when they are first needed, and compiled one by
  *    one when a session needs them.
  * 2. An agent that was reached works in the process of the agent that was called first: with its store, clock, ids,
- *    lease, observers, redaction and parent.
+ *    lease, observers, redaction, parent, `runTool` and `runModel`.
  * 3. A name belongs to one agent of a graph. An agent that `with` has changed takes the place of the one that it was made
  *    from.
  */
@@ -17,7 +17,18 @@ import type { Handoff, HandoffAgent } from "./handoffs.js";
 /** What an agent hands to those that it reaches. */
 export type Inherited = Pick<
   CompiledAgent,
-  "store" | "clock" | "makeId" | "leaseMs" | "address" | "listeners" | "childObservers" | "redact" | "locals"
+  | "store"
+  | "clock"
+  | "makeId"
+  | "leaseMs"
+  | "address"
+  | "runTool"
+  | "runModel"
+  | "rehearsal"
+  | "listeners"
+  | "childObservers"
+  | "redact"
+  | "locals"
 > & { readonly graph: AgentGraph };
 
 type Binding = {
@@ -105,8 +116,9 @@ export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, 
       if (binding === undefined) return undefined;
       const known = compiled.get(name);
       if (known !== undefined) return known;
-      const { store, clock, makeId, leaseMs, address, listeners, childObservers, redact, locals } = first;
-      const shared = { store, clock, makeId, leaseMs, ...defined({ address }) };
+      const { store, clock, makeId, leaseMs, listeners, childObservers, redact, locals } = first;
+      const { address, runTool, runModel, rehearsal } = first;
+      const shared = { store, clock, makeId, leaseMs, ...defined({ address, runTool, runModel, rehearsal }) };
       const inherited = { ...shared, listeners, childObservers, redact, locals, graph };
       const parts = binding.compile(inherited, links);
       compiled.set(name, parts);

@@ -113,7 +113,10 @@ function readTask(input: unknown): string {
   return typeof input === "object" && input !== null && "task" in input ? String(input.task) : String(input);
 }
 
-type SharedDeps = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs" | "address" | "childObservers">;
+type SharedDeps = Pick<
+  CompiledAgent,
+  "store" | "clock" | "makeId" | "leaseMs" | "address" | "runTool" | "runModel" | "rehearsal" | "childObservers"
+>;
 
 /** Binds the agent behind a tool to its parent, and to the store, clock and observers of the parent's process. */
 export type BindChild = (link: ParentLink, shared: SharedDeps, output: CompiledInput | undefined) => BoundChild;

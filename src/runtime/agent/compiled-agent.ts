@@ -11,18 +11,18 @@ import type { RunLimits } from "../../core/machine/run-limits.js";
 import type { SessionBinding, State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
-import type { ToolSpecification } from "../../ports/model.js";
+import type { RunModel, ToolSpecification } from "../../ports/model.js";
 import type { Observer } from "../../ports/observer.js";
 import type { CanExecuteTool } from "../../ports/permission.js";
 import type { PromptCache } from "../../ports/prompt-cache.js";
 import type { RepairToolCall } from "../../ports/repair.js";
 import type { Services } from "../../ports/services.js";
 import type { Store } from "../../ports/store.js";
-import type { AnyTool } from "../../ports/tool.js";
+import type { AnyTool, RunTool } from "../../ports/tool.js";
 import type { CalledModel, CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
-import { type CompiledTool, compileTool, listTools, normaliseTools, type Tools } from "../tools/compile-tools.js";
+import { type CompiledTool, compileBuiltIn, listTools, normaliseTools, type Tools } from "../tools/compile-tools.js";
 import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily } from "./agent-family.js";
 import type { Hooks } from "./compile-hooks.js";
@@ -59,6 +59,12 @@ export type CompiledAgent = {
   /** A log is run again: the author's functions are not called, and what they decided is taken from the log. */
   readonly isReplay?: true;
   readonly deps: unknown;
+  /** Runs the calls in place of the tools' own functions. */
+  readonly runTool?: RunTool;
+  /** Makes the model calls in place of the models' own streams. */
+  readonly runModel?: RunModel;
+  /** The agent is only rehearsed: it plays a recorded session. The agents that it reaches inherit it. */
+  readonly rehearsal?: Rehearsal;
   readonly services: Services;
   readonly compaction: Compaction;
   readonly context: CompiledContext;
@@ -83,6 +89,12 @@ export type CompiledAgent = {
   readonly conditionalHandoffs: readonly ConditionalHandoff[] | null;
   /** The shape of the answers to the parent's calls, if the agent is behind a tool that declares one. */
   readonly toolOutput?: CompiledInput;
+};
+
+/** How an agent plays a recorded session. Neither observers nor callbacks are notified. */
+export type Rehearsal = {
+  /** Tools that the agent of this name has in addition to its own. */
+  readonly toolsFor: (agent: string) => readonly AnyTool[];
 };
 
 /** The agents that an agent can reach through handoffs, itself included. */
@@ -151,7 +163,7 @@ function toolSetOf(ownTools: Map<string, CompiledTool>, builtIn: readonly AnyToo
     for (const one of createSearchTools(deferred, ownTools, room)) ownTools.set(one.tool.name, one);
   const compiled = new Map(ownTools);
   if (ownTools.size > 0)
-    for (const tool of builtIn) if (!ownTools.has(tool.name)) compiled.set(tool.name, compileTool(tool));
+    for (const tool of builtIn) if (!ownTools.has(tool.name)) compiled.set(tool.name, compileBuiltIn(tool));
   const toSpecifications = (some: typeof ownTools) =>
     deepFreeze([...some.values()].filter(({ tool }) => !deferred.has(tool.name)).map((one) => one.specification));
   const specifications = toSpecifications(compiled);

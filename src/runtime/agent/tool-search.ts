@@ -17,7 +17,7 @@ import type { SessionData, ToolData } from "../../ports/session-data.js";
 import type { TokenEstimator } from "../../ports/tokens.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { AiSdkToolSearch } from "../tools/ai-sdk-tool-search.js";
-import { type CompiledTool, compileTool } from "../tools/compile-tools.js";
+import { type CompiledTool, compileBuiltIn } from "../tools/compile-tools.js";
 
 /** The key of the session's data that keeps the names of tools that were found. */
 const foundToolsKey = "pawl.foundTools";
@@ -66,7 +66,7 @@ export function createSearchTools(
         "duplicate_tool",
         `The agent has deferred tools, so it has a tool "${name}" of Pawl. Give your own tool another name.`,
       );
-  return [createFindTools(deferred, search), callTool].map(compileTool);
+  return [createFindTools(deferred, search), callTool].map(compileBuiltIn);
 }
 
 type FindInput = { readonly query: string };

@@ -18,13 +18,14 @@ import type { ServiceOptions } from "../../context/services.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Hook } from "../../ports/hook.js";
-import type { Model, ModelTimeouts } from "../../ports/model.js";
+import type { Model, ModelTimeouts, RunModel } from "../../ports/model.js";
 import type { CanExecuteTool } from "../../ports/permission.js";
 import { type PromptCache, promptCacheModes } from "../../ports/prompt-cache.js";
 import type { RepairToolCall } from "../../ports/repair.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
 import type { Store } from "../../ports/store.js";
+import type { RunTool } from "../../ports/tool.js";
 import type { Handoff } from "../agent/handoffs.js";
 import type { Limits } from "../agent/limits.js";
 import type { Fallback } from "../model/models.js";
@@ -85,6 +86,13 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly hooks?: readonly Hook[];
     /** Tools get this as `context.deps`. */
     readonly deps?: unknown;
+    /**
+     * Runs the calls in place of the tools' own functions: in another process, from a record, or not at all. Agents behind
+     * tools and handoffs inherit it.
+     */
+    readonly runTool?: RunTool;
+    /** Makes the model calls in place of the models' own streams. Agents behind tools and handoffs inherit it. */
+    readonly runModel?: RunModel;
     /** The folder in which the agent works. A session is bound to it. */
     readonly root?: string;
     /** Default: a store in memory, which agents made with `with` share. */
@@ -122,6 +130,8 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   repairToolCall: { accepts: (value) => value === null || typeof value === "function", expected: "a function or null" },
   hooks: anArray,
   deps: anyValue,
+  runTool: aFunction,
+  runModel: aFunction,
   root: aString,
   store: aStore,
   clock: anObject,

@@ -13,7 +13,7 @@ import type { ParentLink } from "../agent/agent-family.js";
 import { bindAgent, createGraph } from "../agent/agent-graph.js";
 import { type AgentToolOptions, type BindChild, type BoundChild, createAgentTool } from "../agent/agent-tool.js";
 import { checkSessionId } from "../agent/check-run-options.js";
-import { type CompiledAgent, listFamilies, reaches } from "../agent/compiled-agent.js";
+import { type CompiledAgent, listFamilies, type Rehearsal, reaches } from "../agent/compiled-agent.js";
 import type { Input } from "../agent/input-parts.js";
 import { findUnpricedModels, findUnpricedReached } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
@@ -116,10 +116,33 @@ export type Agent<ModelLike = Model> = {
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
+/** What a rehearsed agent has in place of the agent's own, and the tools that it has in addition. */
+export type RehearsalOptions = Required<Pick<AgentOptions, "store" | "runTool" | "runModel">> & Rehearsal;
+
+/** An agent, whatever its kind of model. */
+export type RehearsedAgent = Omit<Agent, "options" | "with">;
+
+const rehearsals = new WeakMap<object, (options: RehearsalOptions) => RehearsedAgent>();
+
+/**
+ * The same agent in another store, with its calls and model calls made by these functions. Nothing that observes the agent, or an
+ * agent that it reaches, is notified.
+ * @throws PawlError `bad_configuration` for an agent that `createAgent` did not make
+ */
+export function rehearse(agent: object, options: RehearsalOptions): RehearsedAgent {
+  const rebuild = rehearsals.get(agent);
+  if (rebuild === undefined)
+    throw new PawlError(
+      "bad_configuration",
+      "This agent was not made by createAgent() or an engine. Pass one that was.",
+    );
+  return rebuild(options);
+}
+
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
 export function buildAgent<ModelLike>(
   given: AgentOptions<ModelLike>,
-  surroundings: AgentDefaults<ModelLike>,
+  surroundings: Surroundings<ModelLike>,
   lineage: object = {},
 ): Agent<ModelLike> {
   checkAgentOptions(given);
@@ -161,15 +184,18 @@ export function buildAgent<ModelLike>(
           "bad_configuration",
           "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
         );
-      const bind: BindChild = (link, { childObservers, ...shared }, toolOutput) => {
+      const bind: BindChild = (link, { childObservers, rehearsal, ...shared }, toolOutput) => {
         const observers = [...new Set([...(options.observers ?? []), ...childObservers])];
-        const childDefaults = { ...surroundings, parent: link, ...defined({ toolOutput }) };
+        const childDefaults = { ...surroundings, parent: link, ...defined({ toolOutput, rehearsal }) };
         return childAgent(assemble({ ...options, ...shared, observers }, childDefaults, self));
       };
       return createAgentTool(bind, options.name, toolOptions);
     },
     shutdown,
   };
+  rehearsals.set(agent, ({ toolsFor, ...changes }) =>
+    buildAgent({ ...options, ...changes }, { ...surroundings, rehearsal: { toolsFor } }, lineage),
+  );
   bindAgent(agent, {
     name: parts.name,
     lineage,

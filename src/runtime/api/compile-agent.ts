@@ -29,7 +29,7 @@ import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.j
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { createCheckedStore } from "../log/checked-store.js";
 import { compileModels } from "../model/models.js";
-import { compileListeners } from "../observers/listeners.js";
+import { compileListeners, type WatchOptions } from "../observers/listeners.js";
 import { findToolSearch } from "../tools/ai-sdk-tool-search.js";
 import { listTools } from "../tools/compile-tools.js";
 import type { AgentOptions } from "./agent-options.js";
@@ -46,7 +46,7 @@ export type AgentDefaults<ModelLike> = {
 };
 
 /** What an agent gets from the agent whose tool it is. */
-type ParentFields = { readonly parent?: ParentLink } & Pick<CompiledAgent, "toolOutput">;
+type ParentFields = { readonly parent?: ParentLink } & Pick<CompiledAgent, "toolOutput" | "rehearsal">;
 
 export type Surroundings<ModelLike> = AgentDefaults<ModelLike> & ParentFields;
 
@@ -54,11 +54,11 @@ export type Surroundings<ModelLike> = AgentDefaults<ModelLike> & ParentFields;
 export function compileReachedAgent<ModelLike>(
   options: AgentOptions<ModelLike>,
   surroundings: AgentDefaults<ModelLike>,
-  { graph, listeners, childObservers, redact, locals, ...shared }: Inherited,
+  { graph, listeners, childObservers, redact, locals, rehearsal, ...shared }: Inherited,
   link: ParentLink,
   parent: ParentLink | undefined,
 ): CompiledAgent {
-  const parentDefaults = parent === undefined ? surroundings : { ...surroundings, parent };
+  const parentDefaults = { ...surroundings, ...defined({ parent, rehearsal }) };
   const observers = childObservers;
   const compiled = compileAgent({ ...options, ...shared, observers }, parentDefaults, link, graph);
   return { ...compiled, listeners, redact, locals };
@@ -70,13 +70,27 @@ export function compileAgent<ModelLike>(
   link: ParentLink,
   graph: AgentGraph | null,
 ): CompiledAgent {
-  const { name = "agent", tools = [], limits = {}, leaseMs = 15_000, systemPrompt, canExecuteTool, root } = options;
+  const { rehearsal } = surroundings;
+  const {
+    name = "agent",
+    tools: ownTools = [],
+    limits = {},
+    leaseMs = 15_000,
+    systemPrompt,
+    canExecuteTool,
+    root,
+  } = options;
   const shared = {
     store: createCheckedStore(options.store ?? surroundings.createStore()),
     clock: createCheckedClock(options.clock ?? systemClock),
     makeId: options.makeId ?? makeRandomId,
     leaseMs: checkLease(leaseMs),
-    ...defined({ address: checkAddress(options.address) }),
+    ...defined({
+      address: checkAddress(options.address),
+      runTool: options.runTool,
+      runModel: options.runModel,
+      rehearsal,
+    }),
   };
   const compiledModels = compileModels(options, surroundings.asModel);
   const compaction = compileCompaction(options.compaction, surroundings);
@@ -85,17 +99,20 @@ export function compileAgent<ModelLike>(
   const services = compileServices(options, surroundings.listPrices, shared.store, pricedModels);
   const context = compileContext(options.context);
   const sourceTools = context.sources.flatMap(({ tools: toolsOfSource = [] }) => toolsOfSource);
+  const tools = listTools(ownTools);
+  const rehearsed = rehearsal?.toolsFor(name).filter((added) => !tools.some((own) => own.name === added.name)) ?? [];
   const compiled = compileTools(
-    [...listTools(tools), ...sourceTools],
+    [...tools, ...rehearsed, ...sourceTools],
     createHandoffTools(options.handoffs ?? []),
     createOutputTools(options, services, surroundings.createOutputTools),
     {
       windowTokens: compaction.computeBudget(compiledModels.models[0].model).tokens,
       tokens: services.tokens,
-      search: findToolSearch(tools),
+      search: findToolSearch(ownTools),
     },
   );
-  const childObservers = (options.observers ?? []).filter(({ children }) => children === true);
+  const watched = rehearsal === undefined ? options : withoutListeners(options);
+  const childObservers = (watched.observers ?? []).filter(({ children }) => children === true);
   const family = createFamily(compiled.tools, link, { ...shared, childObservers }, surroundings.parent);
   const budgeted = { ...compiledModels, services, family };
   return {
@@ -119,8 +136,13 @@ export function compileAgent<ModelLike>(
     ...shared,
     ...defined({ toolOutput: surroundings.toolOutput }),
     childObservers,
-    ...compileListeners(options),
+    ...compileListeners(watched),
   };
+}
+
+/** Without everything that would be notified. */
+function withoutListeners({ redact }: WatchOptions): WatchOptions {
+  return defined({ redact });
 }
 
 function compileConditions(

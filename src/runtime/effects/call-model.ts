@@ -29,7 +29,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import { findEnd, toMessage } from "../model/assembled-message.js";
 import { cutOffText } from "../model/cut-off-text.js";
 import { createAssembly, type MessageAssembly } from "../model/message-assembly.js";
-import { chooseModel } from "../model/models.js";
+import { chooseModel, findStream } from "../model/models.js";
 import { type PartialOutput, type PartialOutputReader, readPartialOutput } from "../model/partial-output.js";
 import { type StreamOptions, streamMessage } from "../model/stream-attempt.js";
 import { publishDelta, publishPartialOutput } from "../subscribers/broadcast.js";
@@ -70,7 +70,7 @@ export async function callModel(
   // Nobody is shown the beginning of an answer that is held back.
   if (beside?.holds !== true) memory.partial = assembly;
   const options: StreamOptions = {
-    model,
+    stream: findStream(parts, model),
     timeouts,
     clock: parts.clock,
     cancellation: beside?.cancellation ?? cancellation,

@@ -13,6 +13,7 @@ import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { formatError } from "../lib/error-text.js";
 import { retryDelay } from "../lib/retry-delay.js";
+import { FinalToolError } from "../tools/final-error.js";
 import { StepError } from "../tools/step-error.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 
@@ -32,6 +33,7 @@ export function findNextAttempt(
     return undefined;
   // What a step says beside a plain failure is true of the next attempt, too.
   if (error instanceof StepError && error.code !== "step_failed") return undefined;
+  if (error instanceof FinalToolError) return undefined;
   if (!isWorthRetry(error, tool, records)) return undefined;
   return { retryInMs: retryDelay(call.policy.retry, call.failures ?? 0, `${sessionId}/${callKey}/${attempt}`) };
 }

@@ -234,11 +234,12 @@ function* executeTool(
 ): Coroutine<Outcome> {
   try {
     const run = (signal: () => AbortSignal) =>
-      callExecute(
+      runInPlace(
         tool,
         record,
         input,
         createToolContext({ tool, effect, record, context, cancellation, signal }, work),
+        context,
       );
     const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run, work));
     const done = findDone(value);
@@ -255,6 +256,19 @@ function* executeTool(
 function isApprovedInput({ callKey, input }: CallRecord, { state }: EffectContext): boolean {
   const call = callOf(state, callKey);
   return call?.inputHash === undefined || call.inputHash === hashInput(input);
+}
+
+/** Runs a call by the agent's `runTool`, if it has one. Tools that Pawl adds read their own session, wherever calls run. */
+function runInPlace(
+  tool: AnyTool,
+  record: CallRecord,
+  validated: Extract<ValidatedInput, { ok: true }>,
+  toolContext: ToolContext,
+  { parts: { name, tools, runTool } }: EffectContext,
+): unknown {
+  const own = () => callExecute(tool, record, validated, toolContext);
+  if (runTool === undefined || tools.get(tool.name)?.isBuiltIn === true) return own();
+  return runTool({ agent: name, tool, input: validated.value, context: toolContext }, own);
 }
 
 function callExecute(

@@ -14,7 +14,7 @@ import type { ModelRequest, RequestIdentity } from "../../ports/model.js";
 import { type Cancellation, onCancel } from "../lib/cancellation.js";
 import { findEnd, toMessage } from "../model/assembled-message.js";
 import { createAssembly } from "../model/message-assembly.js";
-import type { CalledModel } from "../model/models.js";
+import { type CalledModel, findStream } from "../model/models.js";
 import { retryDelayMs } from "../model/retry.js";
 import { streamMessage } from "../model/stream-attempt.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
@@ -69,7 +69,7 @@ export function createSummariser(
     asking.attempts += 1;
     const assembly = createAssembly(request);
     await streamMessage(assembly, request, {
-      model,
+      stream: findStream(parts, model),
       timeouts,
       clock: parts.clock,
       cancellation,

@@ -5,7 +5,7 @@
 import { anyValue, checkOptions, checkPlainOptions, type OptionTable, timeLimit } from "../../check-options.js";
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
-import type { Model, ModelTimeouts } from "../../ports/model.js";
+import type { Model, ModelTimeouts, RunModel } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import { createRetryPolicy } from "./retry.js";
 
@@ -110,4 +110,14 @@ function compileTimeouts(timeouts: ModelTimeouts): Required<ModelTimeouts> {
   checkOptions("timeouts", timeoutRules, timeouts);
   const set = Object.entries(timeouts).filter(([, value]) => value !== undefined);
   return { ...defaultTimeouts, ...Object.fromEntries(set) };
+}
+
+/** The model's own stream, or that of the agent's `runModel`. */
+export function findStream(
+  { name, runModel }: { readonly name: string; readonly runModel?: RunModel },
+  model: Model,
+): Model["stream"] {
+  const own: Model["stream"] = (request, signal) => model.stream(request, signal);
+  if (runModel === undefined) return own;
+  return (request, signal) => runModel({ agent: name, model, request, signal }, () => own(request, signal));
 }

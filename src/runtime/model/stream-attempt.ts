@@ -17,7 +17,7 @@ import { yieldTurn } from "../lib/event-loop.js";
 import { addDelta, endWith, type MessageAssembly } from "./message-assembly.js";
 
 export type StreamOptions = {
-  readonly model: Model;
+  readonly stream: Model["stream"];
   readonly timeouts: Required<ModelTimeouts>;
   readonly clock: Clock;
   readonly cancellation: Cancellation;
@@ -35,7 +35,7 @@ export type SpareController = { spareController: AbortController | null };
 
 /** Streams into the assembly; resolves when the assembly has its end. */
 export function streamMessage(assembly: MessageAssembly, request: ModelRequest, options: StreamOptions): Promise<void> {
-  const { model, timeouts, clock, cancellation, publish, memory, isLeaseFresh } = options;
+  const { stream, timeouts, clock, cancellation, publish, memory, isLeaseFresh } = options;
   const attempt = memory.spareController ?? new AbortController();
   memory.spareController = null;
   return new Promise((resolve) => {
@@ -68,7 +68,7 @@ export function streamMessage(assembly: MessageAssembly, request: ModelRequest, 
 
     /** True if nothing came of the request, and it is to be sent again. */
     async function readStream(): Promise<boolean> {
-      const deltas = getIterator(model.stream(request, attempt.signal));
+      const deltas = getIterator(stream(request, attempt.signal));
       for (let next = await deltas.next(); !isOver && next.done !== true; next = await deltas.next()) {
         if (assembly.seq === 0 && assembly.resends < maxResends && isUnanswered(next.value) && isLeaseFresh()) {
           endStream(deltas);

@@ -81,7 +81,12 @@ export function createEventReplay({
     changes: Partial<CompiledAgent> = {},
     recorded: Recorded | null = null,
   ) {
-    const { own } = recorded ?? (await withRecorded(getSessionAgent(parts, state), transcript));
+    // A replay recalls the results of tools and models by itself.
+    const {
+      runTool: _,
+      runModel: __,
+      ...own
+    } = (recorded ?? (await withRecorded(getSessionAgent(parts, state), transcript))).own;
     const tools = getTools(own);
     const context = { ...own.context, sources: own.context.sources.map(withoutLoading) };
     const present: CompiledAgent = {

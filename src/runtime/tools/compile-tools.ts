@@ -15,6 +15,8 @@ export type CompiledTool = {
   readonly tool: AnyTool;
   readonly specification: ToolSpecification;
   readonly validate: CompiledInput["validate"];
+  /** One that Pawl adds by itself. It touches nothing but its session. */
+  readonly isBuiltIn?: true;
 };
 
 /** A list of tools, or a record as in the AI SDK, whose keys are the names. */
@@ -50,6 +52,11 @@ export function compileTool(tool: AnyTool): CompiledTool {
     if (!(cause instanceof PawlError)) throw cause;
     throw new PawlError("bad_configuration", `The tool "${tool.name}": ${cause.message}`, { cause });
   }
+}
+
+/** The same of a tool that Pawl adds by itself. */
+export function compileBuiltIn(tool: AnyTool): CompiledTool {
+  return { ...compileTool(tool), isBuiltIn: true };
 }
 
 /** A call that failed may still have had an effect. */

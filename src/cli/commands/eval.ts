@@ -1,0 +1,215 @@
+/**
+ * `pawl eval`: plays the evals of a folder.
+ */
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import * as ownEvals from "../../evals/index.js";
+import { PawlError, type Store } from "../../index.js";
+import { watchFolder } from "../eval-watch.js";
+import { exitCodes } from "../exit.js";
+import { openStore, resolveHome } from "../files/session-store.js";
+import { listenForInterruptions } from "../terminal/interruptions.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount, sanitize, truncate } from "../terminal/text.js";
+
+export type EvalCommandOptions = {
+  readonly play?: "run" | "steps";
+  readonly repeat?: number;
+  readonly concurrency?: number;
+  readonly budget?: number;
+  readonly offline?: true;
+  readonly case?: readonly string[];
+  readonly baseline?: string;
+  readonly save?: string;
+  readonly junit?: string;
+  readonly strict?: true;
+  readonly keepLogs?: true;
+  readonly watch?: true;
+  readonly json?: true;
+};
+
+type Evals = typeof ownEvals;
+type Report = ownEvals.Report;
+
+/** What was paid is kept here, and not in the repository: requests and answers are not redacted. */
+const answersFile = ".pawl/evals/answers.jsonl";
+/** The last report of each eval, for the inspector. */
+const reportsFolder = ".pawl/evals/reports";
+
+export async function evalFiles(
+  given: readonly string[],
+  options: EvalCommandOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const files = given.length > 0 ? given : findEvalFiles();
+  if (files.length === 0)
+    throw new PawlError(
+      "bad_input",
+      "There is no *.eval.ts or *.eval.js under evals. Write one as in the guide, or name a file: pawl eval FILE.",
+    );
+  checkOutputs(files, options);
+  if (options.watch === true) return watchFolder(process.cwd(), terminal);
+  const { stop } = listenForInterruptions(terminal);
+  const store = options.keepLogs === true ? await openStore(resolveHome(process.env), { creates: true }) : null;
+  try {
+    let code: number = exitCodes.done;
+    for (const file of files) code = worseOf(code, await evalFile(file, { options, store, stop, terminal }));
+    return code;
+  } catch (error) {
+    if (!stop.aborted) throw error;
+    terminal.err("Stopped. The answers that were paid are kept: the same command goes on without paying them again.\n");
+    return exitCodes.aborted;
+  } finally {
+    await store?.close();
+  }
+}
+
+function findEvalFiles(): readonly string[] {
+  if (!existsSync("evals")) return [];
+  return readdirSync("evals", { recursive: true })
+    .map(String)
+    .filter((file) => /\.eval\.m?[jt]s$/.test(file) && !/(?:^|[\\/])node_modules[\\/]/.test(file))
+    .sort()
+    .map((file) => join("evals", file));
+}
+
+/** One file cannot have the reports of several evals. */
+function checkOutputs(files: readonly string[], { save, junit, baseline }: EvalCommandOptions): void {
+  if (files.length === 1) return;
+  const named = [
+    ...(save !== undefined && save !== "baseline" ? ["--save"] : []),
+    ...(junit === undefined ? [] : ["--junit"]),
+    ...(baseline === undefined ? [] : ["--baseline"]),
+  ];
+  if (named.length > 0)
+    throw new PawlError(
+      "bad_input",
+      `${named.join(" and ")} needs one eval, and these are ${files.length}. Name a file.`,
+    );
+}
+
+/** A failure counts more than trials that the budget left out. */
+function worseOf(code: number, other: number): number {
+  return Math.max(code, other);
+}
+
+type EvalRun = {
+  readonly options: EvalCommandOptions;
+  readonly store: Store | null;
+  readonly stop: AbortSignal;
+  readonly terminal: Terminal;
+};
+
+async function evalFile(file: string, { options, store, stop, terminal }: EvalRun): Promise<number> {
+  const evals = await loadEvals(file);
+  const defined = await loadEval(file);
+  const folder = dirname(file);
+  const baselineFile = options.baseline ?? join(folder, "baseline", `${defined.name}.json`);
+  const hasBaseline = options.baseline !== undefined || existsSync(baselineFile);
+  const cases = chooseCases(
+    typeof defined.cases === "string" ? evals.readCases(resolve(folder, defined.cases)) : defined.cases,
+    options.case ?? [],
+  );
+  let failed = 0;
+  const report = await evals.evaluate({
+    answers: answersFile,
+    ...defined,
+    cases,
+    signal: stop,
+    ...(hasBaseline && options.save !== "baseline" ? { baseline: baselineFile } : {}),
+    ...(store === null ? {} : { store }),
+    ...(options.budget === undefined ? {} : { budgetUsd: options.budget }),
+    ...(options.offline === undefined ? {} : { budgetUsd: 0 }),
+    ...(options.repeat === undefined ? {} : { repeat: options.repeat }),
+    ...(options.play === undefined ? {} : { play: options.play }),
+    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+    onTrial(trial, progress) {
+      if (trial?.passed === false) failed += 1;
+      terminal.status(truncate(formatProgress(defined.name, progress, failed), terminal.columns()));
+      defined.onTrial?.(trial, progress);
+    },
+  });
+  terminal.status(null);
+  writeReport(report, { options, baselineFile, evals });
+  if (options.json === true) terminal.json(report);
+  else terminal.out(visibleLines(terminal.redaction.text(evals.formatReport(report))));
+  return evals.toExitCode(report, { strict: options.strict === true });
+}
+
+/** Lines stay lines; nothing that a model wrote reaches the terminal as a control character. */
+function visibleLines(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => sanitize(line))
+    .join("\n");
+}
+
+function formatProgress(name: string, { done, total, paidUsd }: ownEvals.EvalProgress, failed: number): string {
+  const failures = failed === 0 ? "" : `, ${failed} failed`;
+  return `${sanitize(name)}: ${done} of ${formatCount(total, "trial")}${failures}, $${paidUsd.toFixed(4)} paid`;
+}
+
+/** The library that the file imports: its agents belong to that copy, which need not be the one of this program. */
+async function loadEvals(file: string): Promise<Evals> {
+  let path: string;
+  try {
+    path = createRequire(resolve(file)).resolve("pawl/evals");
+  } catch {
+    return ownEvals;
+  }
+  return (await import(pathToFileURL(path).href)) as Evals;
+}
+
+async function loadEval(file: string): Promise<ownEvals.EvalOptions> {
+  if (!existsSync(file))
+    throw new PawlError("bad_input", `There is no file ${sanitize(file)}. Name an eval: pawl eval evals/desk.eval.ts.`);
+  let loaded: { readonly default?: ownEvals.EvalOptions };
+  try {
+    loaded = (await import(pathToFileURL(resolve(file)).href)) as typeof loaded;
+  } catch (cause) {
+    if ((cause as { readonly code?: string }).code !== "ERR_UNKNOWN_FILE_EXTENSION") throw cause;
+    throw new PawlError(
+      "bad_input",
+      `This Node (${process.version}) cannot read ${sanitize(file)}. Use Node 22.18 or newer, or write it in JavaScript: *.eval.js.`,
+      { cause },
+    );
+  }
+  if (typeof loaded.default?.name === "string") return loaded.default;
+  throw new PawlError(
+    "bad_input",
+    `${sanitize(file)} does not export an eval. End it with: export default defineEval({ … }).`,
+  );
+}
+
+function chooseCases(cases: readonly ownEvals.EvalCase[], wanted: readonly string[]): readonly ownEvals.EvalCase[] {
+  if (wanted.length === 0) return cases;
+  const chosen = cases.filter(({ name, tags = [] }) => wanted.some((one) => one === name || tags.includes(one)));
+  if (chosen.length > 0) return chosen;
+  throw new PawlError(
+    "bad_input",
+    `No case has the name or tag ${wanted.map((one) => JSON.stringify(one)).join(" or ")}. The first cases are: ${cases
+      .slice(0, 5)
+      .map(({ name }) => name)
+      .join(", ")}.`,
+  );
+}
+
+type Outputs = { readonly options: EvalCommandOptions; readonly baselineFile: string; readonly evals: Evals };
+
+function writeReport(report: Report, { options, baselineFile, evals }: Outputs): void {
+  const text = `${JSON.stringify(report)}\n`;
+  if (options.keepLogs === true) writeText(join(reportsFolder, `${toFileName(report.name)}.json`), text);
+  if (options.save !== undefined) writeText(options.save === "baseline" ? baselineFile : options.save, text);
+  if (options.junit !== undefined) writeText(options.junit, evals.formatJunit(report));
+}
+
+function toFileName(name: string): string {
+  return name.replace(/[^\w.-]+/g, "-");
+}
+
+export function writeText(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}

@@ -1,0 +1,89 @@
+/**
+ * The commands `pawl eval` and `pawl eval add`.
+ */
+import { Option } from "commander";
+import { type EvalCommandOptions, evalFiles } from "./commands/eval.js";
+import { type EvalAddOptions, evalAdd } from "./commands/eval-add.js";
+import {
+  type AddCommand,
+  collectOption,
+  formatExamples,
+  parseDollarsOption,
+  parsePositive,
+  sessionArgument,
+} from "./program/options.js";
+
+export const addEval: AddCommand = (program, terminal, finish) => {
+  const command = program
+    .command("eval")
+    .description(
+      "play recorded sessions with the current code and judge them; tools answer from the record, and none runs",
+    )
+    .argument("[file...]", "*.eval.ts or *.eval.js (default: all under evals)")
+    .addOption(
+      new Option("--play <what>", "run: the whole agent; steps: the model at each recorded step").choices([
+        "run",
+        "steps",
+      ]),
+    )
+    .option("--repeat <count>", "how often each case is played (default: as the eval says, or once)", parsePositive)
+    .option("--concurrency <count>", "how many trials are played at the same time (default: 4)", parsePositive)
+    .option("--budget <dollars>", "ask no model any more once this much is paid", parseDollarsOption)
+    .option("--offline", "use kept answers only, and ask no model")
+    .option("--case <name or tag>", "play only these cases; may be given several times", collectOption)
+    .option("--baseline <file>", "compare with this report (default: baseline/NAME.json next to the eval)")
+    .option("--save <file>", "write the report; --save baseline makes it the baseline")
+    .option("--junit <file>", "write the report as JUnit XML")
+    .option("--strict", "fail for each case that passes in the baseline and fails now, also if that may be chance")
+    .option("--keep-logs", "keep the logs of the trials, for the page Evals of pawl ui")
+    .option("--watch", "play again whenever a file of this folder changes")
+    .option("--json", "print the report as JSON")
+    .addHelpText(
+      "after",
+      `${formatExamples(
+        "pawl eval",
+        "pawl eval evals/desk.eval.ts --repeat 3 --budget 2",
+        "pawl eval --save baseline",
+        "pawl eval add 3f8c --name refund-twice --hide name",
+      )}
+Exit codes: 0 passed, or not worse than the baseline; 2 usage; 4 the budget left
+trials out; 5 failed, a rule is broken, or worse than the baseline; 130 stopped.
+`,
+    )
+    .action(async (files: readonly string[], options: EvalCommandOptions) =>
+      finish(await evalFiles(files, options, terminal)),
+    );
+  command
+    .command("add")
+    .description("make a case from a recorded session, without what identifies people")
+    .argument(...sessionArgument)
+    .option(
+      "--at <entry>",
+      "take everything up to this entry of the log from the record, and ask the model from there",
+      parsePositive,
+    )
+    .option("--name <name>", "the name of the case (default: the beginning of the id)")
+    .option("--to <folder>", "where the case is written (default: evals/cases)")
+    .option("--tag <tag>", "a tag, to choose the case by; may be given several times", collectOption)
+    .option(
+      "--hide <member>",
+      "replace the values of this member wherever they occur; may be given several times",
+      collectOption,
+    )
+    .option(
+      "--outside <tool>",
+      'keep a tool of an MCP server or plugin, or all of "calendar_*"; may be given several times',
+      collectOption,
+    )
+    .option("--force", "replace a case of the same name")
+    .option("--json", "print what was written as JSON")
+    .addHelpText(
+      "after",
+      `${formatExamples("pawl eval add 3f8c", "pawl eval add 3f8c --at 57 --name second-question --tag billing --hide name --hide street")}
+Exit codes: 0 written; 2 usage, or a session without a run that has ended.
+`,
+    )
+    .action(async (id: string, _: unknown, self) =>
+      finish(await evalAdd(id, self.optsWithGlobals() as EvalAddOptions, terminal)),
+    );
+};

@@ -1,0 +1,50 @@
+/**
+ * `pawl eval --watch`: plays the evals again whenever a file of the folder changes. Each time is a process of its own, because
+ * a module that is loaded stays as it is.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { watch } from "node:fs";
+import { exitCodes } from "./exit.js";
+import type { Terminal } from "./terminal/terminal.js";
+
+/** Editors write a file in several steps, and tools several files. */
+const settleMs = 200;
+
+/** What evals and builds write themselves, and what nobody edits. */
+const ignored = /(?:^|[\\/])(?:node_modules|\.git|\.pawl)(?:[\\/]|$)/;
+
+/** Resolves when a person ends it. */
+export async function watchFolder(folder: string, terminal: Terminal): Promise<number> {
+  let child: ChildProcess | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  const ended = new AbortController();
+
+  function start(): void {
+    child?.kill("SIGTERM");
+    terminal.err(`\n${terminal.style("dim", "Playing the evals. Ctrl-C ends.")}\n`);
+    const [program = process.execPath, ...words] = process.argv;
+    const command = [...process.execArgv, ...words.filter((word) => word !== "--watch")];
+    child = spawn(program, command, { stdio: "inherit" });
+    child.on("exit", () => {
+      if (!ended.signal.aborted) terminal.err(terminal.style("dim", "Waiting for a change. Ctrl-C ends.\n"));
+    });
+  }
+
+  const watcher = watch(folder, { recursive: true }, (_, file) => {
+    if (file === null || ignored.test(file)) return;
+    clearTimeout(timer);
+    timer = setTimeout(start, settleMs);
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => ended.abort());
+  start();
+  await once(ended.signal, "abort");
+  clearTimeout(timer);
+  watcher.close();
+  const last = child as ChildProcess | null;
+  if (last !== null && last.exitCode === null && last.signalCode === null) {
+    last.kill("SIGTERM");
+    await once(last, "exit");
+  }
+  return exitCodes.done;
+}

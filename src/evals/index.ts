@@ -1,0 +1,65 @@
+/**
+ * `pawl/evals`: cases made from recorded sessions, played so that nothing outside happens, and judged.
+ */
+export type {
+  AskedCall,
+  Ending,
+  EvalCase,
+  Label,
+  OutsideTool,
+  RecordedAnswer,
+  RecordedArrival,
+  RecordedCall,
+  RecordedSession,
+  Turn,
+  TurnOptions,
+} from "./case.js";
+export { type CaseOptions, createCase } from "./create-case.js";
+export { defineEval, type EvalAgent, type EvalOptions, type EvalProgress, evaluate } from "./evaluate.js";
+export {
+  type ExitCodeOptions,
+  type FormatReportOptions,
+  formatJunit,
+  formatReport,
+  toExitCode,
+} from "./format-report.js";
+export {
+  type CostsOptions,
+  calls,
+  costs,
+  inRecord,
+  type Judge,
+  type JudgedTrial,
+  type JudgeFunction,
+  never,
+  type SameCallsOptions,
+  sameAnswer,
+  sameCalls,
+  sameEnd,
+  sameHooks,
+  sameSteps,
+  type Verdict,
+} from "./judges.js";
+export { type AnswerKey, type KeptAnswers, openAnswers } from "./kept-answers.js";
+export {
+  type PrefersOptions,
+  prefers,
+  type RubricOptions,
+  rubric,
+  type SimulatedOptions,
+  simulated,
+} from "./model-judges.js";
+export {
+  createScores,
+  type OnlineJudge,
+  type OnlineScore,
+  type ScoreAlert,
+  type ScoresOptions,
+  toScoreSessionId,
+} from "./online-scores.js";
+export { readCases } from "./read-cases.js";
+export type { Unanswered } from "./recorded-people.js";
+export type { SimulatedCall, Simulation, ToolAnswer, Unrecorded } from "./recorded-tools.js";
+export type { Agreement, Report, Score, TrialReport, VariantReport } from "./report.js";
+export type { ScoreChange } from "./statistics.js";
+export type { Ask, CallCounts, ComparedStep, Departure, ModelAnswer, ResultCounts, Trial } from "./trial.js";

@@ -1,0 +1,142 @@
+/**
+ * Lets judges score a trial, and compares judges with the labels that people gave recorded answers.
+ */
+import { defined } from "../core/data/defined.js";
+import type { Json } from "../core/data/message.js";
+import { createMemoryStore } from "../stores/memory/index.js";
+import type { EvalCase } from "./case.js";
+import { type Judge, type JudgedTrial, readVerdict } from "./judges.js";
+import { toFailedVerdict } from "./model-judges.js";
+import { toKey, toText } from "./read-record.js";
+import type { Agreement, Score, TrialReport } from "./report.js";
+import type { Ask, Trial } from "./trial.js";
+
+type NormalizedJudge = Required<Judge>;
+
+/** Longer answers are cut in a report. The log of the trial has the whole. */
+const maxTextCharacters = 500;
+
+export async function judgeTrial(
+  trial: Trial,
+  judges: readonly NormalizedJudge[],
+  ask: Ask,
+): Promise<Omit<TrialReport, "asked" | "kept">> {
+  const { case: played, departure, isTimedOut, isSimulated, costUsd, reason } = trial;
+  const judged = toJudged(trial);
+  const scores: { [judge: string]: Score } = {};
+  for (const judge of judges) {
+    const score = await scoreTrial(judged, judge, ask);
+    if (score !== null) scores[judge.name] = score;
+  }
+  const passed = !isTimedOut && Object.values(scores).every((score) => score.passed !== false);
+  return {
+    case: played.name,
+    variant: trial.variant,
+    repetition: trial.repetition,
+    scores,
+    passed,
+    status: trial.status,
+    ...defined({ reason: isTimedOut ? "the trial took too long" : reason }),
+    text: trial.text.slice(0, maxTextCharacters),
+    ...(departure === null ? {} : { departure: formatDeparture(departure) }),
+    steps: trial.steps,
+    inputTokens: trial.inputTokens,
+    outputTokens: trial.outputTokens,
+    ...defined({ costUsd, recordedSessionId: played.from?.sessionId }),
+    durationMs: Math.round(trial.durationMs * 10) / 10,
+    ...(isSimulated ? { isSimulated } : {}),
+  };
+}
+
+function toJudged(trial: Trial): JudgedTrial {
+  const { expected } = trial.case;
+  return { ...trial, output: trial.answer, expected: expected?.output ?? expected?.text };
+}
+
+function formatDeparture({ agent, tool, input, missing, nearest }: NonNullable<Trial["departure"]>): string {
+  const call = `${agent === "" ? "" : `${agent}/`}${tool} ${toKey(input)}`;
+  if (missing === "answer") return `nobody answered ${call} in the record`;
+  return `${call} is not in the record${nearest === undefined ? "" : `; the nearest recorded input is ${toKey(nearest)}`}`;
+}
+
+async function scoreTrial(judged: JudgedTrial, judge: NormalizedJudge, ask: Ask): Promise<Score | null> {
+  const { atLeast, must } = judge;
+  const { score, why } = await readScore(judged, judge, ask);
+  if (score === null) return null;
+  const passed = atLeast === null ? null : score >= atLeast;
+  return {
+    score,
+    passed,
+    ...(why === undefined || score === 1 ? {} : { why }),
+    ...(must && passed === false ? { broken: true } : {}),
+  };
+}
+
+async function readScore(judged: JudgedTrial, { judge }: NormalizedJudge, ask: Ask) {
+  try {
+    return readVerdict(await judge(judged, { ask }));
+  } catch (error) {
+    return toFailedVerdict(error);
+  }
+}
+
+/** A score from here on says that an answer is good, if the judge has no other bound. */
+const goodFrom = 0.5;
+
+/** What a judge says of the recorded answers that people labelled. */
+export async function compareWithLabels(
+  cases: readonly EvalCase[],
+  judge: NormalizedJudge,
+  ask: Ask,
+): Promise<Agreement> {
+  const agreement = { labels: 0, agreed: 0, tooStrict: 0, tooKind: 0 };
+  for (const one of cases) {
+    if (one.label === undefined || one.expected === undefined) continue;
+    const { score } = await scoreRecorded(one, judge, ask);
+    if (score === null) continue;
+    const isGood = score >= (judge.atLeast ?? goodFrom);
+    agreement.labels += 1;
+    if (isGood === one.label.good) agreement.agreed += 1;
+    else if (isGood) agreement.tooKind += 1;
+    else agreement.tooStrict += 1;
+  }
+  return agreement;
+}
+
+/** A judge's score of a recorded session. */
+export function scoreRecorded(one: EvalCase, judge: NormalizedJudge, ask: Ask) {
+  return readScore(toRecordedTrial(one), judge, ask);
+}
+
+/** The recorded session as a trial. The judge learns neither the label nor that the answer is the recorded one. */
+function toRecordedTrial(one: EvalCase): JudgedTrial {
+  const { label: _, expected = {}, ...others } = one;
+  const text = expected.text ?? "";
+  const output: Json = expected.output ?? text;
+  return {
+    case: others,
+    variant: "",
+    repetition: 1,
+    input: toText(one.turns[0]?.input ?? []),
+    answer: output,
+    output,
+    expected: undefined,
+    status: expected.status ?? "completed",
+    ...defined({ reason: expected.reason, costUsd: expected.costUsd }),
+    text,
+    calls: expected.calls ?? [],
+    hooks: expected.hooks ?? [],
+    steps: expected.steps ?? 0,
+    inputTokens: expected.inputTokens ?? 0,
+    outputTokens: expected.outputTokens ?? 0,
+    departure: null,
+    isTimedOut: false,
+    isSimulated: false,
+    results: { recorded: 0, simulated: 0, real: 0, unrecorded: 0 },
+    comparedSteps: [],
+    modelCalls: { asked: 0, kept: 0, isRefused: false },
+    durationMs: 0,
+    store: createMemoryStore(),
+    sessionId: "",
+  };
+}

@@ -1,0 +1,282 @@
+/**
+ * Judges: functions that say how good a trial is, from 0 to 1. Those here read the trial alone; those of `model-judges.ts` ask a
+ * model.
+ */
+import { aBoolean, anyValue, checkOptions, nonEmptyString, numberAbove, type OptionTable } from "../check-options.js";
+import type { Json } from "../core/data/message.js";
+import { PawlError } from "../errors.js";
+import type { AskedCall } from "./case.js";
+import { toKey } from "./read-record.js";
+import type { Ask, Trial } from "./trial.js";
+
+/**
+ * What a judge says: a score from 0 to 1, or true for 1 and false for 0; null if it has nothing to say about this case. What
+ * a scorer of autoevals returns is a verdict, too.
+ */
+export type Verdict =
+  | boolean
+  | number
+  | null
+  | {
+      readonly score: number | null;
+      /** Why the score is not 1, in one sentence. */
+      readonly why?: string;
+      /** Where scorers of autoevals say why. */
+      readonly metadata?: { readonly rationale?: unknown };
+    };
+
+/** A trial as a judge reads it. `input`, `output` and `expected` are the names that scorers of other libraries read. */
+export type JudgedTrial = Omit<Trial, "output"> & {
+  /** The answer: as data if a shape was asked for, else its text. */
+  readonly output: Json;
+  /** The expected answer, in the same way. */
+  readonly expected: Json | undefined;
+};
+
+export type JudgeFunction = (
+  trial: JudgedTrial,
+  tools: {
+    /** Asks an agent; null if it gave no answer. */
+    readonly ask: Ask;
+  },
+) => Verdict | Promise<Verdict>;
+
+/** A judge with its name, and what follows from its scores. */
+export type Judge = {
+  readonly name: string;
+  /** Says how good a trial is. */
+  readonly judge: JudgeFunction;
+  /** The score from which a trial passes. Null: the score is only reported. Default: 1. */
+  readonly atLeast?: number | null;
+  /** If true, it is a rule that every trial must keep: one that breaks it fails the eval, whatever the baseline says. Default: false. */
+  readonly must?: boolean;
+  /** If true, the recorded answers that people labelled are judged, too, and the report says how often the judge agrees. Default: false. */
+  readonly isCompared?: boolean;
+};
+
+/** The recorded answer is what is expected, unless a person labelled it as bad. */
+function findExpected({ case: { expected, label } }: JudgedTrial): JudgedTrial["case"]["expected"] {
+  return label?.good === false ? undefined : expected;
+}
+
+/** The run ended as in the record: with the same status and reason. */
+export function sameEnd(): Judge {
+  return {
+    name: "sameEnd",
+    judge({ case: { expected }, status, reason }) {
+      if (expected?.status === undefined) return null;
+      if (expected.status === status && expected.reason === reason) return true;
+      return { score: 0, why: `${formatEnd(expected.status, expected.reason)}, now ${formatEnd(status, reason)}` };
+    },
+  };
+}
+
+function formatEnd(status: string, reason: string | undefined): string {
+  return reason === undefined ? status : `${status} (${reason})`;
+}
+
+/** Which calls `sameCalls` compares. */
+export type SameCallsOptions = {
+  /** The names of the tools whose calls are compared. Default: all. */
+  readonly only?: readonly string[];
+  /** Whether the order of the calls counts. Default: true. */
+  readonly order?: boolean;
+};
+
+const sameCallsRules: OptionTable<SameCallsOptions> = { only: anyValue, order: aBoolean };
+
+/** The same calls were made, with the same inputs and ends, and a person was asked about the same ones. */
+export function sameCalls(options: SameCallsOptions = {}): Judge {
+  checkOptions("sameCalls()", sameCallsRules, options);
+  const { only, order = true } = options;
+  const toLines = (calls: readonly AskedCall[]) => {
+    const lines = calls.filter(({ tool }) => only?.includes(tool) ?? true).map(formatCall);
+    return order ? lines : lines.sort();
+  };
+  return {
+    name: "sameCalls",
+    judge(trial) {
+      const expected = findExpected(trial)?.calls;
+      if (expected === undefined) return null;
+      const [then, now] = [toLines(expected), toLines(trial.calls)];
+      const index = Array.from({ length: Math.max(then.length, now.length) }, (_, at) => at).find(
+        (at) => then[at] !== now[at],
+      );
+      if (index === undefined) return true;
+      return { score: 0, why: `call ${index + 1}: ${then[index] ?? "none"}, now ${now[index] ?? "none"}` };
+    },
+  };
+}
+
+function formatCall({ agent, tool, input, filled, outcome, asked }: AskedCall): string {
+  return `${agent}/${tool} ${toKey(filled ?? input)} ${outcome}${asked === true ? " (asked)" : ""}`;
+}
+
+/** Every call has a result in the record, and every question an answer. */
+export function inRecord(): Judge {
+  return {
+    name: "inRecord",
+    judge({ departure }) {
+      if (departure === null) return true;
+      const { agent, tool, input, missing } = departure;
+      const call = `${agent === "" ? "" : `${agent}/`}${tool} ${toKey(input)}`;
+      return { score: 0, why: missing === "result" ? `${call} is not in the record` : `nobody answered ${call}` };
+    },
+  };
+}
+
+/** A rule: the tool never runs. It says nothing of a trial in which a model answered in the place of tools. */
+export function never(tool: string): Judge {
+  checkToolName("never()", tool);
+  return {
+    name: `never ${tool}`,
+    must: true,
+    judge: ({ calls, isSimulated }) =>
+      isSimulated ? null : !calls.some((call) => call.tool === tool && call.outcome === "ok"),
+  };
+}
+
+/** The tool ran; with `input`, with these members among its input, defaults included. */
+export function calls(tool: string, input?: { readonly [member: string]: Json }): Judge {
+  checkToolName("calls()", tool);
+  return {
+    name: `calls ${tool}`,
+    judge({ calls: made }) {
+      const own = made.filter((call) => call.tool === tool && call.outcome === "ok");
+      if (own.some((call) => hasMembers(call.filled ?? call.input, input ?? {}))) return true;
+      const [first] = own;
+      return { score: 0, why: first === undefined ? `${tool} did not run` : `${tool} ran with ${toKey(first.input)}` };
+    },
+  };
+}
+
+function hasMembers(given: Json, wanted: { readonly [member: string]: Json }): boolean {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return Object.keys(wanted).length === 0;
+  const object = given as { readonly [member: string]: Json };
+  return Object.entries(wanted).every(
+    ([key, value]) => Object.hasOwn(object, key) && toKey(object[key]) === toKey(value),
+  );
+}
+
+function checkToolName(what: string, tool: unknown): void {
+  if (typeof tool === "string" && tool !== "") return;
+  throw new PawlError("bad_configuration", `${what} needs the name of a tool.`);
+}
+
+/** The answer is the expected one: data by its value, text word for word. */
+export function sameAnswer(): Judge {
+  return {
+    name: "sameAnswer",
+    judge(trial) {
+      const expected = findExpected(trial);
+      const then = expected?.output ?? expected?.text;
+      if (then === undefined) return null;
+      const now = trial.output;
+      return toKey(then) === toKey(now) || { score: 0, why: `${formatAnswer(then)}, now ${formatAnswer(now)}` };
+    },
+  };
+}
+
+function formatAnswer(answer: Json): string {
+  return typeof answer === "string" ? JSON.stringify(answer) : toKey(answer);
+}
+
+/** Every hook that contributed in the record contributes still. */
+export function sameHooks(): Judge {
+  return {
+    name: "sameHooks",
+    judge({ case: { expected }, hooks, departure, status }) {
+      if (expected?.hooks === undefined || departure !== null || status !== "completed") return null;
+      const missing = expected.hooks.filter((hook) => !hooks.includes(hook));
+      return missing.length === 0 ? true : { score: 0, why: `no longer called: ${missing.join(", ")}` };
+    },
+  };
+}
+
+/** How much more a trial may cost than the record. */
+export type CostsOptions = {
+  /** 1.2 is a fifth more. */
+  readonly atMost: number;
+};
+
+const costsRules: OptionTable<CostsOptions> = { atMost: numberAbove(0, "times the recorded cost") };
+
+/** An output token costs about five times as much as an input token. */
+const outputWeight = 5;
+
+/** The trial costs at most so many times what the record did: by price if it is known, else by tokens. */
+export function costs(options: CostsOptions): Judge {
+  checkOptions("costs()", costsRules, options);
+  const { atMost } = options;
+  return {
+    name: "costs",
+    judge({ case: { expected }, departure, isSimulated, costUsd, inputTokens, outputTokens }) {
+      if (expected?.inputTokens === undefined || departure !== null || isSimulated) return null;
+      const then = expected.costUsd ?? 0;
+      const isPriced = costUsd !== undefined && then > 0;
+      const ratio = isPriced
+        ? costUsd / then
+        : (inputTokens + outputWeight * outputTokens) /
+          Math.max(1, expected.inputTokens + outputWeight * (expected.outputTokens ?? 0));
+      return ratio <= atMost ? true : { score: 0, why: `${ratio.toFixed(2)} times the recorded cost` };
+    },
+  };
+}
+
+/** With `play: "steps"`: the share of steps at which the model makes the same calls as in the record. */
+export function sameSteps(): Judge {
+  return {
+    name: "sameSteps",
+    judge({ comparedSteps }) {
+      if (comparedSteps.length === 0) return null;
+      const others = comparedSteps.filter(({ recorded, now }) => toKey(recorded.calls) !== toKey(now.calls));
+      const [first] = others;
+      if (first === undefined) return true;
+      const { agent, step, recorded, now } = first;
+      const why = `step ${step} of ${agent}: ${toKey(recorded.calls)}, now ${toKey(now.calls)}`;
+      return { score: 1 - others.length / comparedSteps.length, why };
+    },
+  };
+}
+
+const judgeRules: OptionTable<Judge> = {
+  name: nonEmptyString,
+  judge: anyValue,
+  atLeast: anyValue,
+  must: aBoolean,
+  isCompared: aBoolean,
+};
+
+/** A judge with everything set. @throws PawlError `bad_configuration` */
+export function normalizeJudge(given: Judge | JudgeFunction, index: number): Required<Judge> {
+  const judge: Judge = typeof given === "function" ? { name: given.name || `judge ${index + 1}`, judge: given } : given;
+  checkOptions(`judges[${index}]`, judgeRules, judge);
+  const { atLeast = 1, must = false, isCompared = false } = judge;
+  if (typeof judge.judge !== "function")
+    throw new PawlError(
+      "bad_configuration",
+      `judges[${index}] has no function judge. Give it one that returns a score.`,
+    );
+  if (atLeast !== null && !(typeof atLeast === "number" && atLeast >= 0 && atLeast <= 1))
+    throw new PawlError(
+      "bad_configuration",
+      `The judge "${judge.name}" has an atLeast that is neither null nor a number from 0 to 1.`,
+    );
+  return { ...judge, atLeast, must, isCompared };
+}
+
+/** @throws Error if it is not a verdict */
+export function readVerdict(verdict: unknown): { readonly score: number | null; readonly why?: string } {
+  if (verdict === null || typeof verdict === "number") return { score: checkScore(verdict) };
+  if (typeof verdict === "boolean") return { score: verdict ? 1 : 0 };
+  if (typeof verdict !== "object" || !("score" in verdict))
+    throw new Error("it returned neither a score, nor true, false or null");
+  const { score, why, metadata } = verdict as { score: unknown; why?: unknown; metadata?: { rationale?: unknown } };
+  const reason = why ?? metadata?.rationale;
+  return { score: checkScore(score), ...(typeof reason === "string" ? { why: reason } : {}) };
+}
+
+function checkScore(score: unknown): number | null {
+  if (score === null || (typeof score === "number" && score >= 0 && score <= 1)) return score;
+  throw new Error(`its score is ${String(score)}, and not a number from 0 to 1`);
+}

@@ -1,0 +1,18 @@
+/**
+ * Puts the log of a trial, with its child sessions, into a store for the inspector.
+ */
+import type { Store } from "../ports/store.js";
+import { exportSessions } from "../stores/transfer/export.js";
+import { importSessions } from "../stores/transfer/import.js";
+
+/** The log takes the place of that of an earlier trial of the same session. */
+export async function keepLog(from: Store, to: Store): Promise<void> {
+  let text = "";
+  for await (const line of exportSessions(from)) text += line;
+  for (const { sessionId } of await from.list()) await to.delete(sessionId, { now: Date.now(), force: true });
+  await importSessions(to, {
+    async *read() {
+      yield text;
+    },
+  });
+}

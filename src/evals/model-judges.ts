@@ -1,0 +1,171 @@
+/**
+ * Judges that ask a model, and results of tools that a model makes up.
+ *
+ * A model's verdict is worth something only if it agrees with people. So the scores here are only reported unless `atLeast` is
+ * set, and the report says how often the judge agrees with the labels of people.
+ */
+import { anObject, anyValue, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
+import type { Json } from "../core/data/message.js";
+import { PawlError } from "../errors.js";
+import type { JsonSchema } from "../ports/model.js";
+import type { HandoffAgent } from "../runtime/agent/handoffs.js";
+import { formatError } from "../runtime/lib/error-text.js";
+import type { Judge, JudgedTrial } from "./judges.js";
+import { toKey } from "./read-record.js";
+import type { Simulation } from "./recorded-tools.js";
+import type { Ask } from "./trial.js";
+
+/** What a model is asked about a trial. */
+export type RubricOptions = {
+  /** The name of the judge. Default: `rubric`. */
+  readonly name?: string;
+  /** The agent that judges. It should have another model than the judged one. */
+  readonly agent: HandoffAgent;
+  /** What makes an answer good, and what score it gets. */
+  readonly rubric: string;
+  /** The score from which a trial passes. Default: null, which only reports the score. */
+  readonly atLeast?: number | null;
+};
+
+const rubricRules: OptionTable<RubricOptions> = {
+  name: nonEmptyString,
+  agent: anObject,
+  rubric: nonEmptyString,
+  atLeast: anyValue,
+};
+
+const rubricSchema: JsonSchema = {
+  type: "object",
+  properties: {
+    why: { type: "string", description: "The reason of the score, in one sentence." },
+    score: { type: "number", minimum: 0, maximum: 1, description: "From 0, worst, to 1, best." },
+  },
+  required: ["why", "score"],
+  additionalProperties: false,
+};
+
+/** A model scores the trial by a rubric, from 0 to 1. */
+export function rubric(options: RubricOptions): Judge {
+  checkOptions("rubric()", rubricRules, options);
+  const { name = "rubric", agent, rubric: text, atLeast = null } = options;
+  return {
+    name,
+    atLeast,
+    isCompared: true,
+    async judge(trial, { ask }) {
+      const verdict = await ask(agent, `${text}\n\n${quote("trial", describeTrial(trial))}`, rubricSchema);
+      if (!isObject(verdict) || typeof verdict.score !== "number") return null;
+      const score = Math.min(1, Math.max(0, verdict.score));
+      return typeof verdict.why === "string" ? { score, why: verdict.why } : { score };
+    },
+  };
+}
+
+/** What a judge is shown. Of an answer that a person labelled as bad, it is told why. */
+function describeTrial({ input, calls, output, expected, case: { label } }: JudgedTrial): Json {
+  const isBad = label?.good === false;
+  return {
+    request: input,
+    calls: calls.map((call) => ({ tool: call.tool, input: call.input, outcome: call.outcome })),
+    answer: output,
+    ...(expected === undefined || isBad ? {} : { referenceAnswer: expected }),
+    ...(isBad && label.note !== undefined ? { complaintAboutEarlierAnswer: label.note } : {}),
+  };
+}
+
+/** Whose answer is better, the present or the recorded one. */
+export type PrefersOptions = Omit<RubricOptions, "atLeast"> & {
+  /** The score from which a trial passes: 1 if the present answer is better, 0.5 for a tie. Default: null, which only reports it. */
+  readonly atLeast?: number | null;
+};
+
+const preferenceSchema: JsonSchema = {
+  type: "object",
+  properties: {
+    why: { type: "string", description: "The reason, in one sentence." },
+    better: { type: "string", enum: ["first", "second", "neither"] },
+  },
+  required: ["why", "better"],
+  additionalProperties: false,
+};
+
+/**
+ * A model compares the answer with the recorded one. It is asked twice, with the answers in both orders, because models
+ * prefer one place to the other: only if both verdicts agree, an answer is better.
+ */
+export function prefers(options: PrefersOptions): Judge {
+  checkOptions<RubricOptions>("prefers()", rubricRules, options);
+  const { name = "prefers", agent, rubric: text, atLeast = null } = options;
+
+  async function askWhich(ask: Ask, input: string, first: Json, second: Json) {
+    const pair = quote("answers", { request: input, first, second });
+    const verdict = await ask(agent, `${text}\n\nWhich answer is better?\n\n${pair}`, preferenceSchema);
+    if (!isObject(verdict)) return null;
+    return { better: verdict.better, why: typeof verdict.why === "string" ? verdict.why : "" };
+  }
+
+  return {
+    name,
+    atLeast,
+    async judge({ input, output, expected }, { ask }) {
+      if (expected === undefined) return null;
+      const one = await askWhich(ask, input, output, expected);
+      const other = await askWhich(ask, input, expected, output);
+      if (one === null || other === null) return null;
+      if (one.better === "first" && other.better === "second") return { score: 1, why: one.why };
+      if (one.better === "second" && other.better === "first") return { score: 0, why: one.why };
+      return { score: 0.5, why: "The two verdicts do not agree, or neither answer is better." };
+    },
+  };
+}
+
+/** Who makes results up. */
+export type SimulatedOptions = {
+  /** What the agent is told about the world that the tool reads. Default: nothing. */
+  readonly about?: string;
+};
+
+const simulatedRules: OptionTable<SimulatedOptions> = { about: nonEmptyString };
+
+/** Recorded calls that a simulation is shown. */
+const maxExamples = 10;
+
+/**
+ * Lets an agent make up the results of a tool: `tools: { search: simulated(librarian) }`. It is shown the tool and what
+ * the tool returned in the record. A recorded call gets its recorded result. The rules `never` and `costs` say nothing of
+ * such a trial, because what happens in it did not happen anywhere.
+ */
+export function simulated(agent: HandoffAgent, options: SimulatedOptions = {}): Simulation {
+  checkOptions("simulated()", simulatedRules, options);
+  return async (input: unknown, { tool, recorded, ask }) => {
+    const known = recorded.find((call) => call.isError !== true && toKey(call.input) === toKey(input));
+    if (known !== undefined) return known.output;
+    const examples = recorded.slice(0, maxExamples).map((call) => ({
+      input: call.input,
+      result:
+        call.output.type === "json" ? call.output.value : call.output.type === "text" ? call.output.text : "[files]",
+    }));
+    const about = options.about === undefined ? "" : `${options.about}\n\n`;
+    const subject = { tool: tool.name, description: tool.description, examples, input: input as Json };
+    const result = await ask(
+      agent,
+      `${about}You stand in for a tool. Give only what the tool would return for this input, in the form of the examples.\n\n${quote("call", subject)}`,
+    );
+    if (result === null) throw new Error(`No result could be made up for the tool "${tool.name}".`);
+    return result;
+  };
+}
+
+function quote(name: string, value: Json): string {
+  return `<${name}>\n${JSON.stringify(value, null, 1)}\n</${name}>`;
+}
+
+function isObject(value: Json | null): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What a judge threw, as a score. */
+export function toFailedVerdict(error: unknown): { readonly score: 0; readonly why: string } {
+  if (error instanceof PawlError) throw error;
+  return { score: 0, why: `the judge failed: ${formatError(error)}` };
+}

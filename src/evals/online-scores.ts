@@ -1,0 +1,255 @@
+/**
+ * Judges sessions in production: a share of those that have ended, by any number of workers.
+ *
+ * 1. A session is chosen by the hash of its id, so every process chooses the same ones, and nothing is stored about the choice.
+ * 2. What a judge asks a model is a run in a session of its own (`toScoreSessionId`). The run's id follows from the judged session, its last
+ *    entry, the judge and the question. So each verdict is paid once, whichever process asks, and the inspector shows it.
+ * 3. A judge sees only its present question, although all verdicts about a session are in one session.
+ * 4. Alarms compare blocks of scores that do not overlap. A window that slides would be tested again at each score, and would raise
+ *    false alarms by that alone.
+ */
+import {
+  aFunction,
+  anArray,
+  anyValue,
+  checkOptions,
+  integerFrom,
+  numberFrom,
+  type OptionTable,
+  ratio,
+} from "../check-options.js";
+import { createUsageService } from "../context/usage.js";
+import { defined } from "../core/data/defined.js";
+import type { Json, Message } from "../core/data/message.js";
+import { PawlError } from "../errors.js";
+import { listPrices } from "../models/facts/prices.js";
+import { sha256 } from "../platform/hash.js";
+import type { Hook } from "../ports/hook.js";
+import type { SessionSummary, Store } from "../ports/store.js";
+import type { WorkerScores } from "../ports/worker-scores.js";
+import type { HandoffAgent } from "../runtime/agent/handoffs.js";
+import type { Agent } from "../runtime/api/build-agent.js";
+import { scoreRecorded } from "./judge-trial.js";
+import { type Judge, type JudgeFunction, normalizeJudge } from "./judges.js";
+import { readRecord } from "./read-record.js";
+import { compareScores, isWorse, type ScoreChange } from "./statistics.js";
+import type { Ask } from "./trial.js";
+
+/** A judge of sessions in production. */
+export type OnlineJudge = {
+  /** Scores a session. What it reads of the expected answer is absent. */
+  readonly judge: Judge | JudgeFunction;
+  /** The share of sessions that it scores, from 0 to 1. */
+  readonly sample: number;
+  /** The names of the agents whose sessions it scores. Default: all. */
+  readonly agents?: readonly string[];
+  /** Called if a block of scores is worse than the block before, beyond chance. Each worker calls its own. */
+  readonly alert?: (alert: ScoreAlert) => void;
+  /** The number of scores in a block. Default: 200. */
+  readonly window?: number;
+};
+
+/** A judge's score of a session. */
+export type OnlineScore = {
+  /** The judged session. */
+  readonly sessionId: string;
+  /** The last entry that the judge was shown. */
+  readonly seq: number;
+  readonly judge: string;
+  readonly score: number;
+  /** Why the score is not 1. */
+  readonly why?: string;
+};
+
+/** Scores became worse. */
+export type ScoreAlert = {
+  readonly judge: string;
+  /** How the mean changed from one block to the next. */
+  readonly change: ScoreChange;
+  /** The sessions of the present block with the lowest scores. */
+  readonly worst: readonly OnlineScore[];
+};
+
+/** What is told of scores, and where they begin. */
+export type ScoresOptions = {
+  /** Sessions that were last changed before it are not scored, in epoch milliseconds. Default: the present time. */
+  readonly since?: number;
+  /** The shortest time between two looks for sessions that have ended, in milliseconds. Default: 10,000. */
+  readonly everyMs?: number;
+  /** Called with each score. */
+  readonly onScore?: (score: OnlineScore) => void;
+};
+
+const judgeRules: OptionTable<OnlineJudge> = {
+  judge: anyValue,
+  sample: ratio,
+  agents: anArray,
+  alert: aFunction,
+  window: integerFrom(2),
+};
+
+const optionRules: OptionTable<ScoresOptions> = {
+  since: numberFrom(0),
+  everyMs: numberFrom(0),
+  onScore: aFunction,
+};
+
+const pageSize = 50;
+/** Sessions whose scores a process remembers, so that it does not read them again. */
+const maxRemembered = 10_000;
+const worstShown = 5;
+
+/**
+ * Scores for the option `scores` of `createWorker`.
+ *
+ * @throws PawlError `bad_configuration`
+ *
+ * @example
+ * ```ts
+ * import { createScores, rubric } from "pawl/evals";
+ *
+ * const honest = rubric({ name: "honest", agent: judgeAgent, rubric: "Score 1 if the answer says what the calls did, else 0." });
+ * const scores = createScores([{ judge: honest, sample: 0.05, alert: ({ judge, change }) => console.warn(judge, change) }]);
+ * const worker = createWorker({ store, agents, scores });
+ * ```
+ */
+export function createScores(judges: readonly OnlineJudge[], options: ScoresOptions = {}): WorkerScores {
+  checkOptions("createScores()", optionRules, options);
+  const { everyMs = 10_000, onScore } = options;
+  const online = judges.map((given, index) => {
+    checkOptions(`createScores(): judge ${index + 1}`, judgeRules, given);
+    const { sample, agents, alert, window = defaultWindow } = given;
+    const judge = normalizeJudge(given.judge, index);
+    return { judge, sample, agents, blocks: createBlocks(judge.name, judges.length, window, alert) };
+  });
+  const seen = new Set<string>();
+  let since = options.since ?? Date.now();
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  async function scoreSession(store: Store, { sessionId, seq, info }: SessionSummary): Promise<void> {
+    const chosen = online.filter(
+      ({ sample, agents }) =>
+        isSampled(sessionId, sample) && (agents === undefined || agents.includes(info?.agent ?? "")),
+    );
+    if (chosen.length === 0) return;
+    const { turns, ending } = await readRecord(store, sessionId, createUsageService(listPrices));
+    if (ending === undefined) return;
+    for (const { judge, blocks } of chosen) {
+      const ask = createAskInStore(store, `${sessionId}/${seq}/${judge.name}`, toScoreSessionId(sessionId));
+      const { score, why } = await scoreRecorded({ v: 1, name: sessionId, turns, expected: ending }, judge, ask);
+      if (score === null) continue;
+      const made: OnlineScore = { sessionId, seq, judge: judge.name, score, ...defined({ why }) };
+      onScore?.(made);
+      blocks.add(made);
+    }
+  }
+
+  async function catchUp(store: Store, { signal, isForced }: Parameters<WorkerScores["catchUp"]>[1]): Promise<void> {
+    if (!isForced && performance.now() - lookedAt < everyMs) return;
+    lookedAt = performance.now();
+    const ended = await findEnded(store, since);
+    // The oldest first: if this stops half-way, the next look goes on from there.
+    for (const session of ended.reverse()) {
+      if (signal.aborted) return;
+      const key = `${session.sessionId}/${session.seq}`;
+      if (!seen.has(key)) await scoreSession(store, session);
+      remember(seen, key);
+      since = session.updatedAt;
+    }
+  }
+
+  return { catchUp };
+}
+
+const defaultWindow = 200;
+
+function remember(seen: Set<string>, key: string): void {
+  seen.add(key);
+  if (seen.size <= maxRemembered) return;
+  const [oldest] = seen;
+  if (oldest !== undefined) seen.delete(oldest);
+}
+
+/** The sessions without a parent that ended since then, the newest first; not those with verdicts. */
+async function findEnded(store: Store, since: number): Promise<SessionSummary[]> {
+  const found: SessionSummary[] = [];
+  let after: { readonly updatedAt: number; readonly sessionId: string } | undefined;
+  for (;;) {
+    const page = await store.list({
+      status: ["completed", "failed"],
+      parent: null,
+      limit: pageSize,
+      ...defined({ after }),
+    });
+    for (const session of page)
+      if (session.updatedAt >= since && !session.sessionId.startsWith(scorePrefix)) found.push(session);
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize || last.updatedAt < since) return found;
+    after = { updatedAt: last.updatedAt, sessionId: last.sessionId };
+  }
+}
+
+const scorePrefix = "score.";
+
+/** The session that has the verdicts about a session. Delete it together with that one. */
+export function toScoreSessionId(sessionId: string): string {
+  return `${scorePrefix}${sha256(sessionId).slice(0, 40)}`;
+}
+
+/** By the first 32 bits of the hash. */
+function isSampled(sessionId: string, sample: number): boolean {
+  return Number.parseInt(sha256(sessionId).slice(0, 8), 16) < sample * 2 ** 32;
+}
+
+/** Each question is a run of the judging agent in the store. A question that was answered before is not asked again. */
+function createAskInStore(store: Store, about: string, sessionId: string): Ask {
+  let count = 0;
+  return async (agent, input, schema) => {
+    count += 1;
+    const judging = rebuild(agent, store);
+    try {
+      const runId = sha256(`${about}/${count}`).slice(0, 40);
+      const result = await judging.run(input, { sessionId, runId, interactive: false, ...defined({ output: schema }) });
+      if (result.status !== "completed") return null;
+      return schema === undefined ? result.text : ((result as { readonly output?: Json }).output ?? null);
+    } finally {
+      await judging.shutdown({ graceMs: 1_000 });
+    }
+  };
+}
+
+function rebuild(agent: HandoffAgent, store: Store): Agent {
+  const judging = agent as Partial<Agent>;
+  if (judging.with === undefined || judging.options === undefined)
+    throw new PawlError("bad_configuration", "The agent of a judge was not made by createAgent(). Pass one that was.");
+  return judging.with({ store, hooks: [...(judging.options.hooks ?? []), onlyLastQuestion] });
+}
+
+/** Earlier verdicts would lead a judge to repeat itself. */
+const onlyLastQuestion: Hook = {
+  name: "only the last question",
+  beforeLLMCall({ messages }: { readonly messages: readonly Message[] }) {
+    const from = messages.findLastIndex(({ role }) => role === "user");
+    return from <= 0 ? undefined : { messages: messages.slice(from) };
+  },
+};
+
+/** Compares each block of scores with the one before. */
+function createBlocks(judge: string, judges: number, window: number, alert: OnlineJudge["alert"]) {
+  let before: readonly OnlineScore[] = [];
+  let present: OnlineScore[] = [];
+  return {
+    add(score: OnlineScore): void {
+      if (alert === undefined) return;
+      present.push(score);
+      if (present.length < window) return;
+      const change = compareScores(
+        before.map((one, index) => ({ before: one.score, now: present[index]?.score ?? 0 })),
+      );
+      const worst = [...present].sort((one, other) => one.score - other.score).slice(0, worstShown);
+      if (before.length === window && isWorse(change, judges)) alert({ judge, change, worst });
+      before = present;
+      present = [];
+    },
+  };
+}

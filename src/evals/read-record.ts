@@ -1,0 +1,422 @@
+/**
+ * Reads what the log of a session and its child sessions says: for a case that is made from it, and for the judges of a
+ * trial. Nothing runs, and the session stays as it is.
+ *
+ * 1. A record ends before the first run that a person aborted, and before a run that is still open: neither can be played to its
+ *    end.
+ * 2. Calls belong to the agent that had the session when they were made, also after a handoff.
+ */
+import { defined } from "../core/data/defined.js";
+import { canonicalJson } from "../core/data/json.js";
+import type { FilePart, Json, Message, ToolOutput, UserMessage } from "../core/data/message.js";
+import { applyPatch, type DataPatch, type SessionData } from "../core/data/session-data.js";
+import type { Entry, RunOptions } from "../core/machine/event.js";
+import { blobOf, describeFile } from "../core/transcript/blob-references.js";
+import type { PublicEvent } from "../core/view/public-event.js";
+import { encodeBase64 } from "../platform/bytes.js";
+import type { DeltaBody, JsonSchema, ToolSpecification } from "../ports/model.js";
+import type { UsageService } from "../ports/services.js";
+import type { Store } from "../ports/store.js";
+import { createClient } from "../runtime/api/client.js";
+import { readEntries } from "../runtime/log/read-entries.js";
+import { recordedAttempts } from "../runtime/replay/recorded-attempts.js";
+import { parseSpecifications, readPromptBlob } from "../runtime/work/prompt-blobs.js";
+import type { AskedCall, Ending, Label, RecordedAnswer, RecordedArrival, RecordedCall, Turn } from "./case.js";
+
+/** A session as it was read. */
+export type ReadSession = {
+  readonly agent: string;
+  readonly request: string;
+  readonly steps: readonly (readonly DeltaBody[])[];
+  readonly arrivals: readonly RecordedArrival[];
+  /** The entries of the record, from 1. */
+  readonly entries: readonly Entry[];
+};
+
+export type SessionRecord = {
+  /** The session itself, then its child sessions. */
+  readonly sessions: readonly ReadSession[];
+  readonly history: readonly Message[];
+  readonly turns: readonly Turn[];
+  readonly answers: readonly RecordedAnswer[];
+  readonly results: readonly RecordedCall[];
+  /** Undefined if no run of the record has ended. */
+  readonly ending: Ending | undefined;
+  readonly label: Label | undefined;
+  /** The tools that each agent was offered last, by the agent's name. */
+  readonly offered: ReadonlyMap<string, readonly ToolSpecification[]>;
+  /** The model of the last step of the session itself. */
+  readonly model: string;
+  /** The last entry of the record. */
+  readonly seq: number;
+  readonly startedAt: number;
+  /** True if the log goes on after the record: with a run that a person aborted, or that is still open. */
+  readonly isCut: boolean;
+};
+
+/** Files and outputs up to this size are part of a record. Of larger ones, it has a description or the cut text. */
+const maxInlineBytes = 1024 * 1024;
+
+/** @param usage prices calls whose agent had no price for them */
+export async function readRecord(store: Store, sessionId: string, usage: UsageService): Promise<SessionRecord> {
+  const reading = createReading(store, usage);
+  await readSession(reading, sessionId, true);
+  const { sessions, calls, hooks, used, ending } = reading;
+  return {
+    ...reading,
+    ending:
+      ending === undefined
+        ? undefined
+        : {
+            ...ending,
+            calls,
+            hooks: [...hooks].sort(),
+            steps: used.steps,
+            inputTokens: used.input,
+            outputTokens: used.output,
+            ...(used.isPriced ? { costUsd: used.costUsd } : {}),
+          },
+    seq: sessions[0]?.entries.length ?? 0,
+  };
+}
+
+type Reading = ReturnType<typeof createReading>;
+
+function createReading(store: Store, usage: UsageService) {
+  return {
+    store,
+    usage,
+    sessions: [] as ReadSession[],
+    history: [] as Message[],
+    turns: [] as Turn[],
+    answers: [] as RecordedAnswer[],
+    results: [] as RecordedCall[],
+    calls: [] as AskedCall[],
+    hooks: new Set<string>(),
+    used: { steps: 0, input: 0, output: 0, costUsd: 0, isPriced: true },
+    offered: new Map<string, readonly ToolSpecification[]>(),
+    ending: undefined as Pick<Ending, "status" | "reason" | "text" | "output"> | undefined,
+    label: undefined as Label | undefined,
+    model: "",
+    startedAt: 0,
+    isCut: false,
+  };
+}
+
+/** What is known of a session while it is read. */
+type SessionReading = {
+  readonly sessionId: string;
+  readonly isTop: boolean;
+  readonly entries: readonly Entry[];
+  readonly schemas: Map<string, JsonSchema>;
+  readonly open: Map<string, OpenCall>;
+  /** What each call changed in the session's data. */
+  readonly patches: Map<string, DataPatch>;
+  agent: string;
+};
+
+type OpenCall = {
+  readonly name: string;
+  input: Json;
+  /** Its index among all calls of the record. */
+  readonly index: number;
+  asked?: true;
+  isChild?: true;
+};
+
+async function readSession(reading: Reading, sessionId: string, isTop: boolean): Promise<void> {
+  const { store, sessions } = reading;
+  const all: Entry[] = [];
+  for await (const entry of readEntries(store, sessionId, 0)) all.push(entry);
+  const last = isTop ? findLastPlayable(all) : all.length;
+  const entries = all.slice(0, last);
+  if (isTop) {
+    reading.isCut = last < all.length;
+    reading.startedAt = entries[0]?.event.at ?? 0;
+  }
+  const steps = recordedAttempts(sessionId, entries).filter(({ deltas }) => deltas.at(-1)?.kind === "done");
+  const index = sessions.length;
+  const first = entries[0]?.event;
+  const agent = first?.type === "session_created" ? first.agent : "";
+  // Takes its place before the child sessions do.
+  sessions.push({ agent, request: "", steps: [], arrivals: [], entries });
+  const session: SessionReading = {
+    sessionId,
+    isTop,
+    entries,
+    schemas: new Map(),
+    open: new Map(),
+    patches: new Map(),
+    agent,
+  };
+  const { request, arrivals } = await readEntriesOf(reading, session);
+  sessions[index] = { agent, request, steps: steps.map(({ deltas }) => deltas), arrivals, entries };
+  session.agent = agent;
+  const events = createClient({ store }).session(sessionId).events({ follow: false });
+  for await (const event of events) {
+    if (!("index" in event)) continue;
+    if (event.seq > last) break;
+    await readEvent(reading, session, event);
+  }
+}
+
+/** The last entry before the first run that cannot be played to its end. */
+function findLastPlayable(entries: readonly Entry[]): number {
+  const ended = new Set(entries.flatMap(({ event }) => (event.type === "run_finished" ? [event.runId] : [])));
+  const aborted = new Set(entries.flatMap(({ event }) => (event.type === "abort_requested" ? [event.runId] : [])));
+  for (const { seq, event } of entries)
+    if (event.type === "run_started" && (!ended.has(event.runId) || aborted.has(event.runId))) return seq - 1;
+  return entries.length;
+}
+
+/** What only the entries say: the requests with their options, what came in between, tools, hooks, data and the label. */
+async function readEntriesOf(reading: Reading, session: SessionReading) {
+  const { store, turns, history, hooks, offered } = reading;
+  const { sessionId, isTop, entries } = session;
+  const arrivals: RecordedArrival[] = [];
+  const prepared = new Set<string>();
+  let patches: DataPatch[] = [];
+  let data: SessionData = {};
+  let openRun: string | null = null;
+  let request = "";
+  for (const { event } of entries) {
+    if ("callKey" in event && event.callKey !== undefined && "data" in event && event.data !== undefined)
+      session.patches.set(event.callKey, mergePatches(session.patches.get(event.callKey) ?? {}, event.data));
+    for (const { name, hook } of event.hooks ?? []) hooks.add(`${session.agent}/${name}/${hook}`);
+    switch (event.type) {
+      case "history_added":
+        if (isTop) history.push(...event.messages);
+        break;
+      case "run_started": {
+        openRun = event.runId;
+        const queued = event.queuedSeq === undefined ? undefined : entries[event.queuedSeq - 1]?.event;
+        const asked = queued?.type === "run_queued" ? queued : event;
+        const input = await inlineMessages(asked.input ?? [], sessionId, store);
+        if (request === "") request = toText(input);
+        if (isTop) turns.push(toTurn(input, asked.options, patches));
+        patches = [];
+        break;
+      }
+      case "run_finished":
+        openRun = null;
+        break;
+      case "prepared":
+        prepared.add(`${event.runId}/${event.modelCallIndex}`);
+        if (typeof event.toolsHash === "string") {
+          const text = await readPromptBlob(sessionId, event.toolsHash, store);
+          const tools = text === null ? [] : parseSpecifications(text);
+          for (const { name, inputSchema } of tools) session.schemas.set(name, inputSchema);
+          offered.set(session.agent, tools);
+        }
+        break;
+      case "handed_off":
+        session.agent = event.to;
+        break;
+      case "steered":
+        if (event.source === "user")
+          arrivals.push({
+            step: Math.max(1, prepared.size),
+            steer: await inlineMessages(event.input, sessionId, store),
+            ...defined({ skip: event.skip }),
+          });
+        break;
+      case "data_changed":
+        data = applyPatch(data, event.patch);
+        if (Object.hasOwn(event.patch.set ?? {}, labelKey) && isTop) reading.label = toLabel(data[labelKey], event.by);
+        if (openRun === null) patches.push(withoutLabel(event.patch));
+        else arrivals.push({ step: Math.max(1, prepared.size), data: withoutLabel(event.patch) });
+        break;
+      default:
+    }
+  }
+  return { request, arrivals };
+}
+
+/** The key of the session's data under which a person's verdict is. */
+export const labelKey = "label";
+
+function toLabel(value: Json | undefined, by: string | undefined): Label | undefined {
+  if (!isObject(value) || typeof value.good !== "boolean") return undefined;
+  const note = typeof value.note === "string" && value.note !== "" ? value.note : undefined;
+  return { good: value.good, ...defined({ note, by }) };
+}
+
+/** A verdict is about the session, and no agent reads it. */
+function withoutLabel({ set, unset }: DataPatch): DataPatch {
+  const { [labelKey]: _, ...others } = set ?? {};
+  const removed = unset?.filter((key) => key !== labelKey) ?? [];
+  return {
+    ...(Object.keys(others).length === 0 ? {} : { set: others }),
+    ...(removed.length === 0 ? {} : { unset: removed }),
+  };
+}
+
+function toTurn(input: readonly UserMessage[], options: RunOptions | undefined, patches: readonly DataPatch[]): Turn {
+  const { output, tools: _, stopWhen: __, ...others } = options ?? {};
+  const data = patches.filter(({ set, unset }) => set !== undefined || unset !== undefined);
+  return {
+    input,
+    ...defined({ output }),
+    ...(Object.keys(others).length === 0 ? {} : { options: others }),
+    ...(data.length === 0 ? {} : { data }),
+  };
+}
+
+async function readEvent(reading: Reading, session: SessionReading, event: PublicEvent): Promise<void> {
+  const { answers, calls, used, usage } = reading;
+  const { open, isTop } = session;
+  switch (event.type) {
+    case "handed_off":
+      session.agent = event.to;
+      return;
+    case "tool_call": {
+      open.set(event.callKey, { name: event.name, input: event.input, index: calls.length });
+      calls.push(toAskedCall(session, event.name, event.input, "open"));
+      return;
+    }
+    case "child_started": {
+      const call = open.get(event.callKey);
+      if (call !== undefined) call.isChild = true;
+      return readSession(reading, event.childId, false);
+    }
+    case "approval_requested": {
+      const call = open.get(event.callKey);
+      // A question of a tool belongs to the tool's own work, and an outside result to the program that gives it.
+      const isApproval = event.childId === undefined && (event.why === "policy" || event.why === "provider");
+      if (call !== undefined && isApproval) call.asked = true;
+      return;
+    }
+    case "approval_answered": {
+      const call = open.get(event.callKey);
+      if (call === undefined) return;
+      const { overruled, questionId, note } = event;
+      const answer = overruled?.answer ?? event.answer;
+      const value = event.value ?? event.input;
+      const { agent } = session;
+      answers.push({ agent, tool: call.name, input: call.input, answer, ...defined({ value, note, questionId }) });
+      if (event.input !== undefined) call.input = event.input;
+      return;
+    }
+    case "tool_result":
+      return readResult(reading, session, event);
+    case "step_finished": {
+      const { inputTokens = 0, outputTokens = 0, costUsd = usage.costOf(event.model, event.usage) } = event.usage;
+      if (isTop) reading.model = event.model;
+      used.steps += 1;
+      used.input += inputTokens;
+      used.output += outputTokens;
+      if (costUsd === undefined) used.isPriced = false;
+      else used.costUsd += costUsd;
+      return;
+    }
+    case "final": {
+      if (!isTop) return;
+      const { result } = event;
+      reading.ending = {
+        status: result.status,
+        text: result.text,
+        ...("reason" in result ? { reason: result.reason } : {}),
+        ...defined({ output: "output" in result ? (result.output as Json | undefined) : undefined }),
+      };
+      return;
+    }
+    default:
+  }
+}
+
+type ResultEvent = Extract<PublicEvent, { readonly type: "tool_result" }>;
+
+async function readResult(reading: Reading, session: SessionReading, event: ResultEvent): Promise<void> {
+  const { calls, results, store } = reading;
+  const { agent, open, sessionId, patches } = session;
+  const call = open.get(event.callKey);
+  if (call === undefined) return;
+  const { name, input, index, asked } = call;
+  calls[index] = { ...toAskedCall(session, name, input, event.outcome), ...defined({ asked }) };
+  // A call that was refused did not run: whether it may run is decided anew.
+  if ((event.outcome !== "ok" && event.outcome !== "error") || call.isChild === true) return;
+  const output = await inlineOutput(event.returned ?? event.output, sessionId, store);
+  const data = patches.get(event.callKey);
+  const isError = event.outcome === "error";
+  results.push({ agent, tool: name, input, output, ...(isError ? { isError } : {}), ...defined({ data }) });
+}
+
+function toAskedCall({ agent, schemas }: SessionReading, tool: string, input: Json, outcome: string): AskedCall {
+  const filled = fillDefaults(schemas.get(tool), input);
+  return { agent, tool, input, ...(toKey(filled) === toKey(input) ? {} : { filled }), outcome };
+}
+
+/** Both changes as one. */
+function mergePatches(first: DataPatch, then: DataPatch): DataPatch {
+  const set = { ...first.set };
+  for (const key of then.unset ?? []) delete set[key];
+  Object.assign(set, then.set);
+  const unset = [...new Set([...(first.unset ?? []), ...(then.unset ?? [])])].filter((key) => !Object.hasOwn(set, key));
+  return {
+    ...(Object.keys(set).length === 0 ? {} : { set }),
+    ...(unset.length === 0 ? {} : { unset }),
+  };
+}
+
+/** The input with the defaults that its JSON Schema names. */
+function fillDefaults(schema: Json | undefined, input: Json): Json {
+  if (!isObject(schema) || !isObject(input) || !isObject(schema.properties)) return input;
+  const filled: { [key: string]: Json } = { ...input };
+  for (const [key, property] of Object.entries(schema.properties)) {
+    const given = filled[key];
+    if (given !== undefined) filled[key] = fillDefaults(property, given);
+    else if (isObject(property) && property.default !== undefined) filled[key] = property.default;
+  }
+  return filled;
+}
+
+/** The output with its files and, if it was cut, with the whole of it. */
+async function inlineOutput(output: ToolOutput, sessionId: string, store: Store): Promise<ToolOutput> {
+  if (output.type === "json") return output;
+  const { full } = output;
+  if (full !== undefined && full.bytes <= maxInlineBytes) {
+    const blob = await store.getBlob(sessionId, full.blob);
+    if (blob !== null) return { type: "text", text: new TextDecoder().decode(blob) };
+  }
+  if (output.type === "text") return { type: "text", text: output.text };
+  return { type: "content", parts: await inlineParts(output.parts, sessionId, store) };
+}
+
+function inlineMessages(
+  messages: readonly UserMessage[],
+  sessionId: string,
+  store: Store,
+): Promise<readonly UserMessage[]> {
+  return Promise.all(
+    messages.map(async (message) => ({ ...message, parts: await inlineParts(message.parts, sessionId, store) })),
+  );
+}
+
+type Part = UserMessage["parts"][number];
+
+function inlineParts(parts: readonly Part[], sessionId: string, store: Store): Promise<readonly Part[]> {
+  return Promise.all(parts.map((part) => (part.type === "file" ? inlineFile(part, sessionId, store) : part)));
+}
+
+/** A file that is too large is described, so that the file of the case stays readable. */
+async function inlineFile(file: FilePart, sessionId: string, store: Store): Promise<Part> {
+  const hash = blobOf(file);
+  if (hash === undefined) return file;
+  const blob = await store.getBlob(sessionId, hash);
+  if (blob !== null && blob.byteLength <= maxInlineBytes) return { ...file, data: encodeBase64(blob) };
+  return { type: "text", text: `[a file that the case does not have: ${describeFile(file)}, SHA-256 ${hash}]` };
+}
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The text of a request. */
+export function toText(input: readonly UserMessage[]): string {
+  return input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join("\n");
+}
+
+/** The same string for equal values, whatever the order of their keys. */
+export function toKey(value: unknown): string {
+  return canonicalJson(JSON.parse(JSON.stringify(value ?? null)) as Json);
+}

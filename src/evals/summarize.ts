@@ -1,0 +1,58 @@
+/**
+ * Sums the trials of a variant up, and compares them with those of a baseline.
+ */
+import type { TrialReport, VariantReport } from "./report.js";
+import { compareScores, isWorse, mean, type ScoreChange, type ScorePair } from "./statistics.js";
+
+/** @param before the trials that these are compared with */
+export function summarizeVariant(now: readonly TrialReport[], before: readonly TrialReport[]): VariantReport {
+  const judges = [...new Set(now.flatMap(({ scores }) => Object.keys(scores)))];
+  const changes = compareJudges(judges, now, before);
+  const compared = Object.keys(changes).length;
+  const [failing, failingBefore] = [findFailing(now), findFailing(before)];
+  const known = new Set(before.map((trial) => trial.case));
+  return {
+    passed: now.filter(({ passed }) => passed).length,
+    trials: now.length,
+    scores: Object.fromEntries(judges.map((judge) => [judge, mean([...averageByCase(now, judge).values()])])),
+    costUsd: now.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
+    changes,
+    worse: Object.entries(changes).flatMap(([judge, change]) => (isWorse(change, compared) ? [judge] : [])),
+    broken: judges.filter((judge) => now.some(({ scores }) => scores[judge]?.broken === true)),
+    newlyFailing: [...failing].filter((name) => known.has(name) && !failingBefore.has(name)),
+  };
+}
+
+function compareJudges(
+  judges: readonly string[],
+  now: readonly TrialReport[],
+  before: readonly TrialReport[],
+): { readonly [judge: string]: ScoreChange } {
+  const changes: { [judge: string]: ScoreChange } = {};
+  for (const judge of judges) {
+    const earlier = averageByCase(before, judge);
+    const pairs: ScorePair[] = [];
+    for (const [name, score] of averageByCase(now, judge)) {
+      const old = earlier.get(name);
+      if (old !== undefined) pairs.push({ before: old, now: score });
+    }
+    if (pairs.length > 0) changes[judge] = compareScores(pairs);
+  }
+  return changes;
+}
+
+function averageByCase(trials: readonly TrialReport[], judge: string): ReadonlyMap<string, number> {
+  const scores = new Map<string, number[]>();
+  for (const trial of trials) {
+    const score = trial.scores[judge]?.score;
+    if (score === undefined) continue;
+    const known = scores.get(trial.case);
+    if (known === undefined) scores.set(trial.case, [score]);
+    else known.push(score);
+  }
+  return new Map([...scores].map(([name, values]) => [name, mean(values)]));
+}
+
+function findFailing(trials: readonly TrialReport[]): ReadonlySet<string> {
+  return new Set(trials.filter(({ passed }) => !passed).map((trial) => trial.case));
+}

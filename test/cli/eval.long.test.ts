@@ -1,0 +1,156 @@
+/**
+ * `pawl eval` and `pawl eval add`: a recorded session becomes a case, which is played and judged.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { describe, expect, test } from "vitest";
+import { verifies } from "../verifies.js";
+import { createWorld, parseJsonLines, type World } from "./pawl.js";
+
+const dist = pathToFileURL(fileURLToPath(new URL("../../dist/", import.meta.url))).href;
+
+/** A desk whose tool writes a file, so that each real call is seen. Its prompt decides whether it looks an order up. */
+const desk = `
+import { appendFileSync } from "node:fs";
+import { createAgent, defineTool } from "${dist}index.js";
+
+const model = {
+  id: "scripted",
+  async *stream({ messages, systemPrompt }) {
+    const last = messages.at(-1);
+    const isOver = last.role === "tool" || !systemPrompt.includes("Look the order up");
+    if (isOver) {
+      const { name = "Somebody", mail = "nobody" } = last.role === "tool" ? last.parts[0].output.value : {};
+      yield { kind: "text-start", id: "1" };
+      yield { kind: "text-delta", id: "1", text: name + "'s order is on its way to " + mail + "." };
+      yield { kind: "text-end", id: "1" };
+    } else yield { kind: "tool-call", id: "c", name: "look_up", input: '{"order":7}' };
+    yield { kind: "done", finishReason: { unified: isOver ? "stop" : "tool-calls" }, usage: { inputTokens: 10, outputTokens: 5 } };
+  },
+};
+const lookUp = defineTool({
+  name: "look_up",
+  description: "Looks an order up.",
+  input: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
+  execute: () => {
+    appendFileSync("calls.txt", "x");
+    return { name: "Ada", mail: "ada@example.org" };
+  },
+});
+export const createDesk = (store) =>
+  createAgent({ name: "desk", model, tools: [lookUp], systemPrompt: "Look the order up.", ...(store && { store }) });
+`;
+
+const record = `
+import { openSqliteStore } from "${dist}stores/sqlite/index.js";
+import { createDesk } from "./desk.mjs";
+const store = await openSqliteStore({ path: process.argv[2] });
+await createDesk(store).run("Where is my order?", { sessionId: "customer-7" });
+await store.close();
+`;
+
+const evalFile = (changes: string) => `
+import { calls, defineEval, inRecord, sameAnswer, sameCalls, sameEnd } from "${dist}evals/index.js";
+import { createDesk } from "../desk.mjs";
+export default defineEval({
+  name: "desk",
+  agent: createDesk().with(${changes}),
+  cases: "cases",
+  judges: [sameEnd(), inRecord(), sameCalls(), sameAnswer(), calls("look_up", { order: 7 })],
+});
+`;
+
+async function createDeskWorld(): Promise<World> {
+  const world = createWorld({ "desk.mjs": desk, "record.mjs": record, "evals/desk.eval.mjs": evalFile("{}") });
+  await world.pawl(["sessions"]);
+  const recorded = await world.startNode("record.mjs", [join(world.home, "sessions.db")]).ended;
+  if (recorded.code !== 0) throw new Error(recorded.stderr);
+  return world;
+}
+
+const countCalls = ({ root }: World) => readFileSync(join(root, "calls.txt"), "utf8").length;
+
+describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
+  test("plays a recorded session, runs no tool, and asks no model twice", async () => {
+    const world = await createDeskWorld();
+    const added = await world.pawl([
+      "eval",
+      "add",
+      "customer-7",
+      "--name",
+      "order",
+      "--hide",
+      "name",
+      "--tag",
+      "orders",
+    ]);
+    expect(added).toMatchObject({ code: 0, stderr: "" });
+    expect(added.stdout).toMatch(/^Wrote evals\/cases\/order\.json: 1 request, 2 model calls, 1 result\./);
+    const text = readFileSync(join(world.root, "evals/cases/order.json"), "utf8");
+    expect(text).not.toMatch(/Ada|ada@/);
+    const first = await world.pawl(["eval"]);
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(first.stdout).toContain("agent: 1 of 1 passed");
+    expect(first.stdout).toContain("for 2 model calls; 0 answers kept from before.");
+    const again = await world.pawl(["eval", "--offline", "--case", "orders"]);
+    expect(again.stdout).toContain("for 0 model calls; 2 answers kept from before.");
+    expect(countCalls(world)).toBe(1);
+  });
+
+  test("ends with 5 if the agent no longer does what was recorded, and says what differs", async () => {
+    const world = await createDeskWorld();
+    await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
+    const saved = await world.pawl(["eval", "--save", "baseline", "--junit", "junit.xml"]);
+    expect(saved.code).toBe(0);
+    expect(readFileSync(join(world.root, "junit.xml"), "utf8")).toContain('tests="1" failures="0"');
+    writeFileSync(join(world.root, "evals/desk.eval.mjs"), evalFile('{ systemPrompt: "Be quick." }'));
+    const strict = await world.pawl(["eval", "--strict", "--json"]);
+    expect(strict.code).toBe(5);
+    const [report] = parseJsonLines(strict.stdout);
+    expect(report.variants.agent).toMatchObject({ passed: 0, trials: 1, newlyFailing: ["order"] });
+    expect(report.trials[0].scores.sameCalls.why).toBe('call 1: desk/look_up {"order":7} ok, now none');
+    // One case of one is not beyond chance.
+    expect((await world.pawl(["eval"])).code).toBe(0);
+    expect(countCalls(world)).toBe(1);
+  });
+
+  test("asks no model once the budget is spent, and says how many trials it left out", async () => {
+    const world = await createDeskWorld();
+    await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
+    const { code, stdout } = await world.pawl(["eval", "--offline"]);
+    expect(code).toBe(4);
+    expect(stdout).toContain("The budget left 1 trial out.");
+  });
+
+  test("watches the folder, and plays again when a file changes", async () => {
+    const world = await createDeskWorld();
+    await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
+    const watching = world.start(["eval", "--watch"]);
+    await watching.said("agent: 1 of 1 passed");
+    await watching.said("Waiting for a change.");
+    writeFileSync(join(world.root, "evals/desk.eval.mjs"), evalFile('{ systemPrompt: "Be quick." }'));
+    await watching.said("agent: 0 of 1 passed");
+    watching.kill("SIGINT");
+    expect(await watching.ended).toMatchObject({ code: 0 });
+  });
+
+  test("refuses what it cannot play, and says what to do", async () => {
+    const world = await createDeskWorld();
+    const refused = async (args: readonly string[], message: string) => {
+      const { code, stderr } = await world.pawl(args);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    };
+    await refused(["eval"], "There are no cases in");
+    await refused(["eval", "evals/other.eval.mjs"], "There is no file evals/other.eval.mjs.");
+    await refused(["eval", "desk.mjs"], "does not export an eval");
+    await refused(["eval", "add", "nobody"], "no session");
+    await refused(["eval", "add", "customer-7", "--at", "99"], "has no entry 99");
+    await refused(["eval", "add", "customer-7", "--name", "../x"], "cannot be the name of a case");
+    await refused(["eval", "add", "customer-7", "--outside", "calendar_*"], 'no tool "calendar_*"');
+    await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
+    await refused(["eval", "add", "customer-7", "--name", "order"], "There already is a case");
+    await refused(["eval", "--case", "others"], "No case has the name or tag");
+    expect(existsSync(join(world.root, ".pawl"))).toBe(false);
+  });
+});

@@ -1,0 +1,127 @@
+/**
+ * Scores of sessions in production, which workers make.
+ */
+import { describe, expect, test } from "vitest";
+import {
+  createScores,
+  type JudgeFunction,
+  type OnlineScore,
+  rubric,
+  type ScoreAlert,
+  toScoreSessionId,
+} from "../../src/evals/index.js";
+import { createAgent, createMemoryStore, createWorker, type Store, type WorkerReport } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/index.js";
+import { verifies } from "../verifies.js";
+
+const createEcho = (store: Store) =>
+  createAgent({
+    name: "echo",
+    store,
+    model: createScriptedModel(
+      ({ messages }) => {
+        const part = messages.at(-1)?.parts[0];
+        return { text: part?.type === "text" ? part.text : "" };
+      },
+      { record: false },
+    ),
+  });
+
+describe("A worker with scores", verifies("EVAL-2#judges"), () => {
+  test("lets a model judge each ended session once, however many workers there are", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    await echo.run("Well done.", { sessionId: "one" });
+    await echo.run("Badly done.", { sessionId: "two" });
+    const model = createScriptedModel(({ messages }) => {
+      const isGood = JSON.stringify(messages.at(-1)).includes("Well done.");
+      return { text: JSON.stringify({ why: isGood ? "Good." : "Bad.", score: isGood ? 1 : 0 }) };
+    });
+    const judgeAgent = createAgent({ name: "judge", model });
+    const found: OnlineScore[] = [];
+    const createScorer = () =>
+      createWorker({
+        store,
+        agents: [echo],
+        scores: createScores([{ judge: rubric({ agent: judgeAgent, rubric: "Is it good?" }), sample: 1 }], {
+          since: 0,
+          onScore: (score) => found.push(score),
+        }),
+      });
+    const [first, second] = [createScorer(), createScorer()];
+    await Promise.all([first.runUntilIdle(), second.runUntilIdle()]);
+    const scores = found.map(({ sessionId, score }) => `${sessionId} ${score}`).sort();
+    expect(scores).toEqual(["one 1", "one 1", "two 0", "two 0"]);
+    expect(model.requests).toHaveLength(2);
+    // A later verdict about the same session does not show the judge the earlier one.
+    await echo.run("Well done.", { sessionId: "two" });
+    await first.runUntilIdle();
+    expect(model.requests.at(-1)?.messages).toHaveLength(1);
+    expect(found.at(-1)).toMatchObject({ sessionId: "two", judge: "rubric", score: 1 });
+    const verdicts = await createAgent({ name: "judge", model, store }).session(toScoreSessionId("two")).state();
+    expect(verdicts.status).toBe("completed");
+    // Verdicts are not judged.
+    await first.runUntilIdle();
+    expect(model.requests).toHaveLength(3);
+  });
+
+  test("judges a share of the sessions, the same in each process", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    for (let index = 0; index < 60; index += 1) await echo.run("Hello.", { sessionId: `s${index}` });
+    const judge = async (sample: number, agents?: readonly string[]) => {
+      const found = new Set<string>();
+      const length: JudgeFunction = ({ text }) => text.length === 6;
+      const scores = createScores([{ judge: length, sample, ...(agents === undefined ? {} : { agents }) }], {
+        since: 0,
+        onScore: ({ sessionId }) => found.add(sessionId),
+      });
+      await createWorker({ store, agents: [echo], scores }).runUntilIdle();
+      return found;
+    };
+    const third = await judge(0.3);
+    expect(third.size).toBeGreaterThan(5);
+    expect(third.size).toBeLessThan(35);
+    expect(await judge(0.3)).toEqual(third);
+    expect((await judge(1)).size).toBe(60);
+    expect((await judge(1, ["others"])).size).toBe(0);
+  });
+
+  test("raises an alert if a block of scores is worse than the block before, and names the worst sessions", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    const alerts: ScoreAlert[] = [];
+    const good: JudgeFunction = ({ text }) => !text.includes("bad");
+    const judge = { name: "good", judge: good };
+    const scores = createScores([{ judge, sample: 1, window: 20, alert: (alert) => alerts.push(alert) }], { since: 0 });
+    const worker = createWorker({ store, agents: [echo], scores });
+    const answer = async (words: string, count: number, from: number) => {
+      for (let index = 0; index < count; index += 1) await echo.run(words, { sessionId: `s${from + index}` });
+      await worker.runUntilIdle();
+    };
+    await answer("fine", 40, 0);
+    expect(alerts).toEqual([]);
+    await answer("fine", 10, 40);
+    await answer("bad", 10, 50);
+    expect(alerts).toMatchObject([{ judge: "good", change: { before: 1, now: 0.5, worse: 10, better: 0 } }]);
+    expect(alerts[0]?.worst).toHaveLength(5);
+    expect(alerts[0]?.worst[0]).toMatchObject({ score: 0 });
+  });
+
+  test("reports a look that failed, and looks again", async () => {
+    const reports: WorkerReport[] = [];
+    const store = createMemoryStore();
+    let looks = 0;
+    const scores = {
+      async catchUp() {
+        looks += 1;
+        if (looks === 1) throw new Error("no judge");
+      },
+    };
+    const worker = createWorker({ store, agents: [], scores, onReport: (report) => reports.push(report) });
+    await worker.runUntilIdle();
+    await worker.runUntilIdle();
+    expect(reports).toMatchObject([{ type: "scores_failed", error: { message: "no judge" } }]);
+    expect(looks).toBe(2);
+  });
+});
