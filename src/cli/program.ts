@@ -13,7 +13,7 @@ import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
 import type { ConversationOptions } from "./conversation/conversation-deps.js";
-import { addEval } from "./eval-program.js";
+import { addEval } from "./program/evals.js";
 import { resolveStoreName } from "./files/session-store.js";
 import { addCompletion } from "./program/completion.js";
 import { addConfigurationCommands } from "./program/configuration.js";

@@ -66,7 +66,7 @@ const optionRules: OptionTable<CaseOptions> = {
 export async function createCase(store: Store, sessionId: string, options: CaseOptions = {}): Promise<EvalCase> {
   checkOptions("createCase()", optionRules, options);
   const { name = sessionId, at, tags, hide = [], redact } = options;
-  const record = await readRecord(store, sessionId, createUsageService(listPrices));
+  const record = await readRecord(store, sessionId, createUsageService(listPrices), "playable");
   const [top] = record.sessions;
   if (top === undefined || record.ending === undefined) throw notPlayable(sessionId, record);
   const made: EvalCase = {

@@ -15,7 +15,8 @@ export type {
   TurnOptions,
 } from "./case.js";
 export { type CaseOptions, createCase } from "./create-case.js";
-export { defineEval, type EvalAgent, type EvalOptions, type EvalProgress, evaluate } from "./evaluate.js";
+export { defineEval, type EvalAgent, type EvalOptions, type EvalProgress } from "./eval-options.js";
+export { evaluate } from "./evaluate.js";
 export {
   type ExitCodeOptions,
   type FormatReportOptions,

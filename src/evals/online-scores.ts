@@ -132,7 +132,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
         isSampled(sessionId, sample) && (agents === undefined || agents.includes(info?.agent ?? "")),
     );
     if (chosen.length === 0) return;
-    const { turns, ending } = await readRecord(store, sessionId, createUsageService(listPrices));
+    const { turns, ending } = await readRecord(store, sessionId, createUsageService(listPrices), "all");
     if (ending === undefined) return;
     for (const { judge, blocks } of chosen) {
       const ask = createAskInStore(store, `${sessionId}/${seq}/${judge.name}`, toScoreSessionId(sessionId));

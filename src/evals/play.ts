@@ -120,7 +120,7 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
     signal?.removeEventListener("abort", end);
     await agent.shutdown({ graceMs: 100 });
   }
-  const { ending } = await readRecord(store, sessionId, options.usage);
+  const { ending } = await readRecord(store, sessionId, options.usage, "all");
   return {
     ...(ending ?? unfinished),
     case: played,

@@ -2,18 +2,16 @@
  * Reads what the log of a session and its child sessions says: for a case that is made from it, and for the judges of a
  * trial. Nothing runs, and the session stays as it is.
  *
- * 1. A record ends before the first run that a person aborted, and before a run that is still open: neither can be played to its
- *    end.
+ * 1. The record for a case ends before the first run that a person aborted, and before a run that is still open: neither can be
+ *    played to its end.
  * 2. Calls belong to the agent that had the session when they were made, also after a handoff.
  */
 import { defined } from "../core/data/defined.js";
 import { canonicalJson } from "../core/data/json.js";
-import type { FilePart, Json, Message, ToolOutput, UserMessage } from "../core/data/message.js";
-import { applyPatch, type DataPatch, type SessionData } from "../core/data/session-data.js";
+import type { Json, Message, UserMessage } from "../core/data/message.js";
+import type { DataPatch } from "../core/data/session-data.js";
 import type { Entry, RunOptions } from "../core/machine/event.js";
-import { blobOf, describeFile } from "../core/transcript/blob-references.js";
 import type { PublicEvent } from "../core/view/public-event.js";
-import { encodeBase64 } from "../platform/bytes.js";
 import type { DeltaBody, JsonSchema, ToolSpecification } from "../ports/model.js";
 import type { UsageService } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
@@ -21,6 +19,8 @@ import { createClient } from "../runtime/api/client.js";
 import { readEntries } from "../runtime/log/read-entries.js";
 import { recordedAttempts } from "../runtime/replay/recorded-attempts.js";
 import { parseSpecifications, readPromptBlob } from "../runtime/work/prompt-blobs.js";
+import { inlineMessages, inlineOutput } from "./inline-content.js";
+import { fillDefaults, findLabel, mergePatches, withoutLabel } from "./record-values.js";
 import type { AskedCall, Ending, Label, RecordedAnswer, RecordedArrival, RecordedCall, Turn } from "./case.js";
 
 /** A session as it was read. */
@@ -54,12 +54,17 @@ export type SessionRecord = {
   readonly isCut: boolean;
 };
 
-/** Files and outputs up to this size are part of a record. Of larger ones, it has a description or the cut text. */
-const maxInlineBytes = 1024 * 1024;
-
-/** @param usage prices calls whose agent had no price for them */
-export async function readRecord(store: Store, sessionId: string, usage: UsageService): Promise<SessionRecord> {
-  const reading = createReading(store, usage);
+/**
+ * @param usage prices calls whose agent had no price for them
+ * @param scope `playable`: up to the first run that cannot be played to its end; `all`: the whole log, as of a trial
+ */
+export async function readRecord(
+  store: Store,
+  sessionId: string,
+  usage: UsageService,
+  scope: "playable" | "all",
+): Promise<SessionRecord> {
+  const reading = createReading(store, usage, scope === "playable");
   await readSession(reading, sessionId, true);
   const { sessions, calls, hooks, used, ending } = reading;
   return {
@@ -82,10 +87,11 @@ export async function readRecord(store: Store, sessionId: string, usage: UsageSe
 
 type Reading = ReturnType<typeof createReading>;
 
-function createReading(store: Store, usage: UsageService) {
+function createReading(store: Store, usage: UsageService, isPlayable: boolean) {
   return {
     store,
     usage,
+    isPlayable,
     sessions: [] as ReadSession[],
     history: [] as Message[],
     turns: [] as Turn[],
@@ -128,10 +134,12 @@ async function readSession(reading: Reading, sessionId: string, isTop: boolean):
   const { store, sessions } = reading;
   const all: Entry[] = [];
   for await (const entry of readEntries(store, sessionId, 0)) all.push(entry);
-  const last = isTop ? findLastPlayable(all) : all.length;
+  const last = isTop && reading.isPlayable ? findLastPlayable(all) : all.length;
   const entries = all.slice(0, last);
   if (isTop) {
     reading.isCut = last < all.length;
+    // A person labels what has ended, so the label may come after the record.
+    reading.label = findLabel(all);
     reading.startedAt = entries[0]?.event.at ?? 0;
   }
   const steps = recordedAttempts(sessionId, entries).filter(({ deltas }) => deltas.at(-1)?.kind === "done");
@@ -169,14 +177,21 @@ function findLastPlayable(entries: readonly Entry[]): number {
   return entries.length;
 }
 
+/** The tools that the model is offered from here on. */
+async function readTools({ store, offered }: Reading, session: SessionReading, hash: string): Promise<void> {
+  const text = await readPromptBlob(session.sessionId, hash, store);
+  const tools = text === null ? [] : parseSpecifications(text);
+  for (const { name, inputSchema } of tools) session.schemas.set(name, inputSchema);
+  offered.set(session.agent, tools);
+}
+
 /** What only the entries say: the requests with their options, what came in between, tools, hooks, data and the label. */
 async function readEntriesOf(reading: Reading, session: SessionReading) {
-  const { store, turns, history, hooks, offered } = reading;
+  const { store, turns, history, hooks } = reading;
   const { sessionId, isTop, entries } = session;
   const arrivals: RecordedArrival[] = [];
   const prepared = new Set<string>();
   let patches: DataPatch[] = [];
-  let data: SessionData = {};
   let openRun: string | null = null;
   let request = "";
   for (const { event } of entries) {
@@ -202,12 +217,7 @@ async function readEntriesOf(reading: Reading, session: SessionReading) {
         break;
       case "prepared":
         prepared.add(`${event.runId}/${event.modelCallIndex}`);
-        if (typeof event.toolsHash === "string") {
-          const text = await readPromptBlob(sessionId, event.toolsHash, store);
-          const tools = text === null ? [] : parseSpecifications(text);
-          for (const { name, inputSchema } of tools) session.schemas.set(name, inputSchema);
-          offered.set(session.agent, tools);
-        }
+        if (typeof event.toolsHash === "string") await readTools(reading, session, event.toolsHash);
         break;
       case "handed_off":
         session.agent = event.to;
@@ -221,8 +231,6 @@ async function readEntriesOf(reading: Reading, session: SessionReading) {
           });
         break;
       case "data_changed":
-        data = applyPatch(data, event.patch);
-        if (Object.hasOwn(event.patch.set ?? {}, labelKey) && isTop) reading.label = toLabel(data[labelKey], event.by);
         if (openRun === null) patches.push(withoutLabel(event.patch));
         else arrivals.push({ step: Math.max(1, prepared.size), data: withoutLabel(event.patch) });
         break;
@@ -230,25 +238,6 @@ async function readEntriesOf(reading: Reading, session: SessionReading) {
     }
   }
   return { request, arrivals };
-}
-
-/** The key of the session's data under which a person's verdict is. */
-export const labelKey = "label";
-
-function toLabel(value: Json | undefined, by: string | undefined): Label | undefined {
-  if (!isObject(value) || typeof value.good !== "boolean") return undefined;
-  const note = typeof value.note === "string" && value.note !== "" ? value.note : undefined;
-  return { good: value.good, ...defined({ note, by }) };
-}
-
-/** A verdict is about the session, and no agent reads it. */
-function withoutLabel({ set, unset }: DataPatch): DataPatch {
-  const { [labelKey]: _, ...others } = set ?? {};
-  const removed = unset?.filter((key) => key !== labelKey) ?? [];
-  return {
-    ...(Object.keys(others).length === 0 ? {} : { set: others }),
-    ...(removed.length === 0 ? {} : { unset: removed }),
-  };
 }
 
 function toTurn(input: readonly UserMessage[], options: RunOptions | undefined, patches: readonly DataPatch[]): Turn {
@@ -344,71 +333,6 @@ async function readResult(reading: Reading, session: SessionReading, event: Resu
 function toAskedCall({ agent, schemas }: SessionReading, tool: string, input: Json, outcome: string): AskedCall {
   const filled = fillDefaults(schemas.get(tool), input);
   return { agent, tool, input, ...(toKey(filled) === toKey(input) ? {} : { filled }), outcome };
-}
-
-/** Both changes as one. */
-function mergePatches(first: DataPatch, then: DataPatch): DataPatch {
-  const set = { ...first.set };
-  for (const key of then.unset ?? []) delete set[key];
-  Object.assign(set, then.set);
-  const unset = [...new Set([...(first.unset ?? []), ...(then.unset ?? [])])].filter((key) => !Object.hasOwn(set, key));
-  return {
-    ...(Object.keys(set).length === 0 ? {} : { set }),
-    ...(unset.length === 0 ? {} : { unset }),
-  };
-}
-
-/** The input with the defaults that its JSON Schema names. */
-function fillDefaults(schema: Json | undefined, input: Json): Json {
-  if (!isObject(schema) || !isObject(input) || !isObject(schema.properties)) return input;
-  const filled: { [key: string]: Json } = { ...input };
-  for (const [key, property] of Object.entries(schema.properties)) {
-    const given = filled[key];
-    if (given !== undefined) filled[key] = fillDefaults(property, given);
-    else if (isObject(property) && property.default !== undefined) filled[key] = property.default;
-  }
-  return filled;
-}
-
-/** The output with its files and, if it was cut, with the whole of it. */
-async function inlineOutput(output: ToolOutput, sessionId: string, store: Store): Promise<ToolOutput> {
-  if (output.type === "json") return output;
-  const { full } = output;
-  if (full !== undefined && full.bytes <= maxInlineBytes) {
-    const blob = await store.getBlob(sessionId, full.blob);
-    if (blob !== null) return { type: "text", text: new TextDecoder().decode(blob) };
-  }
-  if (output.type === "text") return { type: "text", text: output.text };
-  return { type: "content", parts: await inlineParts(output.parts, sessionId, store) };
-}
-
-function inlineMessages(
-  messages: readonly UserMessage[],
-  sessionId: string,
-  store: Store,
-): Promise<readonly UserMessage[]> {
-  return Promise.all(
-    messages.map(async (message) => ({ ...message, parts: await inlineParts(message.parts, sessionId, store) })),
-  );
-}
-
-type Part = UserMessage["parts"][number];
-
-function inlineParts(parts: readonly Part[], sessionId: string, store: Store): Promise<readonly Part[]> {
-  return Promise.all(parts.map((part) => (part.type === "file" ? inlineFile(part, sessionId, store) : part)));
-}
-
-/** A file that is too large is described, so that the file of the case stays readable. */
-async function inlineFile(file: FilePart, sessionId: string, store: Store): Promise<Part> {
-  const hash = blobOf(file);
-  if (hash === undefined) return file;
-  const blob = await store.getBlob(sessionId, hash);
-  if (blob !== null && blob.byteLength <= maxInlineBytes) return { ...file, data: encodeBase64(blob) };
-  return { type: "text", text: `[a file that the case does not have: ${describeFile(file)}, SHA-256 ${hash}]` };
-}
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The text of a request. */

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as ownEvals from "../../evals/index.js";
 import { PawlError, type Store } from "../../index.js";
-import { watchFolder } from "../eval-watch.js";
+import { watchFolder } from "./eval-watch.js";
 import { exitCodes } from "../exit.js";
 import { openStore, resolveHome } from "../files/session-store.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";

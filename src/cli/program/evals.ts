@@ -2,8 +2,8 @@
  * The commands `pawl eval` and `pawl eval add`.
  */
 import { Option } from "commander";
-import { type EvalCommandOptions, evalFiles } from "./commands/eval.js";
-import { type EvalAddOptions, evalAdd } from "./commands/eval-add.js";
+import { type EvalCommandOptions, evalFiles } from "../commands/eval.js";
+import { type EvalAddOptions, evalAdd } from "../commands/eval-add.js";
 import {
   type AddCommand,
   collectOption,
@@ -11,7 +11,7 @@ import {
   parseDollarsOption,
   parsePositive,
   sessionArgument,
-} from "./program/options.js";
+} from "./options.js";
 
 export const addEval: AddCommand = (program, terminal, finish) => {
   const command = program
@@ -53,6 +53,10 @@ trials out; 5 failed, a rule is broken, or worse than the baseline; 130 stopped.
     .action(async (files: readonly string[], options: EvalCommandOptions) =>
       finish(await evalFiles(files, options, terminal)),
     );
+  addEvalAdd(command, terminal, finish);
+};
+
+const addEvalAdd: AddCommand = (command, terminal, finish) => {
   command
     .command("add")
     .description("make a case from a recorded session, without what identifies people")

@@ -5,8 +5,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { watch } from "node:fs";
-import { exitCodes } from "./exit.js";
-import type { Terminal } from "./terminal/terminal.js";
+import { exitCodes } from "../exit.js";
+import type { Terminal } from "../terminal/terminal.js";
 
 /** Editors write a file in several steps, and tools several files. */
 const settleMs = 200;

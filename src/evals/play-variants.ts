@@ -1,0 +1,148 @@
+/**
+ * Plays the trials of an eval, and counts what they cost together.
+ */
+import { createUsageService } from "../context/usage.js";
+import { defined } from "../core/data/defined.js";
+import { listPrices } from "../models/facts/prices.js";
+import { sha256 } from "../platform/hash.js";
+import type { Model } from "../ports/model.js";
+import type { PriceTable, UsageService } from "../ports/services.js";
+import type { HandoffAgent } from "../runtime/agent/handoffs.js";
+import { createAsk } from "./ask.js";
+import type { EvalCase } from "./case.js";
+import type { EvalAgent, EvalOptions } from "./eval-options.js";
+import { compareWithLabels, judgeTrial } from "./judge-trial.js";
+import type { Judge } from "./judges.js";
+import { keepLog } from "./keep-log.js";
+import { type Budget, createAnswerKeeper, openAnswers } from "./kept-answers.js";
+import { playCase } from "./play.js";
+import type { Agreement, TrialReport } from "./report.js";
+import type { CallCounts } from "./trial.js";
+
+/** An agent under the name that reports give it. */
+export type Variant = { readonly variant: string; readonly agent: EvalAgent };
+
+type Queued = Variant & { readonly case: EvalCase; readonly repetition: number };
+
+/** What all trials of an eval share: kept answers, the budget, and the sums of the report. */
+export function createTrialPlayer(options: EvalOptions, variants: readonly Variant[]) {
+  const { play = "run", budgetUsd = Number.POSITIVE_INFINITY, trialTimeoutMs = 600_000, store, signal } = options;
+  const answers = typeof options.answers === "object" ? options.answers : openAnswers(options.answers);
+  const totals = { paidUsd: 0, asked: 0, kept: 0, unpriced: 0 };
+  const ambiguous = findAmbiguousModels(variants);
+
+  const createBudget = (usage: UsageService): Budget => ({
+    refusal: () =>
+      totals.paidUsd < budgetUsd
+        ? null
+        : `The budget of ${budgetUsd} dollars is spent, so the eval asks no model any more.`,
+    pay(model, used) {
+      const costUsd = used.costUsd ?? usage.costOf(model, used);
+      if (costUsd === undefined) totals.unpriced += 1;
+      else totals.paidUsd += costUsd;
+    },
+  });
+
+  function count({ asked, kept }: CallCounts): void {
+    totals.asked += asked;
+    totals.kept += kept;
+  }
+
+  const toModelName = (variant: string) => (model: Model) =>
+    ambiguous.has(model.id) ? `${model.id} of ${variant}` : model.id;
+
+  async function playOne(queued: Queued, judges: readonly Required<Judge>[]): Promise<TrialReport | null> {
+    const { variant, case: one, repetition } = queued;
+    const agent = typeof queued.agent === "function" ? await queued.agent(one) : queued.agent;
+    const usage = createUsage(agent, options.prices);
+    const budget = createBudget(usage);
+    const modelName = toModelName(variant);
+    const trial = await playCase({
+      case: one,
+      agent,
+      variant,
+      repetition,
+      sessionId: toSessionId(options.name, queued),
+      play,
+      tools: options.tools ?? {},
+      unrecorded: options.unrecorded ?? "stop",
+      unanswered: options.unanswered ?? "stop",
+      answers,
+      budget,
+      usage,
+      modelName,
+      timeoutMs: trialTimeoutMs,
+      ...defined({ output: options.output, signal }),
+    });
+    count(trial.modelCalls);
+    if (trial.modelCalls.isRefused) return null;
+    const counts: CallCounts = { asked: 0, kept: 0, isRefused: false };
+    const ask = createAsk(createAnswerKeeper({ answers, repetition, counts, budget, modelName }));
+    const report = await judgeTrial(trial, judges, ask);
+    count(counts);
+    if (counts.isRefused) return null;
+    if (store !== undefined) await keepLog(trial.store, store);
+    return {
+      ...report,
+      asked: trial.modelCalls.asked + counts.asked,
+      kept: trial.modelCalls.kept + counts.kept,
+      ...(store === undefined ? {} : { sessionId: trial.sessionId }),
+    };
+  }
+
+  async function compareJudges(
+    judges: readonly Required<Judge>[],
+    cases: readonly EvalCase[],
+  ): Promise<{ readonly [judge: string]: Agreement }> {
+    const usage = createUsageService(options.prices ?? listPrices);
+    const found: { [judge: string]: Agreement } = {};
+    for (const judge of judges) {
+      if (!judge.isCompared) continue;
+      const counts: CallCounts = { asked: 0, kept: 0, isRefused: false };
+      const keeping = {
+        answers,
+        repetition: 1,
+        counts,
+        budget: createBudget(usage),
+        modelName: (model: Model) => model.id,
+      };
+      const agreement = await compareWithLabels(cases, judge, createAsk(createAnswerKeeper(keeping)));
+      count(counts);
+      if (agreement.labels > 0) found[judge.name] = agreement;
+    }
+    return found;
+  }
+
+  return { play: playOne, compareJudges, totals };
+}
+
+function createUsage(agent: HandoffAgent, prices: PriceTable | undefined): UsageService {
+  const { usage } = agent.options as { readonly usage?: { readonly prices?: PriceTable } | null };
+  return createUsageService({ ...listPrices, ...usage?.prices, ...prices });
+}
+
+/**
+ * The ids of models of which two variants have different ones, for example the same model at two addresses. Their answers are kept
+ * apart; those of one model object are shared.
+ */
+function findAmbiguousModels(variants: readonly Variant[]): ReadonlySet<string> {
+  const models = new Map<string, unknown>();
+  const ambiguous = new Set<string>();
+  for (const { agent } of variants) {
+    if (typeof agent === "function") continue;
+    const { model } = agent.options as { readonly model?: { readonly id?: unknown; readonly modelId?: unknown } };
+    const id = model?.id ?? model?.modelId;
+    if (typeof id !== "string") continue;
+    if (models.has(id) && models.get(id) !== model) ambiguous.add(id);
+    models.set(id, model);
+  }
+  return ambiguous;
+}
+
+/** The same for each run of the eval, so that a log takes the place of the one before. */
+function toSessionId(name: string, { case: one, variant, repetition }: Queued): string {
+  const joined = `eval.${name}.${variant}.${one.name}.${repetition}`;
+  return joined.length <= maxIdCharacters && !/[^\w.-]/.test(joined) ? joined : `eval.${sha256(joined)}`;
+}
+
+const maxIdCharacters = 150;

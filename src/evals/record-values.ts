@@ -1,0 +1,67 @@
+/**
+ * Values of a record: labels, changes of the session's data, and inputs with their defaults.
+ */
+import { defined } from "../core/data/defined.js";
+import type { Json } from "../core/data/message.js";
+import type { DataPatch } from "../core/data/session-data.js";
+import type { Entry } from "../core/machine/event.js";
+import type { Label } from "./case.js";
+
+/** What a person last said about the session. */
+export function findLabel(entries: readonly Entry[]): Label | undefined {
+  let label: Label | undefined;
+  for (const { event } of entries) {
+    if (event.type !== "data_changed") continue;
+    const { set, unset } = event.patch;
+    if (set !== undefined && Object.hasOwn(set, labelKey)) label = toLabel(set[labelKey], event.by);
+    if (unset?.includes(labelKey) === true) label = undefined;
+  }
+  return label;
+}
+
+/** The key of the session's data under which a person's verdict is. */
+const labelKey = "label";
+
+function toLabel(value: Json | undefined, by: string | undefined): Label | undefined {
+  if (!isObject(value) || typeof value.good !== "boolean") return undefined;
+  const note = typeof value.note === "string" && value.note !== "" ? value.note : undefined;
+  return { good: value.good, ...defined({ note, by }) };
+}
+
+/** A verdict is about the session, and no agent reads it. */
+export function withoutLabel({ set, unset }: DataPatch): DataPatch {
+  const { [labelKey]: _, ...others } = set ?? {};
+  const removed = unset?.filter((key) => key !== labelKey) ?? [];
+  return {
+    ...(Object.keys(others).length === 0 ? {} : { set: others }),
+    ...(removed.length === 0 ? {} : { unset: removed }),
+  };
+}
+
+/** Both changes as one. */
+export function mergePatches(first: DataPatch, then: DataPatch): DataPatch {
+  const set = { ...first.set };
+  for (const key of then.unset ?? []) delete set[key];
+  Object.assign(set, then.set);
+  const unset = [...new Set([...(first.unset ?? []), ...(then.unset ?? [])])].filter((key) => !Object.hasOwn(set, key));
+  return {
+    ...(Object.keys(set).length === 0 ? {} : { set }),
+    ...(unset.length === 0 ? {} : { unset }),
+  };
+}
+
+/** The input with the defaults that its JSON Schema names. */
+export function fillDefaults(schema: Json | undefined, input: Json): Json {
+  if (!isObject(schema) || !isObject(input) || !isObject(schema.properties)) return input;
+  const filled: { [key: string]: Json } = { ...input };
+  for (const [key, property] of Object.entries(schema.properties)) {
+    const given = filled[key];
+    if (given !== undefined) filled[key] = fillDefaults(property, given);
+    else if (isObject(property) && property.default !== undefined) filled[key] = property.default;
+  }
+  return filled;
+}
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
