@@ -167,6 +167,9 @@ async function measure({ quick, json, log, servers }) {
     ),
   );
   console.log(
+    `\nquestion-gone with tools: { charge: "real" }: ${real.failed} failed trials, ${real.charges} charges by the stand-in; without the fault ${real.failedBefore} failed.`,
+  );
+  console.log(
     `\nFalse alarms of a varied model without a fault: ${alarms.found} of ${alarms.of} (${alarms.strict} with --strict).`,
   );
 }

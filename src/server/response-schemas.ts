@@ -164,6 +164,11 @@ export const responseContents = {
       string,
     ),
   ),
+  label: json(closedObject({ label: nullable(closedObject({ good: boolean, note: string }, "note")) })),
+  evals: json(closedObject({ evals: arrayOf(openObject({ name: string, variants: anyObject, trialCount: integer })) })),
+  evalReport: json(
+    closedObject({ report: openObject({ name: string, variants: anyObject, trials: arrayOf(anyObject) }) }),
+  ),
   answeredCalls: json(pageOf("answered", schemaRef("AnsweredCall"), string)),
   events: json(pageOf("events", schemaRef("Event"), string)),
   matches: json(

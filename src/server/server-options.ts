@@ -1,6 +1,7 @@
 /**
  * The options of a server, checked, and their defaults.
  */
+import type { Report } from "../evals/index.js";
 import {
   type Agent,
   type ClientOption,
@@ -118,6 +119,11 @@ type CommonOptions = {
    * inspector and the OpenAPI document. Default: none.
    */
   readonly basePath?: string;
+  /**
+   * Gives the last reports of evals, for the page Evals of the inspector. The logs of their trials are in the server's store: `store` of
+   * `evaluate` puts them there. Default: there are none.
+   */
+  readonly evalReports?: () => Promise<readonly Report[]>;
   /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
   readonly hosts?: readonly string[];
   /** Origins whose pages may ask, for example `https://chat.example.org`. Default: only this server's own. */
@@ -201,6 +207,7 @@ export type ServerSettings = {
   /** The span of a request, as an option of the run. */
   readonly traceOf: (request: Request) => { readonly traceparent?: string };
   readonly ui: boolean;
+  readonly evalReports: () => Promise<readonly Report[]>;
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -235,7 +242,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "limits",
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
-  ...["traceparent", "ui"],
+  ...["traceparent", "ui", "evalReports"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -289,6 +296,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     metrics: checkMetrics(options.metrics),
     traceOf: traceOf(options.traceparent),
     ui: options.ui ?? false,
+    evalReports: options.evalReports ?? (async () => []),
   };
 }
 

@@ -17,8 +17,10 @@ import { type Principal, tokenPrincipal } from "./principal.js";
 import type { Route } from "./route.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { chatRoutes } from "./routes/chats.js";
+import { evalRoutes } from "./routes/evals.js";
 import { inspectingRoutes } from "./routes/inspecting.js";
 import { inspectorRoutes } from "./routes/inspector.js";
+import { labelRoutes } from "./routes/labels.js";
 import { listStreamRoutes } from "./routes/list-stream.js";
 import { mcpRoutes } from "./routes/mcp.js";
 import { pageRoutes } from "./routes/pages.js";
@@ -54,6 +56,8 @@ const routes: readonly Route[] = Object.freeze([
   ...listStreamRoutes,
   ...approvalRoutes,
   ...inspectingRoutes,
+  ...labelRoutes,
+  ...evalRoutes,
   ...chatRoutes,
   ...mcpRoutes,
   ...pageRoutes,

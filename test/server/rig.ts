@@ -86,6 +86,7 @@ export type RigOptions = Partial<
     | "clientOptions"
     | "redact"
     | "metrics"
+    | "evalReports"
   >
 > & {
   readonly store?: Store;

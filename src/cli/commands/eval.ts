@@ -9,6 +9,7 @@ import * as ownEvals from "../../evals/index.js";
 import { PawlError, type Store } from "../../index.js";
 import { watchFolder } from "./eval-watch.js";
 import { exitCodes } from "../exit.js";
+import { writeEvalReport } from "../files/eval-reports.js";
 import { openStore, resolveHome } from "../files/session-store.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -35,8 +36,6 @@ type Report = ownEvals.Report;
 
 /** What was paid is kept here, and not in the repository: requests and answers are not redacted. */
 const answersFile = ".pawl/evals/answers.jsonl";
-/** The last report of each eval, for the inspector. */
-const reportsFolder = ".pawl/evals/reports";
 
 export async function evalFiles(
   given: readonly string[],
@@ -200,13 +199,9 @@ type Outputs = { readonly options: EvalCommandOptions; readonly baselineFile: st
 
 function writeReport(report: Report, { options, baselineFile, evals }: Outputs): void {
   const text = `${JSON.stringify(report)}\n`;
-  if (options.keepLogs === true) writeText(join(reportsFolder, `${toFileName(report.name)}.json`), text);
+  if (options.keepLogs === true) writeEvalReport(resolveHome(process.env), report);
   if (options.save !== undefined) writeText(options.save === "baseline" ? baselineFile : options.save, text);
   if (options.junit !== undefined) writeText(options.junit, evals.formatJunit(report));
-}
-
-function toFileName(name: string): string {
-  return name.replace(/[^\w.-]+/g, "-");
 }
 
 export function writeText(path: string, text: string): void {

@@ -21,6 +21,7 @@ import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
+import { readEvalReports } from "../files/eval-reports.js";
 import { openStore, resolveHome } from "../files/session-store.js";
 import type { DriveOptions } from "../run/drive-session.js";
 import { resolveFolder } from "../run/drive-session.js";
@@ -78,6 +79,7 @@ export async function serve(
     log,
     metrics,
     ui,
+    evalReports: async () => readEvalReports(resolveHome(process.env)),
     // `createServer` refuses unknown names.
     clientOptions: (options.clientOptions ?? []) as readonly ClientOption[],
     secret,

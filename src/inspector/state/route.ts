@@ -24,7 +24,9 @@ export type Route =
     }
   | { readonly screen: "log"; readonly sessionId: string; readonly type?: string }
   | { readonly screen: "cost"; readonly sessionId: string }
-  | { readonly screen: "replay"; readonly sessionId: string };
+  | { readonly screen: "replay"; readonly sessionId: string }
+  /** An eval by its name, and one of its trials: `variant/case/repetition`. */
+  | { readonly screen: "evals"; readonly name?: string; readonly trial?: string };
 
 /** The screens of one session. */
 export type SessionScreen = Extract<Route, { readonly screen: "session" | "log" | "cost" | "replay" }>["screen"];
@@ -38,6 +40,10 @@ export function parseRoute(fragment: string): Route {
     const [callKey, questionId] = rest;
     if (id === undefined || callKey === undefined) return { screen };
     return { screen, sessionId: id, callKey, ...(questionId === undefined ? {} : { questionId }) };
+  }
+  if (screen === "evals") {
+    const [trial] = rest;
+    return { screen, ...(id === undefined ? {} : { name: id }), ...(trial === undefined ? {} : { trial }) };
   }
   if (screen !== "sessions" || id === undefined) return { screen: "sessions" };
   const [section, first, index, tab = "step"] = rest;
@@ -60,6 +66,8 @@ export function formatFragment(route: Route): string {
         ...["approvals", route.sessionId ?? "", route.callKey],
         ...(route.questionId === undefined ? [] : [route.questionId]),
       );
+    case "evals":
+      return joinFragment("evals", ...[route.name, route.trial].filter((part) => part !== undefined));
     case "log":
       return joinFragment("sessions", route.sessionId, "log", ...(route.type === undefined ? [] : [route.type]));
     case "cost":

@@ -14,6 +14,7 @@ import { EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { FindPanel } from "./find-panel.js";
 import { useInspector, useIsNarrow, useKeys } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
+import { LabelButtons } from "./label-buttons.js";
 import { MarkDetail } from "./mark-detail.js";
 import { SessionViews } from "./session-views.js";
 import { StepDetail } from "./step-detail.js";
@@ -190,6 +191,7 @@ export function SessionHeader({ session, screen }: { readonly session: SessionSt
           Answer
         </RouteLink>
       )}
+      <LabelButtons sessionId={sessionId} />
       <SessionViews sessionId={sessionId} screen={screen} />
     </header>
   );

@@ -9,6 +9,7 @@ import type { Access, AppState } from "../state/app-state.js";
 import { ApprovalsPage } from "./approvals-page.js";
 import { EmptyState, RouteLink } from "./common.js";
 import { CostPage } from "./cost-page.js";
+import { EvalsPage } from "./evals-page.js";
 import { ForkDialog } from "./fork-dialog.js";
 import { HelpDialog } from "./help-dialog.js";
 import { InspectorContext, useInspector, useKeys } from "./hooks.js";
@@ -58,6 +59,7 @@ function SignedIn({ state }: { readonly state: AppState }) {
 function formatTitle({ route, approvals, session }: AppState): string {
   const count = approvals.count > 0 ? `(${approvals.count}${approvals.isMore ? "+" : ""}) ` : "";
   if (route.screen === "approvals") return `${count}Approvals – Pawl`;
+  if (route.screen === "evals") return `${count}${route.name ?? "Evals"} – Pawl`;
   const title = session?.now.status === "ready" ? session.now.value.info?.title : undefined;
   return `${count}${title === undefined ? "Sessions" : title.slice(0, 80)} – Pawl`;
 }
@@ -75,6 +77,8 @@ function Screen({ state }: { readonly state: AppState }) {
       return session === null ? null : <LogPage session={session} route={route} key={session.id} />;
     case "cost":
       return session === null ? null : <CostPage session={session} key={session.id} />;
+    case "evals":
+      return <EvalsPage route={route} />;
     case "replay":
       return session === null ? null : <ReplayPage session={session} key={session.id} />;
   }
@@ -83,7 +87,7 @@ function Screen({ state }: { readonly state: AppState }) {
 function TopBar({ state }: { readonly state: AppState }) {
   const inspector = useInspector();
   const { route, approvals, connection } = state;
-  const isOnSessions = route.screen !== "approvals";
+  const isOnSessions = route.screen !== "approvals" && route.screen !== "evals";
   return (
     <header class="top">
       <RouteLink to={{ screen: "sessions" }} class="brand" title="All sessions">
@@ -94,7 +98,7 @@ function TopBar({ state }: { readonly state: AppState }) {
         <RouteLink to={{ screen: "sessions" }} aria-current={isOnSessions ? "page" : undefined}>
           Sessions
         </RouteLink>
-        <RouteLink to={{ screen: "approvals" }} aria-current={isOnSessions ? undefined : "page"}>
+        <RouteLink to={{ screen: "approvals" }} aria-current={route.screen === "approvals" ? "page" : undefined}>
           Approvals
           {approvals.count > 0 && (
             <span class="badge num">
@@ -102,6 +106,9 @@ function TopBar({ state }: { readonly state: AppState }) {
               {approvals.isMore && "+"}
             </span>
           )}
+        </RouteLink>
+        <RouteLink to={{ screen: "evals" }} aria-current={route.screen === "evals" ? "page" : undefined}>
+          Evals
         </RouteLink>
       </nav>
       <span class={`connection ${connection}`} role="status">

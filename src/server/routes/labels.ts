@@ -1,0 +1,75 @@
+/**
+ * What a person thinks of a session: good or bad, with a note. It is in the session's data under `label`, from where a case of
+ * an eval takes it.
+ */
+import type { Json } from "../../index.js";
+import { responseContents } from "../response-schemas.js";
+import type { Route } from "../route.js";
+import { authorizeSession, redactSecrets } from "../server-context.js";
+import { boolean, object, string } from "../shape.js";
+
+const labelKey = "label";
+const maxNoteCharacters = 4_000;
+
+type Label = { readonly good: boolean; readonly note?: string };
+
+export const labelRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/v1/sessions/:id/label",
+    action: "read",
+    scope: "read",
+    ofSession: true,
+    summary: "What a person thinks of the session.",
+    responses: { 200: "{ label }: null if nobody has labelled the session" },
+    content: { 200: responseContents.label },
+    async handle({ principal, params }, context) {
+      const { session } = await authorizeSession(context, principal, "read", params.id ?? "");
+      return { status: 200, json: redactSecrets(context, { label: readLabel((await session.data())[labelKey]) }) };
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/sessions/:id/label",
+    action: "label",
+    scope: "approve",
+    ofSession: true,
+    summary: "Labels the session as good or bad, in place of an earlier label. Evals compare judges with labels.",
+    body: object(
+      {
+        good: boolean("Whether the session went as it should."),
+        note: string("Why.", maxNoteCharacters),
+      },
+      ["good"],
+    ),
+    responses: { 200: "{ label }" },
+    content: { 200: responseContents.label },
+    async handle({ principal, params, body }, context) {
+      const { session } = await authorizeSession(context, principal, "label", params.id ?? "");
+      const { good, note } = body as Label;
+      const label: Label = { good, ...(note === undefined ? {} : { note }) };
+      await session.setData({ set: { [labelKey]: label } }, { by: principal.id });
+      return { status: 200, json: { label } };
+    },
+  },
+  {
+    method: "DELETE",
+    path: "/v1/sessions/:id/label",
+    action: "label",
+    scope: "approve",
+    ofSession: true,
+    summary: "Removes the label of the session.",
+    responses: { 204: "removed" },
+    async handle({ principal, params }, context) {
+      const { session } = await authorizeSession(context, principal, "label", params.id ?? "");
+      await session.setData({ unset: [labelKey] }, { by: principal.id });
+      return { status: 204, bytes: null };
+    },
+  },
+];
+
+/** A program may keep something else under this key. */
+function readLabel(value: Json | undefined): Label | null {
+  if (typeof value !== "object" || value === null || !("good" in value) || typeof value.good !== "boolean") return null;
+  return { good: value.good, ...("note" in value && typeof value.note === "string" ? { note: value.note } : {}) };
+}
