@@ -1,6 +1,7 @@
 /**
  * A report in words, as JUnit XML, and as an exit code.
  */
+import { checkOptions, integerFrom, type OptionTable, aBoolean } from "../check-options.js";
 import type { Report, TrialReport, VariantReport } from "./report.js";
 
 /** What decides about an exit code. */
@@ -9,11 +10,14 @@ export type ExitCodeOptions = {
   readonly strict?: boolean;
 };
 
+const exitCodeRules: OptionTable<ExitCodeOptions> = { strict: aBoolean };
+
 /**
  * The exit code of `pawl eval`. 0: every trial passes or, with a baseline, nothing is worse beyond chance. 5: a trial fails, a rule is broken,
  * or something is worse. 4: the budget left trials out.
  */
 export function toExitCode({ variants, leftOut, hasBaseline }: Report, options: ExitCodeOptions = {}): 0 | 4 | 5 {
+  checkOptions("toExitCode()", exitCodeRules, options);
   const isBad = ({ broken, worse, newlyFailing, passed, trials }: VariantReport) => {
     if (broken.length > 0) return true;
     if (!hasBaseline) return passed < trials;
@@ -29,8 +33,12 @@ export type FormatReportOptions = {
   readonly maxTrials?: number;
 };
 
+const formatRules: OptionTable<FormatReportOptions> = { maxTrials: integerFrom(0) };
+
 /** The report for a terminal or a log. */
-export function formatReport(report: Report, { maxTrials = 10 }: FormatReportOptions = {}): string {
+export function formatReport(report: Report, options: FormatReportOptions = {}): string {
+  checkOptions("formatReport()", formatRules, options);
+  const { maxTrials = 10 } = options;
   const lines = [
     `${report.name}: ${count(report.trials.length, "trial")} in ${(report.durationMs / 1000).toFixed(1)} s`,
   ];

@@ -2,11 +2,30 @@
  * A request of each route, which is answered as the OpenAPI document says.
  */
 import { expect } from "vitest";
+import type { Report } from "../../src/evals/index.js";
 import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { pay, type Rig } from "./rig.js";
 
 const lookTool = defineTool({ name: "look", description: "Looks elsewhere.", input: { type: "object" } });
+/** The report of an eval without cases. */
+const emptyReport: Report = {
+  v: 1,
+  name: "all",
+  play: "run",
+  cases: "",
+  trials: [],
+  variants: {},
+  hasBaseline: false,
+  agreement: {},
+  paidUsd: 0,
+  asked: 0,
+  kept: 0,
+  unpriced: 0,
+  leftOut: 0,
+  durationMs: 0,
+};
+
 /** A server whose agent does what the requests below need. */
 export function createRigOptions(store: Store = createMemoryStore()) {
   const scriptedModel = createScriptedModel(({ messages }) => {
@@ -20,7 +39,8 @@ export function createRigOptions(store: Store = createMemoryStore()) {
         : { text: "Done." };
   });
   const agent = createAgent({ name: "all", store, model: scriptedModel, tools: [pay, lookTool] });
-  return { store, agents: [agent], limits: { changesPerMinute: 1_000 } } as const;
+  const evalReports = async () => [emptyReport];
+  return { store, agents: [agent], limits: { changesPerMinute: 1_000 }, evalReports } as const;
 }
 
 type Ask = Rig["ask"];
@@ -66,6 +86,14 @@ export const requestsByRoute: {
     await expect.poll(async () => (await ask("GET", `/v1/sessions/${id}`)).json.isHeld).toBe(false);
     return ask("POST", `/v1/sessions/${id}/redactions`, { text: "sk-1234567890" });
   },
+  "GET /v1/sessions/{id}/label": async (ask) =>
+    ask("GET", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/label`),
+  "POST /v1/sessions/{id}/label": async (ask) =>
+    ask("POST", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/label`, { good: false, note: "Too short." }),
+  "DELETE /v1/sessions/{id}/label": async (ask) =>
+    ask("DELETE", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/label`),
+  "GET /v1/evals": (ask) => ask("GET", "/v1/evals"),
+  "GET /v1/evals/{name}": (ask) => ask("GET", "/v1/evals/all"),
   "POST /v1/sessions/{id}/fork": async (ask) =>
     ask("POST", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/fork`, {}),
   "POST /v1/sessions/{id}/runs": async (ask) =>

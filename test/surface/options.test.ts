@@ -2,6 +2,7 @@
  * Unknown options and names are refused, with the option named, and the one that is meant if it is near.
  */
 import { describe, expect, test } from "vitest";
+import * as evals from "../../src/evals/index.js";
 import * as pawl from "../../src/index.js";
 import {
   createAgent,
@@ -29,6 +30,9 @@ const wrong = { unknwn: 1 } as never;
 const model = createScriptedModel(() => ({ text: "Done." }));
 const store = createMemoryStore();
 const noServer = { query: () => Promise.reject(new Error("There is no server.")) };
+
+const anEval = { name: "e", agent: createAgent({ model }), cases: [], judges: [] };
+const noReport = { variants: {}, trials: [] } as never;
 
 /** How each exported function is given an unknown option. */
 const calls: { readonly [name: string]: () => unknown } = {
@@ -77,6 +81,17 @@ const calls: { readonly [name: string]: () => unknown } = {
   createOpenTelemetryObserver: () => opentelemetry.createOpenTelemetryObserver(wrong),
   exportTrace: () => opentelemetry.exportTrace([], wrong),
   pawlObject: () => restate.pawlObject({ store, agents: [], ...(wrong as object) }),
+  createCase: () => evals.createCase(store, "s", wrong),
+  createScores: () => evals.createScores([], wrong),
+  costs: () => evals.costs({ atMost: 1, ...(wrong as object) }),
+  defineEval: () => evals.defineEval({ ...anEval, ...(wrong as object) }),
+  evaluate: () => evals.evaluate({ ...anEval, ...(wrong as object) }),
+  formatReport: () => evals.formatReport(noReport, wrong),
+  prefers: () => evals.prefers({ agent: createAgent({ model }), rubric: "r", ...(wrong as object) }),
+  rubric: () => evals.rubric({ agent: createAgent({ model }), rubric: "r", ...(wrong as object) }),
+  sameCalls: () => evals.sameCalls(wrong),
+  simulated: () => evals.simulated(createAgent({ model }), wrong),
+  toExitCode: () => evals.toExitCode(noReport, wrong),
   createScriptedModel: () => createScriptedModel([], wrong),
   crashTest: () => testing.crashTest({ agent: () => createAgent({ model }), input: "Go", ...(wrong as object) }),
   killTest: () => testing.killTest({ script: "", openStore: async () => store, ...(wrong as object) }),
@@ -120,11 +135,13 @@ const withoutOptions: readonly string[] = [
     "stepCount",
     "storeConformance",
   ],
+  ...["calls", "formatJunit", "inRecord", "never", "openAnswers", "readCases", "toScoreSessionId"],
+  ...["sameAnswer", "sameEnd", "sameHooks", "sameSteps"],
   ...["cacheLoss", "costOfCall", "savedByCache"],
   ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "variablesOf"],
 ];
 
-const entryPoints = [pawl, models, sqlite, postgres, tools, mcp, opentelemetry, restate, testing];
+const entryPoints = [pawl, evals, models, sqlite, postgres, tools, mcp, opentelemetry, restate, testing];
 
 test("every exported function is in the walk", verifies("LOOP-15"), () => {
   const exported = new Set(
