@@ -1,7 +1,7 @@
 /**
  * A report in words, as JUnit XML, and as an exit code.
  */
-import { checkOptions, integerFrom, type OptionTable, aBoolean } from "../check-options.js";
+import { aBoolean, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
 import type { Report, TrialReport, VariantReport } from "./report.js";
 
 /** What decides about an exit code. */

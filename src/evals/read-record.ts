@@ -19,9 +19,9 @@ import { createClient } from "../runtime/api/client.js";
 import { readEntries } from "../runtime/log/read-entries.js";
 import { recordedAttempts } from "../runtime/replay/recorded-attempts.js";
 import { parseSpecifications, readPromptBlob } from "../runtime/work/prompt-blobs.js";
+import type { AskedCall, Ending, Label, RecordedAnswer, RecordedArrival, RecordedCall, Turn } from "./case.js";
 import { inlineMessages, inlineOutput } from "./inline-content.js";
 import { fillDefaults, findLabel, mergePatches, withoutLabel } from "./record-values.js";
-import type { AskedCall, Ending, Label, RecordedAnswer, RecordedArrival, RecordedCall, Turn } from "./case.js";
 
 /** A session as it was read. */
 export type ReadSession = {

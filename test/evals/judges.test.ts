@@ -48,7 +48,8 @@ function createDesk(words = "It is", order = /\d+/, more: Parameters<typeof crea
   const model: Model = createScriptedModel(
     ({ messages }) => {
       const last = messages.at(-1)?.parts[0];
-      if (last?.type === "tool_result") return { text: `${words} ${JSON.stringify(last.output).includes("sent") ? "sent" : "lost"}.` };
+      if (last?.type === "tool_result")
+        return { text: `${words} ${JSON.stringify(last.output).includes("sent") ? "sent" : "lost"}.` };
       return { calls: [{ name: "look_up", input: { order: order.exec(lastText(messages))?.[0] ?? "0" } }] };
     },
     { record: false, id: `desk ${words}` },
@@ -78,12 +79,26 @@ const proven = verifies("EVAL-2#judges");
 describe("A judge", proven, () => {
   test("says what differs", async () => {
     const renamed = createDesk("Now it is");
-    expect(await scoresOf(sameAnswer(), renamed)).toEqual({ score: 0, passed: false, why: '"It is sent.", now "Now it is sent."' });
+    expect(await scoresOf(sameAnswer(), renamed)).toEqual({
+      score: 0,
+      passed: false,
+      why: '"It is sent.", now "Now it is sent."',
+    });
     const other = createDesk("It is", /order/);
-    expect(await scoresOf(sameCalls(), other)).toMatchObject({ why: expect.stringContaining('call 1: desk/look_up {"detail":"short","order":"7"} ok, now') });
-    expect(await scoresOf(inRecord(), other)).toMatchObject({ why: 'desk/look_up {"order":"order"} is not in the record' });
-    expect(await scoresOf(sameEnd(), other)).toMatchObject({ score: 0, why: "completed (stop), now aborted (aborted)" });
-    expect(await scoresOf(calls("look_up", { order: "8" }))).toMatchObject({ score: 0, why: 'look_up ran with {"order":"7"}' });
+    expect(await scoresOf(sameCalls(), other)).toMatchObject({
+      why: expect.stringContaining('call 1: desk/look_up {"detail":"short","order":"7"} ok, now'),
+    });
+    expect(await scoresOf(inRecord(), other)).toMatchObject({
+      why: 'desk/look_up {"order":"order"} is not in the record',
+    });
+    expect(await scoresOf(sameEnd(), other)).toMatchObject({
+      score: 0,
+      why: "completed (stop), now aborted (aborted)",
+    });
+    expect(await scoresOf(calls("look_up", { order: "8" }))).toMatchObject({
+      score: 0,
+      why: 'look_up ran with {"order":"7"}',
+    });
     expect(await scoresOf(calls("look_up", { order: "7", detail: "short" }))).toMatchObject({ score: 1 });
     expect(await scoresOf(never("look_up"))).toEqual({ score: 0, passed: false, broken: true });
     expect(await scoresOf(costs({ atMost: 0.5 }))).toMatchObject({ why: "1.00 times the recorded cost" });
@@ -106,19 +121,30 @@ describe("A judge", proven, () => {
       score: output === expected ? 0.5 : 0,
       metadata: { rationale: "half of it" },
     });
-    expect(await scoresOf({ name: "Half", judge: scorer, atLeast: 0.4 })).toEqual({ score: 0.5, passed: true, why: "half of it" });
+    expect(await scoresOf({ name: "Half", judge: scorer, atLeast: 0.4 })).toEqual({
+      score: 0.5,
+      passed: true,
+      why: "half of it",
+    });
     const broken = () => {
       throw new Error("no reference");
     };
     expect(await scoresOf(broken)).toEqual({ score: 0, passed: false, why: "the judge failed: no reference" });
-    expect(await scoresOf(() => 7)).toMatchObject({ why: "the judge failed: its score is 7, and not a number from 0 to 1" });
+    expect(await scoresOf(() => 7)).toMatchObject({
+      why: "the judge failed: its score is 7, and not a number from 0 to 1",
+    });
     expect(await scoresOf(() => null)).toBeUndefined();
   });
 });
 
 describe("A model as judge", proven, () => {
   const createJudge = (text: (question: string) => string) =>
-    createAgent({ model: createScriptedModel(({ messages }) => ({ text: text(lastText(messages)) }), { record: false, id: "judge" }) });
+    createAgent({
+      model: createScriptedModel(({ messages }) => ({ text: text(lastText(messages)) }), {
+        record: false,
+        id: "judge",
+      }),
+    });
 
   test("is compared with the labels of people, and told what was wrong", async () => {
     const cases = [await recordCase({ good: true }), await recordCase({ good: false, note: "too short" })];

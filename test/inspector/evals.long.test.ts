@@ -35,7 +35,9 @@ describe("The inspector", verifies("EVAL-2#page"), () => {
     await page.getByRole("button", { name: "Bad" }).click();
     await page.getByRole("textbox", { name: "Why" }).fill("wrong file");
     await page.keyboard.pressOnce("Enter");
-    await expect.poll(async () => (await createCase(store, "source")).label).toMatchObject({ good: false, note: "wrong file" });
+    await expect
+      .poll(async () => (await createCase(store, "source")).label)
+      .toMatchObject({ good: false, note: "wrong file" });
     await expectReadable(page, "label");
     expect(problems).toEqual([]);
   });

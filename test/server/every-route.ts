@@ -86,8 +86,7 @@ export const requestsByRoute: {
     await expect.poll(async () => (await ask("GET", `/v1/sessions/${id}`)).json.isHeld).toBe(false);
     return ask("POST", `/v1/sessions/${id}/redactions`, { text: "sk-1234567890" });
   },
-  "GET /v1/sessions/{id}/label": async (ask) =>
-    ask("GET", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/label`),
+  "GET /v1/sessions/{id}/label": async (ask) => ask("GET", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/label`),
   "POST /v1/sessions/{id}/label": async (ask) =>
     ask("POST", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/label`, { good: false, note: "Too short." }),
   "DELETE /v1/sessions/{id}/label": async (ask) =>

@@ -9,7 +9,11 @@ import { verifies } from "../verifies.js";
 import { withServer } from "./rig.js";
 
 function createEcho(store: Store) {
-  return createAgent({ name: "echo", store, model: createScriptedModel(() => ({ text: "Hello." }), { record: false }) });
+  return createAgent({
+    name: "echo",
+    store,
+    model: createScriptedModel(() => ({ text: "Hello." }), { record: false }),
+  });
 }
 
 describe("A label", verifies("EVAL-2#page"), () => {
@@ -21,7 +25,9 @@ describe("A label", verifies("EVAL-2#page"), () => {
       expect((await ask("GET", path)).json).toEqual({ label: null });
       const set = await ask("POST", path, { good: false, note: "too short" });
       expect([set.status, set.json]).toEqual([200, { label: { good: false, note: "too short" } }]);
-      await expect.poll(async () => (await createCase(store, "s")).label).toMatchObject({ good: false, note: "too short" });
+      await expect
+        .poll(async () => (await createCase(store, "s")).label)
+        .toMatchObject({ good: false, note: "too short" });
       await ask("POST", path, { good: true });
       await expect.poll(async () => (await ask("GET", path)).json).toEqual({ label: { good: true } });
       expect((await ask("DELETE", path)).status).toBe(204);

@@ -7,13 +7,13 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as ownEvals from "../../evals/index.js";
 import { PawlError, type Store } from "../../index.js";
-import { watchFolder } from "./eval-watch.js";
 import { exitCodes } from "../exit.js";
 import { writeEvalReport } from "../files/eval-reports.js";
 import { openStore, resolveHome } from "../files/session-store.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize, truncate } from "../terminal/text.js";
+import { watchFolder } from "./eval-watch.js";
 
 export type EvalCommandOptions = {
   readonly play?: "run" | "steps";

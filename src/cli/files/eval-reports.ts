@@ -20,7 +20,9 @@ export function readEvalReports(home: string): readonly Report[] {
   return listFiles(toFolder(home)).flatMap((path) => {
     try {
       const report = JSON.parse(readFileSync(path, "utf8")) as Partial<Report> | null;
-      return report?.v === 1 && Array.isArray(report.trials) && typeof report.name === "string" ? [report as Report] : [];
+      return report?.v === 1 && Array.isArray(report.trials) && typeof report.name === "string"
+        ? [report as Report]
+        : [];
     } catch {
       return [];
     }

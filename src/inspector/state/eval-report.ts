@@ -44,7 +44,8 @@ export function listCalls(events: readonly PublicEvent[]): readonly ComparedCall
       calls.set(callKey, { sessionId, callKey, name, input, outcome: null });
     }
     const call = event.type === "tool_result" ? calls.get(event.callKey) : undefined;
-    if (event.type === "tool_result" && call !== undefined) calls.set(event.callKey, { ...call, outcome: event.outcome });
+    if (event.type === "tool_result" && call !== undefined)
+      calls.set(event.callKey, { ...call, outcome: event.outcome });
   }
   return [...calls.values()];
 }

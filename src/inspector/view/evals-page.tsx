@@ -21,8 +21,7 @@ export function EvalsPage({ route }: { readonly route: EvalsRoute }) {
   const inspector = useInspector();
   const evals = useLoaded<{ readonly evals: readonly ListedReport[] }>("/v1/evals");
   useKeys({
-    Escape: () =>
-      inspector.navigate(route.name === undefined ? { screen: "sessions" } : { screen: "evals" }),
+    Escape: () => inspector.navigate(route.name === undefined ? { screen: "sessions" } : { screen: "evals" }),
     a: () => inspector.navigate({ screen: "approvals" }),
   });
   if (evals.status === "loading") return <p class="loading center">…</p>;

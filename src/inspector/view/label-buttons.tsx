@@ -85,7 +85,13 @@ export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
 
 function Thumb({ isDown }: { readonly isDown: boolean }) {
   return (
-    <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" style={isDown ? "transform: rotate(180deg)" : ""}>
+    <svg
+      viewBox="0 0 16 16"
+      width="14"
+      height="14"
+      aria-hidden="true"
+      style={isDown ? "transform: rotate(180deg)" : ""}
+    >
       <path
         d="M1.5 7h3v7h-3zM6 7.2 8.6 2c1 0 1.7.7 1.7 1.7L9.8 6h3.6c.8 0 1.3.7 1.1 1.4l-1.3 5.2c-.1.6-.6 1-1.2 1H6z"
         fill="none"
