@@ -11,7 +11,21 @@ const folder = "dist/inspector";
 /** The style sheets, in the order of the cascade: what all screens have, then each screen's own. */
 const sheets = [
   ...["base", "controls", "frame", "parts"],
-  ...["list", "session", "step", "markdown", "time", "find", "request", "approvals", "log", "cost", "fork", "evals", "help"],
+  ...[
+    "list",
+    "session",
+    "step",
+    "markdown",
+    "time",
+    "find",
+    "request",
+    "approvals",
+    "log",
+    "cost",
+    "fork",
+    "evals",
+    "help",
+  ],
 ];
 
 /** Bundles the page. Returns the files of other packages in the bundle. */

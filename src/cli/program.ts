@@ -13,10 +13,10 @@ import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
 import type { ConversationOptions } from "./conversation/conversation-deps.js";
-import { addEval } from "./program/evals.js";
 import { resolveStoreName } from "./files/session-store.js";
 import { addCompletion } from "./program/completion.js";
 import { addConfigurationCommands } from "./program/configuration.js";
+import { addEval } from "./program/evals.js";
 import { addMcp } from "./program/mcp.js";
 import {
   type AddCommand,

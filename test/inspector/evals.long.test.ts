@@ -34,7 +34,7 @@ describe("The inspector", verifies("EVAL-2#page"), () => {
     await page.getByText("How long is the queue?").click();
     await page.getByRole("button", { name: "Bad" }).click();
     await page.getByRole("textbox", { name: "Why" }).fill("wrong file");
-    await page.keyboard.pressOnce("Enter");
+    await page.keyboard.press("Enter");
     await expect
       .poll(async () => (await createCase(store, "source")).label)
       .toMatchObject({ good: false, note: "wrong file" });

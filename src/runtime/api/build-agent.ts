@@ -39,7 +39,7 @@ import { createWatchedLogs } from "../session/watch-logs.js";
 import { createItems } from "../subscribers/subscription.js";
 import { type AgentOptions, checkAgentOptions, freezeOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
-import { type AgentDefaults, compileAgent, compileReachedAgent, type Surroundings } from "./compile-agent.js";
+import { compileAgent, compileReachedAgent, type Surroundings } from "./compile-agent.js";
 import { streamRunItems } from "./family-stream.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
