@@ -19,8 +19,9 @@ function createEcho(store: Store) {
 describe("A label", verifies("EVAL-2#page"), () => {
   test("is set, replaced and removed, and a case takes it along with who gave it", async () => {
     const store = createMemoryStore();
-    await createEcho(store).run("Hello?", { sessionId: "s" });
-    await withServer({ store, work: false }, async ({ ask }) => {
+    const agent = createEcho(store);
+    await agent.run("Hello?", { sessionId: "s" });
+    await withServer({ store, agents: [agent] }, async ({ ask }) => {
       const path = "/v1/sessions/s/label";
       expect((await ask("GET", path)).json).toEqual({ label: null });
       const set = await ask("POST", path, { good: false, note: "too short" });
