@@ -28,6 +28,8 @@ export type Api = {
   readonly text: (path: string) => Promise<string>;
   /** @param key an `Idempotency-Key`: a repeated request has an effect only once */
   readonly post: <Result>(path: string, body: object, key?: string) => Promise<Result>;
+  /** Deletes a resource. */
+  readonly remove: (path: string) => Promise<void>;
   /** Posts without the half if the server has not proved itself: the body has the code that gives the page access. */
   readonly postWithoutProof: <Result>(path: string, body: object) => Promise<Result>;
   /** The URL of a path, for the stream. */
@@ -101,6 +103,7 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
     },
     get: (path, query) => requestJson(url(path, query), {}),
     text: async (path) => (await requestText(url(path), {})) ?? "",
+    remove: async (path) => void (await requestText(url(path), { method: "DELETE" })),
     postWithoutProof: (path, body) =>
       requestJson(
         url(path),

@@ -7,7 +7,7 @@ import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { startTestServer } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { expectReadable, openBrowser, openInspector } from "./browser.js";
+import { expectReadable, openBrowser, openInspector, takePictures } from "./browser.js";
 import { readFile, shell } from "./desk.js";
 
 /** Reads a file and then lists the folder, unless it is quick. */
@@ -25,7 +25,7 @@ function createReader(store: Store, isQuick = false) {
 }
 
 describe("The inspector", verifies("EVAL-2#page"), () => {
-  test("labels a session, with a note", async () => {
+  test("labels a session, with a note, and removes the label", async () => {
     const store = createMemoryStore();
     const agent = createReader(store);
     await agent.run("How long is the queue?", { sessionId: "source" });
@@ -34,11 +34,17 @@ describe("The inspector", verifies("EVAL-2#page"), () => {
     await page.getByText("How long is the queue?").click();
     await page.getByRole("button", { name: "Bad" }).click();
     await page.getByRole("textbox", { name: "Why" }).fill("wrong file");
+    await expectReadable(page, "label");
     await page.keyboard.press("Enter");
     await expect
       .poll(async () => (await createCase(store, "source")).label)
       .toMatchObject({ good: false, note: "wrong file" });
-    await expectReadable(page, "label");
+    // The other verdict does not keep the reason, and a label can be taken back.
+    await page.getByRole("button", { name: "Good" }).click();
+    await expect(page.getByRole("textbox", { name: "Why" }).inputValue()).resolves.toBe("");
+    await expect.poll(async () => (await createCase(store, "source")).label).toMatchObject({ good: true });
+    await page.getByRole("button", { name: "Remove label" }).click();
+    await expect.poll(async () => (await createCase(store, "source")).label).toBeUndefined();
     expect(problems).toEqual([]);
   });
 
@@ -56,6 +62,8 @@ describe("The inspector", verifies("EVAL-2#page"), () => {
     const rig = await startTestServer({ store, agents: [agent], ui: true, evalReports: async () => [report] });
     const { page, problems } = await openInspector(await openBrowser(), rig);
     await page.getByRole("link", { name: "Evals" }).click();
+    await page.getByText("readers").first().waitFor();
+    await takePictures(page, "eval-list");
     await page.getByText("readers").first().click();
     await page.getByText("quick: 0 of 1").waitFor();
     await page.getByRole("link", { name: "failed" }).click();

@@ -91,7 +91,7 @@ function EvalReport({ name, trial }: { readonly name: string; readonly trial: st
   const { report } = loaded.value;
   const selected = report.trials.find((one) => toTrialKey(one) === trial);
   return (
-    <div class={selected === undefined ? "panes one-pane" : "panes"}>
+    <div class={selected === undefined ? "eval-report" : "eval-report with-trial"}>
       <CaseTable report={report} selected={trial} />
       {selected !== undefined && <TrialDetail trial={selected} />}
     </div>
@@ -177,8 +177,8 @@ function TrialDetail({ trial }: { readonly trial: TrialReport }) {
           </div>
         ))}
       </dl>
-      <p class="dim">
-        {status}: {toOneLine(text) || "no text"}
+      <p class="eval-answer">
+        <span class="dim">{status}:</span> {toOneLine(text) || "no text"}
       </p>
       {sessionId === undefined ? (
         <p class="note">The log of this trial was not kept: play the eval with --keep-logs.</p>
@@ -232,8 +232,10 @@ function CallCell({ call }: { readonly call: ComparedCall }) {
   const { sessionId, callKey, name, input, outcome } = call;
   return (
     <RouteLink to={{ screen: "session", sessionId, step: stepKeyOfCall(callKey), tab: "step" }}>
-      <Icon sign={signOfOutcome(outcome)} label={outcome ?? "open"} /> {name}{" "}
-      <ExactText text={toOneLine(JSON.stringify(input))} />
+      <Icon sign={signOfOutcome(outcome)} label={outcome ?? "open"} />
+      <span>
+        {name} <ExactText text={toOneLine(JSON.stringify(input))} />
+      </span>
     </RouteLink>
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Labels a session as good or bad, with a note. Evals take the label along.
+ * Labels a session as good or bad, with a note. Cases made from the session carry the label.
  */
 import { useEffect, useState } from "preact/hooks";
 import { formatErrorMessage } from "../api.js";
@@ -10,12 +10,13 @@ type Label = { readonly good: boolean; readonly note?: string };
 export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
   const { api } = useInspector();
   const [label, setLabel] = useState<Label | null>(null);
+  /** The note as it is being written; null while its form is closed. */
   const [note, setNote] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const path = `/v1/sessions/${encodeURIComponent(sessionId)}/label`;
   useEffect(() => {
     let isCurrent = true;
-    // Without the label, the buttons are as for a session that has none.
+    // If the label cannot be loaded, the session looks unlabelled.
     api.get<{ readonly label: Label | null }>(path).then(
       (loaded) => isCurrent && setLabel(loaded.label),
       () => {},
@@ -25,15 +26,31 @@ export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
     };
   }, [path]);
 
-  async function save(good: boolean, text: string): Promise<void> {
+  /** Sends a change of the label, then shows the label and opens or closes the form. */
+  async function change(send: () => Promise<Label | null>, nextNote: string | null): Promise<void> {
     try {
-      const body = { good, ...(text.trim() === "" ? {} : { note: text.trim() }) };
-      setLabel((await api.post<{ readonly label: Label }>(path, body)).label);
-      setNote(null);
+      setLabel(await send());
+      setNote(nextNote);
       setProblem(null);
     } catch (error) {
       setProblem(formatErrorMessage(error));
     }
+  }
+
+  async function save(good: boolean, text: string): Promise<Label> {
+    const body = { good, ...(text.trim() === "" ? {} : { note: text.trim() }) };
+    return (await api.post<{ readonly label: Label }>(path, body)).label;
+  }
+
+  async function remove(): Promise<null> {
+    await api.remove(path);
+    return null;
+  }
+
+  /** Saves a new verdict at once and asks for its reason; the same verdict again opens or closes the form. */
+  function choose(good: boolean): void {
+    if (label?.good !== good) void change(() => save(good, ""), "");
+    else setNote(note === null ? (label.note ?? "") : null);
   }
 
   const thumb = (good: boolean, title: string) => (
@@ -43,12 +60,9 @@ export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
       aria-pressed={label?.good === good}
       aria-label={title}
       title={label?.good === good && label.note !== undefined ? `${title}: ${label.note}` : title}
-      onClick={() => {
-        void save(good, label?.note ?? "");
-        setNote(label?.note ?? "");
-      }}
+      onClick={() => choose(good)}
     >
-      <Thumb isDown={!good} />
+      <Thumb isDown={!good} isSet={label?.good === good} />
     </button>
   );
   return (
@@ -59,7 +73,7 @@ export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            void save(label.good, note);
+            void change(() => save(label.good, note), null);
           }}
         >
           <input
@@ -72,6 +86,9 @@ export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
             onKeyDown={(event) => event.key === "Escape" && setNote(null)}
           />
           <button type="submit">Save</button>
+          <button type="button" class="quiet" onClick={() => void change(remove, null)}>
+            Remove label
+          </button>
         </form>
       )}
       {problem !== null && (
@@ -83,7 +100,7 @@ export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
   );
 }
 
-function Thumb({ isDown }: { readonly isDown: boolean }) {
+function Thumb({ isDown, isSet }: { readonly isDown: boolean; readonly isSet: boolean }) {
   return (
     <svg
       viewBox="0 0 16 16"
@@ -94,7 +111,7 @@ function Thumb({ isDown }: { readonly isDown: boolean }) {
     >
       <path
         d="M1.5 7h3v7h-3zM6 7.2 8.6 2c1 0 1.7.7 1.7 1.7L9.8 6h3.6c.8 0 1.3.7 1.1 1.4l-1.3 5.2c-.1.6-.6 1-1.2 1H6z"
-        fill="none"
+        fill={isSet ? "currentColor" : "none"}
         stroke="currentColor"
         stroke-linejoin="round"
       />
