@@ -1,9 +1,9 @@
 /**
- * The scores of a worker: sessions that have ended are judged alongside those that it drives.
+ * Judges ended sessions alongside the sessions that a worker drives.
  */
 import type { WorkerOptions } from "./worker-options.js";
 
-/** One look for ended sessions at a time. A look that fails is reported, and the worker goes on. */
+/** One query for ended sessions at a time. A failure is reported, and the worker continues. */
 export function createScoring({ store, scores, onReport = () => {} }: WorkerOptions) {
   const stopping = new AbortController();
   let look: Promise<void> | null = null;

@@ -66,10 +66,10 @@ export type WorkerReport =
       readonly error: unknown;
       readonly retryInMs: number | null;
     }
-  /** The sessions that have ended could not be judged. The worker tries again at its next look. */
+  /** Judging ended sessions failed. The worker retries at its next query. */
   | {
       readonly type: "scores_failed";
-      /** What a judge or the store threw. */
+      /** The error thrown by a judge or the store. */
       readonly error: unknown;
     }
   /** The store could not say what is due. The worker asks again after `retryInMs`, in milliseconds. */
@@ -96,7 +96,7 @@ export type WorkerOptions = {
   readonly pollMs?: number;
 
   /**
-   * Judges sessions that have ended, alongside the worker's sessions: `createScores` of `pawl/evals`. Default: none are
+   * Judges ended sessions alongside the worker's own work; made by `createScores` of `pawl/evals`. Default: nothing is
    * judged.
    */
   readonly scores?: WorkerScores;

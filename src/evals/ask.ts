@@ -1,6 +1,6 @@
 /**
- * Asks an agent that is not under test: one that judges, or that makes up the results of a tool. Its answers are kept and
- * count to the budget, as those of the trial do.
+ * Asks an agent that is not under test: one that judges, or that simulates the results of a tool. Its answers are kept and
+ * count toward the budget, like those of the trial.
  */
 import { defined } from "../core/data/defined.js";
 import type { Json } from "../core/data/message.js";
@@ -17,7 +17,7 @@ export function createAsk(keep: ReturnType<typeof createAnswerKeeper>): Ask {
       runModel: ({ model, request }, own) => keep(model, request, own),
       runTool: ({ tool }, own) => {
         if (tool.readOnly === true) return own();
-        throw new FinalToolError(`An agent that judges runs only tools that are readOnly, and "${tool.name}" is not.`);
+        throw new FinalToolError(`Agents that judge can only run readOnly tools, and "${tool.name}" is not readOnly.`);
       },
       toolsFor: () => [],
     });

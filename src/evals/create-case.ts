@@ -1,6 +1,6 @@
 /**
- * Makes a case from a recorded session. Everything that the case quotes goes through the redaction; what the case is made
- * of (names of tools, agents and members) does not.
+ * Makes a case from a recorded session. Everything quoted in the case is redacted; the structure of the case (names of tools,
+ * agents and members) is not.
  */
 
 import { aFunction, anArray, aString, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
@@ -18,25 +18,25 @@ import type { EvalCase, OutsideTool, RecordedSession, Turn } from "./case.js";
 import { createPseudonyms, parseInner } from "./pseudonyms.js";
 import { readRecord, type SessionRecord, toKey } from "./read-record.js";
 
-/** How a case is made. */
+/** Options of `createCase`. */
 export type CaseOptions = {
   /** The name of the case. Default: the id of the session. */
   readonly name?: string;
   /**
-   * The entry of the log at which the model is asked anew. Everything before it is taken from the record, through the
-   * present code. Default: the model is asked from the beginning.
+   * The log entry from which on the model is asked. Everything before it comes from the record, through the current code.
+   * Default: the model is asked from the beginning.
    */
   readonly at?: number;
-  /** Tags, by which cases can be chosen. */
+  /** Tags to select cases by. */
   readonly tags?: readonly string[];
-  /** Members of inputs and results whose values are replaced wherever they occur, for example `name` and `street`. */
+  /** Members whose values are replaced by pseudonyms wherever they occur, for example `name` and `street`. */
   readonly hide?: readonly string[];
   /**
-   * Tools of plugins and MCP servers that the case keeps, so that an eval need not start those: names, or `calendar_*` for all
-   * tools whose names begin so.
+   * Tools of plugins and MCP servers to keep in the case, so that an eval need not start the plugin or server: names, or a
+   * prefix as in `calendar_*`.
    */
   readonly outsideTools?: readonly string[];
-  /** Replaces more, before everything else. */
+  /** Additional redaction, applied first. */
   readonly redact?: Redact;
 };
 
@@ -50,7 +50,7 @@ const optionRules: OptionTable<CaseOptions> = {
 };
 
 /**
- * Makes a case from a recorded session and its child sessions. The session stays as it is.
+ * Makes a case from a recorded session and its child sessions. The session is not changed.
  *
  * @throws PawlError `no_session`; `bad_input` if no run of the session can be played to its end, if there is no entry `at`, or if
  *   no tool has a name of `outsideTools`
@@ -68,7 +68,7 @@ export async function createCase(store: Store, sessionId: string, options: CaseO
   const { name = sessionId, at, tags, hide = [], redact } = options;
   const record = await readRecord(store, sessionId, createUsageService(listPrices), "playable");
   const [top] = record.sessions;
-  if (top === undefined || record.ending === undefined) throw notPlayable(sessionId, record);
+  if (top === undefined || record.ending === undefined) throw notPlayableError(sessionId, record);
   const made: EvalCase = {
     v: 1,
     name,
@@ -90,7 +90,7 @@ export async function createCase(store: Store, sessionId: string, options: CaseO
   return hidePersons({ ...redacted, ...defined({ from: made.from }) }, hide);
 }
 
-function notPlayable(sessionId: string, { isCut }: SessionRecord): PawlError {
+function notPlayableError(sessionId: string, { isCut }: SessionRecord): PawlError {
   return new PawlError(
     "bad_input",
     isCut
@@ -141,7 +141,7 @@ function findOutsideTools(
   return { outsideTools: found };
 }
 
-/** A text or a value of the case with everything replaced. */
+/** Returns a value with its personal data replaced. */
 type Change = (value: Json) => Json;
 
 function hidePersons(made: EvalCase, keys: readonly string[]): EvalCase {
@@ -160,8 +160,8 @@ function hidePersons(made: EvalCase, keys: readonly string[]): EvalCase {
 }
 
 /**
- * The case with everything changed that it quotes: requests, answers, inputs, results and texts. A customer may have the name
- * of a tool, and `name` is a member of many things that the case is made of.
+ * Applies a change to everything that the case quotes: requests, answers, inputs, results and text. The structure stays, because a
+ * customer may have the same name as a tool, and `name` is also a member of the format.
  */
 function mapContent(made: EvalCase, change: Change): EvalCase {
   const { history, turns, answers, calls, sessions, expected, label } = made;
@@ -212,21 +212,25 @@ function toText(value: Json): string {
 
 function mapTurn(turn: Turn, change: Change): Turn {
   const { input, options, data } = turn;
-  const systemPrompt = options?.systemPrompt;
+  const { systemPrompt, providerOptions } = options ?? {};
+  // A provider may be given the customer's id.
+  const changed = defined({ systemPrompt, providerOptions }) as { readonly [option: string]: Json };
   return {
     ...turn,
     input: input.map((message) => mapUserMessage(message, change)),
-    ...(systemPrompt === undefined ? {} : { options: { ...options, systemPrompt: toText(change(systemPrompt)) } }),
+    ...(options === undefined ? {} : { options: { ...options, ...(change(changed) as typeof options) } }),
     ...(data === undefined ? {} : { data: data.map((patch) => mapPatch(patch, change)) }),
   };
 }
 
+/** Keys may identify a person too, and `hide` names keys. */
 function mapPatch({ set, unset }: DataPatch, change: Change): DataPatch {
-  const changed =
-    set === undefined
-      ? {}
-      : { set: Object.fromEntries(Object.entries(set).map(([key, value]) => [key, change(value)])) };
-  return { ...changed, ...(unset === undefined ? {} : { unset }) };
+  const changeKeys = (keys: readonly string[]) =>
+    Object.keys(change(Object.fromEntries(keys.map((key) => [key, null]))) as object);
+  return {
+    ...(set === undefined ? {} : { set: change(set) as NonNullable<DataPatch["set"]> }),
+    ...(unset === undefined ? {} : { unset: changeKeys(unset) }),
+  };
 }
 
 function mapUserMessage(message: UserMessage, change: Change): UserMessage {
@@ -280,7 +284,7 @@ function mapSession(session: RecordedSession, change: Change): RecordedSession {
   };
 }
 
-/** A provider signs what its model thought. A thought in which something was replaced is left out. */
+/** Providers sign reasoning, so reasoning with replaced text is omitted. */
 function mapStep(step: readonly DeltaBody[], change: Change): readonly DeltaBody[] {
   const unsigned = new Set(
     step.flatMap((delta) => (delta.kind === "reasoning-delta" && change(delta.text) !== delta.text ? [delta.id] : [])),
@@ -304,12 +308,17 @@ function mapDelta(delta: DeltaBody, change: Change): DeltaBody {
       return { ...delta, input: mapJsonText(delta.input, change) };
     case "tool-result":
       return { ...delta, output: mapOutput(delta.output, change) };
+    case "source": {
+      const { url, title, filename } = delta;
+      const changed = defined({ url, title, filename });
+      return { ...delta, ...(change(changed) as typeof changed) };
+    }
     default:
       return delta;
   }
 }
 
-/** JSON text is changed by its values, so that it stays equal to the same value elsewhere in the case. */
+/** Changes JSON text as a value, so that it stays equal to the same value elsewhere in the case. */
 function mapJsonText(text: string, change: Change): string {
   const inner = parseInner(text);
   if (inner === undefined) return toText(change(text));

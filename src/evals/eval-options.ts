@@ -27,61 +27,61 @@ import type { Unanswered } from "./recorded-people.js";
 import type { ToolAnswer, Unrecorded } from "./recorded-tools.js";
 import type { Report, TrialReport } from "./report.js";
 
-/** An agent that is played, or a function that makes one for a case: with the date of its session, for example. */
+/** An agent under test, or a function that returns one for a case, for example with the date of the recorded session. */
 export type EvalAgent = HandoffAgent | ((played: EvalCase) => HandoffAgent | Promise<HandoffAgent>);
 
-/** How far an eval has come. */
+/** The progress of an eval. */
 export type EvalProgress = {
-  /** Trials that are over. */
+  /** The number of finished trials. */
   readonly done: number;
-  /** All trials. */
+  /** The number of all trials. */
   readonly total: number;
-  /** US dollars that were paid so far. */
+  /** US dollars paid so far. */
   readonly paidUsd: number;
 };
 
-/** An eval: which agents play which cases, and who judges. */
+/** An eval: agents, cases and judges. */
 export type EvalOptions = {
   /** The name of the eval, in reports. */
   readonly name: string;
-  /** The agent, or several by name: with other prompts, models, tools or policies, side by side. */
+  /** The agent, or several variants by name: other prompts, models, tools or policies, side by side. */
   readonly agent: EvalAgent | { readonly [variant: string]: EvalAgent };
-  /** The cases, or the folder of their files. */
+  /** The cases, or the folder that contains them. */
   readonly cases: readonly EvalCase[] | string;
-  /** Who scores the trials. */
+  /** The judges that score the trials. */
   readonly judges: readonly (Judge | JudgeFunction)[];
   /**
-   * `run` plays the whole agent. `steps` asks the model at each step of the record, and goes on with the recorded answer.
+   * `run` plays the whole agent. `steps` asks the model at each recorded step, and continues with the recorded answer.
    * Default: `run`.
    */
   readonly play?: "run" | "steps";
-  /** How often each case is played. Default: 1. */
+  /** The number of times each case is played. Default: 1. */
   readonly repeat?: number;
-  /** What answers the calls of a tool, by its name: the record (the default), the tool itself, or a function. */
+  /** Where results of a tool come from, by tool name: the record (the default), the tool itself, or a function. */
   readonly tools?: { readonly [tool: string]: ToolAnswer };
-  /** What a call gets that is not in the record. Default: `stop`, which ends the trial. */
+  /** How to answer a call that is not in the record. Default: `stop`, which ends the trial. */
   readonly unrecorded?: Unrecorded;
-  /** What becomes of a question that nobody answered in the record. Default: `stop`, which ends the trial. */
+  /** How to answer a question that has no recorded answer. Default: `stop`, which ends the trial. */
   readonly unanswered?: Unanswered;
-  /** How many trials are played at the same time. Default: 4. */
+  /** The number of trials played at the same time. Default: 4. */
   readonly concurrency?: number;
-  /** US dollars. Once they are paid, no model is asked any more, and the trials that would have to ask are left out. Default: no bound. */
+  /** The budget in US dollars. Once it is spent, no model is asked, and trials that would need to ask are omitted. Default: no limit. */
   readonly budgetUsd?: number;
-  /** How long a trial may take, in milliseconds. Default: 10 minutes. */
+  /** The time limit of a trial, in milliseconds. Default: 10 minutes. */
   readonly trialTimeoutMs?: number;
-  /** The file of kept answers, or kept answers that are open. Default: answers are kept in memory. */
+  /** The file of kept answers, or the result of `openAnswers`. Default: answers are kept in memory. */
   readonly answers?: string | KeptAnswers;
-  /** The shape of the answers, if the program asks for another one today. Default: the recorded one. */
+  /** The output schema, if the program now uses another one. Default: the recorded one. */
   readonly output?: InputSchema<unknown>;
-  /** Prices of models, for costs and the budget. Default: those of the agent, and then Pawl's list. */
+  /** Model prices, for costs and the budget. Default: those of the agent, then Pawl's list. */
   readonly prices?: PriceTable;
-  /** Gets the logs of the trials, for the inspector. A later trial of the same name takes the place of an earlier one. */
+  /** Receives the logs of the trials, for the inspector. The log of a trial replaces that of its previous run. */
   readonly store?: Store;
-  /** The report that this one is compared with, or its file. */
+  /** The report to compare with, or its file. */
   readonly baseline?: Report | string;
-  /** Called after each trial; with null after one that the budget left out. */
+  /** Called after each trial; with null for a trial omitted because of the budget. */
   readonly onTrial?: (trial: TrialReport | null, progress: EvalProgress) => void;
-  /** Stops the eval: `evaluate` then rejects with the reason of the signal. */
+  /** Stops the eval: `evaluate` then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 };
 
@@ -112,7 +112,7 @@ export function checkEvalOptions(what: "defineEval()" | "evaluate()", options: E
   checkOptions(what, optionRules, options);
 }
 
-/** For a file `*.eval.ts`, whose default export `pawl eval` plays. */
+/** Defines the default export of a `*.eval.ts` file, which `pawl eval` plays. */
 export function defineEval(options: EvalOptions): EvalOptions {
   checkEvalOptions("defineEval()", options);
   return options;

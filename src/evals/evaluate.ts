@@ -1,5 +1,5 @@
 /**
- * Runs an eval: plays each case with each variant of the agent, as often as wanted, and lets judges score the trials.
+ * Runs an eval: plays each case with each variant of the agent, and lets judges score the trials.
  */
 import { readFileSync } from "node:fs";
 import { parseJson } from "../core/data/json.js";
@@ -15,11 +15,11 @@ import type { Report, TrialReport } from "./report.js";
 import { summarizeVariant } from "./summarize.js";
 
 /**
- * Plays cases and judges the trials. No tool runs unless `tools` says so, and nothing is written but the kept answers and, with
- * `store`, the logs of the trials.
+ * Plays cases and judges the trials. No tool runs unless `tools` says so. Only the kept answers and, with `store`, the logs of the
+ * trials are written.
  *
- * @throws PawlError `bad_configuration` if options do not fit together; `bad_input` for a case, a baseline or a file of answers that
- *   cannot be read
+ * @throws PawlError `bad_configuration` for invalid options; `bad_input` if a case, the baseline or the file of answers cannot be
+ *   read
  *
  * @example
  * ```ts
@@ -114,7 +114,7 @@ function checkNames(names: readonly string[]): void {
     throw new PawlError("bad_configuration", `Two judges are named "${twice}". Give one of them another name.`);
 }
 
-/** A name that no tool has would be ignored without a word, and the record would answer. */
+/** An unknown name would be ignored silently, and the record would answer. */
 function checkToolNames({ tools = {}, agent }: EvalOptions, cases: readonly EvalCase[]): void {
   const known = new Set(
     cases.flatMap(({ calls = [], expected }) => [...calls, ...(expected?.calls ?? [])].map(({ tool }) => tool)),

@@ -1,20 +1,21 @@
 /**
- * A report in words, as JUnit XML, and as an exit code.
+ * Formats a report as text and as JUnit XML, and derives the exit code.
  */
 import { aBoolean, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
 import type { Report, TrialReport, VariantReport } from "./report.js";
+import type { ScoreChange } from "./statistics.js";
 
-/** What decides about an exit code. */
+/** Options of `toExitCode`. */
 export type ExitCodeOptions = {
-  /** Fails for each case that passes in the baseline and fails now, also if that may be chance. Default: false. */
+  /** Whether a case that passed in the baseline and fails now is enough to fail, even if that may be chance. Default: false. */
   readonly strict?: boolean;
 };
 
 const exitCodeRules: OptionTable<ExitCodeOptions> = { strict: aBoolean };
 
 /**
- * The exit code of `pawl eval`. 0: every trial passes or, with a baseline, nothing is worse beyond chance. 5: a trial fails, a rule is broken,
- * or something is worse. 4: the budget left trials out.
+ * Returns the exit code of `pawl eval`. 0: every trial passed or, with a baseline, nothing is worse beyond chance. 5: a trial failed, a rule was
+ * broken, or scores are worse. 4: trials were omitted because of the budget.
  */
 export function toExitCode({ variants, leftOut, hasBaseline }: Report, options: ExitCodeOptions = {}): 0 | 4 | 5 {
   checkOptions("toExitCode()", exitCodeRules, options);
@@ -27,23 +28,24 @@ export function toExitCode({ variants, leftOut, hasBaseline }: Report, options: 
   return leftOut > 0 ? 4 : 0;
 }
 
-/** How much of a report is written. */
+/** Options of `formatReport`. */
 export type FormatReportOptions = {
-  /** The most failing trials of a variant. Default: 10. */
+  /** The maximum number of failing trials listed for a variant. Default: 10. */
   readonly maxTrials?: number;
 };
 
 const formatRules: OptionTable<FormatReportOptions> = { maxTrials: integerFrom(0) };
 
-/** The report for a terminal or a log. */
+/** Formats the report for a terminal or a log. */
 export function formatReport(report: Report, options: FormatReportOptions = {}): string {
   checkOptions("formatReport()", formatRules, options);
   const { maxTrials = 10 } = options;
   const lines = [
-    `${report.name}: ${count(report.trials.length, "trial")} in ${(report.durationMs / 1000).toFixed(1)} s`,
+    `${report.name}: ${formatCount(report.trials.length, "trial")} in ${(report.durationMs / 1000).toFixed(1)} s`,
   ];
   for (const [name, variant] of Object.entries(report.variants)) {
-    lines.push(`${name}: ${variant.passed} of ${variant.trials} passed, worth ${dollars(variant.costUsd)}`);
+    const cost = variant.costUsd === undefined ? "" : `, worth ${formatDollars(variant.costUsd)}`;
+    lines.push(`${name}: ${variant.passed} of ${variant.trials} passed${cost}${formatComparison(report, name)}`);
     lines.push(...formatScores(variant));
     const failing = report.trials.filter((trial) => trial.variant === name && !trial.passed);
     for (const trial of failing.slice(0, maxTrials)) lines.push(`  ✗ ${formatName(trial)}: ${findReason(trial)}`);
@@ -51,15 +53,23 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
   }
   for (const [judge, { labels, agreed, tooStrict, tooKind }] of Object.entries(report.agreement))
     lines.push(
-      `${judge} agrees with ${agreed} of ${count(labels, "label")}: too strict ${times(tooStrict)}, too kind ${times(tooKind)}`,
+      `${judge} agrees with ${agreed} of ${formatCount(labels, "label")}: too strict ${formatTimes(tooStrict)}, too kind ${formatTimes(tooKind)}`,
     );
   lines.push(
-    `Paid ${dollars(report.paidUsd)} for ${count(report.asked, "model call")}; ${count(report.kept, "answer")} kept from before.`,
+    `Paid ${formatDollars(report.paidUsd)} for ${formatCount(report.asked, "model call")}; ${formatCount(report.kept, "answer")} kept from before.`,
   );
   if (report.unpriced > 0)
-    lines.push(`${count(report.unpriced, "model call")} had no price, so neither the sum nor the budget has them.`);
-  if (report.leftOut > 0) lines.push(`The budget left ${count(report.leftOut, "trial")} out.`);
+    lines.push(
+      `${formatCount(report.unpriced, "model call")} had no known price and are not part of the sum or the budget.`,
+    );
+  if (report.leftOut > 0) lines.push(`The budget left ${formatCount(report.leftOut, "trial")} out.`);
   return `${lines.join("\n")}\n`;
+}
+
+/** With what the scores of a variant are compared. */
+function formatComparison({ variants, hasBaseline }: Report, name: string): string {
+  if (Object.keys(variants[name]?.changes ?? {}).length === 0) return "";
+  return `, compared with ${hasBaseline ? "the baseline" : Object.keys(variants)[0]}`;
 }
 
 function formatScores({ scores, changes, worse, broken }: VariantReport): readonly string[] {
@@ -67,13 +77,16 @@ function formatScores({ scores, changes, worse, broken }: VariantReport): readon
   const width = Math.max(0, ...judges.map((judge) => judge.length));
   return judges.map((judge) => {
     const change = changes[judge];
-    const compared =
-      change === undefined
-        ? ""
-        : `  was ${percent(change.before)}, ${signed(change.low)} to ${signed(change.high)}, ${change.worse} worse, ${change.better} better`;
+    const compared = change === undefined ? "" : formatChange(change);
     const verdict = broken.includes(judge) ? "  BROKEN" : worse.includes(judge) ? "  WORSE" : "";
-    return `  ${judge.padEnd(width)} ${percent(scores[judge] ?? 0).padStart(6)}${compared}${verdict}`;
+    return `  ${judge.padEnd(width)} ${formatPercent(scores[judge] ?? 0).padStart(6)}${compared}${verdict}`;
   });
+}
+
+/** The interval of the change is in percentage points. */
+function formatChange({ before, low, high, worse, better }: ScoreChange): string {
+  if (worse === 0 && better === 0) return "  unchanged";
+  return `  was ${formatPercent(before)} (${formatSigned(low)} to ${formatSigned(high)}): ${worse} worse, ${better} better`;
 }
 
 /** `refund`, and `refund#2` for its second repetition. */
@@ -97,27 +110,27 @@ function clip(text: string): string {
   return line.length <= maxReasonCharacters ? line : `${line.slice(0, maxReasonCharacters - 1)}…`;
 }
 
-function count(number: number, noun: string): string {
+function formatCount(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-function times(number: number): string {
+function formatTimes(number: number): string {
   return number === 1 ? "once" : `${number} times`;
 }
 
-function dollars(usd: number): string {
+function formatDollars(usd: number): string {
   return `$${usd.toFixed(4)}`;
 }
 
-function percent(share: number): string {
+function formatPercent(share: number): string {
   return `${(100 * share).toFixed(1)}%`;
 }
 
-function signed(share: number): string {
+function formatSigned(share: number): string {
   return `${share >= 0 ? "+" : ""}${(100 * share).toFixed(1)}`;
 }
 
-/** The report as JUnit XML, which build servers show. A variant is a suite, and a trial a test case. */
+/** Formats the report as JUnit XML for build servers. Variants become suites, trials become test cases. */
 export function formatJunit(report: Report): string {
   const suites = Object.entries(report.variants).map(([name, { passed, trials }]) => {
     const suite = escapeXml(`${report.name}.${name}`);

@@ -1,15 +1,15 @@
 /**
- * Puts the content of blobs into messages and outputs, because a case has no store.
+ * Inlines the content of blobs in messages and outputs, because a case has no store.
  */
 import type { FilePart, ToolOutput, UserMessage } from "../core/data/message.js";
 import { blobOf, describeFile } from "../core/transcript/blob-references.js";
 import { encodeBase64 } from "../platform/bytes.js";
 import type { Store } from "../ports/store.js";
 
-/** Files and outputs up to this size are part of a record. Of larger ones, it has a description or the cut text. */
+/** Files and outputs up to this size are inlined. Larger ones are described or truncated. */
 const maxInlineBytes = 1024 * 1024;
 
-/** The output with its files and, if it was cut, with the whole of it. */
+/** The output with its files and, if it was truncated, its whole text. */
 export async function inlineOutput(output: ToolOutput, sessionId: string, store: Store): Promise<ToolOutput> {
   if (output.type === "json") return output;
   const { full } = output;

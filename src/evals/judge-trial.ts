@@ -13,7 +13,7 @@ import type { Ask, Trial } from "./trial.js";
 
 type NormalizedJudge = Required<Judge>;
 
-/** Longer answers are cut in a report. The log of the trial has the whole. */
+/** Reports truncate longer answers. The log of the trial has the whole text. */
 const maxTextCharacters = 500;
 
 export async function judgeTrial(
@@ -80,10 +80,10 @@ async function readScore(judged: JudgedTrial, { judge }: NormalizedJudge, ask: A
   }
 }
 
-/** A score from here on says that an answer is good, if the judge has no other bound. */
+/** The lowest score that calls an answer good, if the judge sets no bound. */
 const goodFrom = 0.5;
 
-/** What a judge says of the recorded answers that people labelled. */
+/** Compares a judge with the labels of recorded answers. */
 export async function compareWithLabels(
   cases: readonly EvalCase[],
   judge: NormalizedJudge,
@@ -103,12 +103,12 @@ export async function compareWithLabels(
   return agreement;
 }
 
-/** A judge's score of a recorded session. */
+/** Scores a recorded session. */
 export function scoreRecorded(one: EvalCase, judge: NormalizedJudge, ask: Ask) {
   return readScore(toRecordedTrial(one), judge, ask);
 }
 
-/** The recorded session as a trial. The judge learns neither the label nor that the answer is the recorded one. */
+/** The recorded session as a trial. The judge sees neither the label nor that the answer is the recorded one. */
 function toRecordedTrial(one: EvalCase): JudgedTrial {
   const { label: _, expected = {}, ...others } = one;
   const text = expected.text ?? "";

@@ -1,5 +1,5 @@
 /**
- * Judges: functions that say how good a trial is, from 0 to 1. Those here read the trial alone; those of `model-judges.ts` ask a
+ * Judges: functions that score a trial from 0 to 1. The judges in this file only read the trial; those in `model-judges.ts` ask a
  * model.
  */
 import { aBoolean, anyValue, checkOptions, nonEmptyString, numberAbove, type OptionTable } from "../check-options.js";
@@ -10,8 +10,8 @@ import { toKey } from "./read-record.js";
 import type { Ask, Trial } from "./trial.js";
 
 /**
- * What a judge says: a score from 0 to 1, or true for 1 and false for 0; null if it has nothing to say about this case. What
- * a scorer of autoevals returns is a verdict, too.
+ * The result of a judge: a score from 0 to 1, or true for 1 and false for 0; null if the judge does not apply to this case. Results of
+ * autoevals scorers are also verdicts.
  */
 export type Verdict =
   | boolean
@@ -21,45 +21,45 @@ export type Verdict =
       readonly score: number | null;
       /** Why the score is not 1, in one sentence. */
       readonly why?: string;
-      /** Where scorers of autoevals say why. */
+      /** Where autoevals scorers put the reason. */
       readonly metadata?: { readonly rationale?: unknown };
     };
 
-/** A trial as a judge reads it. `input`, `output` and `expected` are the names that scorers of other libraries read. */
+/** A trial as a judge reads it. Scorers of other libraries read the same `input`, `output` and `expected`. */
 export type JudgedTrial = Omit<Trial, "output"> & {
-  /** The answer: as data if a shape was asked for, else its text. */
+  /** The answer as data, if the request had an output schema; otherwise its text. */
   readonly output: Json;
-  /** The expected answer, in the same way. */
+  /** The expected answer, in the same form. */
   readonly expected: Json | undefined;
 };
 
 export type JudgeFunction = (
   trial: JudgedTrial,
   tools: {
-    /** Asks an agent; null if it gave no answer. */
+    /** Asks an agent. Null if it did not answer. */
     readonly ask: Ask;
   },
 ) => Verdict | Promise<Verdict>;
 
-/** A judge with its name, and what follows from its scores. */
+/** A judge, its name, and how its scores count. */
 export type Judge = {
   readonly name: string;
-  /** Says how good a trial is. */
+  /** Scores a trial. */
   readonly judge: JudgeFunction;
-  /** The score from which a trial passes. Null: the score is only reported. Default: 1. */
+  /** The lowest score that passes. Null only reports the score. Default: 1. */
   readonly atLeast?: number | null;
-  /** If true, it is a rule that every trial must keep: one that breaks it fails the eval, whatever the baseline says. Default: false. */
+  /** Whether the judge is a rule: one trial that breaks it fails the eval, whatever the baseline says. Default: false. */
   readonly must?: boolean;
-  /** If true, the recorded answers that people labelled are judged, too, and the report says how often the judge agrees. Default: false. */
+  /** Whether to also judge the recorded answers that people labelled, and report how often the judge agrees. Default: false. */
   readonly isCompared?: boolean;
 };
 
-/** The recorded answer is what is expected, unless a person labelled it as bad. */
+/** The recorded ending, unless a person labelled it as bad. */
 function findExpected({ case: { expected, label } }: JudgedTrial): JudgedTrial["case"]["expected"] {
   return label?.good === false ? undefined : expected;
 }
 
-/** The run ended as in the record: with the same status and reason. */
+/** Passes if the run ended with the recorded status and reason. */
 export function sameEnd(): Judge {
   return {
     name: "sameEnd",
@@ -75,17 +75,17 @@ function formatEnd(status: string, reason: string | undefined): string {
   return reason === undefined ? status : `${status} (${reason})`;
 }
 
-/** Which calls `sameCalls` compares. */
+/** Options of `sameCalls`. */
 export type SameCallsOptions = {
   /** The names of the tools whose calls are compared. Default: all. */
   readonly only?: readonly string[];
-  /** Whether the order of the calls counts. Default: true. */
+  /** Whether the order of the calls matters. Default: true. */
   readonly order?: boolean;
 };
 
 const sameCallsRules: OptionTable<SameCallsOptions> = { only: anyValue, order: aBoolean };
 
-/** The same calls were made, with the same inputs and ends, and a person was asked about the same ones. */
+/** Passes if the recorded calls were made, with the same inputs and outcomes, and a person was asked about the same ones. */
 export function sameCalls(options: SameCallsOptions = {}): Judge {
   checkOptions("sameCalls()", sameCallsRules, options);
   const { only, order = true } = options;
@@ -112,7 +112,7 @@ function formatCall({ agent, tool, input, filled, outcome, asked }: AskedCall): 
   return `${agent}/${tool} ${toKey(filled ?? input)} ${outcome}${asked === true ? " (asked)" : ""}`;
 }
 
-/** Every call has a result in the record, and every question an answer. */
+/** Passes if every call has a recorded result, and every question a recorded answer. */
 export function inRecord(): Judge {
   return {
     name: "inRecord",
@@ -125,7 +125,7 @@ export function inRecord(): Judge {
   };
 }
 
-/** A rule: the tool never runs. It says nothing of a trial in which a model answered in the place of tools. */
+/** A rule: the tool never runs. Does not apply to trials in which a model simulated results. */
 export function never(tool: string): Judge {
   checkToolName("never()", tool);
   return {
@@ -136,7 +136,7 @@ export function never(tool: string): Judge {
   };
 }
 
-/** The tool ran; with `input`, with these members among its input, defaults included. */
+/** Passes if the tool ran; with `input`, if its input had these members, including defaults. */
 export function calls(tool: string, input?: { readonly [member: string]: Json }): Judge {
   checkToolName("calls()", tool);
   return {
@@ -163,7 +163,7 @@ function checkToolName(what: string, tool: unknown): void {
   throw new PawlError("bad_configuration", `${what} needs the name of a tool.`);
 }
 
-/** The answer is the expected one: data by its value, text word for word. */
+/** Passes if the answer is the expected one: data by value, text word for word. */
 export function sameAnswer(): Judge {
   return {
     name: "sameAnswer",
@@ -181,7 +181,7 @@ function formatAnswer(answer: Json): string {
   return typeof answer === "string" ? JSON.stringify(answer) : toKey(answer);
 }
 
-/** Every hook that contributed in the record contributes still. */
+/** Passes if every hook that took part in the record still does. */
 export function sameHooks(): Judge {
   return {
     name: "sameHooks",
@@ -193,9 +193,9 @@ export function sameHooks(): Judge {
   };
 }
 
-/** How much more a trial may cost than the record. */
+/** Options of `costs`. */
 export type CostsOptions = {
-  /** 1.2 is a fifth more. */
+  /** The allowed ratio to the recorded cost: 1.2 allows a fifth more. */
   readonly atMost: number;
 };
 
@@ -204,7 +204,7 @@ const costsRules: OptionTable<CostsOptions> = { atMost: numberAbove(0, "times th
 /** An output token costs about five times as much as an input token. */
 const outputWeight = 5;
 
-/** The trial costs at most so many times what the record did: by price if it is known, else by tokens. */
+/** Passes if the trial costs at most `atMost` times the recorded cost: by price if known, otherwise by tokens. */
 export function costs(options: CostsOptions): Judge {
   checkOptions("costs()", costsRules, options);
   const { atMost } = options;
@@ -223,7 +223,7 @@ export function costs(options: CostsOptions): Judge {
   };
 }
 
-/** With `play: "steps"`: the share of steps at which the model makes the same calls as in the record. */
+/** With `play: "steps"`: the share of steps at which the model makes the recorded calls. */
 export function sameSteps(): Judge {
   return {
     name: "sameSteps",
@@ -247,30 +247,27 @@ const judgeRules: OptionTable<Judge> = {
   isCompared: aBoolean,
 };
 
-/** A judge with everything set. @throws PawlError `bad_configuration` */
+/** Fills in the defaults. @throws PawlError `bad_configuration` */
 export function normalizeJudge(given: Judge | JudgeFunction, index: number): Required<Judge> {
   const judge: Judge = typeof given === "function" ? { name: given.name || `judge ${index + 1}`, judge: given } : given;
   checkOptions(`judges[${index}]`, judgeRules, judge);
   const { atLeast = 1, must = false, isCompared = false } = judge;
   if (typeof judge.judge !== "function")
-    throw new PawlError(
-      "bad_configuration",
-      `judges[${index}] has no function judge. Give it one that returns a score.`,
-    );
+    throw new PawlError("bad_configuration", `judges[${index}].judge must be a function that returns a score.`);
   if (atLeast !== null && !(typeof atLeast === "number" && atLeast >= 0 && atLeast <= 1))
     throw new PawlError(
       "bad_configuration",
-      `The judge "${judge.name}" has an atLeast that is neither null nor a number from 0 to 1.`,
+      `atLeast of the judge "${judge.name}" must be null or a number from 0 to 1.`,
     );
   return { ...judge, atLeast, must, isCompared };
 }
 
-/** @throws Error if it is not a verdict */
+/** @throws Error for anything but a verdict */
 export function readVerdict(verdict: unknown): { readonly score: number | null; readonly why?: string } {
   if (verdict === null || typeof verdict === "number") return { score: checkScore(verdict) };
   if (typeof verdict === "boolean") return { score: verdict ? 1 : 0 };
   if (typeof verdict !== "object" || !("score" in verdict))
-    throw new Error("it returned neither a score, nor true, false or null");
+    throw new Error("it must return a score, true, false or null");
   const { score, why, metadata } = verdict as { score: unknown; why?: unknown; metadata?: { rationale?: unknown } };
   const reason = why ?? metadata?.rationale;
   return { score: checkScore(score), ...(typeof reason === "string" ? { why: reason } : {}) };
@@ -278,5 +275,5 @@ export function readVerdict(verdict: unknown): { readonly score: number | null; 
 
 function checkScore(score: unknown): number | null {
   if (score === null || (typeof score === "number" && score >= 0 && score <= 1)) return score;
-  throw new Error(`its score is ${String(score)}, and not a number from 0 to 1`);
+  throw new Error(`its score is ${String(score)}, but must be a number from 0 to 1`);
 }

@@ -1,12 +1,12 @@
 /**
- * The answers of models, kept in a file: what was asked before is not paid again.
+ * Models' answers, kept in a file, so that the same request is not paid for twice.
  *
- * 1. An answer is kept under the model, the SHA-256 of everything that the model was sent, the repetition, and how often
- *    the same was asked before in this trial. If any of these differs, the model is asked.
- * 2. A line is written before the loop gets the end of the answer. A process that is killed pays again at most for the answers
- *    that were under way.
+ * 1. The key of an answer is the model, the SHA-256 of the whole request, the repetition, and how often the trial has sent the
+ *    same request before. If any of these differs, the model is asked.
+ * 2. A line is written before the loop gets the end of the answer. After a kill, at most the answers that were in flight are paid
+ *    for again.
  * 3. Several processes may write to one file: a line is appended with one write, a line that cannot be read is skipped, and
- *    an unfinished last line is ended before anything is appended.
+ *    an unfinished last line is terminated before anything is appended.
  * 4. Failures are not kept.
  */
 import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readFileSync, readSync } from "node:fs";
@@ -17,29 +17,28 @@ import { hashRequest } from "../models/recorded/recording.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest } from "../ports/model.js";
 import type { CallCounts } from "./trial.js";
 
-/** Where an answer belongs. */
+/** The key of a kept answer. */
 export type AnswerKey = {
-  /** The id of the model; with the name of the variant, if two variants have different models of one id. */
+  /** The id of the model; with the name of the variant, if two variants use different models with the same id. */
   readonly model: string;
-  /** SHA-256 of what the model was sent. */
+  /** SHA-256 of the request. */
   readonly hash: string;
   /** The repetition, from 1. */
   readonly repetition: number;
-  /** How often the same was asked before in the trial. */
+  /** How often the trial has sent the same request before. */
   readonly count: number;
 };
 
-/** The answers that were kept. */
+/** Kept answers. */
 export type KeptAnswers = {
   readonly get: (key: AnswerKey) => readonly DeltaBody[] | undefined;
   readonly add: (key: AnswerKey, deltas: readonly DeltaBody[]) => void;
 };
 
 /**
- * Opens a file of kept answers. Answers are not redacted, because they are looked up by the exact request: keep the file out
- * of the repository.
+ * Opens a file of kept answers. The answers are not redacted, so keep the file out of the repository.
  *
- * @param path the file, which may not exist yet. Without a path, answers are kept in memory.
+ * @param path the file; created if it does not exist. Without a path, answers are kept in memory.
  * @throws PawlError `bad_input` if the file cannot be read or written
  */
 export function openAnswers(path?: string): KeptAnswers {
@@ -70,7 +69,7 @@ function readLines(path: string, known: Map<string, readonly DeltaBody[]>): void
   }
 }
 
-/** A process that was killed may have left the beginning of a line. */
+/** A killed process may have left an incomplete line. */
 function endLastLine(path: string): void {
   const file = openSync(path, "a+", 0o600);
   try {
@@ -91,7 +90,7 @@ function parseLine(line: string): Line | undefined {
     const { model, hash, repetition, count, deltas } = read ?? {};
     if (typeof model !== "string" || typeof hash !== "string" || !Array.isArray(deltas)) return undefined;
     if (typeof repetition !== "number" || typeof count !== "number") return undefined;
-    // An answer ends with `done`. A line with another end is not one that was kept here.
+    // Only whole answers are kept, and those end with `done`.
     if ((deltas as readonly DeltaBody[]).at(-1)?.kind !== "done") return undefined;
     return { model, hash, repetition, count, deltas };
   } catch {
@@ -103,11 +102,11 @@ function toText({ model, hash, repetition, count }: AnswerKey): string {
   return `${hash} ${repetition} ${count} ${model}`;
 }
 
-/** Who pays for answers. */
+/** Limits what is paid for answers. */
 export type Budget = {
-  /** Why no model may be asked any more; null if one may. */
+  /** Why no more models may be asked; null if they may. */
   readonly refusal: () => string | null;
-  /** Called as soon as an answer has come. */
+  /** Called as soon as an answer has arrived. */
   readonly pay: (model: string, usage: Usage) => void;
 };
 
@@ -116,7 +115,7 @@ type KeepOptions = {
   readonly repetition: number;
   readonly counts: CallCounts;
   readonly budget: Budget;
-  /** Distinguishes a model from another one of the same id. */
+  /** Distinguishes models with the same id. */
   readonly modelName: (model: Model) => string;
 };
 
@@ -159,7 +158,7 @@ export function createAnswerKeeper({ answers, repetition, counts, budget, modelN
   };
 }
 
-/** An answer is given to other trials, whose sessions and runs have other ids. */
+/** Kept answers serve other trials, whose sessions and runs have other ids. */
 function withoutIdentity(delta: ModelDelta): DeltaBody {
   const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, seq: _____, ...body } = delta;
   return body;

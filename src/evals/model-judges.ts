@@ -1,8 +1,8 @@
 /**
- * Judges that ask a model, and results of tools that a model makes up.
+ * Judges that ask a model, and tool results simulated by a model.
  *
- * A model's verdict is worth something only if it agrees with people. So the scores here are only reported unless `atLeast` is
- * set, and the report says how often the judge agrees with the labels of people.
+ * A model's verdict is only useful if it agrees with people. So these scores are only reported unless `atLeast` is set, and the
+ * report says how often the judge agrees with people's labels.
  */
 import { anObject, anyValue, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
 import type { Json } from "../core/data/message.js";
@@ -15,15 +15,15 @@ import { toKey } from "./read-record.js";
 import type { Simulation } from "./recorded-tools.js";
 import type { Ask } from "./trial.js";
 
-/** What a model is asked about a trial. */
+/** Options of `rubric`. */
 export type RubricOptions = {
   /** The name of the judge. Default: `rubric`. */
   readonly name?: string;
-  /** The agent that judges. It should have another model than the judged one. */
+  /** The agent that judges. It should use another model than the agent under test. */
   readonly agent: HandoffAgent;
-  /** What makes an answer good, and what score it gets. */
+  /** What makes an answer good, and how to score it. */
   readonly rubric: string;
-  /** The score from which a trial passes. Default: null, which only reports the score. */
+  /** The lowest score that passes. Default: null, which only reports the score. */
   readonly atLeast?: number | null;
 };
 
@@ -44,7 +44,7 @@ const rubricSchema: JsonSchema = {
   additionalProperties: false,
 };
 
-/** A model scores the trial by a rubric, from 0 to 1. */
+/** Lets a model score the trial by a rubric, from 0 to 1. */
 export function rubric(options: RubricOptions): Judge {
   checkOptions("rubric()", rubricRules, options);
   const { name = "rubric", agent, rubric: text, atLeast = null } = options;
@@ -61,7 +61,7 @@ export function rubric(options: RubricOptions): Judge {
   };
 }
 
-/** What a judge is shown. Of an answer that a person labelled as bad, it is told why. */
+/** The trial as shown to the judge, with the complaint if a person labelled the recorded answer as bad. */
 function describeTrial({ input, calls, output, expected, case: { label } }: JudgedTrial): Json {
   const isBad = label?.good === false;
   return {
@@ -73,9 +73,9 @@ function describeTrial({ input, calls, output, expected, case: { label } }: Judg
   };
 }
 
-/** Whose answer is better, the present or the recorded one. */
+/** Options of `prefers`. */
 export type PrefersOptions = Omit<RubricOptions, "atLeast"> & {
-  /** The score from which a trial passes: 1 if the present answer is better, 0.5 for a tie. Default: null, which only reports it. */
+  /** The lowest score that passes: 1 if the current answer is better, 0.5 for a tie. Default: null, which only reports the score. */
   readonly atLeast?: number | null;
 };
 
@@ -90,8 +90,8 @@ const preferenceSchema: JsonSchema = {
 };
 
 /**
- * A model compares the answer with the recorded one. It is asked twice, with the answers in both orders, because models
- * prefer one place to the other: only if both verdicts agree, an answer is better.
+ * Lets a model compare the answer with the recorded one. The model is asked twice, with the answers in both orders, because
+ * models are biased by position. An answer is better only if both verdicts agree.
  */
 export function prefers(options: PrefersOptions): Judge {
   checkOptions<RubricOptions>("prefers()", rubricRules, options);
@@ -119,21 +119,21 @@ export function prefers(options: PrefersOptions): Judge {
   };
 }
 
-/** Who makes results up. */
+/** Options of `simulated`. */
 export type SimulatedOptions = {
-  /** What the agent is told about the world that the tool reads. Default: nothing. */
+  /** A description, for the agent, of the world that the tool reads. Default: none. */
   readonly about?: string;
 };
 
 const simulatedRules: OptionTable<SimulatedOptions> = { about: nonEmptyString };
 
-/** Recorded calls that a simulation is shown. */
+/** The number of recorded calls shown to the agent. */
 const maxExamples = 10;
 
 /**
- * Lets an agent make up the results of a tool: `tools: { search: simulated(librarian) }`. It is shown the tool and what
- * the tool returned in the record. A recorded call gets its recorded result. The rules `never` and `costs` say nothing of
- * such a trial, because what happens in it did not happen anywhere.
+ * Lets an agent simulate the results of a tool: `tools: { search: simulated(librarian) }`. The agent is shown the tool and its
+ * recorded results. A recorded call gets its recorded result. `never` and `costs` do not apply to such trials, because their
+ * results are made up.
  */
 export function simulated(agent: HandoffAgent, options: SimulatedOptions = {}): Simulation {
   checkOptions("simulated()", simulatedRules, options);
@@ -164,7 +164,7 @@ function isObject(value: Json | null): value is { readonly [key: string]: Json }
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a judge threw, as a score. */
+/** Turns what a judge threw into a verdict. */
 export function toFailedVerdict(error: unknown): { readonly score: 0; readonly why: string } {
   if (error instanceof PawlError) throw error;
   return { score: 0, why: `the judge failed: ${formatError(error)}` };

@@ -1,12 +1,12 @@
 /**
- * Judges sessions in production: a share of those that have ended, by any number of workers.
+ * Judges a sample of the ended sessions in production, with any number of workers.
  *
- * 1. A session is chosen by the hash of its id, so every process chooses the same ones, and nothing is stored about the choice.
- * 2. What a judge asks a model is a run in a session of its own (`toScoreSessionId`). The run's id follows from the judged session, its last
- *    entry, the judge and the question. So each verdict is paid once, whichever process asks, and the inspector shows it.
- * 3. A judge sees only its present question, although all verdicts about a session are in one session.
- * 4. Alarms compare blocks of scores that do not overlap. A window that slides would be tested again at each score, and would raise
- *    false alarms by that alone.
+ * 1. Sessions are sampled by the hash of their id, so all processes choose the same ones and need not store the choice.
+ * 2. A judge asks its model in a run of a separate session (`toScoreSessionId`). The run's id is derived from the judged session, its last
+ *    entry, the judge and the question. So each verdict is paid for once, whichever process asks, and the inspector shows it.
+ * 3. A judge sees only its current question, although all verdicts about a session are in one session.
+ * 4. Alerts compare consecutive blocks of scores. A sliding window would be tested again at each score, which alone would raise false
+ *    alarms.
  */
 import {
   aFunction,
@@ -37,23 +37,23 @@ import type { Ask } from "./trial.js";
 
 /** A judge of sessions in production. */
 export type OnlineJudge = {
-  /** Scores a session. What it reads of the expected answer is absent. */
+  /** Scores a session. It has no expected answer. */
   readonly judge: Judge | JudgeFunction;
-  /** The share of sessions that it scores, from 0 to 1. */
+  /** The share of sessions to score, from 0 to 1. */
   readonly sample: number;
-  /** The names of the agents whose sessions it scores. Default: all. */
+  /** The names of the agents whose sessions are scored. Default: all. */
   readonly agents?: readonly string[];
-  /** Called if a block of scores is worse than the block before, beyond chance. Each worker calls its own. */
+  /** Called if a block of scores is worse than the previous one, beyond chance. Each worker compares the scores that it has seen. */
   readonly alert?: (alert: ScoreAlert) => void;
   /** The number of scores in a block. Default: 200. */
   readonly window?: number;
 };
 
-/** A judge's score of a session. */
+/** A judge's score for a session. */
 export type OnlineScore = {
   /** The judged session. */
   readonly sessionId: string;
-  /** The last entry that the judge was shown. */
+  /** The last log entry when it was judged. */
   readonly seq: number;
   readonly judge: string;
   readonly score: number;
@@ -61,20 +61,20 @@ export type OnlineScore = {
   readonly why?: string;
 };
 
-/** Scores became worse. */
+/** Reports that scores became worse. */
 export type ScoreAlert = {
   readonly judge: string;
-  /** How the mean changed from one block to the next. */
+  /** The change of the mean from one block to the next. */
   readonly change: ScoreChange;
-  /** The sessions of the present block with the lowest scores. */
+  /** The lowest scores of the current block. */
   readonly worst: readonly OnlineScore[];
 };
 
-/** What is told of scores, and where they begin. */
+/** Options of `createScores`. */
 export type ScoresOptions = {
-  /** Sessions that were last changed before it are not scored, in epoch milliseconds. Default: the present time. */
+  /** Sessions last changed before this time are not scored, in epoch milliseconds. Default: the current time. */
   readonly since?: number;
-  /** The shortest time between two looks for sessions that have ended, in milliseconds. Default: 10,000. */
+  /** The minimum time between two queries for ended sessions, in milliseconds. Default: 10,000. */
   readonly everyMs?: number;
   /** Called with each score. */
   readonly onScore?: (score: OnlineScore) => void;
@@ -95,7 +95,7 @@ const optionRules: OptionTable<ScoresOptions> = {
 };
 
 const pageSize = 50;
-/** Sessions whose scores a process remembers, so that it does not read them again. */
+/** The number of scored sessions that a process remembers, so as not to read them again. */
 const maxRemembered = 10_000;
 const worstShown = 5;
 
@@ -148,7 +148,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     if (!isForced && performance.now() - lookedAt < everyMs) return;
     lookedAt = performance.now();
     const ended = await findEnded(store, since);
-    // The oldest first: if this stops half-way, the next look goes on from there.
+    // Oldest first: if this is interrupted, the next query continues from there.
     for (const session of ended.reverse()) {
       if (signal.aborted) return;
       const key = `${session.sessionId}/${session.seq}`;
@@ -170,7 +170,7 @@ function remember(seen: Set<string>, key: string): void {
   if (oldest !== undefined) seen.delete(oldest);
 }
 
-/** The sessions without a parent that ended since then, the newest first; not those with verdicts. */
+/** Top-level sessions that have ended since then, newest first, without those that contain verdicts. */
 async function findEnded(store: Store, since: number): Promise<SessionSummary[]> {
   const found: SessionSummary[] = [];
   let after: { readonly updatedAt: number; readonly sessionId: string } | undefined;
@@ -191,7 +191,7 @@ async function findEnded(store: Store, since: number): Promise<SessionSummary[]>
 
 const scorePrefix = "score.";
 
-/** The session that has the verdicts about a session. Delete it together with that one. */
+/** Returns the id of the session with the verdicts about a session. Delete both together. */
 export function toScoreSessionId(sessionId: string): string {
   return `${scorePrefix}${sha256(sessionId).slice(0, 40)}`;
 }
@@ -201,7 +201,7 @@ function isSampled(sessionId: string, sample: number): boolean {
   return Number.parseInt(sha256(sessionId).slice(0, 8), 16) < sample * 2 ** 32;
 }
 
-/** Each question is a run of the judging agent in the store. A question that was answered before is not asked again. */
+/** Asks each question in a run of the judging agent. A question that already has an answer is not asked again. */
 function createAskInStore(store: Store, about: string, sessionId: string): Ask {
   let count = 0;
   return async (agent, input, schema) => {
@@ -221,11 +221,11 @@ function createAskInStore(store: Store, about: string, sessionId: string): Ask {
 function rebuild(agent: HandoffAgent, store: Store): Agent {
   const judging = agent as Partial<Agent>;
   if (judging.with === undefined || judging.options === undefined)
-    throw new PawlError("bad_configuration", "The agent of a judge was not made by createAgent(). Pass one that was.");
+    throw new PawlError("bad_configuration", "A judge needs an agent made by createAgent().");
   return judging.with({ store, hooks: [...(judging.options.hooks ?? []), onlyLastQuestion] });
 }
 
-/** Earlier verdicts would lead a judge to repeat itself. */
+/** Earlier verdicts would bias the judge. */
 const onlyLastQuestion: Hook = {
   name: "only the last question",
   beforeLLMCall({ messages }: { readonly messages: readonly Message[] }) {
@@ -234,22 +234,22 @@ const onlyLastQuestion: Hook = {
   },
 };
 
-/** Compares each block of scores with the one before. */
+/** Compares each block of scores with the previous one. */
 function createBlocks(judge: string, judges: number, window: number, alert: OnlineJudge["alert"]) {
   let before: readonly OnlineScore[] = [];
-  let present: OnlineScore[] = [];
+  let current: OnlineScore[] = [];
   return {
     add(score: OnlineScore): void {
       if (alert === undefined) return;
-      present.push(score);
-      if (present.length < window) return;
+      current.push(score);
+      if (current.length < window) return;
       const change = compareScores(
-        before.map((one, index) => ({ before: one.score, now: present[index]?.score ?? 0 })),
+        before.map((one, index) => ({ before: one.score, now: current[index]?.score ?? 0 })),
       );
-      const worst = [...present].sort((one, other) => one.score - other.score).slice(0, worstShown);
+      const worst = [...current].sort((one, other) => one.score - other.score).slice(0, worstShown);
       if (before.length === window && isWorse(change, judges)) alert({ judge, change, worst });
-      before = present;
-      present = [];
+      before = current;
+      current = [];
     },
   };
 }

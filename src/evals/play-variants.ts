@@ -1,5 +1,5 @@
 /**
- * Plays the trials of an eval, and counts what they cost together.
+ * Plays the trials of an eval, and adds up their costs.
  */
 import { createUsageService } from "../context/usage.js";
 import { defined } from "../core/data/defined.js";
@@ -24,7 +24,7 @@ export type Variant = { readonly variant: string; readonly agent: EvalAgent };
 
 type Queued = Variant & { readonly case: EvalCase; readonly repetition: number };
 
-/** What all trials of an eval share: kept answers, the budget, and the sums of the report. */
+/** State shared by all trials of an eval: kept answers, the budget, and the totals of the report. */
 export function createTrialPlayer(options: EvalOptions, variants: readonly Variant[]) {
   const { play = "run", budgetUsd = Number.POSITIVE_INFINITY, trialTimeoutMs = 600_000, store, signal } = options;
   const answers = typeof options.answers === "object" ? options.answers : openAnswers(options.answers);
@@ -33,9 +33,7 @@ export function createTrialPlayer(options: EvalOptions, variants: readonly Varia
 
   const createBudget = (usage: UsageService): Budget => ({
     refusal: () =>
-      totals.paidUsd < budgetUsd
-        ? null
-        : `The budget of ${budgetUsd} dollars is spent, so the eval asks no model any more.`,
+      totals.paidUsd < budgetUsd ? null : `The budget of ${budgetUsd} dollars is spent, so no more models are asked.`,
     pay(model, used) {
       const costUsd = used.costUsd ?? usage.costOf(model, used);
       if (costUsd === undefined) totals.unpriced += 1;
@@ -122,8 +120,8 @@ function createUsage(agent: HandoffAgent, prices: PriceTable | undefined): Usage
 }
 
 /**
- * The ids of models of which two variants have different ones, for example the same model at two addresses. Their answers are kept
- * apart; those of one model object are shared.
+ * Ids that different models of two variants share, for example the same model at two addresses. Their answers are kept apart; those of
+ * the same model object are shared.
  */
 function findAmbiguousModels(variants: readonly Variant[]): ReadonlySet<string> {
   const models = new Map<string, unknown>();
@@ -139,7 +137,7 @@ function findAmbiguousModels(variants: readonly Variant[]): ReadonlySet<string> 
   return ambiguous;
 }
 
-/** The same for each run of the eval, so that a log takes the place of the one before. */
+/** The same for each run of the eval, so that a log replaces that of the previous run. */
 function toSessionId(name: string, { case: one, variant, repetition }: Queued): string {
   const joined = `eval.${name}.${variant}.${one.name}.${repetition}`;
   return joined.length <= maxIdCharacters && !/[^\w.-]/.test(joined) ? joined : `eval.${sha256(joined)}`;

@@ -2,8 +2,8 @@
  * Plays a case: the agent runs as in production, but its tool calls are answered from the record, its model calls from kept
  * answers, and its questions as people answered them then.
  *
- * 1. A trial has its own store in memory and no observers. A trial that was cut off leaves nothing but the answers that were paid.
- * 2. A trial ends at the first call or question that is not in the record, unless the eval says what follows.
+ * 1. A trial has its own store in memory and no observers. An interrupted trial leaves only the paid answers.
+ * 2. A trial ends at the first call or question that is not in the record, unless the eval says how to answer it.
  * 3. A trial ends within its time limit.
  */
 import { defined } from "../core/data/defined.js";
@@ -43,7 +43,7 @@ export type PlayOptions = {
   readonly usage: UsageService;
   readonly modelName: (model: Model) => string;
   readonly timeoutMs: number;
-  /** The shape that the answers are asked in, in place of the recorded one. */
+  /** An output schema that replaces the recorded one. */
   readonly output?: InputSchema<unknown>;
   /** Stops the trial. */
   readonly signal?: AbortSignal;
@@ -58,7 +58,7 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
   let isTimedOut = false;
   let isSimulated = false;
   let isEnded = false;
-  // By the session: the signal of `run` does not reach a run that goes on with `resume` after it has waited for a person.
+  // Through the session: the signal of `run` does not reach a run that `resume` continues after it has waited for a person.
   const end = () => {
     if (isEnded) return;
     isEnded = true;
@@ -140,7 +140,7 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
   };
 }
 
-/** A trial that was ended before its first run could be. */
+/** The ending of a trial that was stopped before its first run ended. */
 const unfinished: Ending = {
   status: "aborted",
   text: "",
@@ -180,7 +180,7 @@ async function runTurn(
   while (result.status === "awaiting_human") {
     for (const approval of result.approvals) await answerApproval(agent, people, approval);
     result = await session.resume().catch((error) => {
-      // The run has ended meanwhile. Asked for again, it gives its result.
+      // The run has ended meanwhile. Starting it again returns its result.
       if (error instanceof PawlError && error.code === "run_finished") return run();
       throw error;
     });
@@ -188,7 +188,7 @@ async function runTurn(
   return result;
 }
 
-/** Answers as a person did then. If nobody did, the trial has ended. */
+/** Repeats the recorded answer. Without one, the trial has ended. */
 async function answerApproval(agent: RehearsedAgent, people: People, approval: PendingApproval): Promise<void> {
   const { sessionId, callKey, questionId, why } = approval;
   const session = agent.session(sessionId);
@@ -203,18 +203,18 @@ async function answerApproval(agent: RehearsedAgent, people: People, approval: P
 
 type Arrival = NonNullable<NonNullable<EvalCase["sessions"]>[number]["arrivals"]>[number];
 
-/** What came from outside while the run was under way comes again at the same model call. */
+/** Repeats what arrived from outside during the run, at the same model call. */
 async function deliver(agent: RehearsedAgent, sessionId: string, { steer, skip, data }: Arrival): Promise<void> {
   const session = agent.session(sessionId);
   if (data !== undefined) await session.setData(data);
   if (steer !== undefined) await session.steer(steer as Input, defined({ skip }));
 }
 
-/** A tool of a plugin or a server, which is not started. Its calls are answered as those of any tool. */
+/** A tool of a plugin or a server, which is not started. Its calls are answered like those of any tool. */
 function toTool({ specification, needsApproval }: OutsideTool): AnyTool {
   const { name, description, inputSchema } = specification;
   const execute = () => {
-    throw new Error(`The case has the tool "${name}" without what runs it. Answer its calls by the option tools.`);
+    throw new Error(`The tool "${name}" comes from the case and cannot run. Answer its calls with the option tools.`);
   };
   return { name, description, input: inputSchema, needsApproval: needsApproval === true, execute };
 }

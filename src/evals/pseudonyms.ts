@@ -1,5 +1,5 @@
 /**
- * Replaces what identifies a person by pseudonyms. Equal strings get the same pseudonym, so the results of a case still fit its
+ * Replaces personal data by pseudonyms. Equal strings get the same pseudonym, so the results of a case still fit its
  * calls.
  *
  * 1. Mail addresses, card and account numbers, and phone numbers are found by their shape and check digits; secrets as in
@@ -31,7 +31,7 @@ const shapes: readonly Shape[] = [
 
 /** A shorter value would match parts of other words everywhere. */
 const minNameCharacters = 2;
-/** Numbers below this are amounts and counts rather than somebody's number. */
+/** Smaller numbers are amounts and counts rather than identifiers. */
 const minHiddenNumber = 1000;
 
 /** @param keys the members whose values are replaced, wherever those values occur: `["name", "street"]` */

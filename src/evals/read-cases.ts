@@ -1,5 +1,5 @@
 /**
- * Reads cases from files, and checks those that are given.
+ * Reads cases from files, and validates cases passed as values.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -12,7 +12,7 @@ const maxCaseBytes = 64 * 1024 * 1024;
 
 /**
  * Reads the cases of a folder: all its `*.json` files, by name.
- * @throws PawlError `bad_input` if there is no such folder, or if a file is not a case
+ * @throws PawlError `bad_input` if the folder cannot be read, or if a file is not a valid case
  */
 export function readCases(folder: string): readonly EvalCase[] {
   let names: readonly string[];
@@ -21,7 +21,7 @@ export function readCases(folder: string): readonly EvalCase[] {
   } catch (cause) {
     throw new PawlError(
       "bad_input",
-      `There are no cases in ${folder}: it is not a folder that can be read. Make a case with: pawl eval add SESSION.`,
+      `There are no cases in ${folder}: the folder cannot be read. Make a case with: pawl eval add SESSION.`,
       { cause },
     );
   }
@@ -33,10 +33,10 @@ export function readCases(folder: string): readonly EvalCase[] {
 
 function readCase(path: string): EvalCase {
   const read = parseJson(readText(path), { maxBytes: maxCaseBytes });
-  if (!read.ok) throw notACase(path, `its JSON cannot be read (${read.error})`);
+  if (!read.ok) throw notACaseError(path, `its JSON cannot be read (${read.error})`);
   const name = basename(path, ".json");
   const fault = findCaseFault(read.value);
-  if (fault !== null) throw notACase(path, fault);
+  if (fault !== null) throw notACaseError(path, fault);
   return { ...(read.value as unknown as EvalCase), name };
 }
 
@@ -44,15 +44,15 @@ function readText(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw notACase(path, cause instanceof Error ? cause.message : String(cause));
+    throw notACaseError(path, cause instanceof Error ? cause.message : String(cause));
   }
 }
 
-function notACase(path: string, why: string): PawlError {
+function notACaseError(path: string, why: string): PawlError {
   return new PawlError("bad_input", `${path} is not a case: ${why}. Make it again with pawl eval add, or correct it.`);
 }
 
-/** Cases that are given as values. @throws PawlError `bad_input` */
+/** Validates cases passed as values. @throws PawlError `bad_input` */
 export function checkCases(cases: readonly EvalCase[]): readonly EvalCase[] {
   const names = new Set<string>();
   for (const [index, one] of cases.entries()) {
@@ -65,7 +65,7 @@ export function checkCases(cases: readonly EvalCase[]): readonly EvalCase[] {
   return cases;
 }
 
-/** The first thing that is wrong with a case; null if it can be played. */
+/** The first fault of a case; null if it can be played. */
 function findCaseFault(value: unknown): string | null {
   if (!isObject(value)) return "it is not an object";
   if (value.v !== 1)

@@ -1,8 +1,8 @@
 /**
- * Reads what the log of a session and its child sessions says: for a case that is made from it, and for the judges of a
- * trial. Nothing runs, and the session stays as it is.
+ * Reads the log of a session and its child sessions, for the case made from it and for the judges of a trial. Nothing runs,
+ * and the session is not changed.
  *
- * 1. The record for a case ends before the first run that a person aborted, and before a run that is still open: neither can be
+ * 1. The record of a case ends before the first run that is still open or was aborted by a person, because such a run cannot be
  *    played to its end.
  * 2. Calls belong to the agent that had the session when they were made, also after a handoff.
  */
@@ -109,14 +109,14 @@ function createReading(store: Store, usage: UsageService, isPlayable: boolean) {
   };
 }
 
-/** What is known of a session while it is read. */
+/** The state of reading one session. */
 type SessionReading = {
   readonly sessionId: string;
   readonly isTop: boolean;
   readonly entries: readonly Entry[];
   readonly schemas: Map<string, JsonSchema>;
   readonly open: Map<string, OpenCall>;
-  /** What each call changed in the session's data. */
+  /** The changes of each call to the session's data. */
   readonly patches: Map<string, DataPatch>;
   agent: string;
 };
@@ -138,7 +138,7 @@ async function readSession(reading: Reading, sessionId: string, isTop: boolean):
   const entries = all.slice(0, last);
   if (isTop) {
     reading.isCut = last < all.length;
-    // A person labels what has ended, so the label may come after the record.
+    // A label may be set after the end of the record.
     reading.label = findLabel(all);
     reading.startedAt = entries[0]?.event.at ?? 0;
   }
@@ -185,7 +185,7 @@ async function readTools({ store, offered }: Reading, session: SessionReading, h
   offered.set(session.agent, tools);
 }
 
-/** What only the entries say: the requests with their options, what came in between, tools, hooks, data and the label. */
+/** Reads what only entries contain: requests with their options, arrivals, tools, hooks and data. */
 async function readEntriesOf(reading: Reading, session: SessionReading) {
   const { store, turns, history, hooks } = reading;
   const { sessionId, isTop, entries } = session;
@@ -230,19 +230,21 @@ async function readEntriesOf(reading: Reading, session: SessionReading) {
             ...defined({ skip: event.skip }),
           });
         break;
-      case "data_changed":
-        if (openRun === null) patches.push(withoutLabel(event.patch));
-        else arrivals.push({ step: Math.max(1, prepared.size), data: withoutLabel(event.patch) });
+      case "data_changed": {
+        const data = withoutLabel(event.patch);
+        if (data.set === undefined && data.unset === undefined) break;
+        if (openRun === null) patches.push(data);
+        else arrivals.push({ step: Math.max(1, prepared.size), data });
         break;
+      }
       default:
     }
   }
   return { request, arrivals };
 }
 
-function toTurn(input: readonly UserMessage[], options: RunOptions | undefined, patches: readonly DataPatch[]): Turn {
+function toTurn(input: readonly UserMessage[], options: RunOptions | undefined, data: readonly DataPatch[]): Turn {
   const { output, tools: _, stopWhen: __, ...others } = options ?? {};
-  const data = patches.filter(({ set, unset }) => set !== undefined || unset !== undefined);
   return {
     input,
     ...defined({ output }),
@@ -322,7 +324,7 @@ async function readResult(reading: Reading, session: SessionReading, event: Resu
   if (call === undefined) return;
   const { name, input, index, asked } = call;
   calls[index] = { ...toAskedCall(session, name, input, event.outcome), ...defined({ asked }) };
-  // A call that was refused did not run: whether it may run is decided anew.
+  // A refused call did not run. The current policy decides again whether it may.
   if ((event.outcome !== "ok" && event.outcome !== "error") || call.isChild === true) return;
   const output = await inlineOutput(event.returned ?? event.output, sessionId, store);
   const data = patches.get(event.callKey);

@@ -7,7 +7,7 @@ import type { DataPatch } from "../core/data/session-data.js";
 import type { Entry } from "../core/machine/event.js";
 import type { Label } from "./case.js";
 
-/** What a person last said about the session. */
+/** The latest label of the session. */
 export function findLabel(entries: readonly Entry[]): Label | undefined {
   let label: Label | undefined;
   for (const { event } of entries) {
@@ -19,7 +19,7 @@ export function findLabel(entries: readonly Entry[]): Label | undefined {
   return label;
 }
 
-/** The key of the session's data under which a person's verdict is. */
+/** The key of the label in the session's data. */
 const labelKey = "label";
 
 function toLabel(value: Json | undefined, by: string | undefined): Label | undefined {
@@ -28,7 +28,7 @@ function toLabel(value: Json | undefined, by: string | undefined): Label | undef
   return { good: value.good, ...defined({ note, by }) };
 }
 
-/** A verdict is about the session, and no agent reads it. */
+/** A label is a verdict on the session, and not part of what the agent read. */
 export function withoutLabel({ set, unset }: DataPatch): DataPatch {
   const { [labelKey]: _, ...others } = set ?? {};
   const removed = unset?.filter((key) => key !== labelKey) ?? [];

@@ -10,7 +10,7 @@ import type { EvalCase, RecordedAnswer, RecordedCall } from "./case.js";
 import { toKey } from "./read-record.js";
 import type { Departure } from "./trial.js";
 
-/** What becomes of a question that nobody answered in the record. `stop`: the trial ends there. */
+/** How to answer a question that has no recorded answer. `stop` ends the trial there. */
 export type Unanswered = "stop" | "approve" | "deny" | ((approval: PendingApproval) => ApprovalDecision);
 
 export type RecordedPeople = {
@@ -27,7 +27,7 @@ export function createRecordedPeople(
 ): RecordedPeople {
   const used = new Map<string, number>();
 
-  /** The next of these for the same question. */
+  /** The next item for the same question; the last one repeats. */
   function takeNext<Item>(items: readonly Item[], key: string): Item | undefined {
     const count = used.get(key) ?? 0;
     used.set(key, count + 1);
@@ -71,7 +71,7 @@ function toDecision({ answer, value, note }: RecordedAnswer): ApprovalDecision {
       return { type: "decline", ...said };
     case "deny":
       return { type: "deny", ...said };
-    // The time to answer was over: the call did not run.
+    // The time to answer had passed, and the call did not run.
     case "expired":
       return { type: "deny", note: note ?? "Nobody answered in time." };
     default:

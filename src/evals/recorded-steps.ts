@@ -1,11 +1,11 @@
 /**
- * The recorded answers of models, and what is done with them in a trial.
+ * Plays the recorded answers of models in a trial.
  *
- * 1. `at`: up to there, the recorded answers are given and no model is asked.
- * 2. Step by step: the model is asked at each step, and the recorded answer is given to the loop. So no step follows from another
- *    answer than the recorded one.
- * 3. A session of a trial has the steps of the recorded session of the same agent that began with the same request.
- * 4. Another attempt of a model call is the same step.
+ * 1. Up to `at`, the recorded answers are used and no model is asked.
+ * 2. With `play: "steps"`, the model is asked at each step, and the loop gets the recorded answer. So every step follows from the
+ *    recorded answers.
+ * 3. Sessions of a trial are matched with recorded sessions by agent and first request.
+ * 4. A retry of a model call belongs to the same step.
  */
 import type { Json } from "../core/data/message.js";
 import type { DeltaBody, ModelDelta, ModelRequest } from "../ports/model.js";
@@ -17,12 +17,12 @@ type StepsOptions = {
   /** The session of the trial. */
   readonly sessionId: string;
   readonly isStepwise: boolean;
-  /** Called if the record has no more steps. */
+  /** Called when the record has no more steps. */
   readonly onEnd: () => void;
   readonly deliver: (arrival: RecordedArrival) => Promise<void>;
 };
 
-/** How far a session of the trial has come. */
+/** The progress of a session of the trial. */
 type Progress = {
   readonly recorded: RecordedSession | undefined;
   step: number;

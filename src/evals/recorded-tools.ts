@@ -2,9 +2,9 @@
  * Answers the tool calls of a trial from the record, so that nothing outside happens.
  *
  * 1. A call gets the result of a recorded call of the same agent and tool with the same input. Both inputs are read by the tool's
- *    present schema: a new default and the order of keys make no difference.
+ *    current schema, so new defaults and the order of keys make no difference.
  * 2. The second call with the same input gets the second such result, and so on; the last one is repeated.
- * 3. A call that is not in the record never runs by itself. It ends the trial, unless the eval says what such a call gets.
+ * 3. A call that is not in the record never runs by default. It ends the trial, unless the eval says how to answer it.
  */
 import type { Json, ToolOutput } from "../core/data/message.js";
 import type { AnyTool, RunTool, ToolRun } from "../ports/tool.js";
@@ -14,25 +14,25 @@ import type { RecordedCall } from "./case.js";
 import { toKey } from "./read-record.js";
 import type { Ask, Departure, ResultCounts } from "./trial.js";
 
-/** Runs a call in place of its tool. What it returns is the result; what it throws is the tool's error. */
+/** Answers a call in place of the tool. It returns the result, or throws the tool's error. */
 export type Simulation = (input: never, call: SimulatedCall) => unknown;
 
-/** A call that a function answers. */
+/** A call answered by a function. */
 export type SimulatedCall = ToolRun & {
-  /** The calls of this tool by this agent in the record. */
+  /** The recorded calls of this tool by this agent. */
   readonly recorded: readonly RecordedCall[];
   /** Runs the tool itself. */
   readonly own: () => unknown;
-  /** Asks an agent; null if it gave no answer. The trial then counts as one in which a model made results up. */
+  /** Asks an agent; null if it did not answer. The trial is then marked as simulated. */
   readonly ask: Ask;
 };
 
-/** What answers the calls of a tool: the record, the tool itself, or a function. */
+/** Where the results of a tool come from: the record, the tool itself, or a function. */
 export type ToolAnswer = "recorded" | "real" | Simulation;
 
 /**
- * What a call gets that is not in the record. `stop`: the trial ends there. `error`: the model is told that there is no
- * result. `run`: the tool itself runs if it is `readOnly`; otherwise the trial ends. Or a function.
+ * How to answer a call that is not in the record. `stop` ends the trial there. `error` tells the model that there is no
+ * result. `run` runs the tool if it is `readOnly`, and otherwise ends the trial. A function returns the result.
  */
 export type Unrecorded = "stop" | "error" | "run" | Simulation;
 
@@ -46,7 +46,7 @@ type RecordedToolsOptions = {
   readonly tools: { readonly [tool: string]: ToolAnswer };
   readonly unrecorded: Unrecorded;
   readonly ask: Ask;
-  /** Called with each call that is not in the record; `isEnd` if the trial ends there. */
+  /** Called for each call that is not in the record; `isEnd` if it ends the trial. */
   readonly onDeparture: (departure: Departure, isEnd: boolean) => void;
 };
 
@@ -108,7 +108,7 @@ export function createRecordedTools({
   return { runTool, counts };
 }
 
-/** Never settles before the abort: the model is not asked about a world in which the call ended in some way. */
+/** Settles only on abort, so that the model is never asked about a made-up outcome of the call. */
 function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const end = () => reject(new FinalToolError("The trial ended at a call that is not in the record."));
@@ -117,7 +117,7 @@ function untilAborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** The input as the tool's present schema reads it. */
+/** The input as read by the tool's current schema. */
 async function readInput(tool: AnyTool, input: Json): Promise<string> {
   const read = await compileInput(tool.input).validate(input);
   return toKey(read.ok ? read.value : input);
@@ -127,7 +127,7 @@ function toJson(value: unknown): Json {
   return JSON.parse(JSON.stringify(value ?? null)) as Json;
 }
 
-/** Does what the call did: changes the session's data, and returns its result or throws its error. */
+/** Repeats the recorded effect: changes the session's data, and returns the result or throws the error. */
 function repeatCall({ output, isError, data }: RecordedCall, { context }: ToolRun): ToolOutput {
   for (const [key, value] of Object.entries(data?.set ?? {})) context.data.set(key, value);
   for (const key of data?.unset ?? []) context.data.delete(key);

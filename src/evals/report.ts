@@ -3,7 +3,7 @@
  */
 import type { ScoreChange } from "./statistics.js";
 
-/** A judge's score of a trial. */
+/** A judge's score for a trial. */
 export type Score = {
   readonly score: number;
   /** Null if the score is only reported. */
@@ -19,24 +19,24 @@ export type TrialReport = {
   readonly case: string;
   readonly variant: string;
   readonly repetition: number;
-  /** By the name of the judge. Judges that had nothing to say are absent. */
+  /** By judge. Judges that returned null are absent. */
   readonly scores: { readonly [judge: string]: Score };
-  /** Whether all scores that count reach what they must. */
+  /** Whether no judge failed the trial, and it ended within its time limit. */
   readonly passed: boolean;
   readonly status: string;
   readonly reason?: string;
   /** The beginning of the answer. */
   readonly text: string;
-  /** The first call or question that is not in the record, in words. */
+  /** A description of the first call or question that is not in the record. */
   readonly departure?: string;
   readonly steps: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** US dollars that the trial would cost if every answer had to be paid. */
+  /** US dollars that the trial would cost if every answer had to be paid for. */
   readonly costUsd?: number;
-  /** Model calls that were answered now. */
+  /** Model calls answered by a model now. */
   readonly asked: number;
-  /** Model calls that were answered from kept answers. */
+  /** Model calls answered from kept answers. */
   readonly kept: number;
   readonly durationMs: number;
   /** The session of the trial, if its log was kept. */
@@ -54,54 +54,54 @@ export type VariantReport = {
   readonly trials: number;
   /** Mean scores, by judge. */
   readonly scores: { readonly [judge: string]: number };
-  /** US dollars that the trials would cost if every answer had to be paid. */
-  readonly costUsd: number;
+  /** US dollars that the trials would cost if every answer had to be paid for. Absent if a model has no known price. */
+  readonly costUsd?: number;
   /** How the scores differ from the baseline; without one, from the first variant. */
   readonly changes: { readonly [judge: string]: ScoreChange };
-  /** The judges by which the variant is worse than that, beyond chance. */
+  /** The judges whose scores are worse than the compared ones, beyond chance. */
   readonly worse: readonly string[];
-  /** The rules that a trial broke. */
+  /** The rules broken by at least one trial. */
   readonly broken: readonly string[];
-  /** The cases that pass there and fail here. */
+  /** The cases that passed in the compared trials and fail in these. */
   readonly newlyFailing: readonly string[];
 };
 
 /** How often a judge agrees with the labels of people. */
 export type Agreement = {
-  /** The labelled answers that it judged. */
+  /** The number of labelled answers that it judged. */
   readonly labels: number;
-  /** How many of them it judges as people do. */
+  /** The number of verdicts that agree with the label. */
   readonly agreed: number;
-  /** Answers that are good and that it judges bad. */
+  /** The number of good answers that it judged bad. */
   readonly tooStrict: number;
-  /** Answers that are bad and that it judges good. */
+  /** The number of bad answers that it judged good. */
   readonly tooKind: number;
 };
 
-/** What an eval found. */
+/** The report of an eval. */
 export type Report = {
   /** The version of the format. */
   readonly v: 1;
   readonly name: string;
-  /** What was played. */
+  /** How the cases were played. */
   readonly play: "run" | "steps";
   /** SHA-256 of the cases. */
   readonly cases: string;
   readonly trials: readonly TrialReport[];
   readonly variants: { readonly [variant: string]: VariantReport };
-  /** Whether it was compared with a baseline. */
+  /** Whether the variants were compared with a baseline. */
   readonly hasBaseline: boolean;
-  /** By judge; only judges that ask a model and cases with labels. */
+  /** By judge. Only judges with `isCompared`, if there are labelled cases. */
   readonly agreement: { readonly [judge: string]: Agreement };
-  /** US dollars that were paid now. */
+  /** US dollars paid in this run. */
   readonly paidUsd: number;
-  /** Model calls that were answered now, those of judges included. */
+  /** Model calls answered by a model now, including those of judges. */
   readonly asked: number;
-  /** Model calls that were answered from kept answers. */
+  /** Model calls answered from kept answers. */
   readonly kept: number;
-  /** Model calls that were answered now and have no price: the budget does not count them. */
+  /** Model calls answered now without a known price; the budget does not count them. */
   readonly unpriced: number;
-  /** Trials that the budget left out. */
+  /** Trials omitted because of the budget. */
   readonly leftOut: number;
   readonly durationMs: number;
 };

@@ -1,5 +1,5 @@
 /**
- * Whether a change of scores is more than chance. The unit is the case: its repetitions are averaged first.
+ * Decides whether a change of scores is more than chance. The unit is the case: its repetitions are averaged first.
  *
  * 1. Two tests must agree: a bootstrap interval of the mean difference lies below zero, and an exact sign test finds so many worse
  *    cases unlikely. Either alone raised false alarms in a tenth of the comparisons of two runs without any change.
@@ -7,23 +7,23 @@
  *    than of judges.
  */
 
-/** How the mean of a judge's scores changed. */
+/** The change of a judge's mean score. */
 export type ScoreChange = {
-  /** The number of cases that both reports have. */
+  /** The number of cases in both reports. */
   readonly cases: number;
   /** The mean before. */
   readonly before: number;
   /** The mean now. */
   readonly now: number;
-  /** The interval in which 95 of 100 resampled mean differences lie. */
+  /** The lower end of the 95 % bootstrap interval of the mean difference. */
   readonly low: number;
-  /** The upper end of it. */
+  /** The upper end of that interval. */
   readonly high: number;
   /** The number of cases that became better. */
   readonly better: number;
   /** The number of cases that became worse. */
   readonly worse: number;
-  /** How likely so many worse cases are if nothing changed: a one-sided exact sign test. */
+  /** The probability of so many worse cases if nothing changed: a one-sided exact sign test. */
   readonly p: number;
 };
 

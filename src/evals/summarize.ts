@@ -1,6 +1,7 @@
 /**
  * Sums the trials of a variant up, and compares them with those of a baseline.
  */
+import { defined } from "../core/data/defined.js";
 import type { TrialReport, VariantReport } from "./report.js";
 import { compareScores, isWorse, mean, type ScoreChange, type ScorePair } from "./statistics.js";
 
@@ -15,12 +16,18 @@ export function summarizeVariant(now: readonly TrialReport[], before: readonly T
     passed: now.filter(({ passed }) => passed).length,
     trials: now.length,
     scores: Object.fromEntries(judges.map((judge) => [judge, mean([...averageByCase(now, judge).values()])])),
-    costUsd: now.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
+    ...defined({ costUsd: sumCosts(now) }),
     changes,
     worse: Object.entries(changes).flatMap(([judge, change]) => (isWorse(change, compared) ? [judge] : [])),
     broken: judges.filter((judge) => now.some(({ scores }) => scores[judge]?.broken === true)),
     newlyFailing: [...failing].filter((name) => known.has(name) && !failingBefore.has(name)),
   };
+}
+
+/** Undefined if a trial has no price, because the sum of the others would look like the whole. */
+function sumCosts(trials: readonly TrialReport[]): number | undefined {
+  const costs = trials.flatMap(({ costUsd }) => (costUsd === undefined ? [] : [costUsd]));
+  return costs.length < trials.length ? undefined : costs.reduce((sum, cost) => sum + cost, 0);
 }
 
 function compareJudges(

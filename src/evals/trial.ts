@@ -7,26 +7,26 @@ import type { Store } from "../ports/store.js";
 import type { HandoffAgent } from "../runtime/agent/handoffs.js";
 import type { Ending, EvalCase } from "./case.js";
 
-/** One play of a case. */
+/** A trial: a case played once with one variant of the agent. */
 export type Trial = Ending & {
   readonly case: EvalCase;
-  /** The name of the variant of the agent. */
+  /** The name of the agent's variant. */
   readonly variant: string;
   /** The repetition, from 1. */
   readonly repetition: number;
   /** The text of the first request. */
   readonly input: string;
-  /** The answer as data, if a shape was asked for; else its text. */
+  /** The answer as data, if the request had an output schema; otherwise its text. */
   readonly answer: Json;
   /** The first call or question that is not in the record; null if there is none. */
   readonly departure: Departure | null;
-  /** True if the trial took longer than it may. */
+  /** True if the trial reached its time limit. */
   readonly isTimedOut: boolean;
   /** Where the results of calls came from. */
   readonly results: ResultCounts;
-  /** True if a model made up results of calls. */
+  /** True if a model simulated results of calls. */
   readonly isSimulated: boolean;
-  /** With `play: "steps"`: each recorded step, and what the model answers there now. */
+  /** With `play: "steps"`: each recorded step, with the current answer of the model. */
   readonly comparedSteps: readonly ComparedStep[];
   /** How the model calls were answered. */
   readonly modelCalls: Readonly<CallCounts>;
@@ -39,17 +39,17 @@ export type Trial = Ending & {
 
 /** The first call or question of a trial that is not in the record. */
 export type Departure = {
-  /** The agent that called. */
+  /** The agent that made the call. */
   readonly agent: string;
   readonly tool: string;
   readonly input: Json;
-  /** What is missing: the result of a call, or a person's answer. */
+  /** Whether a call's result or a person's answer is missing. */
   readonly missing: "result" | "answer";
-  /** The input of the recorded call that comes nearest: the first one that the trial did not make. */
+  /** The input of the nearest recorded call: the first one that the trial did not make. */
   readonly nearest?: Json;
 };
 
-/** Where the results of a trial's calls came from. */
+/** The sources of the results of a trial's calls. */
 export type ResultCounts = {
   /** From the record. */
   readonly recorded: number;
@@ -61,7 +61,7 @@ export type ResultCounts = {
   readonly unrecorded: number;
 };
 
-/** An answer of a model: its calls and its text. */
+/** A model's answer: its calls and its text. */
 export type ModelAnswer = {
   readonly calls: readonly {
     readonly tool: string;
@@ -70,26 +70,26 @@ export type ModelAnswer = {
   readonly text: string;
 };
 
-/** A recorded step, and what the model answers there now. */
+/** A recorded step, with the current answer of the model. */
 export type ComparedStep = {
   readonly agent: string;
   /** The number of the model call in its session, from 1. */
   readonly step: number;
   /** The answer in the record. */
   readonly recorded: ModelAnswer;
-  /** The answer of today. */
+  /** The current answer. */
   readonly now: ModelAnswer;
 };
 
 /** How the model calls of a trial were answered. */
 export type CallCounts = {
-  /** Calls that a model answered now. */
+  /** Calls answered by a model now. */
   asked: number;
-  /** Calls that were answered from kept answers. */
+  /** Calls answered from kept answers. */
   kept: number;
-  /** The budget refused a call. */
+  /** Whether the budget refused a call. */
   isRefused: boolean;
 };
 
-/** Asks an agent something. The answer is kept and counts to the budget, as those of the trial do. */
+/** Asks an agent. Like the answers of the trial, its answer is kept and counts toward the budget. */
 export type Ask = (agent: HandoffAgent, input: string, schema?: JsonSchema) => Promise<Json | null>;

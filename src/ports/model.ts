@@ -239,21 +239,21 @@ export type ModelDelta = DeltaBody &
     readonly seq?: number;
   };
 
-/** A model call that is about to be made, for `runModel`. */
+/** A model call to make, as passed to `runModel`. */
 export type ModelRun = {
-  /** The name of the agent that calls. */
+  /** The name of the calling agent. */
   readonly agent: string;
   /** The model that would be called. */
   readonly model: Model;
-  /** Everything that the model is sent. */
+  /** The whole request. */
   readonly request: ModelRequest;
-  /** Aborted when the answer is no longer wanted. */
+  /** Aborted when the answer is no longer needed. */
   readonly signal: AbortSignal;
 };
 
 /**
- * Makes a model call in place of the model's own `stream`, which `own` starts. Timeouts, retries, prices, hooks and the
- * log remain the loop's.
+ * Makes a model call instead of the model's `stream`, which `own` calls. Timeouts, retries, prices, hooks and the log stay
+ * with the loop.
  */
 export type RunModel = (run: ModelRun, own: () => AsyncIterable<ModelDelta>) => AsyncIterable<ModelDelta>;
 

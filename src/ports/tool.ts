@@ -309,21 +309,21 @@ export type PermissionContext = Pick<
   readonly data: SessionData;
 };
 
-/** A call that is about to run, for `runTool`. */
+/** A call to run, as passed to `runTool`. */
 export type ToolRun = {
-  /** The name of the agent that calls. */
+  /** The name of the calling agent. */
   readonly agent: string;
   /** The tool as its author declared it. */
   readonly tool: AnyTool;
-  /** The input that the call runs with: validated, with the defaults of the tool's schema. */
+  /** The validated input, with the defaults of the tool's schema. */
   readonly input: unknown;
-  /** What the tool's `execute` would get. */
+  /** The context that the tool's `execute` would get. */
   readonly context: ToolContext;
 };
 
 /**
- * Runs a call in place of the tool's own `execute`, which `own` runs. What it returns is the tool's result; what it throws is
- * the tool's error. Validation, approval, hooks, retries, limits and the log remain the loop's.
+ * Runs a call instead of the tool's `execute`, which `own` calls. Its return value is the tool's result, and what it throws is the
+ * tool's error. Validation, approval, hooks, retries, limits and the log stay with the loop.
  */
 export type RunTool = (run: ToolRun, own: () => unknown) => unknown;
 

@@ -1,17 +1,17 @@
 /**
- * The port of scores: what a worker calls so that sessions which have ended are judged.
+ * The port through which a worker has ended sessions judged.
  */
 import type { Store } from "./store.js";
 
-/** Scores of sessions in production. `createScores` of `pawl/evals` makes them. */
+/** Scores ended sessions in production. Made by `createScores` of `pawl/evals`. */
 export type WorkerScores = {
-  /** Judges the sessions that have ended since the last call. It does not look again too soon unless `isForced`. */
+  /** Judges the sessions that have ended since the last call, unless that was too recent. */
   readonly catchUp: (
     store: Store,
     options: {
-      /** Ends it between two sessions. */
+      /** Stops between two sessions. */
       readonly signal: AbortSignal;
-      /** Whether to look now, however short ago the last look was. */
+      /** Whether to query now, however recent the last query was. */
       readonly isForced: boolean;
     },
   ) => Promise<void>;

@@ -120,8 +120,8 @@ type CommonOptions = {
    */
   readonly basePath?: string;
   /**
-   * Gives the last reports of evals, for the page Evals of the inspector. The logs of their trials are in the server's store: `store` of
-   * `evaluate` puts them there. Default: there are none.
+   * Returns the latest report of each eval, for the Evals page of the inspector. The logs of their trials must be in the server's store: pass
+   * it as `store` to `evaluate`. Default: no reports.
    */
   readonly evalReports?: () => Promise<readonly Report[]>;
   /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */

@@ -131,7 +131,7 @@ describe("A judge", proven, () => {
     };
     expect(await scoresOf(broken)).toEqual({ score: 0, passed: false, why: "the judge failed: no reference" });
     expect(await scoresOf(() => 7)).toMatchObject({
-      why: "the judge failed: its score is 7, and not a number from 0 to 1",
+      why: "the judge failed: its score is 7, but must be a number from 0 to 1",
     });
     expect(await scoresOf(() => null)).toBeUndefined();
   });

@@ -10,7 +10,7 @@ import type { DriveOptions } from "../run/drive-session.js";
 export type ServedAgents = {
   readonly store: Store;
   readonly agents: readonly Agent[];
-  /** Who judges the sessions of the agents: the module's export `scores`. Only a worker uses it. */
+  /** The module's export `scores`, which judges ended sessions. Only a worker uses it. */
   readonly scores?: NonNullable<WorkerOptions["scores"]>;
   readonly close: () => Promise<void>;
 };

@@ -39,7 +39,7 @@ export async function evalAdd(id: string, options: EvalAddOptions, terminal: Ter
     if (existsSync(path) && options.force !== true)
       throw new PawlError(
         "bad_input",
-        `There already is a case ${path}. Give another --name, or replace it with --force.`,
+        `The case ${path} already exists. Give another --name, or replace it with --force.`,
       );
     const made = await createCase(store, sessionId, {
       name,
@@ -73,8 +73,9 @@ function describeCase(made: EvalCase, path: string): string {
   const kept = outsideTools === 0 ? "" : `, ${formatCount(outsideTools, "tool")} from outside`;
   return [
     `Wrote ${sanitize(path)}: ${formatCount(turns, "request")}, ${formatCount(steps, "model call")}, ${formatCount(calls, "result")}${kept}.`,
-    "Read it before you commit it: mail addresses, card, account and phone numbers and known keys are replaced,",
-    "but names of people and other text only under the members that you name with --hide.",
+    "Read it before you commit it. Mail addresses, card, account and phone numbers",
+    "and known keys are replaced. Names and other personal text are replaced only",
+    "under the members that you pass with --hide.",
     "",
   ].join("\n");
 }

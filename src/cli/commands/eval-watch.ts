@@ -1,6 +1,6 @@
 /**
- * `pawl eval --watch`: plays the evals again whenever a file of the folder changes. Each time is a process of its own, because
- * a module that is loaded stays as it is.
+ * `pawl eval --watch`: plays the evals again whenever a file of the folder changes. Each time in a new process, because a loaded
+ * module cannot be reloaded.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,13 +8,13 @@ import { watch } from "node:fs";
 import { exitCodes } from "../exit.js";
 import type { Terminal } from "../terminal/terminal.js";
 
-/** Editors write a file in several steps, and tools several files. */
+/** Editors write a file in several steps, and tools write several files. */
 const settleMs = 200;
 
-/** What evals and builds write themselves, and what nobody edits. */
+/** Folders that evals and tools write to, and that nobody edits. */
 const ignored = /(?:^|[\\/])(?:node_modules|\.git|\.pawl)(?:[\\/]|$)/;
 
-/** Resolves when a person ends it. */
+/** Resolves when a signal stops it. */
 export async function watchFolder(folder: string, terminal: Terminal): Promise<number> {
   let child: ChildProcess | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -25,9 +25,11 @@ export async function watchFolder(folder: string, terminal: Terminal): Promise<n
     terminal.err(`\n${terminal.style("dim", "Playing the evals. Ctrl-C ends.")}\n`);
     const [program = process.execPath, ...words] = process.argv;
     const command = [...process.execArgv, ...words.filter((word) => word !== "--watch")];
-    child = spawn(program, command, { stdio: "inherit" });
-    child.on("exit", () => {
-      if (!ended.signal.aborted) terminal.err(terminal.style("dim", "Waiting for a change. Ctrl-C ends.\n"));
+    const started = spawn(program, command, { stdio: "inherit" });
+    child = started;
+    started.on("exit", () => {
+      if (child === started && !ended.signal.aborted)
+        terminal.err(terminal.style("dim", "Waiting for a change. Ctrl-C ends.\n"));
     });
   }
 

@@ -34,7 +34,7 @@ export type EvalCommandOptions = {
 type Evals = typeof ownEvals;
 type Report = ownEvals.Report;
 
-/** What was paid is kept here, and not in the repository: requests and answers are not redacted. */
+/** Paid answers, which are not redacted and do not belong in the repository. */
 const answersFile = ".pawl/evals/answers.jsonl";
 
 export async function evalFiles(
@@ -58,7 +58,7 @@ export async function evalFiles(
     return code;
   } catch (error) {
     if (!stop.aborted) throw error;
-    terminal.err("Stopped. The answers that were paid are kept: the same command goes on without paying them again.\n");
+    terminal.err("Stopped. Paid answers are kept: the same command continues without paying for them again.\n");
     return exitCodes.aborted;
   } finally {
     await store?.close();
@@ -74,7 +74,7 @@ function findEvalFiles(): readonly string[] {
     .map((file) => join("evals", file));
 }
 
-/** One file cannot have the reports of several evals. */
+/** A file holds the report of one eval. */
 function checkOutputs(files: readonly string[], { save, junit, baseline }: EvalCommandOptions): void {
   if (files.length === 1) return;
   const named = [
@@ -85,11 +85,11 @@ function checkOutputs(files: readonly string[], { save, junit, baseline }: EvalC
   if (named.length > 0)
     throw new PawlError(
       "bad_input",
-      `${named.join(" and ")} needs one eval, and these are ${files.length}. Name a file.`,
+      `${named.join(" and ")} needs a single eval, but there are ${files.length}. Name the file of one.`,
     );
 }
 
-/** A failure counts more than trials that the budget left out. */
+/** Failures outrank trials omitted because of the budget. */
 function worseOf(code: number, other: number): number {
   return Math.max(code, other);
 }
@@ -137,7 +137,7 @@ async function evalFile(file: string, { options, store, stop, terminal }: EvalRu
   return evals.toExitCode(report, { strict: options.strict === true });
 }
 
-/** Lines stay lines; nothing that a model wrote reaches the terminal as a control character. */
+/** Keeps line breaks, and removes control characters that a model may have written. */
 function visibleLines(text: string): string {
   return text
     .split("\n")
@@ -150,7 +150,7 @@ function formatProgress(name: string, { done, total, paidUsd }: ownEvals.EvalPro
   return `${sanitize(name)}: ${done} of ${formatCount(total, "trial")}${failures}, $${paidUsd.toFixed(4)} paid`;
 }
 
-/** The library that the file imports: its agents belong to that copy, which need not be the one of this program. */
+/** The library as the file imports it: its agents belong to that copy, which may not be the one of this program. */
 async function loadEvals(file: string): Promise<Evals> {
   let path: string;
   try {

@@ -1,5 +1,5 @@
 /**
- * The last report of each eval whose logs were kept: in the folder of sessions, so that any server of it can show them.
+ * The latest report of each eval whose logs were kept. They are next to the sessions, so that any server of those can show them.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,12 +10,12 @@ export function writeEvalReport(home: string, report: Report): void {
   const folder = toFolder(home);
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${report.name.replace(/[^\w.-]+/g, "-")}.json`);
-  // A server may read it at any time.
+  // A server may read the file at any time.
   writeFileSync(`${path}.new`, JSON.stringify(report), { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
-/** The reports that can be read, by name. A report of another version is left out. */
+/** Reads the reports, by name, without those of other versions. */
 export function readEvalReports(home: string): readonly Report[] {
   return listFiles(toFolder(home)).flatMap((path) => {
     try {

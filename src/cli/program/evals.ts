@@ -16,9 +16,7 @@ import {
 export const addEval: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("eval")
-    .description(
-      "play recorded sessions with the current code and judge them; tools answer from the record, and none runs",
-    )
+    .description("play recorded sessions with the current code and judge them; tools answer from the record")
     .argument("[file...]", "*.eval.ts or *.eval.js (default: all under evals)")
     .addOption(
       new Option("--play <what>", "run: the whole agent; steps: the model at each recorded step").choices([
@@ -26,17 +24,17 @@ export const addEval: AddCommand = (program, terminal, finish) => {
         "steps",
       ]),
     )
-    .option("--repeat <count>", "how often each case is played (default: as the eval says, or once)", parsePositive)
-    .option("--concurrency <count>", "how many trials are played at the same time (default: 4)", parsePositive)
-    .option("--budget <dollars>", "ask no model any more once this much is paid", parseDollarsOption)
-    .option("--offline", "use kept answers only, and ask no model")
-    .option("--case <name or tag>", "play only these cases; may be given several times", collectOption)
+    .option("--repeat <count>", "how often to play each case (default: as the eval says, or once)", parsePositive)
+    .option("--concurrency <count>", "how many trials to play at the same time (default: 4)", parsePositive)
+    .option("--budget <dollars>", "stop asking models once this much is paid", parseDollarsOption)
+    .option("--offline", "use kept answers only")
+    .option("--case <name or tag>", "play only these cases; repeatable", collectOption)
     .option("--baseline <file>", "compare with this report (default: baseline/NAME.json next to the eval)")
     .option("--save <file>", "write the report; --save baseline makes it the baseline")
     .option("--junit <file>", "write the report as JUnit XML")
-    .option("--strict", "fail for each case that passes in the baseline and fails now, also if that may be chance")
-    .option("--keep-logs", "keep the logs of the trials, for the page Evals of pawl ui")
-    .option("--watch", "play again whenever a file of this folder changes")
+    .option("--strict", "fail if any case passed in the baseline and fails now, even by chance")
+    .option("--keep-logs", "keep the logs of the trials, for the Evals page of pawl ui")
+    .addOption(new Option("--watch", "play again whenever a file of this folder changes").conflicts(["save", "junit"]))
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
@@ -59,27 +57,23 @@ trials out; 5 failed, a rule is broken, or worse than the baseline; 130 stopped.
 const addEvalAdd: AddCommand = (command, terminal, finish) => {
   command
     .command("add")
-    .description("make a case from a recorded session, without what identifies people")
+    .description("make a case from a recorded session, with personal data replaced")
     .argument(...sessionArgument)
     .option(
       "--at <entry>",
-      "take everything up to this entry of the log from the record, and ask the model from there",
+      "take everything up to this log entry from the record, and ask the model from there",
       parsePositive,
     )
     .option("--name <name>", "the name of the case (default: the beginning of the id)")
     .option("--to <folder>", "where the case is written (default: evals/cases)")
-    .option("--tag <tag>", "a tag, to choose the case by; may be given several times", collectOption)
-    .option(
-      "--hide <member>",
-      "replace the values of this member wherever they occur; may be given several times",
-      collectOption,
-    )
+    .option("--tag <tag>", "a tag to select the case by; repeatable", collectOption)
+    .option("--hide <member>", "replace the values of this member wherever they occur; repeatable", collectOption)
     .option(
       "--outside <tool>",
-      'keep a tool of an MCP server or plugin, or all of "calendar_*"; may be given several times',
+      'keep a tool of an MCP server or plugin, or all of "calendar_*"; repeatable',
       collectOption,
     )
-    .option("--force", "replace a case of the same name")
+    .option("--force", "replace a case with the same name")
     .option("--json", "print what was written as JSON")
     .addHelpText(
       "after",

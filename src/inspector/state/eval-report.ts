@@ -1,5 +1,5 @@
 /**
- * What the page Evals shows of a report: trials by case and variant, and calls of two logs side by side.
+ * Data of the Evals page: trials by case and variant, and the calls of two logs side by side.
  */
 import type { TrialReport } from "../../evals/index.js";
 import type { Json, PublicEvent } from "../../index.js";
@@ -20,7 +20,7 @@ export function groupTrials(trials: readonly TrialReport[]): readonly CaseRow[] 
   return [...rows].map(([name, byVariant]) => ({ name, byVariant }));
 }
 
-/** A trial that left the record is told from one that a judge failed. */
+/** Distinguishes trials that left the record from those that a judge failed. */
 export function findCellSign({ passed, departure }: TrialReport): "done" | "failed" | "stopped" {
   if (passed) return "done";
   return departure === undefined ? "failed" : "stopped";
@@ -54,7 +54,7 @@ export function listCalls(events: readonly PublicEvent[]): readonly ComparedCall
 export type CallPair = {
   readonly recorded: ComparedCall | null;
   readonly played: ComparedCall | null;
-  /** Whether both are the same call with the same end. */
+  /** Whether both are the same call with the same outcome. */
   readonly isSame: boolean;
 };
 
@@ -70,7 +70,7 @@ function toKey({ name, input, outcome }: ComparedCall): string {
   return `${name} ${sortKeys(input)} ${outcome}`;
 }
 
-/** The same text whatever the order of keys. */
+/** The same string whatever the order of keys. */
 function sortKeys(value: Json): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member)

@@ -1,5 +1,5 @@
 /**
- * Evals: the last report of each, its cases by the variants of the agent, and a trial next to the session that it repeats.
+ * Evals: the latest report of each, its cases by variant, and a trial next to the recorded session.
  */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Report, TrialReport } from "../../evals/index.js";
@@ -35,7 +35,7 @@ export function EvalsPage({ route }: { readonly route: EvalsRoute }) {
     return (
       <main class="evals">
         <EmptyState title="No evals yet">
-          <p>Play one in the folder that this page was started in, and keep the logs of its trials:</p>
+          <p>Play an eval and keep the logs of its trials:</p>
           <pre>pawl eval --keep-logs</pre>
         </EmptyState>
       </main>
@@ -181,7 +181,7 @@ function TrialDetail({ trial }: { readonly trial: TrialReport }) {
         <span class="dim">{status}:</span> {toOneLine(text) || "no text"}
       </p>
       {sessionId === undefined ? (
-        <p class="note">The log of this trial was not kept: play the eval with --keep-logs.</p>
+        <p class="note">The log of this trial was not kept. Play the eval with --keep-logs.</p>
       ) : (
         <BothLogs recorded={recordedSessionId} played={sessionId} key={sessionId} />
       )}
@@ -189,7 +189,7 @@ function TrialDetail({ trial }: { readonly trial: TrialReport }) {
   );
 }
 
-/** The calls of the recorded session and of the trial, side by side, from the first that differs on in bold. */
+/** The calls of the recorded session and of the trial, side by side. */
 function BothLogs({ recorded, played }: { readonly recorded: string | undefined; readonly played: string }) {
   const then = useCalls(recorded);
   const now = useCalls(played);

@@ -87,11 +87,11 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     /** Tools get this as `context.deps`. */
     readonly deps?: unknown;
     /**
-     * Runs the calls in place of the tools' own functions: in another process, from a record, or not at all. Agents behind
-     * tools and handoffs inherit it.
+     * Runs tool calls instead of the tools' `execute`: in another process, from a record, or not at all. Child agents and
+     * handoffs inherit it.
      */
     readonly runTool?: RunTool;
-    /** Makes the model calls in place of the models' own streams. Agents behind tools and handoffs inherit it. */
+    /** Makes model calls instead of the models' `stream`. Child agents and handoffs inherit it. */
     readonly runModel?: RunModel;
     /** The folder in which the agent works. A session is bound to it. */
     readonly root?: string;

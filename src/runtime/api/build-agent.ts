@@ -116,7 +116,7 @@ export type Agent<ModelLike = Model> = {
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-/** What a rehearsed agent has in place of the agent's own, and the tools that it has in addition. */
+/** Options that replace those of the rehearsed agent, and its additional tools. */
 export type RehearsalOptions = Required<Pick<AgentOptions, "store" | "runTool" | "runModel">> & Rehearsal;
 
 /** An agent, whatever its kind of model. */
@@ -125,16 +125,16 @@ export type RehearsedAgent = Omit<Agent, "options" | "with">;
 const rehearsals = new WeakMap<object, (options: RehearsalOptions) => RehearsedAgent>();
 
 /**
- * The same agent in another store, with its calls and model calls made by these functions. Nothing that observes the agent, or an
- * agent that it reaches, is notified.
- * @throws PawlError `bad_configuration` for an agent that `createAgent` did not make
+ * Returns the same agent with another store, whose tool and model calls go through these functions. Observers of the agent and of the
+ * agents that it reaches are not notified.
+ * @throws PawlError `bad_configuration` for an agent that was not made by `createAgent`
  */
 export function rehearse(agent: object, options: RehearsalOptions): RehearsedAgent {
   const rebuild = rehearsals.get(agent);
   if (rebuild === undefined)
     throw new PawlError(
       "bad_configuration",
-      "This agent was not made by createAgent() or an engine. Pass one that was.",
+      "This agent was not made by createAgent() or an engine. Pass one of those.",
     );
   return rebuild(options);
 }

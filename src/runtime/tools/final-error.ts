@@ -1,5 +1,5 @@
 /**
- * An error with which `runTool` ends a call: another attempt would give the same.
+ * An error that `runTool` throws to end a call without retries.
  */
 export class FinalToolError extends Error {
   override readonly name = "FinalToolError";

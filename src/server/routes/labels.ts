@@ -1,6 +1,6 @@
 /**
- * What a person thinks of a session: good or bad, with a note. It is in the session's data under `label`, from where a case of
- * an eval takes it.
+ * A person's verdict on a session: good or bad, with a note. It is stored in the session's data under `label`, and cases made from
+ * the session contain it.
  */
 import type { Json } from "../../index.js";
 import { responseContents } from "../response-schemas.js";
@@ -20,8 +20,8 @@ export const labelRoutes: readonly Route[] = [
     action: "read",
     scope: "read",
     ofSession: true,
-    summary: "What a person thinks of the session.",
-    responses: { 200: "{ label }: null if nobody has labelled the session" },
+    summary: "A person's verdict on the session.",
+    responses: { 200: "{ label }: null for a session without a label" },
     content: { 200: responseContents.label },
     async handle({ principal, params }, context) {
       const { session } = await authorizeSession(context, principal, "read", params.id ?? "");
@@ -34,11 +34,11 @@ export const labelRoutes: readonly Route[] = [
     action: "label",
     scope: "approve",
     ofSession: true,
-    summary: "Labels the session as good or bad, in place of an earlier label. Evals compare judges with labels.",
+    summary: "Labels the session as good or bad, replacing an earlier label. Evals compare judges with labels.",
     body: object(
       {
-        good: boolean("Whether the session went as it should."),
-        note: string("Why.", maxNoteCharacters),
+        good: boolean("Whether the session went well."),
+        note: string("The reason.", maxNoteCharacters),
       },
       ["good"],
     ),
@@ -68,7 +68,7 @@ export const labelRoutes: readonly Route[] = [
   },
 ];
 
-/** A program may keep something else under this key. */
+/** Programs may use this key for something else. */
 function readLabel(value: Json | undefined): Label | null {
   if (typeof value !== "object" || value === null || !("good" in value) || typeof value.good !== "boolean") return null;
   return { good: value.good, ...("note" in value && typeof value.note === "string" ? { note: value.note } : {}) };
