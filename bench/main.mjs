@@ -30,6 +30,7 @@ const benches = {
     "a PostgreSQL database of 10,000 to 1,000,000 rows: a run, lists, pruning (--store postgres://…, an empty one)",
   server:
     "reconnects and pages over HTTP, many watchers, idle ones, a watched run, the way of a delta (--only fanOut,idle; --write: into the docs)",
+  sandbox: "the start of a command in the sandbox, beside one without",
   search: "search_files on 100,000 files with ripgrep and without it, beside rg and grep -r",
   "store-calls":
     "what the store is asked for one call that needs approval, in order (--dist FOLDER: another build of Pawl)",

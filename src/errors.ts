@@ -11,6 +11,7 @@ export const errorCodes = Object.freeze([
   "plugin_failed",
   "unknown_model",
   "missing_package",
+  "sandbox_missing",
   "needs_node",
   "mcp_server_changed",
   "no_session",

@@ -322,6 +322,16 @@ const rows = {
   "SRV-7": "`pawl serve [module]` serves a module's agents, or the folder agent.",
   "PROT-5": "`pawl/server/client`: the client's rule of section 3 in about 60 lines for browsers and Node, typed.",
 
+  // BOX: the sandbox of commands
+  "BOX-1":
+    "Commands see the folder, the system, a home of their own for the folder, and named tool folders read-only; nothing else of the person's home, of Pawl's, of other processes; what other programs run later (`.git/hooks`, `.envrc`, editor tasks, …) is closed.",
+  "BOX-2":
+    "Network by an allow-list of hosts (empty at first; presets) through a proxy; a refused host is asked about as an input of the call, durably and bound.",
+  "BOX-3": "`outside` is a field of the call, asked in words, never given by `--yes` or a rule for commands.",
+  "BOX-4": '`sandbox: "required"`; without a sandbox it is said everywhere, with the reason and what to install.',
+  "BOX-5":
+    "One `/tmp`, one home and one network for a session: what one command leaves or serves is there for the next; after a kill nothing runs and nothing lies in the folder.",
+
   // UI: the inspector
   "UI-1":
     "The inspector shows what server.md section 7 lists: sessions, timeline, step, request as sent, approvals inbox, log, fork and replay, cost; live, and right again after a drop.",
@@ -624,6 +634,11 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "EVAL-2#command",
   "EVAL-2#judges",
   "EVAL-2#resume",
+  "BOX-1",
+  "BOX-2",
+  "BOX-3",
+  "BOX-4",
+  "BOX-5",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

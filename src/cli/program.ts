@@ -11,6 +11,7 @@ import { rename } from "./commands/rename.js";
 import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
+import type { SandboxCommandOptions } from "./commands/sandbox.js";
 import * as sessions from "./commands/sessions.js";
 import type { ConversationOptions } from "./conversation/conversation-deps.js";
 import { resolveStoreName } from "./files/session-store.js";
@@ -58,6 +59,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addAbort(program, terminal, finish);
   addSupervisionCommands(program, terminal, finish);
   addPermissionCommands(program, terminal, finish);
+  addSandbox(program, terminal, finish);
   addConfigurationCommands(program, terminal, finish);
   addReplay(program, terminal, finish);
   addEval(program, terminal, finish);
@@ -266,12 +268,33 @@ const addDoctor: AddCommand = (program, terminal, finish) => {
     });
 };
 
+const addSandbox: AddCommand = (program, terminal, finish) => {
+  const command = program
+    .command("sandbox")
+    .description("show what commands of the agent see and reach in this folder")
+    .option("--root <folder>", "the folder (default: this one)")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", formatExamples("pawl sandbox", "pawl sandbox clean"))
+    .action(async (options: SandboxCommandOptions) => {
+      const { show } = await import("./commands/sandbox.js");
+      finish(show(options, terminal));
+    });
+  command
+    .command("clean")
+    .description("remove the home of the folder's commands, with its caches")
+    .addHelpText("after", formatExamples("pawl sandbox clean"))
+    .action(async (_: unknown, self: Command) => {
+      const { clean } = await import("./commands/sandbox.js");
+      finish(clean(self.optsWithGlobals(), terminal));
+    });
+};
+
 /** The headings under which the help lists the commands. */
 const helpGroups: { readonly [heading: string]: readonly string[] } = {
   "Work:": ["run", "resume", "abort", "steer", "fork"],
   "Calls that wait for a person:": ["approvals", "approve", "deny"],
   "Sessions:": ["sessions", "trace", "replay", "eval"],
-  "Settings of a folder:": ["config", "permissions", "trust"],
+  "Settings of a folder:": ["config", "permissions", "sandbox", "trust"],
   "Servers and workers:": ["worker", "serve", "ui", "acp", "mcp", "postgres"],
 };
 
@@ -280,7 +303,7 @@ function findHelpGroup(name: string): string {
 }
 
 /** These commands, and their subcommands, read and write files of settings only. */
-const commandsWithoutStore: ReadonlySet<string> = new Set(["permissions", "config", "trust", "completion"]);
+const commandsWithoutStore: ReadonlySet<string> = new Set(["permissions", "config", "sandbox", "trust", "completion"]);
 
 function usesStore(command: Command): boolean {
   if (commandsWithoutStore.has(command.name())) return false;

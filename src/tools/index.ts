@@ -24,8 +24,21 @@ export {
   type EarlierProcess,
 } from "./shell/background-processes.js";
 export type { ProcessFate } from "./shell/process-identity.js";
-export { detectSandbox, type Sandbox } from "./shell/sandbox.js";
+export {
+  type CommandReport,
+  type CommandSandbox,
+  createSandbox,
+  detectSandbox,
+  type HostTarget,
+  type PreparedCommand,
+  type PrepareOptions,
+  type Refusal,
+  type RefusalReason,
+  type Sandbox,
+  type SandboxOptions,
+} from "./shell/sandbox.js";
 export { createShellTool, type ShellToolOptions } from "./shell/shell.js";
+export type { ShellRequest } from "./shell-sandbox.js";
 export { type AgentsFileOptions, agentsFile } from "./sources/agents-file.js";
 export { type SkillFolder, type SkillsOptions, skills } from "./sources/skills.js";
 export { type TodoItem, todo, todoHint } from "./todo.js";

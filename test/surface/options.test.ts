@@ -75,6 +75,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createFetchTool: () => tools.createFetchTool(wrong),
   createBackgroundProcesses: () => tools.createBackgroundProcesses(wrong),
   createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),
+  createSandbox: () => tools.createSandbox({ root: ".", ...(wrong as object) }),
   connectMcpServer: () =>
     mcp.connectMcpServer({ name: "m", transport: { type: "stdio", command: "false" }, ...(wrong as object) }),
   createMcpPlugin: () => mcp.createMcpPlugin({ servers: [], ...(wrong as object) }),

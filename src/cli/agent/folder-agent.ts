@@ -27,7 +27,9 @@ import {
   todo,
   todoHint,
 } from "../../tools/index.js";
+import { createNoSandbox } from "../../tools/shell/sandbox.js";
 import { findShell } from "../../tools/shell/shell-program.js";
+import { openCommandSandbox } from "../command-sandbox.js";
 import { type AgentSettings, toAgentSettings } from "../configuration/agent-settings.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -103,7 +105,7 @@ export function toAgentChoices(
     permissions: createPermissions({
       ...folders,
       allowAll: yes === true,
-      sandbox: settings.shell.sandbox,
+      ask: settings.sandbox.ask,
       reading: settings.unasked,
       allow,
       deny,
@@ -194,17 +196,20 @@ function createFolderTools({
   permissions,
   servers = noServers,
   background = createBackgroundProcesses(),
-  settings: { shell: shellSettings, toolsOff },
+  settings: { shell: shellSettings, sandbox: sandboxSettings, toolsOff },
 }: Pick<FolderAgentOptions, "store" | "root" | "home" | "allowShell" | "permissions" | "servers" | "background"> &
   WithSettings) {
+  const sandbox = allowShell ? openCommandSandbox({ root, home }, sandboxSettings, permissions) : createNoSandbox(null);
+  permissions.useSandbox(sandbox);
+  const createShell = (env: AgentSettings["shell"]["env"]) =>
+    createShellTool({
+      ...{ root, background, ...shellSettings, env, sandbox },
+      requests: sandboxSettings.outside === "ask" ? ["hosts", "outside"] : ["hosts"],
+      decideHost: (target, { sessionId, data }) => permissions.decideHost(target, { sessionId, data: data.all() }),
+    });
   // The permissions alone decide whether a call needs approval.
   const shell = [
-    {
-      ...createQuietGitShell(root, shellSettings.env, (env) =>
-        createShellTool({ root, background, ...shellSettings, env }),
-      ),
-      needsApproval: false,
-    },
+    { ...createQuietGitShell(root, shellSettings.env, createShell), needsApproval: false },
     ...background.tools,
   ];
   const guarded = createGuardedTools(permissions, listStoreFiles(home), store);

@@ -8,7 +8,6 @@ import { isHolderDead, type Store } from "../../index.js";
 import { defaultModels, findLocalModel } from "../../models/index.js";
 import { describePostgres, type PostgresConnection } from "../../stores/postgres/index.js";
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";
-import { detectSandbox } from "../../tools/index.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { listPendingCalls } from "../decisions/pending-calls.js";
@@ -17,6 +16,7 @@ import { openStore, parseStoreLocation, resolveHome, withPostgres, withSqlite } 
 import { resolveFolder } from "../run/drive-session.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize } from "../terminal/text.js";
+import { formatSize, sandboxOf } from "./sandbox.js";
 
 /** `note` is not a failure, but worth knowing. */
 type Check = {
@@ -246,8 +246,12 @@ async function checkModel(home: string): Promise<Finding> {
   return model.id === "demo" ? noted(why) : ok(why);
 }
 
+const maxHomeBytes = 2 * 1024 ** 3;
+
+/** Of this folder, with its settings. */
 function checkSandbox(): Finding {
-  return detectSandbox() === "bubblewrap"
-    ? ok("bubblewrap works: --allow-shell commands are sandboxed")
-    : noted("bubblewrap does not work here: --allow-shell commands are not sandboxed");
+  const { sandbox, why, size } = sandboxOf(".");
+  if (why !== null) return noted(why);
+  const what = `${sandbox.describe()} (${formatSize(size)})`;
+  return size.bytes < maxHomeBytes ? ok(what) : noted(`${what}. To empty the home of commands: pawl sandbox clean`);
 }

@@ -9,10 +9,10 @@ export type AgentSettings = {
   /** Null if no setting says whether there is a shell. */
   readonly shellIsOn: boolean | null;
   readonly shell: {
-    readonly sandbox: "auto" | "off";
     readonly timeoutMs: number;
     readonly env: { readonly [name: string]: string };
   };
+  readonly sandbox: SandboxSettings;
   /** The commands that run without a question because they only read. */
   readonly unasked: readonly string[];
   readonly toolsOff: ReadonlySet<string>;
@@ -20,6 +20,18 @@ export type AgentSettings = {
   /** Null if no setting says how providers are asked to cache prompts. */
   readonly promptCache: PromptCache | null;
   readonly contextFiles: { readonly names: readonly string[]; readonly maxBytes: number };
+};
+
+export type SandboxSettings = {
+  readonly mode: "auto" | "required" | "off";
+  readonly hosts: readonly string[];
+  readonly addresses: readonly string[];
+  readonly show: readonly string[];
+  readonly write: readonly string[];
+  /** Whether a command may ask to run outside. */
+  readonly outside: "ask" | "never";
+  /** Which commands ask. */
+  readonly ask: "always" | "outside";
 };
 
 export function toAgentSettings(
@@ -35,10 +47,15 @@ export function toAgentSettings(
   return {
     systemPromptEnd: value("systemPrompt.append"),
     shellIsOn: value<boolean | undefined>("shell.on") ?? null,
-    shell: {
-      sandbox: value("shell.sandbox"),
-      timeoutMs: value("shell.timeoutMs"),
-      env: Object.fromEntries(env),
+    shell: { timeoutMs: value("shell.timeoutMs"), env: Object.fromEntries(env) },
+    sandbox: {
+      mode: value("shell.sandbox"),
+      hosts: value("shell.hosts"),
+      addresses: value("shell.addresses"),
+      show: value("shell.show"),
+      write: value("shell.write"),
+      outside: value("shell.outside"),
+      ask: value("shell.ask"),
     },
     unasked: value("shell.unasked"),
     toolsOff: new Set(value<readonly string[]>("tools.off")),

@@ -108,6 +108,9 @@ function toSchema(kind: SettingKind): JsonObject {
       return { ...createListSchema({ type: "string", pattern: "^[^/\\\\\\u0000]{1,255}$" }), minItems: 1 };
     case "names of variables":
       return createListSchema({ type: "string", pattern: variablePattern });
+    case "hosts":
+    case "addresses":
+      return createListSchema({ type: "string", minLength: 1, maxLength: 300 });
     case "models":
       return {
         type: "object",

@@ -3,6 +3,8 @@
  * all go by this table.
  */
 import type { Json, PromptCache } from "../../index.js";
+import { readHostPattern } from "../../tools/sandbox-hosts.js";
+import { isAddressRange } from "../../tools/web/address-rules.js";
 import { readingNames } from "../permissions/known-commands.js";
 import { themes } from "../terminal/text-style.js";
 import { findAliasesProblem, isVariableName } from "./model-aliases.js";
@@ -18,6 +20,8 @@ export type SettingKind =
   | { readonly type: "texts" }
   | { readonly type: "names of files" }
   | { readonly type: "names of variables" }
+  | { readonly type: "hosts" }
+  | { readonly type: "addresses" }
   | { readonly type: "models" };
 
 export type SettingRule = {
@@ -80,9 +84,40 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     effect: "decides whether the agent can run commands on this machine",
   },
   "shell.sandbox": {
-    kind: { type: "one of", choices: ["auto", "off"] },
-    about: "auto: bubblewrap if it works, else no sandbox. off: no sandbox.",
+    kind: { type: "one of", choices: ["auto", "required", "off"] },
+    about: "auto: a sandbox if there is one here. required: no commands without one. off: no sandbox.",
     effect: "sets the sandbox of commands",
+  },
+  "shell.hosts": {
+    kind: { type: "hosts" },
+    about:
+      "Hosts that commands in the sandbox reach without a question: npm, api.example.org, *.example.org, db.example.org:5432.",
+    effect: "lets commands reach these hosts",
+  },
+  "shell.addresses": {
+    kind: { type: "addresses" },
+    about: "Private addresses and ranges that these hosts may lead to: 10.1.0.0/16.",
+    effect: "lets the hosts of commands lead to these private addresses",
+  },
+  "shell.show": {
+    kind: stringList,
+    about: "Files and folders outside of the folder that commands in the sandbox can read.",
+    effect: "shows commands these files and folders",
+  },
+  "shell.write": {
+    kind: stringList,
+    about: "Folders outside of the folder that commands in the sandbox can write.",
+    effect: "lets commands write these folders",
+  },
+  "shell.outside": {
+    kind: { type: "one of", choices: ["ask", "never"] },
+    about: "ask: a command may ask to run outside of the sandbox. never: it cannot.",
+    effect: "decides whether commands may ask to run outside of the sandbox",
+  },
+  "shell.ask": {
+    kind: { type: "one of", choices: ["always", "outside"] },
+    about: "outside: commands in the sandbox run without a question, unless they ask for more than it gives.",
+    effect: "decides which commands run without a question",
   },
   "shell.timeoutMs": { kind: wholeNumberKind, about: "The most milliseconds of a command." },
   "shell.env": {
@@ -130,6 +165,12 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
 /** What holds without any file. A setting that is not here has no default of its own. */
 export const settingDefaults: { readonly [key: string]: Json } = {
   "shell.sandbox": "auto",
+  "shell.hosts": [],
+  "shell.addresses": [],
+  "shell.show": [],
+  "shell.write": [],
+  "shell.outside": "ask",
+  "shell.ask": "always",
   "shell.timeoutMs": 120_000,
   "shell.env": [],
   "shell.unasked": readingNames,
@@ -167,9 +208,24 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
         : "must be a list of names of files, without folders";
     case "names of variables":
       return isList(value, isVariableName) ? null : "must be a list of names of environment variables";
+    case "hosts":
+      return problemWithHosts(value);
+    case "addresses":
+      return isList(value, (one) => typeof one === "string" && isAddressRange(one))
+        ? null
+        : 'must be a list of addresses such as "10.1.2.3", or ranges such as "10.1.0.0/16"';
     case "models":
       return findAliasesProblem(value);
   }
+}
+
+function problemWithHosts(value: Json): string | null {
+  if (!isList(value, (one) => typeof one === "string")) return "must be a list of hosts";
+  for (const host of value) {
+    const pattern = readHostPattern(String(host));
+    if (typeof pattern === "string") return `has ${JSON.stringify(host)}, which cannot be read: ${pattern}`;
+  }
+  return null;
 }
 
 const maxInList = 200;

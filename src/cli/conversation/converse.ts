@@ -6,6 +6,7 @@ import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { openCommandSandbox, whyNotSandboxed } from "../command-sandbox.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
   findSettingValue,
@@ -149,6 +150,11 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     canAsk = false;
     if (configured.notice !== null && untrusted.length === 0)
       control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
+    const unsandboxed =
+      isFirst && folder.hasShell
+        ? whyNotSandboxedIn({ root, home: conversation.home }, configured, talkAgent.permissions)
+        : null;
+    if (unsandboxed !== null) control.say(wrapNote(sanitize(unsandboxed), front.columns(), "yellow"));
     for (const note of formatServerNotes(conversation.servers.current(), restartCommand))
       control.say(wrapNote(sanitize(conversation.terminal.redaction.text(note)), front.columns(), "yellow"));
     const end = await runTalk(conversation, {
@@ -194,6 +200,14 @@ function createTalkAgent(
     onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
   });
   return { agent, permissions: choices.permissions };
+}
+
+function whyNotSandboxedIn(
+  folders: Pick<ConversationDeps, "root" | "home">,
+  configured: ResolvedConfiguration,
+  permissions: TalkSetup["permissions"],
+): string | null {
+  return whyNotSandboxed(openCommandSandbox(folders, toAgentSettings(configured).sandbox, permissions));
 }
 
 /** A person is there and asked about each command. With `--yes` nobody is asked, so the shell has to be allowed. */

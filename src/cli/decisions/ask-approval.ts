@@ -4,6 +4,7 @@
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
 import type { Agent, ApprovalDecision, Json, PendingApproval } from "../../index.js";
+import { formatQuestionTitle } from "../conversation/view/questions.js";
 import type { Permissions } from "../permissions/permissions.js";
 import { createRuleChoices } from "../permissions/rule-choices.js";
 import { formatCallTitle } from "../render/format-call.js";
@@ -70,7 +71,7 @@ export async function askApproval(approval: PendingApproval, context: AskContext
   const title = isRecovery
     ? "was interrupted, and how it ended is not known"
     : canEdit
-      ? "wants to run"
+      ? formatQuestionTitle(approval)
       : "wants to run at the model's provider";
   await discardTypedInput(context.interruptions);
   terminal.err(`${style("yellow", "?")} ${style("bold", sanitizeStrictly(approval.name))} ${title}:\n`);

@@ -6,11 +6,13 @@
  */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { Json } from "../../index.js";
+import type { HostPattern } from "../../tools/sandbox-hosts.js";
+import { withSandboxRequests } from "./decide-sandbox.js";
 import { createShellTest } from "./decide-shell.js";
 import { readingNames } from "./known-commands.js";
 import { matchesPath, type PathPattern } from "./path-pattern.js";
 import { maxPathCharacters, resolveExistingPart } from "./real-path.js";
-import { isAboutTool, isBuiltInTool, isPathTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
+import { isAboutTool, isBeyondSandbox, isBuiltInTool, isPathTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
 import type { AllowResult, CallToDecide, RuleTest } from "./rule-test.js";
 import type { Verdict } from "./rule-types.js";
 import { coversVersion, explainVersionMismatch } from "./tool-version.js";
@@ -24,6 +26,8 @@ export type RuleDecision = {
   readonly question?: string;
   /** Whether the line may run something that a rule denies, but cannot be read. */
   readonly mayBeDenied?: true;
+  /** Whether the call wants more than the sandbox gives: `--yes` does not allow that. */
+  readonly isBeyondSandbox?: true;
   /** The real path that was decided about, as far as it existed. */
   readonly path?: string;
 };
@@ -31,27 +35,37 @@ export type RuleDecision = {
 /**
  * @param root the real path of the folder that relative paths are about
  * @param reading the commands that may run unasked because they only read: `ls`, `git status`
+ * @param reachable the hosts that every command may reach
  */
 export async function decideByRules(
   call: CallToDecide,
   rules: readonly Rule[],
   root: string,
   reading: ReadonlySet<string> = new Set(readingNames),
+  reachable: readonly HostPattern[] = [],
 ): Promise<RuleDecision> {
   const relevant = rules.filter(
-    (rule) => rule.tool === call.tool || rule.about.kind === "path" || rule.tool.endsWith("*"),
+    (rule) =>
+      rule.tool === call.tool ||
+      rule.about.kind === "path" ||
+      rule.tool.endsWith("*") ||
+      (call.tool === "shell" && isBeyondSandbox(rule)),
   );
-  const test = await createTest(call, relevant, root, reading);
+  const test = await createTest(call, relevant, root, reading, reachable);
   const path = test.path === undefined ? {} : { path: test.path };
   for (const verdict of ["deny", "ask"] as const) {
     const rule = relevant.find((one) => one.verdict === verdict && test.catches(one));
-    if (rule !== undefined) return { verdict, rule, ...path };
+    if (rule !== undefined)
+      return { verdict, rule, ...path, ...(test.isBeyondSandbox === true ? { isBeyondSandbox: true } : {}) };
   }
   const byRule = await test.allowedBy(relevant.filter(({ verdict }) => verdict === "allow"));
   if ("rule" in byRule) return { verdict: "allow", ...(byRule.rule === null ? {} : { rule: byRule.rule }), ...path };
   if (call.readOnly || harmlessTools.has(call.tool)) return { verdict: "allow", ...path };
   const { why, question } = byRule;
-  const questionField = question === undefined ? {} : { question };
+  const questionField = {
+    ...(question === undefined ? {} : { question }),
+    ...(byRule.isBeyondSandbox === true ? { isBeyondSandbox: true as const } : {}),
+  };
   return { verdict: "ask", why, ...questionField, ...(test.mayBeDenied ? { mayBeDenied: true } : {}), ...path };
 }
 
@@ -63,8 +77,12 @@ async function createTest(
   rules: readonly Rule[],
   root: string,
   reading: ReadonlySet<string>,
+  reachable: readonly HostPattern[],
 ): Promise<RuleTest> {
-  if (call.tool === "shell") return await createShellTest(call, rules, { root, names: reading, closesPath });
+  if (call.tool === "shell") {
+    const test = await createShellTest(call, rules, { root, names: reading, closesPath });
+    return withSandboxRequests(call, test, reachable, rules);
+  }
   if (isPathTool(call.tool)) return createPathTest(call, root);
   if (call.tool === "fetch_url") return createWebTest(call);
   return {
@@ -146,6 +164,11 @@ function isInPattern(pattern: PathPattern, real: string, root: string): boolean 
 export function namesPath(pattern: PathPattern, path: string, root: string): boolean {
   const writtenPath = resolve(root, path);
   return matchesAnyPath(pattern, [writtenPath, resolveExistingPart(writtenPath)], root);
+}
+
+/** Whether a path is one of the pattern, as it is written. */
+export function matchesWritten(pattern: PathPattern, path: string, root: string): boolean {
+  return matchesAnyPath(pattern, [path], root);
 }
 
 function matchesAnyPath(pattern: PathPattern, absolute: readonly string[], root: string): boolean {

@@ -6,10 +6,12 @@
  */
 import { join } from "node:path";
 import { type CanExecuteTool, type Json, PawlError } from "../../index.js";
-import { detectSandbox } from "../../tools/index.js";
+import type { CommandSandbox, HostTarget } from "../../tools/index.js";
+import { type HostPattern, readHostPattern } from "../../tools/sandbox-hosts.js";
 import { resolveRules } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/session-store.js";
+import { findClosedFiles } from "./closed-files.js";
 import { closesPath, decideByRules, namesPath, type RuleDecision } from "./decide.js";
 import { createReadingAccess } from "./decide-shell.js";
 import { readingNames } from "./known-commands.js";
@@ -46,6 +48,12 @@ export type Permissions = {
   readonly files: { readonly project: RuleFile; readonly user: RuleFile };
   readonly root: string;
   readonly isSandboxed: () => boolean;
+  /** Takes the sandbox of the commands: rules say what they may do beyond it. */
+  readonly useSandbox: (sandbox: Pick<CommandSandbox, "kind" | "hosts">) => void;
+  /** What the rules say of a host that a command connects to, whatever the command was given. */
+  readonly decideHost: (target: HostTarget, session: SessionRules) => "allow" | "deny" | undefined;
+  /** Existing files of the folder that rules close to whatever reads. Absolute. */
+  readonly closedFiles: () => readonly string[];
   /** The rules that a person is offered for a call that asks. */
   readonly offersFor: (
     call: { readonly name: string; readonly input: Json },
@@ -55,8 +63,8 @@ export type Permissions = {
 
 export type PermissionOptions = {
   readonly allowAll: boolean;
-  /** Default: auto. */
-  readonly sandbox?: "auto" | "off";
+  /** `outside`: a command in the sandbox asks only if it wants more than the sandbox gives. Default: `always`. */
+  readonly ask?: "always" | "outside";
   /** A call that nobody answers within this time counts as denied; milliseconds. Default: it waits for ever. */
   readonly expiresInMs?: number | undefined;
   /** The commands that run unasked because they only read. Default: all that are known. */
@@ -97,6 +105,9 @@ export function createPermissions(options: PermissionOptions): Permissions {
     ...readConfiguredRules(),
   ];
   let versionOf: FindVersion = () => undefined;
+  let sandbox: Pick<CommandSandbox, "kind"> = { kind: "none" };
+  let reachable: readonly HostPattern[] = [];
+  const isSandboxed = () => sandbox.kind === "bubblewrap";
   const decide = async (asked: CallToDecide, session?: SessionRules): Promise<RuleDecision> => {
     const call = { ...asked, version: versionOf(asked.tool) };
     let effectiveRules: readonly Rule[];
@@ -106,8 +117,11 @@ export function createPermissions(options: PermissionOptions): Permissions {
       if (!(error instanceof PawlError)) throw error;
       return { verdict: allowAll ? "deny" : "ask", why: error.message };
     }
-    const decided = await decideByRules(call, effectiveRules, root, reading);
-    if (decided.verdict !== "ask" || !allowAll) return decided;
+    const decided = await decideByRules(call, effectiveRules, root, reading, reachable);
+    if (decided.verdict !== "ask" || decided.isBeyondSandbox === true) return decided;
+    const isHeld = call.tool === "shell" && options.ask === "outside" && isSandboxed() && decided.rule === undefined;
+    if (isHeld && decided.mayBeDenied !== true) return { verdict: "allow" };
+    if (!allowAll) return decided;
     const path = decided.path === undefined ? {} : { path: decided.path };
     if (decided.mayBeDenied === true)
       return {
@@ -127,7 +141,6 @@ export function createPermissions(options: PermissionOptions): Permissions {
       };
     return closedRulesCache.rules;
   };
-  const isSandboxed = () => options.sandbox !== "off" && detectSandbox() === "bubblewrap";
   // What cannot be read is told before anything runs.
   rules();
   return {
@@ -138,6 +151,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
       return await createOffers(call, {
         root,
         // Without a sandbox, rules for what the folder defines are kept for the session only.
+        reachable,
         isSandboxed: call.name === "shell" && isSandboxed(),
         onlyReads: (command) => onlyReads(command, readingAccess),
         readsInputsBelow: (command) => readsInputsBelow(command, readingAccess),
@@ -179,6 +193,20 @@ export function createPermissions(options: PermissionOptions): Permissions {
     useVersions(find) {
       versionOf = find;
     },
+    useSandbox(given) {
+      sandbox = given;
+      reachable = given.hosts.map(readHostPattern).filter((pattern) => typeof pattern !== "string");
+    },
+    decideHost(target, session) {
+      const about = rules(session).flatMap(({ verdict, about }) =>
+        about.kind === "reach" ? [{ verdict, ...about }] : [],
+      );
+      if (about.some(({ verdict, hosts }) => verdict === "deny" && hosts.denies(target))) return "deny";
+      // What asks was asked about, if the command was given it.
+      if (about.some(({ verdict, hosts }) => verdict === "ask" && hosts.denies(target))) return undefined;
+      return about.some(({ verdict, hosts }) => verdict === "allow" && hosts.allows(target)) ? "allow" : undefined;
+    },
+    closedFiles: () => findClosedFiles(root, readClosedPathRules()),
   };
 }
 

@@ -3,6 +3,8 @@
  */
 import { posix } from "node:path";
 import type { Json } from "../../index.js";
+import { findPresetOf, type HostPattern } from "../../tools/sandbox-hosts.js";
+import { sanitizeStrictly } from "../terminal/text.js";
 import {
   allowsCommand,
   commandOf,
@@ -11,6 +13,7 @@ import {
   programOf,
   quoteWords,
 } from "./command-pattern.js";
+import { readSandboxRequest } from "./decide-sandbox.js";
 import { findKnownCommand } from "./known-commands.js";
 import { findFolderRisk } from "./reading-commands.js";
 import { isPathTool, pathOfCall } from "./rule.js";
@@ -34,6 +37,8 @@ export type RuleOffers = { readonly offers: readonly RuleOffer[] } | { readonly 
 export type OfferOptions = {
   /** Whether commands run in a sandbox: what a folder makes of them is then bounded. */
   readonly isSandboxed: boolean;
+  /** The hosts that every command may reach. Default: none. */
+  readonly reachable?: readonly HostPattern[];
   /** The real path of the folder. */
   readonly root: string;
   /** Whether a command needs no rule, because it only reads. */
@@ -50,7 +55,7 @@ export async function createOffers(
   options: OfferOptions,
 ): Promise<RuleOffers> {
   const { name, input } = call;
-  if (name === "shell") return await createShellOffers(readTextField(input, "command"), options);
+  if (name === "shell") return await sandboxOffers(input, options);
   if (isPathTool(name)) return { offers: createPathOffers(name, pathOfCall(name, input)) };
   if (name === "fetch_url") return createWebOffers(readTextField(input, "url"));
   if (!isServerTool(name))
@@ -65,6 +70,38 @@ function readTextField(input: Json, field: string): string {
   const value = (input as { readonly [name: string]: Json } | null)?.[field];
   return typeof value === "string" ? value : "";
 }
+
+/** A command that runs outside is offered word for word. One that wants hosts is offered with them. */
+async function sandboxOffers(input: Json, options: OfferOptions): Promise<RuleOffers> {
+  const { line, hosts, problem, isOutside } = readSandboxRequest(input);
+  if (problem !== null) return { why: `No rule can allow this line, because ${problem}.` };
+  if (isOutside) {
+    const rule = `outside(${line})`;
+    if (sanitizeStrictly(rule) !== rule || rule.includes("\n") || rule.length > maxRuleCharacters)
+      return { why: "No rule can allow this line, because it has several lines, or is too long for a rule." };
+    return { offers: [{ rules: [rule], label: `"${line}" outside of the sandbox, exactly this`, canPersist: true }] };
+  }
+  const { reachable = [] } = options;
+  const asked = hosts.filter((host) => !reachable.some((one) => one.covers(host)));
+  const ofCommand = await createShellOffers(line, options);
+  if (asked.length === 0) return ofCommand;
+  const names = removeDuplicates(asked.map((host) => findPresetOf(host) ?? host.text));
+  const reach = names.map((name) => `reach(${name})`);
+  const label = `reach ${names.join(" and ")}`;
+  const withHosts = "why" in ofCommand ? [] : ofCommand.offers;
+  return {
+    offers: [
+      { rules: reach, label: `all commands ${label}`, canPersist: true },
+      ...withHosts.map((toOffer) => ({
+        ...toOffer,
+        rules: [...reach, ...toOffer.rules],
+        says: `${toOffer.label}, and all commands ${label}`,
+      })),
+    ],
+  };
+}
+
+const maxRuleCharacters = 1_000;
 
 async function createShellOffers(
   line: string,

@@ -20,12 +20,21 @@ export type CallToDecide = {
 };
 
 /** Null as a rule: the call needs none. `question`: what a person who is asked about the call has to know. */
-export type AllowResult = { readonly rule: Rule | null } | { readonly why: string; readonly question?: string };
+export type AllowResult =
+  | { readonly rule: Rule | null }
+  | {
+      readonly why: string;
+      readonly question?: string;
+      /** Whether the call wants more than the sandbox gives: only a rule about that, or a person, allows it. */
+      readonly isBeyondSandbox?: true;
+    };
 
 export type RuleTest = {
   readonly catches: (rule: Rule) => boolean;
   readonly allowedBy: (rules: readonly Rule[]) => AllowResult | Promise<AllowResult>;
   readonly mayBeDenied: boolean;
+  /** Whether the call wants more than the sandbox gives. */
+  readonly isBeyondSandbox?: boolean;
   /** The real path of a call of a path tool: it is resolved once, and every rule is asked about this one. */
   readonly path?: string;
 };

@@ -6,6 +6,7 @@
  */
 import { nearestName } from "../../core/index.js";
 import { PawlError, type PermissionRule } from "../../index.js";
+import { type HostPattern, readHostPattern } from "../../tools/sandbox-hosts.js";
 import { sanitizeStrictly } from "../terminal/text.js";
 import { type CommandPattern, parseCommandPattern } from "./command-pattern.js";
 import { createHostTest, type HostTest } from "./host-pattern.js";
@@ -22,7 +23,11 @@ export type Rule = StoredRule & {
     | { readonly kind: "tool" }
     | { readonly kind: "command"; readonly pattern: CommandPattern }
     | { readonly kind: "path"; readonly pattern: PathPattern }
-    | { readonly kind: "domain"; readonly test: HostTest };
+    | { readonly kind: "domain"; readonly test: HostTest }
+    /** Hosts that commands in the sandbox reach. */
+    | { readonly kind: "reach"; readonly hosts: HostPattern }
+    /** A command line that runs outside of the sandbox, word for word. */
+    | { readonly kind: "outside"; readonly line: string };
 };
 
 /** The field of the input that names a file or folder, by tool. */
@@ -41,6 +46,12 @@ const knownTools = [
   ...pathFields.keys(),
   ...["shell", "read_process", "stop_process", "fetch_url", "todo", "read_skill", "read_output", "search_output"],
 ];
+
+/** Names of rules about what commands may do beyond their sandbox. They are no tools. */
+const beyondSandbox = ["reach", "outside"];
+
+/** Whether a rule is about what a command may do beyond its sandbox: no rule for commands gives that. */
+export const isBeyondSandbox = ({ tool }: Pick<Rule, "tool">) => beyondSandbox.includes(tool);
 
 /** Whether the rule is for every call of the tool. */
 export function isAboutTool({ tool, about }: Rule, name: string): boolean {
@@ -71,20 +82,34 @@ export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope
   if (versionProblem !== null) throw createError(versionProblem);
   const base = { ...stored, rule: text, verdict, scope, tool, ...(version === undefined ? {} : { version }) };
   if (pattern === undefined) {
+    if (tool === "reach") throw createError("name the hosts, as in reach(npm) or reach(*.example.org)");
+    if (tool === "outside" && verdict === "allow")
+      throw createError(
+        "name the command line that may run outside of the sandbox, word for word: outside(npm publish)",
+      );
     if (tool.endsWith("*") && !/^mcp__[\w-]+__\*$/.test(tool))
       throw createError("a * in a name is only for mcp__SERVER__*");
-    const suggestion = knownTools.includes(tool) ? undefined : nearestName(tool, knownTools);
+    const known = [...knownTools, ...beyondSandbox];
+    const suggestion = known.includes(tool) ? undefined : nearestName(tool, known);
     if (suggestion !== undefined) throw createError(`there is no tool ${tool}. Did you mean ${suggestion}?`);
     return { ...base, about: { kind: "tool" } };
   }
   if (pattern.trim() === "") throw createError("the parentheses are empty. Leave them out for every call of the tool");
   if (tool === "shell")
     return { ...base, about: { kind: "command", pattern: parseCommandPattern(pattern, verdict, createError) } };
+  if (tool === "outside") return { ...base, about: { kind: "outside", line: pattern.trim() } };
+  if (tool === "reach") {
+    const hosts = readHostPattern(pattern.trim());
+    if (typeof hosts === "string") throw createError(hosts);
+    return { ...base, about: { kind: "reach", hosts } };
+  }
   if (tool === "fetch_url")
     return { ...base, about: { kind: "domain", test: createHostTest(pattern, verdict, createError) } };
   if (isPathTool(tool))
     return { ...base, about: { kind: "path", pattern: compilePathPattern(pattern, home, createError) } };
-  throw createError(`only shell, fetch_url and ${[...pathFields.keys()].join(", ")} take something in parentheses`);
+  throw createError(
+    `only shell, reach, outside, fetch_url and ${[...pathFields.keys()].join(", ")} take something in parentheses`,
+  );
 }
 
 function findVersionProblem(tool: string, version: string, verdict: Verdict): string | null {
@@ -100,9 +125,19 @@ function createRuleError(text: string, why: string): PawlError {
   );
 }
 
+/** The log knows no kinds of their own for rules about the sandbox: its readers need none. */
+const recordedKinds: { readonly [Kind in Rule["about"]["kind"]]: PermissionRule["kind"] } = {
+  tool: "tool",
+  command: "command",
+  path: "path",
+  domain: "domain",
+  reach: "domain",
+  outside: "command",
+};
+
 /** A rule as the log keeps it. */
 export function toPermissionRule({ verdict, about, rule, scope }: Rule): PermissionRule {
-  return { verdict, kind: about.kind, pattern: rule, scope };
+  return { verdict, kind: recordedKinds[about.kind], pattern: rule, scope };
 }
 
 const sourceTexts: { readonly [Scope in RuleScope]: string } = {

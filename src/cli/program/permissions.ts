@@ -10,6 +10,8 @@ Rules:
   shell(npm test *)        npm test, any arguments; without *, exactly this
   edit_file(src/**)        a path: * and ? within a name, ** for any folders
   fetch_url(*.npmjs.org)   a host, or the hosts below it
+  reach(npm)               hosts that commands in the sandbox reach
+  outside(npm publish)     exactly this line, outside of the sandbox
   todo                     every call of a tool
 Deny beats ask beats allow, also if the rule that allows is the more specific.
 `;

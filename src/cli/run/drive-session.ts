@@ -13,10 +13,11 @@ import {
   type StartOptions,
   type Store,
 } from "../../index.js";
-import { detectSandbox } from "../../tools/index.js";
+import type { CommandSandbox } from "../../tools/index.js";
 import type { ComposeOptions } from "../agent/attachments.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { createFolderAgent, type FolderAgentFlags, toAgentChoices } from "../agent/folder-agent.js";
+import { openCommandSandbox, whyNotSandboxed } from "../command-sandbox.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { type OpenedStore, openStore, openStoreOrMemory, resolveHome, shortId } from "../files/session-store.js";
@@ -136,8 +137,12 @@ export async function withSessionDriver(
         if (loss !== null) terminal.err(`${terminal.style("yellow", sanitize(loss))}\n`);
         terminal.err(`${terminal.style("dim", `Session ${sanitize(shortId(sessionId))} in ${sanitize(root)}`)}\n`);
         if (canAsk) terminal.err(`${terminal.style("dim", "Type a message to steer the run. Ctrl-C ends it.")}\n`);
-        if (allowShell)
-          terminal.err(`${terminal.style("yellow", formatSandboxNote(choices.settings.shell.sandbox))}\n`);
+        if (allowShell) {
+          const sandbox = openCommandSandbox(folders, choices.settings.sandbox, permissions);
+          terminal.err(
+            `${terminal.style("yellow", sanitize(formatSandboxNote(sandbox, choices.settings.sandbox.ask)))}\n`,
+          );
+        }
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.shutdown.aborted) return exitCodes.interrupted;
         return runOnTerminal(
@@ -184,11 +189,13 @@ async function chooseAndReportModel(
   return chosen;
 }
 
-function formatSandboxNote(sandbox: "auto" | "off"): string {
-  if (sandbox === "off") return "Commands are not sandboxed: shell.sandbox is off.";
-  return detectSandbox() === "bubblewrap"
-    ? "Commands are sandboxed: they can write to this folder only, and have no network."
-    : "Commands are not sandboxed: bubblewrap does not work here.";
+function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside"): string {
+  const why = whyNotSandboxed(sandbox);
+  if (why !== null) return why;
+  const { hosts } = sandbox;
+  const reached = hosts.length === 0 ? "no hosts" : hosts.join(", ");
+  const unasked = ask === "outside" ? "They run unasked." : 'The setting shell.ask: "outside" lets them run unasked.';
+  return `Commands are sandboxed: they see this folder and not your home, and reach ${reached}. ${unasked}`;
 }
 
 /** @throws PawlError `bad_configuration` if the folder does not exist */

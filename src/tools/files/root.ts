@@ -46,7 +46,7 @@ export type ResolvedPath = {
 /**
  * Never written, at any depth: git's history and hooks, and the configuration of agents. The author can protect more.
  */
-const protectedName = /^(\.git|\.pawl|\.mcp\.json|pawl\.config\.[a-z]+)$/i;
+export const protectedName = /^(\.git|\.pawl|\.mcp\.json|pawl\.config\.[a-z]+)$/i;
 
 /** The names of `protectedName` that may be links to the files that count. */
 const protectedLinkNames = [

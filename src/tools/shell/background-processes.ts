@@ -82,6 +82,12 @@ export type BackgroundCommand = {
   readonly killGraceMs: number;
   /** Bytes of its output that are kept: its beginning and its end. */
   readonly maxOutputBytes: number;
+  /** What the program reads from its file descriptor 3. Default: nothing. */
+  readonly filter?: Uint8Array | null;
+  /** What is to be told of it so far, each as part of a sentence. Default: nothing. */
+  readonly notes?: () => readonly string[];
+  /** Told when it has ended. */
+  readonly onEnd?: () => void;
 };
 
 /** The key of the session's data under which a running process is written down. */
@@ -97,6 +103,7 @@ const maxCommand = 300;
 type TrackedProcess = {
   process: BackgroundProcess;
   readonly output: CappedOutput;
+  readonly notes: () => readonly string[];
   readonly stop: () => void;
   readonly ended: Promise<void>;
 };
@@ -113,8 +120,11 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
   const find = (sessionId: string, number: number) =>
     processes.find(({ process }) => process.sessionId === sessionId && process.number === number);
 
-  const describeOmittedOutput = (sessionId: string, number: number) =>
-    find(sessionId, number)?.output.describeOmitted() ?? null;
+  const notesOf = (sessionId: string, number: number) => {
+    const found = find(sessionId, number);
+    const omitted = found?.output.describeOmitted() ?? null;
+    return [...(found?.notes() ?? []), ...(omitted === null ? [] : [`${omitted} of the output were not kept`])];
+  };
 
   function forgetOldestEnded(): void {
     const ended = processes.filter(({ process }) => process.ended !== null);
@@ -136,9 +146,12 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
     const started = new Promise<number>((resolve) => {
       onStarted = resolve;
     });
-    const { program, cwd, env, killGraceMs } = command;
+    const { program, cwd, env, killGraceMs, filter, notes = () => [] } = command;
     const signal = stopController.signal;
-    const run = runProcess(program, { cwd, env, signal, timeoutMs: null, killGraceMs, output, onStart: onStarted });
+    const run = runProcess(program, {
+      ...{ cwd, env, signal, timeoutMs: null, killGraceMs, output, filter },
+      onStart: onStarted,
+    }).finally(command.onEnd);
     // A program that cannot be started has no id.
     const pid = await Promise.race([started, run.then(() => 0)]);
     const process = { number, sessionId, command: command.command, pid, startedAt: Date.now(), ended: null };
@@ -152,6 +165,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
     const running: TrackedProcess = {
       process: Object.freeze(process),
       output,
+      notes,
       stop: () => stopController.abort(),
       ended,
     };
@@ -197,7 +211,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
       ),
     start,
   };
-  return Object.freeze({ ...background, tools: Object.freeze(createProcessTools(background, describeOmittedOutput)) });
+  return Object.freeze({ ...background, tools: Object.freeze(createProcessTools(background, notesOf)) });
 }
 
 /** Also forgets the processes that are gone. */
@@ -232,7 +246,7 @@ const inputSchema = {
 
 function createProcessTools(
   background: BackgroundProcesses,
-  describeOmittedOutput: (sessionId: string, number: number) => string | null,
+  notesOf: (sessionId: string, number: number) => readonly string[],
 ): readonly AnyTool[] {
   function formatState(sessionId: string, number: number): string {
     const found = background.list().find((one) => one.sessionId === sessionId && one.number === number);
@@ -242,9 +256,8 @@ function createProcessTools(
       );
     const output = background.output(sessionId, number) ?? "";
     const shown = output === "" ? "(no output yet)" : output.endsWith("\n") ? output.slice(0, -1) : output;
-    const omitted = describeOmittedOutput(sessionId, number);
-    const omittedNote = omitted === null ? "" : `; ${omitted} of the output were not kept`;
-    return `${shown}\n(process ${number}: ${found.ended === null ? "still runs" : found.ended}${omittedNote})`;
+    const omittedNote = notesOf(sessionId, number).map((note) => `; ${note}`);
+    return `${shown}\n(process ${number}: ${found.ended === null ? "still runs" : found.ended}${omittedNote.join("")})`;
   }
 
   const read = defineTool({

@@ -19,6 +19,8 @@ export type CommandProcess = {
   readonly group: number;
   readonly session: number;
   readonly isMarked: boolean;
+  /** The name of its program, at most 15 characters. */
+  readonly name: string;
 };
 
 /** The processes of a command, without those that have ended. `leader` is the pid of its first process. */
@@ -39,11 +41,12 @@ async function readProcess(pid: number, mark: string): Promise<CommandProcess | 
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1");
     // The name of the program stands in brackets, and may hold any character.
+    const name = stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")"));
     const [state, parent, group, session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     if (state === "Z" || state === "X") return null;
     const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
     const isMarked = environment.split("\0").includes(`${markVariable}=${mark}`);
-    return { pid, parent: Number(parent), group: Number(group), session: Number(session), isMarked };
+    return { pid, parent: Number(parent), group: Number(group), session: Number(session), isMarked, name };
   } catch {
     return null;
   }

@@ -19,6 +19,8 @@ export type RunProcessOptions = {
   readonly killGraceMs: number;
   /** Gets standard output and standard error, in the order in which they were written. */
   readonly output: Pick<CappedOutput, "add">;
+  /** What the process reads from its file descriptor 3. Default: it has none. */
+  readonly filter?: Uint8Array | null | undefined;
   /** Told the id of the process, which leads a process group of its own. */
   readonly onStart?: (pid: number) => void;
 };
@@ -70,8 +72,9 @@ async function runGuarded(
     cwd: options.cwd,
     env: { ...options.env, [markVariable]: mark },
     detached: true,
-    stdio: ["ignore", pipe.end, pipe.end],
+    stdio: ["ignore", pipe.end, pipe.end, ...(options.filter == null ? [] : ["pipe" as const])],
   });
+  if (options.filter != null) writeFilter(child.stdio[3], options.filter);
   const ended = pipe.readFrom(child, options.output.add);
   if (child.pid !== undefined) {
     guard.watch(child.pid);
@@ -88,8 +91,18 @@ async function runGuarded(
   }
 }
 
+function writeFilter(stream: ChildProcess["stdio"][3], filter: Uint8Array): void {
+  if (stream === null || stream === undefined || !("write" in stream)) return;
+  // The process may have ended already. Its exit code says why.
+  stream.on("error", () => {});
+  stream.end(filter);
+}
+
 /** A process may start others while it is killed, so they are looked for again; but not for ever. */
 const maxRounds = 20;
+
+/** The first process of a sandbox, which ends just after the program that started it. */
+const sandboxInit = "bwrap";
 
 /** Kills what a program has left behind. Returns whether there was anything. */
 async function killRemaining(child: ChildProcess, mark: string): Promise<boolean> {
@@ -97,7 +110,7 @@ async function killRemaining(child: ChildProcess, mark: string): Promise<boolean
   let remaining = await find();
   const hadGroup = signalGroup(child, "SIGKILL");
   // A group can also consist of processes that have ended and that nobody has waited for yet. Only /proc shows which.
-  const killedLeftovers = process.platform === "linux" ? remaining.length > 0 : hadGroup;
+  const killedLeftovers = process.platform === "linux" ? remaining.some(({ name }) => name !== sandboxInit) : hadGroup;
   for (let round = 0; remaining.length > 0 && round < maxRounds; round += 1) {
     for (const { pid } of remaining) signalProcess(pid, "SIGKILL");
     remaining = await find();

@@ -1,69 +1,106 @@
 /**
- * A sandbox for commands: bubblewrap, if it is installed and the system allows it.
- */
-import { spawnSync } from "node:child_process";
-
-/** Where commands run. */
-export type Sandbox = "bubblewrap" | "none";
-
-const bubblewrap = "bwrap";
-
-/** Returns the program and arguments that run a command in a folder. They need no further shell. */
-export function wrapInSandbox(
-  sandbox: Sandbox,
-  root: string,
-  command: readonly [string, ...string[]],
-): readonly [string, ...string[]] {
-  if (sandbox === "none") return command;
-  return [bubblewrap, ...(findIsolation() ?? strictIsolation), "--bind", root, root, "--chdir", root, "--", ...command];
-}
-
-/**
- * A command sees the system read-only, has its own temporary folders, and only a loopback network. It sees only the
- * processes of its sandbox, which all end with bubblewrap. `--new-session` prevents a command from typing into the
- * user's terminal.
+ * The sandbox of commands: bubblewrap with an own home, without the person's secrets, and with a network that leads to a list of hosts.
  *
- * Root keeps nothing that leads out. Without capabilities it cannot mount the system writable again. The kernel's
- * settings in /proc/sys do not ask for capabilities, only for the user id 0: `kernel.core_pattern` would start a program
- * outside of the sandbox. So /proc is read-only.
+ * sandbox-arguments.ts says what commands see, sandbox-folder.ts what is closed in their folder, sandbox-session.ts what they share,
+ * and sandbox-proxy.ts which hosts they reach.
  */
-const baseIsolation = [
-  ["--ro-bind", "/", "/"],
-  ["--dev", "/dev"],
-  ["--proc", "/proc"],
-  ["--remount-ro", "/proc"],
-  ["--tmpfs", "/tmp"],
-  ["--tmpfs", "/run"],
-  ["--setenv", "TMPDIR", "/tmp"],
-  ["--unshare-all"],
-  ["--cap-drop", "ALL"],
-  ["--die-with-parent"],
-  ["--new-session"],
-].flat();
+import { aFunction, anArray, anyValue, checkOptions, type OptionTable, oneOf } from "../../check-options.js";
+import { PawlError } from "../../errors.js";
+import { createRoot, isWithin } from "../files/root.js";
+import { createBubblewrapSandbox, findPersonHome, readHost } from "../sandbox-bubblewrap.js";
+import type { CommandSandbox, Sandbox, SandboxOptions } from "../sandbox-contract.js";
+import { probeSandbox, type SandboxProbe } from "../sandbox-probe.js";
+import { createAddressRules } from "../web/address-rules.js";
+
+export type {
+  CommandReport,
+  CommandSandbox,
+  HostTarget,
+  PreparedCommand,
+  PrepareOptions,
+  Refusal,
+  RefusalReason,
+  Sandbox,
+  SandboxOptions,
+} from "../sandbox-contract.js";
+
+const aListOfTexts = {
+  ...anArray,
+  takes: (value: unknown) => Array.isArray(value) && value.every((one) => typeof one === "string" && one !== ""),
+  wanted: "an array of strings",
+};
+
+const optionRules: OptionTable<SandboxOptions> = {
+  root: anyValue,
+  mode: oneOf("auto", "required"),
+  hosts: aListOfTexts,
+  addresses: aListOfTexts,
+  show: aListOfTexts,
+  write: aListOfTexts,
+  hide: aFunction,
+};
 
 /**
- * The same without user namespaces of a command's own. A command has all capabilities in such a namespace. The mounts
- * stay locked there, but it reaches more of the kernel. bubblewrap closes them since 0.8.0.
+ * Creates the sandbox of a folder's commands, for `createShellTool({ sandbox })`.
+ *
+ * @throws PawlError `sandbox_missing` if `mode` is `required` and there is no sandbox here
+ * @throws PawlError `bad_configuration` if an option cannot be used
+ *
+ * @example
+ * ```ts
+ * import { createSandbox, createShellTool } from "pawl/tools";
+ *
+ * const sandbox = createSandbox({ root: "site", mode: "required", hosts: ["npm"] });
+ * const shell = createShellTool({ root: "site", sandbox });
+ * ```
  */
-const strictIsolation = [...baseIsolation, "--unshare-user", "--disable-userns"];
-
-let workingIsolation: readonly string[] | null = null;
-
-/** The strictest isolation that works here; null if bubblewrap does not work. */
-function findIsolation(): readonly string[] | null {
-  workingIsolation ??= [strictIsolation, baseIsolation].find(isolationWorks) ?? null;
-  return workingIsolation;
+export function createSandbox(options: SandboxOptions): CommandSandbox {
+  checkOptions("createSandbox()", optionRules, options, { otherNames: { cwd: "root", allowedHosts: "hosts" } });
+  const root = createRoot(options.root).path;
+  for (const host of options.hosts ?? []) readHost(host);
+  createAddressRules(options.addresses ?? []);
+  const workingIsolation = findBubblewrap(root);
+  if (workingIsolation.bubblewrap !== null) return createBubblewrapSandbox(options, root, workingIsolation.bubblewrap);
+  if (options.mode === "required") {
+    const advice = workingIsolation.advice === "" ? "" : ` ${workingIsolation.advice}`;
+    throw new PawlError("sandbox_missing", `Commands cannot be sandboxed: ${workingIsolation.reason}.${advice}`);
+  }
+  return createNoSandbox(workingIsolation.reason, workingIsolation.advice);
 }
 
-function isolationWorks(isolation: readonly string[]): boolean {
-  const options = { stdio: "ignore", timeout: 5000 } as const;
-  return spawnSync(bubblewrap, [...isolation, "--", "true"], options).status === 0;
+/** Commands that run as they are. @param reason null: because somebody wants it so */
+export function createNoSandbox(reason: string | null, advice = ""): CommandSandbox {
+  return Object.freeze({
+    kind: "none",
+    reason,
+    advice,
+    hosts: [],
+    describe: () => (reason === null ? "off" : `none: ${reason}`),
+    prepare: async (program) => ({
+      program,
+      environment: (base) => base,
+      filter: null,
+      report: () => ({ refusals: [], notes: [] }),
+      end: () => {},
+    }),
+    close: async () => {},
+  });
 }
 
 /**
  * Finds out whether bubblewrap works, by running it. To be installed is not enough: many systems do not let users
- * create namespaces.
+ * create namespaces. `createSandbox` says the reason, too.
  */
 export function detectSandbox(): Sandbox {
-  return findIsolation() === null ? "none" : "bubblewrap";
+  return probeSandbox().bubblewrap === null ? "none" : "bubblewrap";
+}
+
+function findBubblewrap(root: string): SandboxProbe {
+  if (isWithin(root, findPersonHome().real))
+    return {
+      bubblewrap: null,
+      reason: "the folder is your home, or holds it",
+      advice: "Work in a folder below your home.",
+    };
+  return probeSandbox([root]);
 }

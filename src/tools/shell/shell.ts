@@ -2,22 +2,24 @@
  * A tool that runs commands (SEC-7). An agent has it only if its author adds it, and each command needs approval.
  */
 import {
+  aFunction,
   anObject,
   anyValue,
   checkOptions,
   integerFrom,
   numberFrom,
   type OptionTable,
-  oneOf,
 } from "../../check-options.js";
 import type { Tool, ToolContext } from "../../ports/tool.js";
 import { createRoot } from "../files/root.js";
 import { assertMaxLength, assertNoLoneSurrogates } from "../lib/input-bounds.js";
+import { environmentOf, placeNotes, prepareCommand, type ShellInput } from "../shell-command.js";
+import { describeSandbox, reportNotes, requestFields, type ShellRequest } from "../shell-sandbox.js";
 import type { BackgroundProcesses } from "./background-processes.js";
 import { type CappedOutput, createCappedOutput } from "./capped-output.js";
 import { createLiveOutput } from "./live-output.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
-import { detectSandbox, type Sandbox, wrapInSandbox } from "./sandbox.js";
+import { type CommandSandbox, createNoSandbox, createSandbox, type HostTarget } from "./sandbox.js";
 import { findShell } from "./shell-program.js";
 
 /** What the tool may run, and where. */
@@ -35,8 +37,18 @@ export type ShellToolOptions = {
   readonly maxOutputBytes?: number;
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killGraceMs?: number;
-  /** `auto`: bubblewrap if it works, else no sandbox. Default: `auto`. */
-  readonly sandbox?: "auto" | "off";
+  /**
+   * `auto`: a sandbox if there is one here, else none. `required`: `createShellTool` throws without one. Or what `createSandbox`
+   * has made, which other tools may share. Default: `auto`.
+   */
+  readonly sandbox?: "auto" | "required" | "off" | CommandSandbox;
+  /**
+   * What a call may ask for, as fields of its input: `hosts` that the command may reach beyond the sandbox's own, or to run
+   * `outside` of the sandbox. A call with these fields runs as it asks, so let a person or a policy decide about each. Default: none.
+   */
+  readonly requests?: readonly ShellRequest[];
+  /** Decides about a host before the lists do; undefined leaves it to them. Asked for each connection. Default: the lists decide. */
+  readonly decideHost?: (target: HostTarget, context: ToolContext) => "allow" | "deny" | undefined;
   /** Lets the model run commands in the background. Default: it cannot. */
   readonly background?: BackgroundProcesses;
 };
@@ -47,17 +59,18 @@ const optionRules: OptionTable<ShellToolOptions> = {
   timeoutMs: numberFrom(1),
   maxOutputBytes: integerFrom(1, "bytes"),
   killGraceMs: numberFrom(0),
-  sandbox: oneOf("auto", "off"),
+  sandbox: {
+    accepts: (value) =>
+      ["auto", "required", "off"].some((mode) => mode === value) ||
+      (typeof value === "object" && value !== null && "prepare" in value),
+    expected: '"auto", "required", "off", or what createSandbox() gives',
+  },
+  requests: {
+    accepts: (value) => Array.isArray(value) && value.every((one) => one === "hosts" || one === "outside"),
+    expected: 'an array of "hosts" and "outside"',
+  },
+  decideHost: aFunction,
   background: anObject,
-};
-
-type ShellInput = {
-  /** The command line. */
-  readonly command: string;
-  /** How long it may take, in milliseconds. */
-  readonly timeoutMs?: number;
-  /** Whether it goes on in the background. */
-  readonly background?: boolean;
 };
 
 const maxCommandCharacters = 100_000;
@@ -65,23 +78,6 @@ const maxCommandCharacters = 100_000;
 const maxCommandBytes = 128 * 1024 - 1;
 const defaultTimeoutMs = 120_000;
 const defaultKillGraceMs = 2000;
-const inheritedVariables = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
-/** So that no command waits for a person: an editor leaves the text as it is, and a pager shows everything. */
-const unattendedVariables = {
-  EDITOR: "true",
-  VISUAL: "true",
-  GIT_EDITOR: "true",
-  GIT_SEQUENCE_EDITOR: "true",
-  PAGER: "cat",
-  GIT_PAGER: "cat",
-  MANPAGER: "cat",
-  SYSTEMD_PAGER: "cat",
-  AWS_PAGER: "cat",
-  TERM: "dumb",
-  GIT_TERMINAL_PROMPT: "0",
-  DEBIAN_FRONTEND: "noninteractive",
-} as const;
-
 /**
  * Creates the tool `shell`.
  *
@@ -100,12 +96,13 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
   const { timeoutMs = defaultTimeoutMs, killGraceMs = defaultKillGraceMs } = options;
   const root = createRoot(options.root).path;
   const maxOutputBytes = options.maxOutputBytes ?? 256 * 1024;
-  const sandbox: Sandbox = options.sandbox === "off" ? "none" : detectSandbox();
+  const sandbox = toSandbox(options.sandbox ?? "auto", root);
+  const requests = sandbox.kind === "none" ? [] : (options.requests ?? []);
   const shell = findShell();
   return {
     name: "shell",
     lenientInput: true,
-    description: `Runs a command line of ${shell.name} in the root folder, without input, and gives its output and exit code. ${sandboxDescriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what it leaves in the background is ended with it.${options.background === undefined ? "" : backgroundDescription}`,
+    description: `Runs a command line of ${shell.name} in the root folder, without input, and gives its output and exit code. ${describeSandbox(sandbox, requests)} It takes ${timeoutMs / 1000} seconds at most, and what it leaves in the background is ended with it.${options.background === undefined ? "" : backgroundDescription}`,
     input: {
       type: "object",
       properties: {
@@ -119,6 +116,7 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
         ...(options.background === undefined
           ? {}
           : { background: { type: "boolean", description: "Starts it in the background, and returns at once." } }),
+        ...requestFields(requests),
       },
       required: ["command"],
       additionalProperties: false,
@@ -143,16 +141,16 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
 const backgroundDescription =
   " With `background`, it is started and runs on, without a limit of time, until stop_process or the end of this program; read_process gives its output.";
 
-const sandboxDescriptions: Readonly<Record<Sandbox, string>> = {
-  bubblewrap: "It is sandboxed: only the root folder can be written, and there is no network.",
-  none: "It is not sandboxed.",
-};
-
 type ShellSettings = Omit<ShellToolOptions, "sandbox"> &
   Required<Pick<ShellToolOptions, "timeoutMs" | "killGraceMs" | "maxOutputBytes">> & {
-    readonly sandbox: Sandbox;
+    readonly sandbox: CommandSandbox;
     readonly shell: string;
   };
+
+function toSandbox(given: NonNullable<ShellToolOptions["sandbox"]>, root: string): CommandSandbox {
+  if (typeof given === "object") return given;
+  return given === "off" ? createNoSandbox(null) : createSandbox({ root, mode: given });
+}
 
 function executeCommand(
   input: ShellInput,
@@ -161,7 +159,7 @@ function executeCommand(
 ): Promise<string> | AsyncIterable<string> {
   assertValidCommand(input.command);
   if (input.background === true && settings.background !== undefined)
-    return startInBackground(input.command, context, settings.background, settings);
+    return startInBackground(input, context, settings.background, settings);
   return streamOutput((output) => runCommand(input, context, settings, output), context.signal, settings);
 }
 
@@ -175,41 +173,61 @@ function assertValidCommand(command: string): void {
 }
 
 async function startInBackground(
-  command: string,
+  input: ShellInput,
   context: ToolContext,
   background: BackgroundProcesses,
-  { root, env, killGraceMs, maxOutputBytes, sandbox, shell }: ShellSettings,
+  settings: ShellSettings,
 ): Promise<string> {
-  const started = await background.start(
-    {
-      command,
-      program: wrapInSandbox(sandbox, root, [shell, "-c", command]),
-      cwd: root,
-      env: { ...pickInheritedVariables(), ...unattendedVariables, ...env },
-      killGraceMs,
-      maxOutputBytes,
-    },
-    context,
-  );
-  return `Started in the background as process ${started.number}. read_process gives its output, stop_process ends it.`;
+  const { root, killGraceMs, maxOutputBytes } = settings;
+  const prepared = await prepareCommand(input, context, settings, () => {});
+  try {
+    const started = await background.start(
+      {
+        command: input.command,
+        program: prepared.program,
+        cwd: root,
+        env: environmentOf(prepared, input, settings),
+        killGraceMs,
+        maxOutputBytes,
+        filter: prepared.filter,
+        notes: () => reportNotes(prepared.report()),
+        onEnd: prepared.end,
+      },
+      context,
+    );
+    return `Started in the background as process ${started.number}. read_process gives its output, stop_process ends it.`;
+  } catch (error) {
+    prepared.end();
+    throw error;
+  }
 }
 
 async function runCommand(
-  { command, timeoutMs }: ShellInput,
-  { signal }: ToolContext,
+  input: ShellInput,
+  context: ToolContext,
   settings: ShellSettings,
   output: CappedOutput,
 ): Promise<string> {
-  const limitMs = Math.min(timeoutMs ?? settings.timeoutMs, settings.timeoutMs);
-  const result = await runProcess(wrapInSandbox(settings.sandbox, settings.root, [settings.shell, "-c", command]), {
-    cwd: settings.root,
-    env: { ...pickInheritedVariables(), ...unattendedVariables, ...settings.env },
-    signal,
-    timeoutMs: limitMs,
-    killGraceMs: settings.killGraceMs,
-    output,
-  });
-  return formatResult(result, output, settings.sandbox, limitMs);
+  const limitMs = Math.min(input.timeoutMs ?? settings.timeoutMs, settings.timeoutMs);
+  const forbidden = new AbortController();
+  const prepared = await prepareCommand(input, context, settings, () => forbidden.abort());
+  let result: ProcessResult;
+  try {
+    result = await runProcess(prepared.program, {
+      cwd: settings.root,
+      env: environmentOf(prepared, input, settings),
+      signal: AbortSignal.any([context.signal, forbidden.signal]),
+      timeoutMs: limitMs,
+      killGraceMs: settings.killGraceMs,
+      output,
+      filter: prepared.filter,
+    });
+  } finally {
+    prepared.end();
+  }
+  const text = output.text();
+  const notes = [...placeNotes(input, settings.sandbox), ...reportNotes(prepared.report(), { result, text })];
+  return formatResult(result, output, notes, limitMs);
 }
 
 /**
@@ -242,22 +260,17 @@ function streamOutput(
   };
 }
 
-function pickInheritedVariables(): Record<string, string> {
-  const values = inheritedVariables.map((name) => [name, process.env[name]] as const);
-  return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== undefined));
-}
-
 /** @throws Error, with the output so far, if the command was stopped */
 function formatResult(
   { ended, killedLeftovers, mayStillRun }: ProcessResult,
   output: CappedOutput,
-  sandbox: Sandbox,
+  sandboxNotes: readonly string[],
   limitMs: number,
 ): string {
   const text = output.text();
   const omitted = output.describeOmitted();
   const notes = [
-    ...(sandbox === "none" ? ["not sandboxed"] : []),
+    ...sandboxNotes,
     ...(killedLeftovers && ended.how !== "timed_out" && ended.how !== "aborted"
       ? ["processes left in the background were killed"]
       : []),

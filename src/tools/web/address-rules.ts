@@ -54,20 +54,28 @@ export function createAddressRules(allowed: readonly string[]): AddressRules {
   };
 }
 
+/** Whether it is an address, or a range such as `10.1.0.0/16`. */
+export const isAddressRange = (text: string) => readRange(text) !== null;
+
+function readRange(text: string) {
+  const [address = "", bits, ...rest] = text.split("/");
+  const family = isIPv4(address) ? ("ipv4" as const) : ("ipv6" as const);
+  const maxPrefix = family === "ipv4" ? 32 : 128;
+  const prefix = bits === undefined ? maxPrefix : Number(bits);
+  const isValidPrefix = /^\d{1,3}$/.test(bits ?? "0") && prefix <= maxPrefix && rest.length === 0;
+  return isIP(address) === 0 || !isValidPrefix ? null : { address, prefix, family };
+}
+
 function createBlockList(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
-    const [address = "", bits, ...rest] = String(range).split("/");
-    const family = isIPv4(address) ? "ipv4" : "ipv6";
-    const maxPrefix = family === "ipv4" ? 32 : 128;
-    const prefix = bits === undefined ? maxPrefix : Number(bits);
-    const isValidPrefix = /^\d{1,3}$/.test(bits ?? "0") && prefix <= maxPrefix && rest.length === 0;
-    if (isIP(address) === 0 || !isValidPrefix)
+    const found = readRange(String(range));
+    if (found === null)
       throw new PawlError(
         "bad_configuration",
         `allowAddresses has ${JSON.stringify(range)}. Give addresses such as "10.1.2.3", or ranges such as "10.1.0.0/16".`,
       );
-    list.addSubnet(address, prefix, family);
+    list.addSubnet(found.address, found.prefix, found.family);
   }
   return list;
 }

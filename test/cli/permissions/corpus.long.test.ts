@@ -32,7 +32,6 @@ function permissionsOf(
     root,
     home: join(base, "home"),
     environment,
-    sandbox: "off",
     ...options,
   });
 }

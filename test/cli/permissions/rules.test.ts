@@ -133,7 +133,7 @@ describe("a rule for a command", verifies("CHAT-2#rules"), () => {
   });
 
   test("with any arguments is not offered for npm view, and exactly these words last for the session without a sandbox", async () => {
-    const permissions = permissionsIn(folder(), { sandbox: "off" });
+    const permissions = permissionsIn(folder());
     for (const command of ["npm view x", "npm outdated", "yarn list", "pnpm --version"])
       expect(await permissions.offersFor({ name: "shell", input: { command } })).toEqual({
         offers: [expect.objectContaining({ rules: [`shell(${command})`], canPersist: false })],

@@ -6,7 +6,9 @@ import { isResting } from "../../../core/index.js";
 import { type Agent, PawlError, type Store, type UserPart } from "../../../index.js";
 import type { BackgroundProcesses } from "../../../tools/index.js";
 import { agentName } from "../../agent/folder-agent.js";
+import { openCommandSandbox, whyNotSandboxed } from "../../command-sandbox.js";
 import { progressOf } from "../../commands/sessions.js";
+import { toAgentSettings } from "../../configuration/agent-settings.js";
 import type { ResolvedCommands } from "../../configuration/resolve-commands.js";
 import type { ResolvedConfiguration } from "../../configuration/resolve-configuration.js";
 import { getSession, shortId } from "../../files/session-store.js";
@@ -99,14 +101,13 @@ export async function restartTalk({ store, sessionId, go }: CommandContext): Pro
 const maxSessions = 200;
 
 export async function status(context: CommandContext): Promise<void> {
-  const { sessionId, root, model, version, hasShell, permissions, servers, columns, say } = context;
-  const sandbox = permissions.isSandboxed() ? "sandboxed with bubblewrap" : "not sandboxed";
+  const { sessionId, root, model, version, hasShell, servers, columns, say } = context;
   const facts: readonly (readonly [string, string])[] = [
     ["version", version],
     ["session", sessionId],
     ["folder", root],
     ["model", formatModel(model)],
-    ["shell", hasShell ? `asks before each command, ${sandbox}` : "none"],
+    ["shell", hasShell ? shellFact(context) : "none"],
     ["trust", formatTrust(context)],
     ["servers", servers.all.length === 0 ? "none" : servers.all.map(({ name }) => toOneLine(name)).join(", ")],
     ["files", formatFiles(context)],
@@ -118,6 +119,16 @@ export async function status(context: CommandContext): Promise<void> {
       columns(),
     ),
   );
+}
+
+/** Which commands ask, and what holds them. */
+function shellFact({ configured, root, home, permissions }: CommandContext): string {
+  const { sandbox: settings } = toAgentSettings(configured);
+  const sandbox = openCommandSandbox({ root, home }, settings, permissions);
+  const why = whyNotSandboxed(sandbox);
+  if (why !== null) return `asks before each command. ${why}`;
+  const asks = settings.ask === "outside" ? "asks for what the sandbox does not give" : "asks before each command";
+  return `${asks}; sandbox: ${sandbox.describe()}`;
 }
 
 function formatTrust({ configured: { trust } }: CommandContext): string {

@@ -1,7 +1,9 @@
 /**
  * The questions of a session that are open, in the order in which they were asked.
  */
+
 import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
+import { readSandboxRequest, wantsOutside } from "../../permissions/decide-sandbox.js";
 
 export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
   /** The child session that asks; absent if this session asks. */
@@ -46,8 +48,10 @@ export function createOpenQuestions(): OpenQuestions {
 }
 
 /** The beginning of the title of a question: what is asked about a call. */
-export function formatQuestionTitle({ why }: Pick<OpenQuestion, "why">): string {
-  return titleByReason[why];
+export function formatQuestionTitle({ why, name, input }: Pick<OpenQuestion, "why" | "name" | "input">): string {
+  return why === "policy" && name === "shell" && readSandboxRequest(input).isOutside
+    ? wantsOutside
+    : titleByReason[why];
 }
 
 const titleByReason: { readonly [Why in OpenQuestion["why"]]: string } = {
@@ -58,13 +62,16 @@ const titleByReason: { readonly [Why in OpenQuestion["why"]]: string } = {
   tool: "asks",
 };
 
+const inSandbox =
+  ' If commands are sandboxed here (/status says so), the setting shell.ask: "outside" lets them run unasked.';
+
 /** Why a question is asked, for a person who wonders. */
 export function explainQuestion({ why, name, input, question }: OpenQuestion): string {
   switch (why) {
     case "policy":
       return (
         question ??
-        `${name} can change something, and nobody has allowed it in advance. Tools that only read run without a question.`
+        `${name} can change something, and nobody has allowed it in advance. Tools that only read run without a question.${name === "shell" ? inSandbox : ""}`
       );
     case "provider":
       return `The model's provider runs ${name} itself, and asks before it does.`;

@@ -1,0 +1,51 @@
+/**
+ * `pawl sandbox`: what commands see in this folder; and `pawl sandbox clean`, which empties their home.
+ */
+import { cacheFolder, commandHomePath, measureFolder, removeCommandHome } from "../../tools/sandbox-home.js";
+import { openCommandSandbox, whyNotSandboxed } from "../command-sandbox.js";
+import { toAgentSettings } from "../configuration/agent-settings.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { exitCodes } from "../exit.js";
+import { resolveHome } from "../files/session-store.js";
+import { createPermissions } from "../permissions/permissions.js";
+import { resolveFolder } from "../run/drive-session.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
+
+export type SandboxCommandOptions = { readonly root?: string; readonly json?: true };
+
+/** The sandbox of a folder's commands, with its settings. */
+export function sandboxOf(root: string) {
+  const folders = { root: resolveFolder(root), home: resolveHome(process.env) };
+  const { sandbox: settings } = toAgentSettings(resolveConfiguration(folders));
+  const sandbox = openCommandSandbox(folders, settings, createPermissions({ allowAll: false, ...folders }));
+  const home = commandHomePath(cacheFolder(process.env), folders.root);
+  return { sandbox, why: whyNotSandboxed(sandbox), home, size: measureFolder(home) };
+}
+
+export function formatSize({ bytes, isWhole }: ReturnType<typeof measureFolder>): string {
+  return `${isWhole ? "" : "over "}${Math.ceil(bytes / 1024 ** 2)} MB`;
+}
+
+export function show({ root = ".", json }: SandboxCommandOptions, terminal: Terminal): number {
+  const { sandbox, why, home, size } = sandboxOf(root);
+  if (json === true) {
+    const { kind, reason, hosts } = sandbox;
+    terminal.json({ kind, reason, hosts, home, bytes: size.bytes });
+  } else if (why !== null) terminal.out(`${sanitize(why)}\n`);
+  else terminal.out(`${sanitize(`${sandbox.describe()} (${formatSize(size)})`).replaceAll(" · ", "\n")}\n`);
+  return exitCodes.done;
+}
+
+export function clean({ root = ".", json }: SandboxCommandOptions, terminal: Terminal): number {
+  const folder = resolveFolder(root);
+  const cache = cacheFolder(process.env);
+  const size = measureFolder(commandHomePath(cache, folder));
+  const isRemoved = removeCommandHome(cache, folder);
+  if (json === true) terminal.json({ removed: isRemoved, bytes: size.bytes });
+  else
+    terminal.out(
+      isRemoved ? `Removed the home of commands (${formatSize(size)}).\n` : "There is no home of commands here yet.\n",
+    );
+  return exitCodes.done;
+}

@@ -1,0 +1,103 @@
+/**
+ * What the rules say of a command that wants more than its sandbox gives: further hosts, or to run outside.
+ *
+ * 1. Only rules about that give it: `reach(npm)` and `outside(npm publish)`. A rule for the command itself does not, nor does `--yes`.
+ * 2. The rest of the call is decided as without it. A rule that denies the command denies it with hosts, too.
+ */
+import type { Json } from "../../index.js";
+import { findPresetOf, type HostPattern, readHostPattern } from "../../tools/sandbox-hosts.js";
+import type { Rule } from "./rule.js";
+import type { CallToDecide, RuleTest } from "./rule-test.js";
+
+/** What a call of `shell` asks for. */
+export type SandboxRequest = {
+  /** The hosts that can be read. */
+  readonly hosts: readonly HostPattern[];
+  /** Why the others cannot be read; null if all can. */
+  readonly problem: string | null;
+  readonly isOutside: boolean;
+  /** What the model says of it; empty if it says nothing. */
+  readonly why: string;
+  readonly line: string;
+};
+
+/** The title of the question about a command that leaves the sandbox. */
+export const wantsOutside = "wants to run OUTSIDE of the sandbox";
+
+/** Reads the fields of the input. They are checked before the tool runs; a decision may come earlier. */
+export function readSandboxRequest(input: Json): SandboxRequest {
+  const { command, hosts, outside, why } = (typeof input === "object" && input !== null ? input : {}) as {
+    readonly [field: string]: Json | undefined;
+  };
+  const given = Array.isArray(hosts) ? hosts.filter((host) => typeof host === "string") : [];
+  const read = given.map((host) => [host, readHostPattern(host)] as const);
+  const wrong = read.find(([, pattern]) => typeof pattern === "string");
+  return {
+    hosts: read.flatMap(([, pattern]) => (typeof pattern === "string" ? [] : [pattern])),
+    problem: wrong === undefined ? null : `the host ${JSON.stringify(wrong[0])} cannot be read: ${wrong[1] as string}`,
+    isOutside: outside === true,
+    why: typeof why === "string" ? why.trim() : "",
+    line: typeof command === "string" ? command.trim() : "",
+  };
+}
+
+/**
+ * Adds what the call asks for to what the rules say of its command.
+ * @param reachable the hosts that every command may reach
+ */
+export function withSandboxRequests(
+  { input }: CallToDecide,
+  test: RuleTest,
+  reachable: readonly HostPattern[],
+  all: readonly Rule[],
+): RuleTest {
+  const request = readSandboxRequest(input);
+  const { hosts, isOutside } = request;
+  const findUnreachable = (rules: readonly Rule[]) =>
+    hosts.filter((host) => ![...reachable, ...reachedBy(rules)].some((one) => one.covers(host)));
+  return {
+    ...test,
+    isBeyondSandbox: isOutside || request.problem !== null || findUnreachable(all).length > 0,
+    catches(rule) {
+      if (rule.about.kind === "reach") {
+        const denied = rule.about.hosts;
+        return !isOutside && hosts.some((host) => denied.deniesPartOf(host));
+      }
+      if (rule.about.kind === "outside") return isOutside && rule.about.line === request.line;
+      if (rule.tool === "outside") return isOutside;
+      return test.catches(rule);
+    },
+    async allowedBy(rules) {
+      if (isOutside) return allowedOutside(request, rules);
+      const asked = findUnreachable(rules);
+      if (asked.length === 0 && request.problem === null) return await test.allowedBy(rules);
+      const question = request.problem ?? `It may reach ${asked.map(describeHost).join(", ")} while it runs.`;
+      return {
+        why: `No rule lets commands reach ${asked.map(({ text }) => text).join(", ")}.`,
+        question,
+        isBeyondSandbox: true,
+      };
+    },
+  };
+}
+
+function reachedBy(rules: readonly Rule[]): readonly HostPattern[] {
+  return rules.flatMap(({ verdict, about }) => (verdict === "allow" && about.kind === "reach" ? [about.hosts] : []));
+}
+
+function allowedOutside(
+  { line, why }: SandboxRequest,
+  rules: readonly Rule[],
+): Awaited<ReturnType<RuleTest["allowedBy"]>> {
+  const rule = rules.find(({ about }) => about.kind === "outside" && about.line === line);
+  if (rule !== undefined) return { rule };
+  const said = why === "" ? "It does not say why." : `It says why: ${why}`;
+  const question = `Outside of the sandbox it can read and write your files, and use the network.\n${said}`;
+  return { why: "No rule lets this command run outside of the sandbox.", question, isBeyondSandbox: true };
+}
+
+/** `registry.npmjs.org (npm)` */
+export function describeHost(host: HostPattern): string {
+  const preset = findPresetOf(host);
+  return preset === null ? host.text : `${host.text} (${preset})`;
+}

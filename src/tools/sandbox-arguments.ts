@@ -1,0 +1,173 @@
+/**
+ * What commands see in the sandbox, as arguments of bubblewrap. Nothing is there unless it is named here.
+ *
+ * 1. The root of the file system is empty, and read-only at the end. The system is bound read-only, without what other users of this
+ *    machine cannot read. The person's home is not there: commands have their own.
+ * 2. A command can write its folder, its own home and `/tmp`. Other commands of the session write there at the same time, so no
+ *    mount is made below a path that they could replace by a link: the ancestors of mounts are private, or are mounts themselves.
+ * 3. Root keeps nothing that leads out. Without capabilities it cannot mount the system writable again. The kernel's settings in
+ *    /proc/sys do not ask for capabilities, only for the user id 0: `kernel.core_pattern` would start a program outside of the
+ *    sandbox. So /proc is read-only.
+ */
+import { lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { isWithin } from "./files/root.js";
+import type { FolderMounts } from "./sandbox-folder.js";
+import type { Bubblewrap } from "./sandbox-probe.js";
+
+/** The home of commands, as they see it. It is not the person's, so that no path below it has to be mounted. */
+export const commandHome = "/home/sandbox";
+/** Copies of harmless settings, as commands see them. */
+export const commandSettings = "/run/settings";
+
+/** The proxy's socket, as a command with its own network sees it. */
+export const socketInside = "/run/proxy";
+
+export type SandboxLayout = {
+  /** The real path of the folder. */
+  readonly root: string;
+  /** The folder that is the home of commands; null: a temporary one. */
+  readonly ownHome: string | null;
+  /** A folder with copies of settings; null if there are none. */
+  readonly settings: string | null;
+  /** Files and folders that commands see read-only. */
+  readonly shown: readonly string[];
+  /** Further folders that commands can write. */
+  readonly write: readonly string[];
+  /** The proxy's socket, for a command with its own network; null if commands share one. */
+  readonly socket: string | null;
+};
+
+/** What commands of a session share: the folder of `/tmp`, and the network. Null: each command has its own. */
+export type SharedFolder = { readonly path: string } | null;
+
+/** Everything that a command can see of the system. */
+export const systemFolders: readonly string[] = [
+  ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap"],
+  // Lists of installed packages, certificates, and what tells the number of processors.
+  ...["/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/ca-certificates", "/sys/devices/system"],
+];
+
+export function createBubblewrapArguments(
+  { root, ownHome, settings, shown, write, socket }: SandboxLayout,
+  folder: FolderMounts,
+  shared: SharedFolder,
+  { closesNamespaces }: Pick<Bubblewrap, "closesNamespaces">,
+): readonly string[] {
+  const writable = [root, ...write];
+  const visible = [...shown, ...folder.shown];
+  return [
+    ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+    ...(closesNamespaces ? ["--disable-userns"] : []),
+    ...(shared === null ? ["--unshare-net"] : []),
+    ...["--die-with-parent", "--new-session", "--cap-drop", "ALL"],
+    ...systemArguments(),
+    ...["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"],
+    ...(shared === null ? ["--tmpfs", "/tmp"] : ["--bind", join(shared.path, "tmp"), "/tmp"]),
+    ...([...writable, ...visible].some((path) => isWithin("/var/tmp", path)) ? [] : ["--symlink", "/tmp", "/var/tmp"]),
+    ...privateFolders([...writable, ...visible], "/tmp"),
+    ...(ownHome === null ? temporaryHome(shared) : ["--bind", ownHome, commandHome]),
+    ...(settings === null ? [] : ["--ro-bind", settings, commandSettings]),
+    ...(socket === null ? [] : ["--ro-bind", socket, socketInside]),
+    ...visible.flatMap((path) => ["--ro-bind-try", realOf(path), path]),
+    ...writable.flatMap((path) => ["--bind", path, path]),
+    ...folder.writable.flatMap((path) => ["--bind", path, path]),
+    ...folder.closed.flatMap((path) => ["--ro-bind", path, path]),
+    ...hidingArguments(folder.hidden, writable, visible),
+    ...["--remount-ro", "/", "--chdir", root],
+  ];
+}
+
+function temporaryHome(shared: SharedFolder): readonly string[] {
+  return shared === null ? ["--tmpfs", commandHome] : ["--bind", join(shared.path, "home"), commandHome];
+}
+
+/** `/tmp` is shared with other commands: what is mounted below it gets ancestors that they cannot replace. */
+function privateFolders(paths: readonly string[], shared: string): readonly string[] {
+  const names = paths
+    .filter((path) => path !== shared && isWithin(shared, path))
+    .map((path) => relative(shared, path).split(sep)[0] ?? "");
+  return [...new Set(names)].flatMap((name) => ["--tmpfs", join(shared, name)]);
+}
+
+/**
+ * Hides what is there. Each folder on the way, from the writable folder on, is a mount: a command could otherwise rename it, and
+ * the next command would see under the new name what is hidden under the old one.
+ */
+function hidingArguments(
+  hidden: readonly string[],
+  writable: readonly string[],
+  visible: readonly string[],
+): readonly string[] {
+  const seen = hidden.filter((path) => [...writable, ...visible].some((folder) => isWithin(folder, path)));
+  const ancestors = new Set<string>();
+  for (const path of seen) {
+    const top = writable.find((folder) => isWithin(folder, path));
+    if (top === undefined) continue;
+    for (let folder = dirname(path); folder !== top && isWithin(top, folder); folder = dirname(folder))
+      ancestors.add(folder);
+  }
+  const holds = [...ancestors].sort((a, b) => a.length - b.length).flatMap((folder) => ["--bind", folder, folder]);
+  return [...holds, ...seen.flatMap(hide)];
+}
+
+const hide = (path: string) => (isFolder(path) ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path]);
+
+let system: readonly string[] | undefined;
+
+function systemArguments(): readonly string[] {
+  system ??= systemFolders.flatMap((path) => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return [];
+    return found.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+  });
+  return [...system, ...maskArguments()];
+}
+
+const maxEntries = 50_000;
+let masks: readonly string[] | undefined;
+
+/**
+ * Hides what not every user of this machine can read: passwords, keys of servers. Without root the system does so itself, except for
+ * what groups of the person may read.
+ */
+function maskArguments(): readonly string[] {
+  masks ??= findUnreadable("/etc").flatMap(hide);
+  return masks;
+}
+
+function findUnreadable(top: string): readonly string[] {
+  const found: string[] = [];
+  const open = [top];
+  for (let looked = 0; open.length > 0 && looked < maxEntries; ) {
+    const folder = open.pop() ?? "";
+    let names: readonly string[];
+    try {
+      names = readdirSync(folder);
+    } catch {
+      continue;
+    }
+    for (const name of names) {
+      looked += 1;
+      const path = join(folder, name);
+      const entry = lstatSync(path, { throwIfNoEntry: false });
+      if (entry === undefined || entry.isSymbolicLink()) continue;
+      const isOpen = entry.isDirectory() ? (entry.mode & 0o005) === 0o005 : (entry.mode & 0o004) !== 0;
+      if (!isOpen) found.push(path);
+      else if (entry.isDirectory()) open.push(path);
+    }
+  }
+  return found;
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+export function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

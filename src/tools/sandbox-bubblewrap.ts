@@ -1,0 +1,212 @@
+/**
+ * The sandbox on bubblewrap: puts together what commands see, share and reach.
+ */
+import { existsSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { PawlError } from "../errors.js";
+import { isWithin } from "./files/root.js";
+import { createBubblewrapArguments, type SandboxLayout, systemFolders } from "./sandbox-arguments.js";
+import type { CommandSandbox, PreparedCommand, PrepareOptions, SandboxOptions } from "./sandbox-contract.js";
+import { certificatePaths, createEnvironment } from "./sandbox-environment.js";
+import { findFolderMounts, watchFolder } from "./sandbox-folder.js";
+import { cacheFolder, commandHomePath, makeCommandHome } from "./sandbox-home.js";
+import { type HostPattern, type HostTarget, readHostPattern } from "./sandbox-hosts.js";
+import { type Bubblewrap, findSystemProgram } from "./sandbox-probe.js";
+import {
+  findSharedMeans,
+  type SandboxSession,
+  type SharedMeans,
+  startLoneProxy,
+  startSession,
+  withBridge,
+} from "./sandbox-session.js";
+import { copySettings, type SettingsCopies } from "./sandbox-settings.js";
+import { createSyscallFilter } from "./sandbox-syscalls.js";
+import { findShownTools, type ShownTools } from "./sandbox-tools.js";
+
+type PersonHome = {
+  /** As the environment names it. */
+  readonly path: string;
+  readonly real: string;
+};
+
+export function findPersonHome(): PersonHome {
+  const path = homedir();
+  return { path, real: existsSync(path) ? realpathSync(path) : path };
+}
+
+/** @throws PawlError `bad_configuration` */
+export function readHost(text: string): HostPattern {
+  const pattern = readHostPattern(text);
+  if (typeof pattern !== "string") return pattern;
+  throw new PawlError(
+    "bad_configuration",
+    `The host ${JSON.stringify(text.slice(0, 200))} cannot be read: ${pattern}.`,
+  );
+}
+
+/** What stays the same as long as there is the sandbox. */
+type Plan = {
+  readonly bubblewrap: Bubblewrap;
+  readonly root: string;
+  readonly home: PersonHome;
+  readonly hosts: readonly HostPattern[];
+  readonly addresses: readonly string[];
+  readonly tools: ShownTools;
+  readonly shown: readonly string[];
+  readonly write: readonly string[];
+  readonly hide: () => readonly string[];
+  /** The folder of the homes of commands. */
+  readonly cache: string;
+  /** Folders whose programs are not trusted, because commands can write them. */
+  readonly avoid: readonly string[];
+  readonly means: SharedMeans | string;
+  readonly socat: string | null;
+  readonly filter: Uint8Array | null;
+};
+
+const isOutside = (root: string) => (path: string) =>
+  ![root, ...systemFolders].some((folder) => isWithin(folder, path));
+
+function createPlan(options: SandboxOptions, root: string, bubblewrap: Bubblewrap): Plan {
+  const { addresses = [], hide = () => [] } = options;
+  const home = findPersonHome();
+  const toPaths = (paths: readonly string[] = []) =>
+    paths.map((path) => (path.startsWith("~/") ? resolve(home.path, path.slice(2)) : resolve(root, path)));
+  const tools = findShownTools(home.path, systemFolders, process.env);
+  const write = toPaths(options.write).map(realFolder);
+  const named = [...tools.folders, ...toPaths(options.show), ...certificatePaths(process.env)];
+  const shown = named.filter(isOutside(root));
+  const cache = cacheFolder(process.env);
+  const avoid = [root, ...write];
+  return {
+    ...{ bubblewrap, root, home, addresses, tools, shown, write, hide, cache, avoid },
+    hosts: (options.hosts ?? []).map(readHost),
+    means: findSharedMeans(avoid, [...avoid, ...shown, commandHomePath(cache, root)]),
+    socat: findSystemProgram("socat", avoid),
+    filter: createSyscallFilter(!bubblewrap.closesNamespaces),
+  };
+}
+
+/** @param root its real path */
+export function createBubblewrapSandbox(options: SandboxOptions, root: string, bubblewrap: Bubblewrap): CommandSandbox {
+  const plan = createPlan(options, root, bubblewrap);
+  let session: Promise<SandboxSession> | undefined;
+  let settings: SettingsCopies | undefined;
+
+  async function findSession(): Promise<SandboxSession> {
+    const present = session === undefined ? null : await session.catch(() => null);
+    if (present === null || present.hasEnded()) session = openSession(plan);
+    return await (session as Promise<SandboxSession>);
+  }
+
+  return Object.freeze({
+    kind: "bubblewrap",
+    reason: null,
+    advice: "",
+    hosts: Object.freeze(plan.hosts.map(({ text }) => text)),
+    describe: () => describe(plan),
+    async prepare(command, prepareOptions = {}) {
+      settings ??= copySettings({ cache: plan.cache, root, home: plan.home.path, avoid: plan.avoid });
+      return prepareCommand(command, { plan, settings, session: await findSession() }, prepareOptions);
+    },
+    async close() {
+      const present = await session?.catch(() => null);
+      session = undefined;
+      await present?.close();
+    },
+  } satisfies CommandSandbox);
+}
+
+function openSession({
+  bubblewrap,
+  root,
+  hosts,
+  addresses,
+  avoid,
+  shown,
+  cache,
+  means,
+}: Plan): Promise<SandboxSession> {
+  const proxy = {
+    isReachable: (target: HostTarget) => hosts.some(({ allows }) => allows(target)),
+    addresses,
+    environment: process.env,
+  };
+  if (typeof means === "string") return startLoneProxy(proxy);
+  const paths = [...avoid, ...shown, commandHomePath(cache, root)];
+  return startSession({ ...proxy, bubblewrap, avoid, paths }, means);
+}
+
+type Present = { readonly plan: Plan; readonly settings: SettingsCopies; readonly session: SandboxSession };
+
+function prepareCommand(
+  command: readonly [string, ...string[]],
+  { plan, settings, session }: Present,
+  { hosts: further = [], decideHost = () => undefined, onForbidden = () => {} }: PrepareOptions,
+): PreparedCommand {
+  const { bubblewrap, root, home, tools, cache, socat, filter } = plan;
+  const listed = [...plan.hosts, ...further.map(readHost)];
+  const layout: SandboxLayout = {
+    root,
+    ownHome: makeCommandHome(cache, root),
+    settings: settings.folder,
+    shown: [...plan.shown, ...settings.certificates.filter(isOutside(root))],
+    write: plan.write,
+    socket: socat === null ? null : session.socket,
+  };
+  const hidden = [cache, ...plan.hide().map((path) => resolve(root, path))];
+  const folder = findFolderMounts({ root, home: home.real, hidden });
+  const seen = createBubblewrapArguments(layout, folder, session.shared, bubblewrap);
+  const grant = session.proxy.grant((target) => {
+    const decision = decideHost(target);
+    return decision === undefined ? listed.some(({ allows }) => allows(target)) : decision === "allow";
+  });
+  const watch = watchFolder(root, folder, onForbidden);
+  const program: readonly string[] = [
+    ...session.join,
+    bubblewrap.path,
+    ...seen,
+    ...(filter === null ? [] : ["--seccomp", "3"]),
+    "--",
+    ...(layout.socket === null || socat === null ? command : withBridge(socat, command)),
+  ];
+  return {
+    program: program as unknown as readonly [string, ...string[]],
+    environment: (base) => createEnvironment(base, tools, layout, grant.credentials),
+    filter,
+    report: () => ({ refusals: grant.refusals(), notes: watch.notes() }),
+    end() {
+      grant.end();
+      watch.end();
+    },
+  };
+}
+
+function realFolder(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (cause) {
+    throw new PawlError("bad_configuration", `The sandbox cannot show ${path} for writing: there is no such folder.`, {
+      cause,
+    });
+  }
+}
+
+function describe({ bubblewrap, root, hosts, shown, cache, means }: Plan): string {
+  const { version, closesNamespaces } = bubblewrap;
+  const network =
+    typeof means === "string"
+      ? `a network and /tmp for each command, because ${means}`
+      : `network by ${means.bridge}, one for a session`;
+  const filtered = closesNamespaces
+    ? ""
+    : "; user namespaces are closed by a filter, because bubblewrap is older than 0.8";
+  return [
+    `bubblewrap ${version}, ${network}${filtered}`,
+    `reads: ${["system", ...shown].join(", ")}`,
+    `reaches: ${hosts.length === 0 ? "no hosts" : hosts.map(({ text }) => text).join(", ")}`,
+    `home of commands: ${commandHomePath(cache, root)}`,
+  ].join(" · ");
+}

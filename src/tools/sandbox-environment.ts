@@ -1,0 +1,56 @@
+/**
+ * The environment of commands in the sandbox: that of other commands, with their own home, the proxy, and no names of the person's sockets.
+ */
+import { existsSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import { commandHome, commandSettings, type SandboxLayout } from "./sandbox-arguments.js";
+import { proxyPort } from "./sandbox-session.js";
+import { settingsFiles } from "./sandbox-settings.js";
+import type { ShownTools } from "./sandbox-tools.js";
+
+/** Where programs find the certificates of a company. They are paths, not secrets: without them, every TLS connection would fail. */
+export const certificateVariables: readonly string[] = [
+  ...["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE"],
+  ...["GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE", "NPM_CONFIG_CAFILE"],
+];
+
+export function certificatePaths(environment: NodeJS.ProcessEnv): readonly string[] {
+  return certificateVariables.flatMap((name) => {
+    const path = environment[name] ?? "";
+    return isAbsolute(path) && existsSync(path) ? [path] : [];
+  });
+}
+
+/** What the person has set stays. */
+function settingsVariables(base: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const variables = Object.entries(settingsFiles).filter(([, variable]) => base[variable] === undefined);
+  return Object.fromEntries(variables.map(([name, variable]) => [variable, `${commandSettings}/${name}`]));
+}
+
+/** Names of sockets and files of the person that commands are never told. */
+const withheld =
+  /^(SSH_AUTH_SOCK|SSH_AGENT_PID|DBUS_.*|DOCKER_HOST|KUBECONFIG|XDG_RUNTIME_DIR|WSL_INTEROP|XAUTHORITY)$/;
+const proxyNames = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
+
+export function createEnvironment(
+  base: Readonly<Record<string, string>>,
+  tools: ShownTools,
+  { settings }: SandboxLayout,
+  credentials: string,
+): Readonly<Record<string, string>> {
+  const proxy = `http://${credentials}@127.0.0.1:${proxyPort}`;
+  const direct = "localhost,127.0.0.1,::1";
+  const ownFolders = [".local/bin", ".cargo/bin", "go/bin"].map((name) => `${commandHome}/${name}`);
+  return {
+    ...tools.env,
+    ...Object.fromEntries(Object.entries(base).filter(([name]) => !withheld.test(name))),
+    ...(base.PATH === undefined ? {} : { PATH: [base.PATH, ...ownFolders].join(":") }),
+    HOME: commandHome,
+    TMPDIR: "/tmp",
+    ...Object.fromEntries(proxyNames.map((name) => [name, proxy])),
+    NO_PROXY: direct,
+    no_proxy: direct,
+    NODE_USE_ENV_PROXY: "1",
+    ...(settings === null ? {} : settingsVariables(base)),
+  };
+}

@@ -1,0 +1,161 @@
+/**
+ * The parts of a folder's Git repository in the sandbox: commits work, and what Git runs later for the person (hooks, and the
+ * settings that name programs) is read-only.
+ *
+ * 1. `.git` is a mount of its own, so a command cannot move it away and put another one in its place.
+ * 2. A `.git` file may be written by anybody. It is followed only to a repository that names this folder as one of its worktrees.
+ * 3. In a subfolder of a repository, the rest of the worktree is shown read-only: otherwise Git takes it for deleted.
+ */
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { isWithin, resolveExistingPart } from "./files/root.js";
+
+export type GitMounts = {
+  /** Shown read-only, before anything else. */
+  readonly shown: readonly string[];
+  /** Writable. */
+  readonly writable: readonly string[];
+  /** Read-only within what is writable. */
+  readonly closed: readonly string[];
+  /** Links in the place of what would be closed: a mount cannot hold a link, so it is compared after each command. */
+  readonly links: readonly string[];
+  /** Files that no honest command makes, and that would take the place of the closed ones. */
+  readonly forbidden: readonly string[];
+};
+
+const nothing: GitMounts = { shown: [], writable: [], closed: [], links: [], forbidden: [] };
+
+/** @param home the real path of the person's home, whose own repository is never shown */
+export function findGitMounts(root: string, home: string): GitMounts {
+  for (let folder = root; ; folder = dirname(folder)) {
+    const kind = kindOf(join(folder, ".git"));
+    if (folder !== root && isWithin(folder, home)) return nothing;
+    if (kind === "folder" || kind === "file") return mountsIn(folder, root, kind);
+    if (kind !== null || dirname(folder) === folder) return nothing;
+  }
+}
+
+function mountsIn(worktree: string, root: string, kind: "folder" | "file"): GitMounts {
+  const own = join(worktree, ".git");
+  const shown = worktree === root ? [] : [worktree];
+  if (kind === "folder") return { shown, writable: [own], ...closedParts(own) };
+  const linked = findLinkedRepository(own);
+  if (linked === null) return { ...nothing, shown, closed: [own] };
+  const parts = closedParts(linked.common);
+  const pointers = ["commondir", "gitdir", "config.worktree"].map((name) => join(linked.folder, name)).filter(isFile);
+  return { shown, writable: [linked.common], ...parts, closed: [own, ...parts.closed, ...pointers] };
+}
+
+type Linked = {
+  /** `…/.git/worktrees/NAME`; for a submodule, its repository. */
+  readonly folder: string;
+  /** The repository that all worktrees share. */
+  readonly common: string;
+};
+
+/** The repository that a `.git` file leads to; null unless that repository names the file back. */
+function findLinkedRepository(file: string): Linked | null {
+  try {
+    const [, to = ""] = /^gitdir: (.+)$/m.exec(readFileSync(file, "utf8")) ?? [];
+    const folder = realpathSync(resolve(dirname(file), to));
+    const worktree = readWorktree(folder);
+    if (worktree === dirname(file)) return { folder, common: folder };
+    const common = realpathSync(resolve(folder, readFileSync(join(folder, "commondir"), "utf8").trim()));
+    const back = readFileSync(join(folder, "gitdir"), "utf8").trim();
+    // Commands can write the folder of these files unless they are closed, so each must fit the others.
+    const isOwn = dirname(folder) === join(common, "worktrees") && realpathSync(resolve(folder, back)) === file;
+    return isOwn ? { folder, common } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The worktree that a repository's configuration names, as that of a submodule does; null if it names none. */
+function readWorktree(repository: string): string | null {
+  const path = readSetting(repository, "worktree");
+  return path === null ? null : resolveExistingPart(resolve(repository, path));
+}
+
+/** A setting of the section `core`, as Git writes it. */
+function readSetting(repository: string, name: string): string | null {
+  try {
+    const text = readFileSync(join(repository, "config"), "utf8").slice(0, maxConfigCharacters);
+    return new RegExp(`^[ \\t]*${name}[ \\t]*=[ \\t]*"?([^"\\n]+?)"?[ \\t]*$`, "im").exec(text)?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const maxConfigCharacters = 256 * 1024;
+const maxModules = 200;
+
+/** What other programs run, or read the names of programs from, in a repository and in those of its submodules. */
+function closedParts(repository: string): Pick<GitMounts, "closed" | "links" | "forbidden"> {
+  const modules = findModules(join(repository, "modules"));
+  const all = [repository, ...modules];
+  for (const each of all) {
+    // There must be something to close. Git makes the same folder from its template.
+    try {
+      mkdirSync(join(each, "hooks"), { recursive: true });
+    } catch {
+      // It is a file or a link, or cannot be written: then no command makes hooks there.
+    }
+  }
+  const names = ["hooks", "config", "config.worktree", "info/attributes"];
+  const paths = [
+    ...all.flatMap((each) => names.map((name) => join(each, name))),
+    ...hookFolders(repository),
+    // Git runs in each submodule, with the settings of the repository that this file names.
+    ...modules.flatMap((module) => {
+      const worktree = readWorktree(module);
+      return worktree === null ? [] : [join(worktree, ".git")];
+    }),
+  ];
+  const isKind = (path: string, link: boolean) => {
+    const kind = kindOf(path);
+    return kind !== null && (kind === "link") === link;
+  };
+  return {
+    closed: paths.filter((path) => isKind(path, false)),
+    links: paths.filter((path) => isKind(path, true)),
+    forbidden: all.map((each) => join(each, "commondir")).filter((path) => kindOf(path) === null),
+  };
+}
+
+/** The folder of hooks that the repository's own configuration names, if it is in its worktree. */
+function hookFolders(repository: string): readonly string[] {
+  const path = readSetting(repository, "hooksPath");
+  const worktree = dirname(repository);
+  const folder = path === null ? worktree : resolve(worktree, path);
+  return folder !== worktree && isWithin(worktree, folder) ? [folder] : [];
+}
+
+/** Repositories of submodules, also of nested ones. */
+function findModules(folder: string): readonly string[] {
+  const found: string[] = [];
+  const open = [folder];
+  for (let looked = 0; open.length > 0 && looked < maxModules; looked += 1) {
+    const present = open.pop() ?? "";
+    if (isFile(join(present, "HEAD"))) found.push(present);
+    const inner = isFile(join(present, "HEAD")) ? join(present, "modules") : present;
+    try {
+      for (const entry of readdirSync(inner, { withFileTypes: true }))
+        if (entry.isDirectory()) open.push(join(inner, entry.name));
+    } catch {
+      // There are none.
+    }
+  }
+  return found;
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** Null if there is nothing. A link is named by others, and may lead anywhere. */
+function kindOf(path: string): "folder" | "file" | "link" | null {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return null;
+  if (found.isSymbolicLink()) return "link";
+  return found.isDirectory() ? "folder" : "file";
+}

@@ -1,0 +1,142 @@
+/**
+ * Finds out whether commands can be sandboxed here, by running bubblewrap; and if they cannot, why, and what to do about it.
+ */
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { isWithin } from "./files/root.js";
+
+export type Bubblewrap = {
+  /** Absolute. */
+  readonly path: string;
+  /** Such as `0.8.0`. */
+  readonly version: string;
+  /** Whether it closes user namespaces to commands (0.8 and later). If not, the filter of system calls does. */
+  readonly closesNamespaces: boolean;
+};
+
+export type SandboxProbe =
+  | { readonly bubblewrap: Bubblewrap }
+  | {
+      readonly bubblewrap: null;
+      /** Part of a sentence: "bubblewrap is not installed". */
+      readonly reason: string;
+      /** What a person can do about it: a sentence. Empty if nothing. */
+      readonly advice: string;
+    };
+
+/** The parts of this machine that the probe looks at. */
+export type ProbedSystem = {
+  readonly platform: NodeJS.Platform;
+  /** Null if there is no such file, or it cannot be read. */
+  readonly read: (path: string) => string | null;
+  readonly exists: (path: string) => boolean;
+};
+
+const thisSystem: ProbedSystem = {
+  platform: process.platform,
+  read(path) {
+    try {
+      return readFileSync(path, "utf8");
+    } catch {
+      return null;
+    }
+  },
+  exists: existsSync,
+};
+
+/** Enough to need every namespace that a command gets. */
+const trial = [
+  ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc"],
+  ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"],
+  ["--die-with-parent", "--new-session", "--cap-drop", "ALL"],
+].flat();
+
+const probeTimeoutMs = 5_000;
+const known = new Map<string, SandboxProbe>();
+
+/** @param avoid folders whose programs are not trusted: commands may have written them */
+export function probeSandbox(avoid: readonly string[] = [], system: ProbedSystem = thisSystem): SandboxProbe {
+  if (system.platform !== "linux") return { bubblewrap: null, reason: "bubblewrap works on Linux only", advice: "" };
+  const path = findSystemProgram("bwrap", avoid);
+  if (path === null) return { bubblewrap: null, reason: "bubblewrap is not installed", advice: installAdvice(system) };
+  const probe = known.get(path) ?? runProbe(path, system);
+  known.set(path, probe);
+  return probe;
+}
+
+function runProbe(path: string, system: ProbedSystem): SandboxProbe {
+  const run = (options: readonly string[]) =>
+    spawnSync(path, options, { encoding: "utf8", timeout: probeTimeoutMs, stdio: ["ignore", "pipe", "pipe"] });
+  const version = /(\d+(?:\.\d+)+)/.exec(run(["--version"]).stdout ?? "")?.[1] ?? "unknown";
+  if (run([...trial, "--disable-userns", "--", "true"]).status === 0)
+    return { bubblewrap: { path, version, closesNamespaces: true } };
+  const { status, stderr, error } = run([...trial, "--", "true"]);
+  if (status === 0) return { bubblewrap: { path, version, closesNamespaces: false } };
+  const said = (stderr ?? "").trim().split("\n").at(-1) ?? "";
+  const line = said === "" ? (error?.message ?? `it ended with exit code ${status}`) : said.replace(/^bwrap: /, "");
+  return {
+    bubblewrap: null,
+    reason: `bubblewrap ${version} fails: ${line.slice(0, 300).replace(/\.$/, "")}`,
+    advice: namespaceAdvice(system),
+  };
+}
+
+/** Package managers, by the id of the distribution or of one that it is like (os-release). */
+const installers: { readonly [id: string]: string } = {
+  debian: "apt install bubblewrap socat",
+  ubuntu: "apt install bubblewrap socat",
+  fedora: "dnf install bubblewrap socat",
+  rhel: "dnf install bubblewrap socat",
+  suse: "zypper install bubblewrap socat",
+  opensuse: "zypper install bubblewrap socat",
+  arch: "pacman -S bubblewrap socat",
+  alpine: "apk add bubblewrap socat",
+};
+
+function installAdvice({ read }: ProbedSystem): string {
+  const release = read("/etc/os-release") ?? "";
+  const field = (name: string) => new RegExp(`^${name}="?([^"\n]*)"?$`, "m").exec(release)?.[1] ?? "";
+  const ids = [field("ID"), ...field("ID_LIKE").split(" ")];
+  const command = ids.map((id) => (Object.hasOwn(installers, id) ? installers[id] : undefined)).find(Boolean);
+  return command === undefined ? "Install the packages bubblewrap and socat." : `To install it: ${command}`;
+}
+
+/** Why the system does not let bubblewrap make namespaces, as far as the system says. */
+function namespaceAdvice({ read, exists }: ProbedSystem): string {
+  const setting = (path: string) => read(`/proc/sys/${path}`)?.trim();
+  if (exists("/.dockerenv") || exists("/run/.containerenv"))
+    return "This is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined (and apparmor=unconfined where AppArmor is on), or let the container be the sandbox.";
+  if (setting("kernel/apparmor_restrict_unprivileged_userns") === "1")
+    return "AppArmor lets no program make user namespaces unless a profile allows it: install the package apparmor-profiles, and run: sudo ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && sudo systemctl reload apparmor";
+  if (setting("kernel/unprivileged_userns_clone") === "0")
+    return "User namespaces are off: sudo sysctl -w kernel.unprivileged_userns_clone=1";
+  if (setting("user/max_user_namespaces") === "0")
+    return "User namespaces are off: sudo sysctl -w user.max_user_namespaces=15000";
+  return "";
+}
+
+/**
+ * The absolute path of a program that runs outside of the sandbox; null if there is none. `npx` and `npm run` put
+ * `node_modules/.bin` into PATH, where a command may have left a program of the same name.
+ */
+export function findSystemProgram(
+  name: string,
+  avoid: readonly string[],
+  path = process.env.PATH ?? "",
+): string | null {
+  const usual = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+  const folders = [...path.split(delimiter).filter(isAbsolute), ...usual];
+  for (const folder of folders) {
+    const program = join(folder, name);
+    try {
+      accessSync(program, constants.X_OK);
+      if (!statSync(program).isFile()) continue;
+      const places = [program, realpathSync(program)];
+      if (!places.some((place) => avoid.some((one) => isWithin(one, place)))) return program;
+    } catch {
+      // The next folder may have it.
+    }
+  }
+  return null;
+}

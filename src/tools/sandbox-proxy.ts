@@ -1,0 +1,300 @@
+/**
+ * The proxy of the sandbox: it forwards plain HTTP and CONNECT to the hosts that a command may reach, and refuses all others.
+ *
+ * 1. The name decides first, then the address: a name is resolved once, its addresses are checked, and only those are connected to.
+ * 2. Each command has its own credentials, so a host that a person allowed for one command is allowed for that command alone, and a
+ *    refusal is reported with the command that it belongs to. A client without credentials reaches what every command may reach; for
+ *    more, it is asked for credentials, as curl and Git need it.
+ * 3. A parent proxy resolves names itself. An address is then checked as far as this machine can resolve the name.
+ */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { LookupAddress } from "node:dns";
+import { createServer, type IncomingMessage, request as requestHttp, type ServerResponse } from "node:http";
+import { isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { formatTarget, type HostTarget, normalizeHost } from "./sandbox-hosts.js";
+import {
+  lookUp,
+  openDirectly,
+  openThrough,
+  ProxyError,
+  type ProxyStatus,
+  requestThrough,
+  toAddress,
+} from "./sandbox-upstream.js";
+import { createAddressRules } from "./web/address-rules.js";
+import { canRequestThroughProxy } from "./web/proxied-request.js";
+import { findProxy, type HttpProxy, type ProxyEnvironment } from "./web/proxy.js";
+
+export type SandboxProxyOptions = {
+  /** The path of the Unix socket that it listens on. */
+  readonly path: string;
+  /** What a client without credentials may reach. */
+  readonly isReachable: IsReachable;
+  /** Addresses and ranges that names may lead to although they are private. */
+  readonly addresses: readonly string[];
+  /** Variables that may name a parent proxy. */
+  readonly environment: ProxyEnvironment;
+  /** Resolves names. Default: as this machine does. */
+  readonly lookup?: (name: string) => Promise<readonly LookupAddress[]>;
+};
+
+/** Whether a host may be reached; asked for each connection. */
+export type IsReachable = (target: HostTarget) => boolean;
+
+/** What one command may reach, and what it was refused. */
+export type ProxyGrant = {
+  /** For `HTTPS_PROXY`: `user:password`. */
+  readonly credentials: string;
+  /** The refused hosts with the reasons, in the order in which they were first asked for; at most 20. */
+  readonly refusals: () => readonly Refusal[];
+  /** Forgets the credentials, and ends their connections. */
+  readonly end: () => void;
+};
+
+/** A host, with its port, that a command was refused. */
+export type Refusal = {
+  readonly host: string;
+  /** `unlisted`: the command may not reach it. `unknown`: no such name. `private`: it leads to a private address. */
+  readonly why: RefusalReason;
+};
+
+export type RefusalReason = "unlisted" | "unknown" | "private";
+
+/** Each as the end of a sentence. */
+export const refusalReasons: { readonly [Reason in RefusalReason]: string } = {
+  unlisted: "it is not in the list of hosts",
+  unknown: "there is no such host",
+  private: "it leads to a private address",
+};
+
+export type SandboxProxy = {
+  readonly grant: (isReachable: IsReachable) => ProxyGrant;
+  readonly close: () => Promise<void>;
+};
+
+const maxConnections = 1_000;
+const maxRefusals = 20;
+
+type Client = {
+  readonly isReachable: IsReachable;
+  readonly password: Buffer;
+  readonly refusals: Map<string, RefusalReason>;
+  readonly sockets: Set<Duplex>;
+};
+
+export async function startSandboxProxy(options: SandboxProxyOptions): Promise<SandboxProxy> {
+  const { path, isReachable, addresses, environment, lookup = lookUp } = options;
+  const rules = createAddressRules(addresses);
+  const clients = new Map<string, Client>();
+  const anonymous = createClient(isReachable);
+  let count = 0;
+
+  const findClient = ({ headers }: IncomingMessage): Client => {
+    const [, encoded = ""] = /^basic +([A-Za-z0-9+/=]+)$/i.exec(headers["proxy-authorization"] ?? "") ?? [];
+    const [user = "", password = ""] = Buffer.from(encoded, "base64").toString("latin1").split(":");
+    const client = clients.get(user);
+    const given = Buffer.from(password, "latin1");
+    const isKnown = client?.password.length === given.length && timingSafeEqual(client.password, given);
+    return isKnown ? client : anonymous;
+  };
+
+  /** @returns the addresses that may be connected to; a parent proxy resolves the name itself */
+  async function checkTarget(
+    client: Client,
+    target: HostTarget,
+    parent: HttpProxy | null,
+  ): Promise<readonly LookupAddress[]> {
+    const refuse = (why: RefusalReason) => createRefusal(client, target, why);
+    if (!client.isReachable(target)) throw client === anonymous ? refuseAnonymous(target) : refuse("unlisted");
+    const found = isIP(target.name) !== 0 ? [toAddress(target.name)] : await lookup(target.name).catch(() => null);
+    if (parent !== null) {
+      if (!canRequestThroughProxy(target.name, found?.map(({ address }) => address) ?? null, rules))
+        throw refuse("private");
+      return [];
+    }
+    if (found === null || found.length === 0) throw refuse("unknown");
+    const allowed = found.filter(({ address }) => rules.isAllowed(address));
+    if (allowed.length === 0) throw refuse("private");
+    return allowed;
+  }
+
+  /** If there is one command, the client belongs to it. */
+  function refuseAnonymous(target: HostTarget): ProxyError {
+    const present = [...clients.values()];
+    if (present.some((client) => client.isReachable(target)))
+      return new ProxyError(407, "The sandbox's proxy needs the credentials of HTTPS_PROXY for this host.");
+    const [only] = present;
+    return createRefusal(only !== undefined && present.length === 1 ? only : anonymous, target, "unlisted");
+  }
+
+  async function tunnel(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    try {
+      const client = findClient(incoming);
+      const target = readTarget(incoming.url ?? "");
+      const parent = findProxy(new URL(`https://${formatTarget(target)}/`), environment);
+      const allowed = await checkTarget(client, target, parent);
+      const upstream = parent === null ? await openDirectly(target, allowed) : await openThrough(parent, target);
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      if (head.length > 0) upstream.write(head);
+      join(client, socket, upstream);
+    } catch (error) {
+      const { status, message } = toProxyError(error);
+      const text = `${message}\n`;
+      const asks = Object.entries(challengeOf(status)).map(([name, value]) => `${name}: ${value}\r\n`);
+      const head = `HTTP/1.1 ${status} Refused\r\n${asks.join("")}content-type: text/plain\r\nconnection: close`;
+      socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+    }
+  }
+
+  async function forward(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const client = findClient(incoming);
+      const { target, url } = readHttpUrl(incoming.url ?? "");
+      const parent = findProxy(url, environment);
+      const allowed = await checkTarget(client, target, parent);
+      const socket = parent === null ? await openDirectly(target, allowed) : null;
+      const outgoing = request(incoming, url, socket, parent);
+      outgoing.on("response", (answer) => {
+        response.writeHead(answer.statusCode ?? 502, withoutHopHeaders(answer.headers));
+        answer.pipe(response);
+      });
+      outgoing.on("error", (error) => fail(response, new ProxyError(502, `${url.host} failed: ${error.message}.`)));
+      response.once("close", () => outgoing.destroy());
+      incoming.pipe(outgoing);
+    } catch (error) {
+      fail(response, toProxyError(error));
+    }
+  }
+
+  const server = createServer((incoming, response) => void forward(incoming, response));
+  server.maxConnections = maxConnections;
+  // Uploads take as long as they take. The headers of a request still have their time limit.
+  server.requestTimeout = 0;
+  const open = new Set<Duplex>();
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.once("close", () => open.delete(socket));
+  });
+  server.on("connect", (incoming, socket, head) => void tunnel(incoming, socket, head));
+  server.on("clientError", (_error, socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+  // A program ends although its sandbox was not closed.
+  server.unref();
+
+  return {
+    grant(isReachableHere) {
+      count += 1;
+      const user = `command-${count}`;
+      const client = createClient(isReachableHere);
+      clients.set(user, client);
+      return {
+        credentials: `${user}:${client.password.toString("latin1")}`,
+        refusals: () => [...client.refusals].map(([host, why]) => ({ host, why })),
+        end() {
+          clients.delete(user);
+          for (const socket of client.sockets) socket.destroy();
+        },
+      };
+    },
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of open) socket.destroy();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+function createClient(isReachable: IsReachable): Client {
+  const password = Buffer.from(randomBytes(18).toString("hex"), "latin1");
+  return { isReachable, password, refusals: new Map(), sockets: new Set() };
+}
+
+function createRefusal({ refusals }: Client, target: HostTarget, why: RefusalReason): ProxyError {
+  const host = formatTarget(target);
+  if (refusals.size < maxRefusals || refusals.has(host)) refusals.set(host, why);
+  return new ProxyError(403, `The sandbox refuses ${host}: ${refusalReasons[why]}.`);
+}
+
+function toProxyError(error: unknown): ProxyError {
+  if (error instanceof ProxyError) return error;
+  return new ProxyError(502, error instanceof Error ? error.message : String(error));
+}
+
+function challengeOf(status: ProxyStatus): { readonly [name: string]: string } {
+  return status === 407 ? { "proxy-authenticate": 'Basic realm="sandbox"' } : {};
+}
+
+function fail(response: ServerResponse, { status, message }: ProxyError): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response.writeHead(status, { ...challengeOf(status), "content-type": "text/plain", connection: "close" });
+  response.end(`${message}\n`);
+}
+
+/** Connects two sockets until one of them closes. */
+function join({ sockets }: Client, one: Duplex, other: Duplex): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    sockets.add(from);
+    from.on("error", () => to.destroy());
+    from.once("close", () => {
+      sockets.delete(from);
+      to.destroy();
+    });
+    from.pipe(to);
+  }
+}
+
+/** The target of a CONNECT: `host:port`. */
+function readTarget(text: string): HostTarget {
+  const [, host = "", port = ""] = /^(\[[0-9a-f:.]+\]|[^:\s/@[\]]+):(\d{1,5})$/i.exec(text) ?? [];
+  const name = normalizeHost(host);
+  if (name === null || Number(port) < 1 || Number(port) > 65_535)
+    throw new ProxyError(400, "The sandbox's proxy takes CONNECT host:port.");
+  return { name, port: Number(port) };
+}
+
+function readHttpUrl(text: string): { readonly target: HostTarget; readonly url: URL } {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const name = url === null ? null : normalizeHost(url.hostname);
+  if (url?.protocol !== "http:" || name === null)
+    throw new ProxyError(400, "The sandbox's proxy forwards http:// addresses; use CONNECT for anything else.");
+  url.hostname = isIP(name) === 6 ? `[${name}]` : name;
+  return { target: { name, port: Number(url.port || 80) }, url };
+}
+
+/** Headers that belong to one connection (RFC 9110, 7.6.1). */
+const hopHeaders = ["connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te"];
+const framingHeaders = ["trailer", "transfer-encoding", "upgrade"];
+
+function withoutHopHeaders(headers: IncomingMessage["headers"]): IncomingMessage["headers"] {
+  const named = String(headers.connection ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase());
+  const dropped: ReadonlySet<string> = new Set([...hopHeaders, ...framingHeaders, ...named]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name)));
+}
+
+function request(incoming: IncomingMessage, url: URL, socket: Duplex | null, parent: HttpProxy | null) {
+  const { authorization } = parent ?? {};
+  const headers = {
+    ...withoutHopHeaders(incoming.headers),
+    ...(authorization === undefined ? {} : { "proxy-authorization": authorization }),
+    // What is asked for is what was checked, whatever the client's Host header says.
+    host: url.host,
+    connection: "close",
+  };
+  const { method } = incoming;
+  if (parent !== null) return requestThrough(parent, { method, headers, path: url.href });
+  const path = `${url.pathname}${url.search}`;
+  return requestHttp({ method, headers, path, createConnection: () => socket as Socket });
+}

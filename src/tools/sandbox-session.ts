@@ -1,0 +1,204 @@
+/**
+ * What the commands of one sandbox share: a network with nothing but a port of the proxy, and `/tmp`. A holder has both, and commands
+ * join it. It dies with this process, and then nothing is left: `/tmp` is a file system in memory, and the proxy's socket has lost
+ * its name by then.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
+import { isWithin } from "./files/root.js";
+import { type SharedFolder, socketInside } from "./sandbox-arguments.js";
+import { type Bubblewrap, findSystemProgram } from "./sandbox-probe.js";
+import { type SandboxProxy, type SandboxProxyOptions, startSandboxProxy } from "./sandbox-proxy.js";
+
+/** The port of the proxy, as commands see it. */
+export const proxyPort = 3128;
+
+export type SandboxSession = {
+  readonly proxy: SandboxProxy;
+  /** What starts a program so that it sees what the commands share; empty if they share nothing. */
+  readonly join: readonly string[];
+  /** The folder of what they share, as a program sees it that has joined; null if they share nothing. */
+  readonly shared: SharedFolder;
+  /** The socket of the proxy, for a command with its own network. */
+  readonly socket: string | null;
+  readonly hasEnded: () => boolean;
+  readonly close: () => Promise<void>;
+};
+
+export type SessionOptions = Omit<SandboxProxyOptions, "path"> & {
+  readonly bubblewrap: Bubblewrap;
+  /** Folders whose programs are not trusted. */
+  readonly avoid: readonly string[];
+  /** Paths that commands see: the shared folder cannot be mounted above them. */
+  readonly paths: readonly string[];
+};
+
+/** How commands reach the proxy. `node`: it starts slower than socat. */
+export type Bridge = "socat" | "node";
+
+export type SharedMeans = {
+  readonly nsenter: string;
+  /** An empty folder of the system, over which the shared folder is mounted. */
+  readonly mount: string;
+  readonly bridge: Bridge;
+  readonly socat: string | null;
+};
+
+/** What a session needs; or why there is none, as part of a sentence. */
+export function findSharedMeans(avoid: readonly string[], paths: readonly string[]): SharedMeans | string {
+  const nsenter = findSystemProgram("nsenter", avoid);
+  if (nsenter === null) return "nsenter (util-linux) is not installed";
+  const isFree = (folder: string) => existsSync(folder) && !paths.some((path) => isWithin(folder, path));
+  const mount = ["/media", "/srv", "/mnt"].find(isFree);
+  if (mount === undefined) return "there is none of the folders /media, /srv and /mnt that is not in use";
+  const socat = findSystemProgram("socat", avoid);
+  return { nsenter, mount, socat, bridge: socat === null ? "node" : "socat" };
+}
+
+const startTimeoutMs = 10_000;
+const pollMs = 4;
+
+/** @throws Error that says why it could not be started */
+export async function startSession(options: SessionOptions, means: SharedMeans): Promise<SandboxSession> {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-sandbox-"));
+  let proxy: SandboxProxy | undefined;
+  let holder: ChildProcess | undefined;
+  try {
+    const socket = join(folder, "proxy");
+    proxy = await startSandboxProxy({ ...options, path: socket });
+    holder = startHolder(options.bubblewrap, means, socket);
+    const child = holder;
+    const pid = await waitForBridge(child);
+    const started = proxy;
+    return {
+      proxy: started,
+      join: [means.nsenter, "--target", String(pid), "--user", "--mount", "--net", "--preserve-credentials", "--"],
+      shared: { path: means.mount },
+      socket: null,
+      hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+      async close() {
+        child.kill("SIGKILL");
+        await started.close();
+      },
+    };
+  } catch (error) {
+    holder?.kill("SIGKILL");
+    await proxy?.close();
+    throw error;
+  } finally {
+    // The holder has the socket mounted. It needs no name any more.
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** For a machine on which commands share nothing: each has its own network, and its own `/tmp`. */
+export async function startLoneProxy(options: Omit<SandboxProxyOptions, "path">): Promise<SandboxSession> {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-sandbox-"));
+  const socket = join(folder, "proxy");
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const proxy = await startSandboxProxy({ ...options, path: socket });
+    process.once("exit", remove);
+    return {
+      proxy,
+      join: [],
+      shared: null,
+      socket,
+      hasEnded: () => false,
+      async close() {
+        await proxy.close();
+        process.off("exit", remove);
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** Starts the bridge first, in the network of the command. @param socat absolute */
+export function withBridge(socat: string, command: readonly string[]): readonly string[] {
+  const line = `${listeningLine.slice(1, -1)}`;
+  const script = `"$1" ${socatArguments(socketInside).join(" ")} </dev/null >/dev/null 2>&1 &
+shift
+n=0
+while [ "$n" -lt 500 ]; do
+  while read -r _ local _; do case "$local" in ${line}) n=1000;; esac; done </proc/net/tcp
+  [ "$n" -ge 500 ] || { n=$((n + 1)); sleep 0.01; }
+done
+exec "$@"`;
+  return ["/bin/sh", "-c", script, "sh", socat, ...command];
+}
+
+function socatArguments(socket: string): readonly string[] {
+  return ["-t", "86400", `TCP-LISTEN:${proxyPort},bind=127.0.0.1,fork,reuseaddr,backlog=128`, `UNIX-CONNECT:${socket}`];
+}
+
+function startHolder({ path }: Bubblewrap, { mount, bridge, socat }: SharedMeans, socket: string): ChildProcess {
+  const inside = join(mount, "proxy");
+  const program =
+    bridge === "socat" && socat !== null
+      ? [socat, ...socatArguments(inside)]
+      : [process.execPath, "-e", nodeBridge(inside)];
+  const holder = spawn(
+    path,
+    [
+      ...["--unshare-user", "--unshare-net", "--die-with-parent", "--new-session", "--dev-bind", "/", "/"],
+      ...["--tmpfs", mount, "--perms", "1777", "--dir", join(mount, "tmp"), "--dir", join(mount, "home")],
+      ...["--bind", socket, inside, "--chdir", "/", "--info-fd", "3", "--", ...program],
+    ],
+    { stdio: ["ignore", "ignore", "pipe", "pipe"], env: { PATH: "/usr/bin:/bin" }, detached: true, cwd: "/" },
+  );
+  // A program ends although its sandbox was not closed.
+  holder.unref();
+  for (const stream of holder.stdio)
+    if (stream !== null && stream !== undefined && "unref" in stream) (stream as { unref(): void }).unref();
+  return holder;
+}
+
+/** The same for a machine without socat. */
+function nodeBridge(socket: string): string {
+  const relay = `s=>{const u=n.connect({path:${JSON.stringify(socket)},allowHalfOpen:true});s.pipe(u).pipe(s);for(const e of[s,u])e.on("error",()=>{s.destroy();u.destroy()})}`;
+  return `const n=require("net");n.createServer({allowHalfOpen:true},${relay}).listen(${proxyPort},"127.0.0.1")`;
+}
+
+/** Waits until the port of the proxy is open in the holder's network. @returns the holder's process id */
+async function waitForBridge(holder: ChildProcess): Promise<number> {
+  let [info, said] = ["", ""];
+  const failure: { error?: Error } = {};
+  holder.once("error", (error) => {
+    failure.error = error;
+  });
+  holder.stderr?.on("data", (bytes: Buffer) => {
+    said = `${said}${bytes}`.slice(-2_000);
+  });
+  (holder.stdio[3] as Readable | null)?.on("data", (bytes: Buffer) => {
+    info = `${info}${bytes}`.slice(0, 2_000);
+  });
+  const until = performance.now() + startTimeoutMs;
+  while (performance.now() < until) {
+    const pid = Number(/"child-pid": *(\d+)/.exec(info)?.[1] ?? 0);
+    if (pid > 0 && isListening(pid)) return pid;
+    if (failure.error !== undefined) throw failure.error;
+    if (holder.exitCode !== null || holder.signalCode !== null)
+      throw new Error(`The network of the sandbox could not be started: ${said.trim() || "bubblewrap ended"}`);
+    await setTimeout(pollMs);
+  }
+  throw new Error(`The network of the sandbox did not start within ${startTimeoutMs / 1000} s.`);
+}
+
+/** 127.0.0.1 and the port, as /proc/net/tcp has them. */
+const listeningLine = ` 0100007F:${proxyPort.toString(16).toUpperCase().padStart(4, "0")} `;
+
+function isListening(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/net/tcp`, "latin1").includes(listeningLine);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What a call of `shell` starts: in the sandbox, outside of it, or without one; and with which environment.
+ */
+import type { ToolContext } from "../ports/tool.js";
+import { certificateVariables } from "./sandbox-environment.js";
+import { readHostPattern } from "./sandbox-hosts.js";
+import { type CommandSandbox, createNoSandbox, type HostTarget, type PreparedCommand } from "./shell/sandbox.js";
+import { findShell } from "./shell/shell-program.js";
+import { outsidePath, type ShellRequest } from "./shell-sandbox.js";
+
+export type ShellInput = {
+  /** The command line. */
+  readonly command: string;
+  /** How long it may take, in milliseconds. */
+  readonly timeoutMs?: number;
+  /** Whether it goes on in the background. */
+  readonly background?: boolean;
+  /** Further hosts that it may reach. */
+  readonly hosts?: readonly string[];
+  /** Whether it runs outside of the sandbox. */
+  readonly outside?: boolean;
+  /** Why it has to, for the person who is asked. */
+  readonly why?: string;
+};
+
+/** What holds for all commands of a tool. */
+export type CommandSettings = {
+  readonly root: string;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly sandbox: CommandSandbox;
+  /** The path of the shell. */
+  readonly shell: string;
+  readonly requests?: readonly ShellRequest[] | undefined;
+  readonly decideHost?: ((target: HostTarget, context: ToolContext) => "allow" | "deny" | undefined) | undefined;
+};
+
+const inheritedVariables = [
+  ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"],
+  ...certificateVariables,
+];
+/** So that no command waits for a person: an editor leaves the text as it is, and a pager shows everything. */
+const unattended = {
+  EDITOR: "true",
+  VISUAL: "true",
+  GIT_EDITOR: "true",
+  GIT_SEQUENCE_EDITOR: "true",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  MANPAGER: "cat",
+  SYSTEMD_PAGER: "cat",
+  AWS_PAGER: "cat",
+  TERM: "dumb",
+  GIT_TERMINAL_PROMPT: "0",
+  DEBIAN_FRONTEND: "noninteractive",
+} as const;
+
+/** @param onForbidden called if the command must be stopped */
+export async function prepareCommand(
+  { command, hosts = [], outside = false }: ShellInput,
+  context: ToolContext,
+  { root, sandbox, shell, decideHost, requests = [] }: CommandSettings,
+  onForbidden: () => void,
+): Promise<PreparedCommand> {
+  if (hosts.length > 0 && !requests.includes("hosts")) throw new Error("Commands cannot ask for hosts here.");
+  if (outside && !requests.includes("outside")) throw new Error("Commands cannot run outside of the sandbox here.");
+  if (outside) {
+    const trusted = findShell(outsidePath(process.env.PATH, root)).path;
+    return await createNoSandbox(null).prepare([trusted, "-c", command]);
+  }
+  for (const host of hosts) {
+    const problem = readHostPattern(host);
+    if (typeof problem === "string") throw new Error(`hosts has ${JSON.stringify(host)}: ${problem}.`);
+  }
+  return await sandbox.prepare([shell, "-c", command], {
+    hosts,
+    onForbidden,
+    ...(decideHost === undefined ? {} : { decideHost: (target) => decideHost(target, context) }),
+  });
+}
+
+export function environmentOf(
+  prepared: PreparedCommand,
+  { outside = false }: ShellInput,
+  { root, env }: CommandSettings,
+) {
+  const base: { readonly [name: string]: string } = { ...inherited(), ...unattended, ...env };
+  return outside ? { ...base, PATH: outsidePath(base.PATH, root) } : prepared.environment(base);
+}
+
+/** Where the command ran, unless that is the sandbox. */
+export function placeNotes({ outside = false }: ShellInput, { kind, reason }: CommandSandbox): readonly string[] {
+  if (outside) return ["outside of the sandbox"];
+  return kind === "none" ? [reason === null ? "not sandboxed" : `not sandboxed: ${reason}`] : [];
+}
+
+function inherited(): Record<string, string> {
+  const values = inheritedVariables.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}

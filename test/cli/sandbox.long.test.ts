@@ -1,0 +1,152 @@
+/**
+ * The agent of the command line with commands in the sandbox: what it asks for is asked about durably, and counts for exactly this call;
+ * secrets of the person are not in the log, whatever the model asks commands for.
+ */
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createFolderAgent, toAgentChoices } from "../../src/cli/agent/folder-agent.js";
+import { saveRule } from "../../src/cli/permissions/save-rule.js";
+import type { Json } from "../../src/index.js";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
+import { createScriptedModel } from "../../src/testing/index.js";
+import { detectSandbox } from "../../src/tools/shell/sandbox.js";
+import { createMachine, writeFiles } from "../tools/sandbox/machine.js";
+import { verifies } from "../verifies.js";
+
+const call = (input: { readonly [field: string]: Json }) => ({ calls: [{ name: "shell", input }] });
+
+/** A host of this machine that commands may be allowed to reach, with what it was asked for. */
+async function startHost() {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    response.end("reached\n");
+  });
+  server.listen(0, "127.0.0.2");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return { host: `127.0.0.2:${(server.address() as AddressInfo).port}`, asked };
+}
+
+async function createWorld(settings: object = {}) {
+  const machine = createMachine({ "a.txt": "a\n" });
+  const home = join(machine.base, "pawl");
+  mkdirSync(home);
+  const own = { shell: { addresses: ["127.0.0.2"], ...settings } };
+  writeFiles(machine.home, { ".config/pawl/pawl.config.json": JSON.stringify(own) });
+  const path = join(home, "sessions.db");
+  /** As a process that starts: nothing but the store is left of an earlier one. */
+  const start = async (script: Parameters<typeof createScriptedModel>[0], options: object = {}) => {
+    const store = await openSqliteStore({ path });
+    const folders = { root: machine.root, home };
+    const choices = toAgentChoices({ allowShell: true, ...options }, folders);
+    const agent = createFolderAgent({ store, ...folders, model: createScriptedModel(script), ...choices });
+    return { agent, store, permissions: choices.permissions };
+  };
+  return {
+    ...machine,
+    start,
+    logOf: () =>
+      execFileSync("cat", [path, `${path}-wal`], {
+        encoding: "latin1",
+        maxBuffer: 1e9,
+        stdio: ["ignore", "pipe", "ignore"],
+      }),
+  };
+}
+
+describe.runIf(detectSandbox() === "bubblewrap")("a command that asks for a host", () => {
+  test("waits through a restart, and reaches exactly what was approved", verifies("BOX-2"), async () => {
+    const { host, asked } = await startHost();
+    const world = await createWorld();
+    const get = `curl -sS -m 5 http://${host}/`;
+    const first = await world.start([call({ command: `${get}one`, hosts: [host] })]);
+    const waiting = await first.agent.run("Go", { sessionId: "s" });
+    if (waiting.status !== "awaiting_human") throw new Error(waiting.status);
+    expect(waiting.approvals).toMatchObject([{ question: `It may reach ${host} while it runs.` }]);
+    const callKey = waiting.approvals[0]?.callKey ?? "";
+    await first.store.close();
+
+    const { agent } = await world.start([call({ command: `${get}two` }), { text: "done" }]);
+    await agent.session("s").answer(callKey, { type: "approve" });
+    const next = await agent.session("s").resume();
+    if (next.status !== "awaiting_human") throw new Error(next.status);
+    // The next command asks for itself, and has nothing of what the first one was given.
+    await agent.session("s").answer(next.approvals[0]?.callKey ?? "", { type: "approve" });
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+    expect(asked).toEqual(["/one"]);
+    const results = [];
+    for await (const event of agent.session("s").events({ live: false, follow: false }))
+      if (event.type === "tool_result") results.push(JSON.stringify(event.output));
+    expect(results).toEqual([
+      expect.stringContaining("reached"),
+      expect.stringContaining(`the sandbox refused ${host}`),
+    ]);
+  });
+
+  test(
+    "asks again after an edit of its hosts by the person, and a rule that denies by then is stronger",
+    verifies("BOX-2"),
+    async () => {
+      const { host, asked } = await startHost();
+      const world = await createWorld();
+      const { agent, permissions } = await world.start([
+        call({ command: `curl -sS http://${host}/`, hosts: [host] }),
+        { text: "done" },
+      ]);
+      const waiting = await agent.run("Go", { sessionId: "s" });
+      if (waiting.status !== "awaiting_human") throw new Error(waiting.status);
+      await saveRule({ permissions, session: null, by: "ada" }, "user", "deny", { rule: `reach(${host})` });
+      await agent.session("s").answer(waiting.approvals[0]?.callKey ?? "", { type: "approve" });
+      expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+      expect(asked).toEqual([]);
+    },
+  );
+});
+
+describe.runIf(detectSandbox() === "bubblewrap")("secrets of the person", () => {
+  test(
+    "are not in the log after a session that asks for all of them, with --yes",
+    verifies("BOX-1", "BOX-3"),
+    async () => {
+      const world = await createWorld();
+      const secrets = [
+        ".ssh/id_rsa",
+        ".aws/credentials",
+        ".netrc",
+        ".npmrc",
+        "Documents/tax",
+        "work/other/.env",
+        ".config/pawl/mcp.json",
+      ];
+      writeFiles(world.home, Object.fromEntries(secrets.map((path) => [path, "CANARY-OF-THE-PERSON\n"])));
+      const commands: { readonly [field: string]: Json }[] = [
+        ...secrets.map((path) => ({ command: `cat ${world.home}/${path} ~/${path}` })),
+        { command: `grep -rs CANARY ${world.base} / --include='*' -l | head; cat ../other/.env` },
+        { command: `cat ${world.base}/pawl/sessions.db | strings` },
+        { command: "cat ~/.netrc", outside: true, why: "Please." },
+        { command: "env; cat /proc/*/environ" },
+      ];
+      const { agent, store } = await world.start([...commands.map(call), { text: "done" }], { yes: true });
+      let result = await agent.run("Go", { sessionId: "s" });
+      // Only what leaves the sandbox waits for a person, who does not want it.
+      expect(result.status).toBe("awaiting_human");
+      while (result.status === "awaiting_human") {
+        expect(result.approvals).toMatchObject([{ input: { outside: true } }]);
+        await agent.session("s").answer(result.approvals[0]?.callKey ?? "", { type: "deny" });
+        result = await agent.session("s").resume();
+      }
+      expect(result).toMatchObject({ status: "completed" });
+      await store.close();
+      const log = world.logOf();
+      expect(log).toContain("cat ~/.netrc");
+      expect(log).not.toContain("CANARY-OF-THE-PERSON");
+      expect(readFileSync(join(world.home, ".netrc"), "utf8")).toContain("CANARY");
+    },
+  );
+});
