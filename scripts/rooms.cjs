@@ -243,9 +243,14 @@ const rooms = [
   },
   { room: "tools/search", about: "`search_files`", imports: [...contracts, "tools/files", "tools/lib"] },
   {
+    room: "tools/sandbox",
+    about: "the sandbox of commands: what they see, share and reach",
+    imports: [...contracts, "tools/files", "tools/lib", "tools/web"],
+  },
+  {
     room: "tools/shell",
-    about: "commands, processes in the background, the sandbox",
-    imports: [...contracts, "tools/files", "tools/lib"],
+    about: "commands, processes in the background",
+    imports: [...contracts, "tools/files", "tools/lib", "tools/sandbox"],
   },
   { room: "tools/web", about: "`fetch_url`, and which addresses it may reach", imports: contracts },
   { room: "tools/outputs", about: "reading and searching outputs that were cut", imports: [...contracts, "tools/lib"] },
@@ -257,7 +262,10 @@ const rooms = [
   {
     room: "tools",
     about: "the entry point, and the tools of one file",
-    imports: [...contracts, "tools/files", "tools/lib", "tools/search", "tools/shell", "tools/sources", "tools/web"],
+    imports: [
+      ...contracts,
+      ...["tools/files", "tools/lib", "tools/sandbox", "tools/search", "tools/shell", "tools/sources", "tools/web"],
+    ],
   },
   { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: contracts },
 ];

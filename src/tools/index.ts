@@ -16,15 +16,6 @@ export { createFileTools, type FileToolsOptions } from "./file-tools.js";
 export { type FindFilesOptions, findFiles } from "./files/find-files.js";
 export { defineTool, type InputOf } from "./lib/define-tool.js";
 export {
-  type BackgroundCommand,
-  type BackgroundOptions,
-  type BackgroundProcess,
-  type BackgroundProcesses,
-  createBackgroundProcesses,
-  type EarlierProcess,
-} from "./shell/background-processes.js";
-export type { ProcessFate } from "./shell/process-identity.js";
-export {
   type CommandReport,
   type CommandSandbox,
   createSandbox,
@@ -36,9 +27,18 @@ export {
   type RefusalReason,
   type Sandbox,
   type SandboxOptions,
-} from "./shell/sandbox.js";
+} from "./sandbox/sandbox.js";
+export {
+  type BackgroundCommand,
+  type BackgroundOptions,
+  type BackgroundProcess,
+  type BackgroundProcesses,
+  createBackgroundProcesses,
+  type EarlierProcess,
+} from "./shell/background-processes.js";
+export type { ProcessFate } from "./shell/process-identity.js";
 export { createShellTool, type ShellToolOptions } from "./shell/shell.js";
-export type { ShellRequest } from "./shell-sandbox.js";
+export type { ShellRequest } from "./shell/shell-sandbox.js";
 export { type AgentsFileOptions, agentsFile } from "./sources/agents-file.js";
 export { type SkillFolder, type SkillsOptions, skills } from "./sources/skills.js";
 export { type TodoItem, todo, todoHint } from "./todo.js";

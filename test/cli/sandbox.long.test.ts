@@ -14,7 +14,7 @@ import { saveRule } from "../../src/cli/permissions/save-rule.js";
 import type { Json } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { detectSandbox } from "../../src/tools/shell/sandbox.js";
+import { detectSandbox } from "../../src/tools/sandbox/sandbox.js";
 import { createMachine, writeFiles } from "../tools/sandbox/machine.js";
 import { verifies } from "../verifies.js";
 

@@ -27,9 +27,8 @@ import {
   todo,
   todoHint,
 } from "../../tools/index.js";
-import { createNoSandbox } from "../../tools/shell/sandbox.js";
+import { createNoSandbox } from "../../tools/sandbox/sandbox.js";
 import { findShell } from "../../tools/shell/shell-program.js";
-import { openCommandSandbox } from "../command-sandbox.js";
 import { type AgentSettings, toAgentSettings } from "../configuration/agent-settings.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -39,6 +38,7 @@ import { noServers, type StartedServers } from "../mcp/start-servers.js";
 import { createGuardedTools } from "../permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
+import { openCommandSandbox } from "./command-sandbox.js";
 import { createEnvironment } from "./environment.js";
 import { recordFileChanges } from "./file-records.js";
 

@@ -1,8 +1,8 @@
 /**
  * `pawl sandbox`: what commands see in this folder; and `pawl sandbox clean`, which empties their home.
  */
-import { cacheFolder, commandHomePath, measureFolder, removeCommandHome } from "../../tools/sandbox-home.js";
-import { openCommandSandbox, whyNotSandboxed } from "../command-sandbox.js";
+import { cacheFolder, commandHomePath, measureFolder, removeCommandHome } from "../../tools/sandbox/command-home.js";
+import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";

@@ -3,7 +3,7 @@
  * all go by this table.
  */
 import type { Json, PromptCache } from "../../index.js";
-import { readHostPattern } from "../../tools/sandbox-hosts.js";
+import { readHostPattern } from "../../tools/sandbox/hosts.js";
 import { isAddressRange } from "../../tools/web/address-rules.js";
 import { readingNames } from "../permissions/known-commands.js";
 import { themes } from "../terminal/text-style.js";

@@ -5,8 +5,8 @@ import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
-import { openCommandSandbox, whyNotSandboxed } from "../command-sandbox.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
   findSettingValue,

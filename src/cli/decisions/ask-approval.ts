@@ -4,7 +4,7 @@
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
 import type { Agent, ApprovalDecision, Json, PendingApproval } from "../../index.js";
-import { formatQuestionTitle } from "../conversation/view/questions.js";
+import { isOutsideCall, wantsOutside } from "../permissions/decide-sandbox.js";
 import type { Permissions } from "../permissions/permissions.js";
 import { createRuleChoices } from "../permissions/rule-choices.js";
 import { formatCallTitle } from "../render/format-call.js";
@@ -71,7 +71,9 @@ export async function askApproval(approval: PendingApproval, context: AskContext
   const title = isRecovery
     ? "was interrupted, and how it ended is not known"
     : canEdit
-      ? formatQuestionTitle(approval)
+      ? isOutsideCall(approval)
+        ? wantsOutside
+        : "wants to run"
       : "wants to run at the model's provider";
   await discardTypedInput(context.interruptions);
   terminal.err(`${style("yellow", "?")} ${style("bold", sanitizeStrictly(approval.name))} ${title}:\n`);

@@ -5,7 +5,7 @@
  * 2. The rest of the call is decided as without it. A rule that denies the command denies it with hosts, too.
  */
 import type { Json } from "../../index.js";
-import { findPresetOf, type HostPattern, readHostPattern } from "../../tools/sandbox-hosts.js";
+import { findPresetOf, type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js";
 import type { Rule } from "./rule.js";
 import type { CallToDecide, RuleTest } from "./rule-test.js";
 
@@ -23,6 +23,11 @@ export type SandboxRequest = {
 
 /** The title of the question about a command that leaves the sandbox. */
 export const wantsOutside = "wants to run OUTSIDE of the sandbox";
+
+/** Whether a call wants to leave the sandbox. */
+export function isOutsideCall({ name, input }: { readonly name: string; readonly input: Json }): boolean {
+  return name === "shell" && readSandboxRequest(input).isOutside;
+}
 
 /** Reads the fields of the input. They are checked before the tool runs; a decision may come earlier. */
 export function readSandboxRequest(input: Json): SandboxRequest {

@@ -6,7 +6,7 @@
  */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { Json } from "../../index.js";
-import type { HostPattern } from "../../tools/sandbox-hosts.js";
+import type { HostPattern } from "../../tools/sandbox/hosts.js";
 import { withSandboxRequests } from "./decide-sandbox.js";
 import { createShellTest } from "./decide-shell.js";
 import { readingNames } from "./known-commands.js";

@@ -7,7 +7,7 @@
 import { join } from "node:path";
 import { type CanExecuteTool, type Json, PawlError } from "../../index.js";
 import type { CommandSandbox, HostTarget } from "../../tools/index.js";
-import { type HostPattern, readHostPattern } from "../../tools/sandbox-hosts.js";
+import { type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js";
 import { resolveRules } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/session-store.js";

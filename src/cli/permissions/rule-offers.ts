@@ -3,7 +3,7 @@
  */
 import { posix } from "node:path";
 import type { Json } from "../../index.js";
-import { findPresetOf, type HostPattern } from "../../tools/sandbox-hosts.js";
+import { findPresetOf, type HostPattern } from "../../tools/sandbox/hosts.js";
 import { sanitizeStrictly } from "../terminal/text.js";
 import {
   allowsCommand,

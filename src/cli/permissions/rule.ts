@@ -6,7 +6,7 @@
  */
 import { nearestName } from "../../core/index.js";
 import { PawlError, type PermissionRule } from "../../index.js";
-import { type HostPattern, readHostPattern } from "../../tools/sandbox-hosts.js";
+import { type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js";
 import { sanitizeStrictly } from "../terminal/text.js";
 import { type CommandPattern, parseCommandPattern } from "./command-pattern.js";
 import { createHostTest, type HostTest } from "./host-pattern.js";

@@ -13,14 +13,14 @@ import {
 import type { Tool, ToolContext } from "../../ports/tool.js";
 import { createRoot } from "../files/root.js";
 import { assertMaxLength, assertNoLoneSurrogates } from "../lib/input-bounds.js";
-import { environmentOf, placeNotes, prepareCommand, type ShellInput } from "../shell-command.js";
-import { describeSandbox, reportNotes, requestFields, type ShellRequest } from "../shell-sandbox.js";
+import { type CommandSandbox, createNoSandbox, createSandbox, type HostTarget } from "../sandbox/sandbox.js";
 import type { BackgroundProcesses } from "./background-processes.js";
 import { type CappedOutput, createCappedOutput } from "./capped-output.js";
 import { createLiveOutput } from "./live-output.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
-import { type CommandSandbox, createNoSandbox, createSandbox, type HostTarget } from "./sandbox.js";
+import { environmentOf, placeNotes, prepareCommand, type ShellInput } from "./shell-command.js";
 import { findShell } from "./shell-program.js";
+import { describeSandbox, reportNotes, requestFields, type ShellRequest } from "./shell-sandbox.js";
 
 /** What the tool may run, and where. */
 export type ShellToolOptions = {

@@ -3,7 +3,7 @@
  * sandbox that holds it. So no part is there that nothing needs.
  */
 import { describe, expect, test } from "vitest";
-import { detectSandbox } from "../../../src/tools/shell/sandbox.js";
+import { detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
 import { verifies } from "../../verifies.js";
 import { type Attack, attacks } from "./attacks.js";
 import { type AttackWorld, createAttackWorld, nobody } from "./world.js";

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import { detectSandbox } from "../../../src/tools/shell/sandbox.js";
+import { detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
 import { startForwardProxy } from "../../support/forward-proxy.js";
 import { verifies } from "../../verifies.js";
 import { createMachine, writeFiles } from "./machine.js";

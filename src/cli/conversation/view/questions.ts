@@ -3,7 +3,7 @@
  */
 
 import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
-import { readSandboxRequest, wantsOutside } from "../../permissions/decide-sandbox.js";
+import { isOutsideCall, wantsOutside } from "../../permissions/decide-sandbox.js";
 
 export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
   /** The child session that asks; absent if this session asks. */
@@ -49,9 +49,7 @@ export function createOpenQuestions(): OpenQuestions {
 
 /** The beginning of the title of a question: what is asked about a call. */
 export function formatQuestionTitle({ why, name, input }: Pick<OpenQuestion, "why" | "name" | "input">): string {
-  return why === "policy" && name === "shell" && readSandboxRequest(input).isOutside
-    ? wantsOutside
-    : titleByReason[why];
+  return why === "policy" && isOutsideCall({ name, input }) ? wantsOutside : titleByReason[why];
 }
 
 const titleByReason: { readonly [Why in OpenQuestion["why"]]: string } = {

@@ -4,7 +4,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
-import { isWithin } from "./files/root.js";
+import { isWithin } from "../files/root.js";
 
 export type Bubblewrap = {
   /** Absolute. */

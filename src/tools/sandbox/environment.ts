@@ -3,10 +3,10 @@
  */
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { commandHome, commandSettings, type SandboxLayout } from "./sandbox-arguments.js";
-import { proxyPort } from "./sandbox-session.js";
-import { settingsFiles } from "./sandbox-settings.js";
-import type { ShownTools } from "./sandbox-tools.js";
+import { commandHome, commandSettings, type SandboxLayout } from "./bubblewrap-arguments.js";
+import { settingsFiles } from "./copied-settings.js";
+import { proxyPort } from "./session.js";
+import type { ShownTools } from "./shown-tools.js";
 
 /** Where programs find the certificates of a company. They are paths, not secrets: without them, every TLS connection would fail. */
 export const certificateVariables: readonly string[] = [

@@ -1,8 +1,8 @@
 /**
  * What a sandbox of commands offers: to tools that start commands, and to programs that configure it.
  */
-import type { HostTarget } from "./sandbox-hosts.js";
-import type { Refusal, RefusalReason } from "./sandbox-proxy.js";
+import type { HostTarget } from "./hosts.js";
+import type { Refusal, RefusalReason } from "./proxy.js";
 
 /** Where commands run. */
 export type Sandbox = "bubblewrap" | "none";

@@ -6,8 +6,8 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { connect, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { formatTarget, type HostTarget } from "./sandbox-hosts.js";
-import { describeProxy, type HttpProxy } from "./web/proxy.js";
+import { describeProxy, type HttpProxy } from "../web/proxy.js";
+import { formatTarget, type HostTarget } from "./hosts.js";
 
 const maxLookupMs = 10_000;
 const maxConnectMs = 30_000;

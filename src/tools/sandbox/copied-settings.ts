@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { findSystemProgram } from "./sandbox-probe.js";
+import { findSystemProgram } from "./probe.js";
 
 export type SettingsCopies = {
   /** The folder of the copies; null if it cannot be written. */

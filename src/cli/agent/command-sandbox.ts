@@ -2,12 +2,12 @@
  * The sandbox of the commands of a folder: one for this process as long as the settings are the same, so that what one command leaves
  * in `/tmp` or serves is there for the next, also after another session was opened.
  */
-import { type CommandSandbox, createSandbox } from "../tools/index.js";
-import { createNoSandbox } from "../tools/shell/sandbox.js";
-import type { SandboxSettings } from "./configuration/agent-settings.js";
-import { resolveUserConfigurationFolder } from "./files/configuration-folder.js";
-import { listStoreFiles } from "./files/session-store.js";
-import type { Permissions } from "./permissions/permissions.js";
+import { type CommandSandbox, createSandbox } from "../../tools/index.js";
+import { createNoSandbox } from "../../tools/sandbox/sandbox.js";
+import type { SandboxSettings } from "../configuration/agent-settings.js";
+import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
+import { listStoreFiles } from "../files/session-store.js";
+import type { Permissions } from "../permissions/permissions.js";
 
 type Kept = {
   readonly key: string;

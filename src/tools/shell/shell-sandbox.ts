@@ -2,10 +2,10 @@
  * What `shell` says of its sandbox: to the model before a command, and to everybody after it.
  */
 import { delimiter, isAbsolute } from "node:path";
-import { isWithin, resolveExistingPart } from "./files/root.js";
-import { refusalReasons } from "./sandbox-proxy.js";
-import type { ProcessResult } from "./shell/run-process.js";
-import type { CommandReport, CommandSandbox } from "./shell/sandbox.js";
+import { isWithin, resolveExistingPart } from "../files/root.js";
+import { refusalReasons } from "../sandbox/proxy.js";
+import type { CommandReport, CommandSandbox } from "../sandbox/sandbox.js";
+import type { ProcessResult } from "./run-process.js";
 
 /** What a call of `shell` may ask for beyond the sandbox. */
 export type ShellRequest = "hosts" | "outside";

@@ -7,8 +7,8 @@
  */
 import { type FSWatcher, lstatSync, readdirSync, readlinkSync, rmSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { isWithin, protectedName } from "./files/root.js";
-import { findGitMounts } from "./sandbox-git.js";
+import { isWithin, protectedName } from "../files/root.js";
+import { findGitMounts } from "./git-mounts.js";
 
 export type FolderMounts = {
   readonly shown: readonly string[];

@@ -8,7 +8,7 @@
  */
 import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { isWithin, resolveExistingPart } from "./files/root.js";
+import { isWithin, resolveExistingPart } from "../files/root.js";
 
 export type GitMounts = {
   /** Shown read-only, before anything else. */

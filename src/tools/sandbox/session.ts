@@ -9,10 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import { isWithin } from "./files/root.js";
-import { type SharedFolder, socketInside } from "./sandbox-arguments.js";
-import { type Bubblewrap, findSystemProgram } from "./sandbox-probe.js";
-import { type SandboxProxy, type SandboxProxyOptions, startSandboxProxy } from "./sandbox-proxy.js";
+import { isWithin } from "../files/root.js";
+import { type SharedFolder, socketInside } from "./bubblewrap-arguments.js";
+import { type Bubblewrap, findSystemProgram } from "./probe.js";
+import { type SandboxProxy, type SandboxProxyOptions, startSandboxProxy } from "./proxy.js";
 
 /** The port of the proxy, as commands see it. */
 export const proxyPort = 3128;

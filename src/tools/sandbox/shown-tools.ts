@@ -5,7 +5,7 @@
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
-import { isWithin } from "./files/root.js";
+import { isWithin } from "../files/root.js";
 
 export type ShownTools = {
   /** Absolute paths, as they are written in PATH. */

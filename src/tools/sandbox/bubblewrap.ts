@@ -4,15 +4,16 @@
 import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { PawlError } from "../errors.js";
-import { isWithin } from "./files/root.js";
-import { createBubblewrapArguments, type SandboxLayout, systemFolders } from "./sandbox-arguments.js";
-import type { CommandSandbox, PreparedCommand, PrepareOptions, SandboxOptions } from "./sandbox-contract.js";
-import { certificatePaths, createEnvironment } from "./sandbox-environment.js";
-import { findFolderMounts, watchFolder } from "./sandbox-folder.js";
-import { cacheFolder, commandHomePath, makeCommandHome } from "./sandbox-home.js";
-import { type HostPattern, type HostTarget, readHostPattern } from "./sandbox-hosts.js";
-import { type Bubblewrap, findSystemProgram } from "./sandbox-probe.js";
+import { PawlError } from "../../errors.js";
+import { isWithin } from "../files/root.js";
+import { createBubblewrapArguments, type SandboxLayout, systemFolders } from "./bubblewrap-arguments.js";
+import { cacheFolder, commandHomePath, makeCommandHome } from "./command-home.js";
+import type { CommandSandbox, PreparedCommand, PrepareOptions, SandboxOptions } from "./contract.js";
+import { copySettings, type SettingsCopies } from "./copied-settings.js";
+import { certificatePaths, createEnvironment } from "./environment.js";
+import { findFolderMounts, watchFolder } from "./folder-mounts.js";
+import { type HostPattern, type HostTarget, readHostPattern } from "./hosts.js";
+import { type Bubblewrap, findSystemProgram } from "./probe.js";
 import {
   findSharedMeans,
   type SandboxSession,
@@ -20,10 +21,9 @@ import {
   startLoneProxy,
   startSession,
   withBridge,
-} from "./sandbox-session.js";
-import { copySettings, type SettingsCopies } from "./sandbox-settings.js";
-import { createSyscallFilter } from "./sandbox-syscalls.js";
-import { findShownTools, type ShownTools } from "./sandbox-tools.js";
+} from "./session.js";
+import { findShownTools, type ShownTools } from "./shown-tools.js";
+import { createSyscallFilter } from "./syscalls.js";
 
 type PersonHome = {
   /** As the environment names it. */

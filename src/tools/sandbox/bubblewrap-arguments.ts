@@ -11,9 +11,9 @@
  */
 import { lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
-import { isWithin } from "./files/root.js";
-import type { FolderMounts } from "./sandbox-folder.js";
-import type { Bubblewrap } from "./sandbox-probe.js";
+import { isWithin } from "../files/root.js";
+import type { FolderMounts } from "./folder-mounts.js";
+import type { Bubblewrap } from "./probe.js";
 
 /** The home of commands, as they see it. It is not the person's, so that no path below it has to be mounted. */
 export const commandHome = "/home/sandbox";

@@ -1,16 +1,16 @@
 /**
  * The sandbox of commands: bubblewrap with an own home, without the person's secrets, and with a network that leads to a list of hosts.
  *
- * sandbox-arguments.ts says what commands see, sandbox-folder.ts what is closed in their folder, sandbox-session.ts what they share,
- * and sandbox-proxy.ts which hosts they reach.
+ * bubblewrap-arguments.ts says what commands see, folder-mounts.ts what is closed in their folder, session.ts what they share,
+ * and proxy.ts which hosts they reach.
  */
 import { aFunction, anArray, anyValue, checkOptions, type OptionTable, oneOf } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import { createRoot, isWithin } from "../files/root.js";
-import { createBubblewrapSandbox, findPersonHome, readHost } from "../sandbox-bubblewrap.js";
-import type { CommandSandbox, Sandbox, SandboxOptions } from "../sandbox-contract.js";
-import { probeSandbox, type SandboxProbe } from "../sandbox-probe.js";
 import { createAddressRules } from "../web/address-rules.js";
+import { createBubblewrapSandbox, findPersonHome, readHost } from "./bubblewrap.js";
+import type { CommandSandbox, Sandbox, SandboxOptions } from "./contract.js";
+import { probeSandbox, type SandboxProbe } from "./probe.js";
 
 export type {
   CommandReport,
@@ -22,7 +22,7 @@ export type {
   RefusalReason,
   Sandbox,
   SandboxOptions,
-} from "../sandbox-contract.js";
+} from "./contract.js";
 
 const aListOfTexts = {
   ...anArray,

@@ -1,11 +1,11 @@
 /**
  * What a call of `shell` starts: in the sandbox, outside of it, or without one; and with which environment.
  */
-import type { ToolContext } from "../ports/tool.js";
-import { certificateVariables } from "./sandbox-environment.js";
-import { readHostPattern } from "./sandbox-hosts.js";
-import { type CommandSandbox, createNoSandbox, type HostTarget, type PreparedCommand } from "./shell/sandbox.js";
-import { findShell } from "./shell/shell-program.js";
+import type { ToolContext } from "../../ports/tool.js";
+import { certificateVariables } from "../sandbox/environment.js";
+import { readHostPattern } from "../sandbox/hosts.js";
+import { type CommandSandbox, createNoSandbox, type HostTarget, type PreparedCommand } from "../sandbox/sandbox.js";
+import { findShell } from "./shell-program.js";
 import { outsidePath, type ShellRequest } from "./shell-sandbox.js";
 
 export type ShellInput = {

@@ -12,7 +12,10 @@ import type { LookupAddress } from "node:dns";
 import { createServer, type IncomingMessage, request as requestHttp, type ServerResponse } from "node:http";
 import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { formatTarget, type HostTarget, normalizeHost } from "./sandbox-hosts.js";
+import { createAddressRules } from "../web/address-rules.js";
+import { canRequestThroughProxy } from "../web/proxied-request.js";
+import { findProxy, type HttpProxy, type ProxyEnvironment } from "../web/proxy.js";
+import { formatTarget, type HostTarget, normalizeHost } from "./hosts.js";
 import {
   lookUp,
   openDirectly,
@@ -21,10 +24,7 @@ import {
   type ProxyStatus,
   requestThrough,
   toAddress,
-} from "./sandbox-upstream.js";
-import { createAddressRules } from "./web/address-rules.js";
-import { canRequestThroughProxy } from "./web/proxied-request.js";
-import { findProxy, type HttpProxy, type ProxyEnvironment } from "./web/proxy.js";
+} from "./upstream.js";
 
 export type SandboxProxyOptions = {
   /** The path of the Unix socket that it listens on. */
