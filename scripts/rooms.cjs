@@ -245,7 +245,7 @@ const rooms = [
   {
     room: "tools/sandbox",
     about: "the sandbox of commands: what they see, share and reach",
-    imports: [...contracts, "tools/files", "tools/lib", "tools/web"],
+    imports: [...contracts, "tools/files", "tools/web"],
   },
   {
     room: "tools/shell",
