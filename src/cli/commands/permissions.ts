@@ -2,6 +2,7 @@
  * `pawl permissions`: the rules that a person has stored for a folder, and those for all folders.
  */
 import { PawlError } from "../../index.js";
+import { openCommandSandbox } from "../agent/command-sandbox.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
@@ -22,12 +23,13 @@ export type PermissionsOptions = { readonly root?: string; readonly json?: true;
 
 function createFolderPermissions({ root = "." }: PermissionsOptions) {
   const place = { root: resolveFolder(root), home: resolveHome(process.env) };
-  const { unasked } = toAgentSettings(resolveConfiguration(place));
-  return createPermissions({ allowAll: false, ...place, reading: unasked });
+  const { unasked, sandbox } = toAgentSettings(resolveConfiguration(place));
+  const permissions = createPermissions({ allowAll: false, ...place, reading: unasked, ask: sandbox.ask });
+  return { permissions, openSandbox: () => openCommandSandbox(place, sandbox, permissions) };
 }
 
 export function list(options: PermissionsOptions, terminal: Terminal): number {
-  const rules = createFolderPermissions(options).rules();
+  const rules = createFolderPermissions(options).permissions.rules();
   if (options.json === true) for (const rule of rules) terminal.json(toPlainRule(rule));
   else if (rules.length === 0)
     terminal.out("No rule has been kept. Tools and commands that only read run; everything else asks.\n");
@@ -63,7 +65,7 @@ export async function add(
   const parsedVerdict = verdicts.find((one) => one === verdict);
   if (parsedVerdict === undefined)
     throw new PawlError("bad_input", `A rule does not ${JSON.stringify(verdict)}. Say allow, ask or deny.`);
-  const place = { permissions: createFolderPermissions(options), session: null, by: resolveUserName() };
+  const place = { permissions: createFolderPermissions(options).permissions, session: null, by: resolveUserName() };
   const storedRule = await saveRule(place, options.user === true ? "user" : "project", parsedVerdict, { rule });
   if (options.json === true) terminal.json(toPlainRule(storedRule));
   else terminal.out(`${sanitize(formatRule(storedRule))}\n${formatNoteLine(storedRule)}`);
@@ -71,7 +73,7 @@ export async function add(
 }
 
 export async function remove(text: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {
-  const permissions = createFolderPermissions(options);
+  const { permissions } = createFolderPermissions(options);
   const matchingRules = permissions.rules().filter((rule) => isRuleNamed(rule, text.trim()));
   if (matchingRules.length === 0)
     throw new PawlError(
@@ -93,7 +95,9 @@ function isRuleNamed({ rule, tool, version }: Rule, text: string): boolean {
 }
 
 export async function test(line: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {
-  const permissions = createFolderPermissions(options);
+  const { permissions, openSandbox } = createFolderPermissions(options);
+  // Whether a command asks may depend on whether it is held.
+  permissions.useSandbox(openSandbox());
   if (options.json !== true) terminal.out(`${sanitize(await formatTestedLine(permissions, line))}\n`);
   else {
     const { verdict, rule, why } = await permissions.decide({

@@ -6,6 +6,7 @@
  */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { Json } from "../../index.js";
+import { runLaterNames } from "../../tools/sandbox/folder-mounts.js";
 import type { HostPattern } from "../../tools/sandbox/hosts.js";
 import { withSandboxRequests } from "./decide-sandbox.js";
 import { createShellTest } from "./decide-shell.js";
@@ -121,13 +122,35 @@ function createPathTest({ tool, input }: CallToDecide, root: string): RuleTest {
       if (rule.verdict === "ask" && rule.tool !== tool && writesFiles(rule.tool) !== writesFiles(tool)) return false;
       return matchesAnyPath(rule.about.pattern, [writtenPath, real], root);
     },
-    allowedBy: (all) =>
-      findFirst(
+    allowedBy: (all) => {
+      const runLater = writesFiles(tool) ? findRunLaterName(real, root) : null;
+      const covers = ({ about }: Rule) =>
+        about.kind === "path"
+          ? isInPattern(about.pattern, real, root) && (runLater === null || namesFirst(about.pattern, runLater, root))
+          : runLater === null;
+      const why =
+        runLater === null
+          ? `No rule allows ${tool} for this path.`
+          : `Other programs run what is in ${runLater}, so only a rule that names it allows ${tool}.`;
+      return findFirst(
         all.filter((rule) => rule.tool === tool),
-        (rule) => (rule.about.kind === "path" ? isInPattern(rule.about.pattern, real, root) : true),
-        `No rule allows ${tool} for this path.`,
-      ),
+        covers,
+        why,
+      );
+    },
   };
+}
+
+/** The file or folder of the root that editors, shells or agents run later, and that a path is in; null if it is in none. */
+function findRunLaterName(path: string, root: string): string | null {
+  const [name = ""] = relative(root, path).split(sep);
+  return runLaterNames.includes(name) ? name : null;
+}
+
+/** Whether the pattern names a file or folder of the root, and not just any. */
+function namesFirst({ isAbsolute: isPatternAbsolute, names }: PathPattern, name: string, root: string): boolean {
+  const inRoot = isPatternAbsolute ? names.slice(root.split(sep).length - 1) : names;
+  return inRoot[0] === name;
 }
 
 /** Whether a rule closes a path to every tool that reads. */

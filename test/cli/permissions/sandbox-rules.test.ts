@@ -130,6 +130,21 @@ describe("a command that asks to run outside", verifies("BOX-3"), () => {
   });
 });
 
+describe("a file tool that writes what other programs run", verifies("BOX-1"), () => {
+  test.each([
+    ["edit_file(**)", ".vscode/tasks.json", "ask"],
+    ["edit_file", ".envrc", "ask"],
+    ["edit_file(*/tasks.json)", ".vscode/tasks.json", "ask"],
+    ["edit_file(.vscode/**)", ".vscode/tasks.json", "allow"],
+    ["edit_file(.envrc)", ".envrc", "allow"],
+    ["edit_file(**)", "src/.vscode/x", "allow"],
+  ])("with the rule %s for %s: %s", async (rule, path, verdict) => {
+    const { permissions } = permissionsWith({ allow: [rule] });
+    const input = { path, oldText: "a", newText: "b" };
+    expect((await permissions.decide({ tool: "edit_file", readOnly: false, input })).verdict).toBe(verdict);
+  });
+});
+
 describe("with shell.ask: outside,", verifies("BOX-3"), () => {
   test("a command in the sandbox runs unasked, and one without a sandbox asks", async () => {
     const { permissions, decide } = permissionsWith({ ask: "outside" });
