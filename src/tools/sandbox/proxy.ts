@@ -157,10 +157,13 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
       const outgoing = request(incoming, url, socket, parent);
       outgoing.on("response", (answer) => {
         response.writeHead(answer.statusCode ?? 502, withoutHopHeaders(answer.headers));
+        // A body that was cut off must not look complete.
+        answer.once("error", () => response.destroy());
         answer.pipe(response);
       });
       outgoing.on("error", (error) => fail(response, new ProxyError(502, `${url.host} failed: ${error.message}.`)));
       response.once("close", () => outgoing.destroy());
+      incoming.once("error", () => outgoing.destroy());
       incoming.pipe(outgoing);
     } catch (error) {
       fail(response, toProxyError(error));
@@ -240,6 +243,11 @@ function fail(response: ServerResponse, { status, message }: ProxyError): void {
 
 /** Connects two sockets until one of them closes. */
 function join({ sockets }: Client, one: Duplex, other: Duplex): void {
+  // The client may have left while the host was connected to.
+  if (one.destroyed) {
+    other.destroy();
+    return;
+  }
   for (const [from, to] of [
     [one, other],
     [other, one],
