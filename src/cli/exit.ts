@@ -28,6 +28,7 @@ const usageErrorCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "no_such_call",
   "root_mismatch",
   "run_finished",
+  "sandbox_missing",
   "session_active",
   "session_busy",
   "unknown_handoff",

@@ -17,6 +17,7 @@ import { createScriptedModel } from "../../src/testing/index.js";
 import { detectSandbox } from "../../src/tools/sandbox/sandbox.js";
 import { createMachine, writeFiles } from "../tools/sandbox/machine.js";
 import { verifies } from "../verifies.js";
+import { createWorld as createProgramWorld } from "./pawl.js";
 
 const call = (input: { readonly [field: string]: Json }) => ({ calls: [{ name: "shell", input }] });
 
@@ -149,4 +150,28 @@ describe.runIf(detectSandbox() === "bubblewrap")("secrets of the person", () => 
       expect(readFileSync(join(world.home, ".netrc"), "utf8")).toContain("CANARY");
     },
   );
+});
+
+describe("a folder without a sandbox", () => {
+  /** The home is the folder, so commands cannot be kept from it. */
+  async function runIn(mode: "auto" | "required", ...args: readonly string[]) {
+    const settings = JSON.stringify({ shell: { sandbox: mode } });
+    const world = createProgramWorld({ ".config/pawl/pawl.config.json": settings });
+    return await world.pawl(args, { env: { HOME: world.root } });
+  }
+  const why = "the folder is your home, or holds it. Work in a folder below your home.";
+
+  test("is told at the start of a run and by doctor, and refused if a sandbox is required", verifies("BOX-4"), async () => {
+    const run = ["run", "Hello", "--allow-shell", "--model", "demo"];
+    expect(await runIn("auto", ...run)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`Commands are not sandboxed: ${why}`),
+    });
+    expect((await runIn("auto", "doctor")).stdout).toContain(`• sandbox   Commands are not sandboxed: ${why}`);
+    expect(await runIn("required", ...run)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`Commands cannot be sandboxed: ${why}`),
+    });
+    expect((await runIn("required", "doctor")).stdout).toContain(`✗ sandbox   Commands cannot be sandboxed: ${why}`);
+  });
 });
