@@ -128,7 +128,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("secrets of the person", () => 
       writeFiles(world.home, Object.fromEntries(secrets.map((path) => [path, "CANARY-OF-THE-PERSON\n"])));
       const commands: { readonly [field: string]: Json }[] = [
         ...secrets.map((path) => ({ command: `cat ${world.home}/${path} ~/${path}` })),
-        { command: `grep -rs CANARY ${world.base} / --include='*' -l | head; cat ../other/.env` },
+        { command: `grep -rs CANARY ${world.base} /home /root /run /tmp /var | head; cat ../other/.env` },
         { command: `cat ${world.base}/pawl/sessions.db | strings` },
         { command: "cat ~/.netrc", outside: true, why: "Please." },
         { command: "env; cat /proc/*/environ" },
@@ -161,17 +161,21 @@ describe("a folder without a sandbox", () => {
   }
   const why = "the folder is your home, or holds it. Work in a folder below your home.";
 
-  test("is told at the start of a run and by doctor, and refused if a sandbox is required", verifies("BOX-4"), async () => {
-    const run = ["run", "Hello", "--allow-shell", "--model", "demo"];
-    expect(await runIn("auto", ...run)).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining(`Commands are not sandboxed: ${why}`),
-    });
-    expect((await runIn("auto", "doctor")).stdout).toContain(`• sandbox   Commands are not sandboxed: ${why}`);
-    expect(await runIn("required", ...run)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(`Commands cannot be sandboxed: ${why}`),
-    });
-    expect((await runIn("required", "doctor")).stdout).toContain(`✗ sandbox   Commands cannot be sandboxed: ${why}`);
-  });
+  test(
+    "is told at the start of a run and by doctor, and refused if a sandbox is required",
+    verifies("BOX-4"),
+    async () => {
+      const run = ["run", "Hello", "--allow-shell", "--model", "demo"];
+      expect(await runIn("auto", ...run)).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining(`Commands are not sandboxed: ${why}`),
+      });
+      expect((await runIn("auto", "doctor")).stdout).toContain(`• sandbox   Commands are not sandboxed: ${why}`);
+      expect(await runIn("required", ...run)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`Commands cannot be sandboxed: ${why}`),
+      });
+      expect((await runIn("required", "doctor")).stdout).toContain(`✗ sandbox   Commands cannot be sandboxed: ${why}`);
+    },
+  );
 });

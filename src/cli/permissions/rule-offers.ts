@@ -92,10 +92,10 @@ async function sandboxOffers(input: Json, options: OfferOptions): Promise<RuleOf
   return {
     offers: [
       { rules: reach, label: `all commands ${label}`, canPersist: true },
-      ...withHosts.map((toOffer) => ({
-        ...toOffer,
-        rules: [...reach, ...toOffer.rules],
-        says: `${toOffer.label}, and all commands ${label}`,
+      ...withHosts.map((offer) => ({
+        ...offer,
+        rules: [...reach, ...offer.rules],
+        label: `${offer.label}, and all commands ${label}`,
       })),
     ],
   };

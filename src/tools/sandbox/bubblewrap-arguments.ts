@@ -10,7 +10,7 @@
  *    sandbox. So /proc is read-only.
  */
 import { lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import { isWithin } from "../files/root.js";
 import type { FolderMounts } from "./folder-mounts.js";
 import type { Bubblewrap } from "./probe.js";
@@ -71,9 +71,9 @@ export function createBubblewrapArguments(
     ...(socket === null ? [] : ["--ro-bind", socket, socketInside]),
     ...visible.flatMap((path) => ["--ro-bind-try", realOf(path), path]),
     ...writable.flatMap((path) => ["--bind", path, path]),
-    ...folder.writable.flatMap((path) => ["--bind", path, path]),
-    ...folder.closed.flatMap((path) => ["--ro-bind", path, path]),
-    ...hidingArguments(folder.hidden, writable, visible),
+    ...folder.writable.flatMap(({ path }) => ["--bind", path, path]),
+    ...folder.closed.flatMap(({ path }) => ["--ro-bind", path, path]),
+    ...folder.hidden.filter((path) => [...writable, ...visible].some((one) => isWithin(one, path))).flatMap(hide),
     ...["--remount-ro", "/", "--chdir", root],
   ];
 }
@@ -88,27 +88,6 @@ function privateFolders(paths: readonly string[], shared: string): readonly stri
     .filter((path) => path !== shared && isWithin(shared, path))
     .map((path) => relative(shared, path).split(sep)[0] ?? "");
   return [...new Set(names)].flatMap((name) => ["--tmpfs", join(shared, name)]);
-}
-
-/**
- * Hides what is there. Each folder on the way, from the writable folder on, is a mount: a command could otherwise rename it, and
- * the next command would see under the new name what is hidden under the old one.
- */
-function hidingArguments(
-  hidden: readonly string[],
-  writable: readonly string[],
-  visible: readonly string[],
-): readonly string[] {
-  const seen = hidden.filter((path) => [...writable, ...visible].some((folder) => isWithin(folder, path)));
-  const ancestors = new Set<string>();
-  for (const path of seen) {
-    const top = writable.find((folder) => isWithin(folder, path));
-    if (top === undefined) continue;
-    for (let folder = dirname(path); folder !== top && isWithin(top, folder); folder = dirname(folder))
-      ancestors.add(folder);
-  }
-  const holds = [...ancestors].sort((a, b) => a.length - b.length).flatMap((folder) => ["--bind", folder, folder]);
-  return [...holds, ...seen.flatMap(hide)];
 }
 
 const hide = (path: string) => (isFolder(path) ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path]);

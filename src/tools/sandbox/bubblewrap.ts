@@ -13,6 +13,7 @@ import { copySettings, type SettingsCopies } from "./copied-settings.js";
 import { certificatePaths, createEnvironment } from "./environment.js";
 import { findFolderMounts, watchFolder } from "./folder-mounts.js";
 import { type HostPattern, type HostTarget, readHostPattern } from "./hosts.js";
+import { withMountCheck } from "./mount-check.js";
 import { type Bubblewrap, findSystemProgram } from "./probe.js";
 import {
   findSharedMeans,
@@ -63,6 +64,7 @@ type Plan = {
   readonly avoid: readonly string[];
   readonly means: SharedMeans | string;
   readonly socat: string | null;
+  readonly stat: string;
   readonly filter: Uint8Array | null;
 };
 
@@ -75,16 +77,19 @@ function createPlan(options: SandboxOptions, root: string, bubblewrap: Bubblewra
   const toPaths = (paths: readonly string[] = []) =>
     paths.map((path) => (path.startsWith("~/") ? resolve(home.path, path.slice(2)) : resolve(root, path)));
   const tools = findShownTools(home.path, systemFolders, process.env);
-  const write = toPaths(options.write).map(realFolder);
+  const cache = cacheFolder(process.env);
+  const write = toPaths(options.write)
+    .map((path) => realFolder(path, [root, home.real, cache]))
+    .filter((path, _at, all) => ![root, ...all].some((other) => other !== path && isWithin(other, path)));
   const named = [...tools.folders, ...toPaths(options.show), ...certificatePaths(process.env)];
   const shown = named.filter(isOutside(root));
-  const cache = cacheFolder(process.env);
   const avoid = [root, ...write];
   return {
     ...{ bubblewrap, root, home, addresses, tools, shown, write, hide, cache, avoid },
     hosts: (options.hosts ?? []).map(readHost),
     means: findSharedMeans(avoid, [...avoid, ...shown, commandHomePath(cache, root)]),
     socat: findSystemProgram("socat", avoid),
+    stat: findRequiredProgram("stat", avoid),
     filter: createSyscallFilter(!bubblewrap.closesNamespaces),
   };
 }
@@ -95,10 +100,14 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
   let session: Promise<SandboxSession> | undefined;
   let settings: SettingsCopies | undefined;
 
+  /** Commands that start at the same time share one that has yet to start. */
   async function findSession(): Promise<SandboxSession> {
-    const present = session === undefined ? null : await session.catch(() => null);
-    if (present === null || present.hasEnded()) session = openSession(plan);
-    return await (session as Promise<SandboxSession>);
+    const current = session;
+    const opened = await current?.catch(() => null);
+    if (opened?.hasEnded() === false) return opened;
+    if (session === current) session = openSession(plan);
+    session ??= openSession(plan);
+    return await session;
   }
 
   return Object.freeze({
@@ -146,18 +155,18 @@ function prepareCommand(
   { plan, settings, session }: Present,
   { hosts: further = [], decideHost = () => undefined, onForbidden = () => {} }: PrepareOptions,
 ): PreparedCommand {
-  const { bubblewrap, root, home, tools, cache, socat, filter } = plan;
+  const { bubblewrap, root, home, tools, write, cache, socat, stat, filter } = plan;
   const listed = [...plan.hosts, ...further.map(readHost)];
   const layout: SandboxLayout = {
     root,
     ownHome: makeCommandHome(cache, root),
     settings: settings.folder,
     shown: [...plan.shown, ...settings.certificates.filter(isOutside(root))],
-    write: plan.write,
+    write,
     socket: socat === null ? null : session.socket,
   };
   const hidden = [cache, ...plan.hide().map((path) => resolve(root, path))];
-  const folder = findFolderMounts({ root, home: home.real, hidden });
+  const folder = findFolderMounts({ root, home: home.real, write, hidden });
   const seen = createBubblewrapArguments(layout, folder, session.shared, bubblewrap);
   const grant = session.proxy.grant((target) => {
     const decision = decideHost(target);
@@ -170,7 +179,11 @@ function prepareCommand(
     ...seen,
     ...(filter === null ? [] : ["--seccomp", "3"]),
     "--",
-    ...(layout.socket === null || socat === null ? command : withBridge(socat, command)),
+    ...withMountCheck(
+      [...folder.writable, ...folder.closed],
+      stat,
+      layout.socket === null || socat === null ? command : withBridge(socat, command),
+    ),
   ];
   return {
     program: program as unknown as readonly [string, ...string[]],
@@ -184,14 +197,26 @@ function prepareCommand(
   };
 }
 
-function realFolder(path: string): string {
+/** @param inner folders that commands must not be able to move or replace */
+function realFolder(path: string, inner: readonly string[]): string {
+  const createError = (why: string, cause?: unknown) =>
+    new PawlError("bad_configuration", `Commands cannot be given ${path} to write: ${why}.`, { cause });
+  let real: string;
   try {
-    return realpathSync(path);
+    real = realpathSync(path);
   } catch (cause) {
-    throw new PawlError("bad_configuration", `The sandbox cannot show ${path} for writing: there is no such folder.`, {
-      cause,
-    });
+    throw createError("there is no such folder", cause);
   }
+  const held = inner.find((folder) => isWithin(real, folder));
+  if (held !== undefined) throw createError(`it is or holds ${held}. Name a folder next to it or below it`);
+  return real;
+}
+
+function findRequiredProgram(name: string, avoid: readonly string[]): string {
+  const path = findSystemProgram(name, avoid);
+  if (path === null)
+    throw new PawlError("sandbox_missing", `The sandbox needs the program ${name}. Install coreutils.`);
+  return path;
 }
 
 function describe({ bubblewrap, root, hosts, shown, cache, means }: Plan): string {

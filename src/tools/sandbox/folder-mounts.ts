@@ -5,19 +5,29 @@
  *    a command makes there is looked for afterwards, and told.
  * 2. A file that turns the settings of a repository into others is removed at once, and its command is stopped.
  */
-import { type FSWatcher, lstatSync, readdirSync, readlinkSync, rmSync, watch } from "node:fs";
+import { type BigIntStats, type FSWatcher, lstatSync, readdirSync, readlinkSync, rmSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isWithin, protectedName } from "../files/root.js";
 import { findGitMounts } from "./git-mounts.js";
 
 export type FolderMounts = {
+  /** Read-only, before anything else. */
   readonly shown: readonly string[];
-  readonly writable: readonly string[];
-  readonly closed: readonly string[];
+  /** Writable, and not to be moved. Parents come first. */
+  readonly writable: readonly Mount[];
+  /** Read-only within what is writable. */
+  readonly closed: readonly Mount[];
   readonly hidden: readonly string[];
   /** Not mounted: compared after the command. */
   readonly watched: readonly string[];
   readonly forbidden: readonly string[];
+};
+
+/** A file or folder that is mounted in its own place. */
+export type Mount = {
+  readonly path: string;
+  /** The device and inode, as `stat -c %d:%i` prints them: whether the mount is of what was looked at. */
+  readonly identity: string;
 };
 
 /** What editors, shells and agents run, or read the names of programs from, when a person opens the folder. */
@@ -31,32 +41,59 @@ export type FolderOptions = {
   readonly root: string;
   /** The real path of the person's home. */
   readonly home: string;
+  /** The real paths of folders outside of the root that commands can write. */
+  readonly write: readonly string[];
   /** Absolute paths. */
   readonly hidden: readonly string[];
 };
 
-export function findFolderMounts({ root, home, hidden }: FolderOptions): FolderMounts {
+export function findFolderMounts({ root, home, write, hidden: wanted }: FolderOptions): FolderMounts {
   const git = findGitMounts(root, home);
   const names = [...new Set([...runLaterNames, ...readdirSync(root).filter((name) => protectedName.test(name))])];
   const paths = names.map((name) => join(root, name));
   // What `.git` needs is said by the repository.
-  const closable = paths.filter((path) => basename(path) !== ".git" && isMountable(path));
-  const isKnown = (path: string) => closable.includes(path) || [...git.writable, ...git.closed].includes(path);
+  const closable = unique([...git.closed, ...paths.filter((path) => basename(path) !== ".git")]);
+  const hidden = unique(wanted.filter((path) => findMount(path) !== null));
+  const tops = [root, ...write, ...git.writable];
+  const ancestors = unique([...closable, ...hidden].flatMap((path) => listAncestors(path, tops)));
+  const writable = findMounts([...git.writable, ...ancestors.sort((a, b) => a.length - b.length)]);
+  const isHeld = (path: string) =>
+    listAncestors(path, tops).every((one) => writable.some((mount) => mount.path === one));
+  const closed = findMounts(closable.filter(isHeld));
+  const isKnown = (path: string) => [...writable, ...closed].some((mount) => mount.path === path);
   return {
     shown: git.shown,
-    writable: git.writable,
-    closed: unique([...git.closed, ...closable]),
-    hidden: unique(hidden.filter(isMountable)),
-    watched: unique([...paths.filter((path) => !isKnown(path)), ...git.links]),
+    writable,
+    closed,
+    hidden,
+    watched: unique([...paths, ...git.unmountable]).filter((path) => !isKnown(path)),
     forbidden: git.forbidden,
   };
 }
 
-/** A link may lead anywhere, and a mount cannot hold it in its place. */
-function isMountable(path: string): boolean {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  return found !== undefined && !found.isSymbolicLink();
+/**
+ * The folders between a path and what is mounted around it. Each must be a mount: a command could otherwise rename it, and make
+ * another one in its place.
+ */
+function listAncestors(path: string, tops: readonly string[]): readonly string[] {
+  const around = tops.filter((top) => top !== path && isWithin(top, path)).sort((a, b) => b.length - a.length);
+  const [top] = around;
+  const found: string[] = [];
+  if (top !== undefined) for (let one = dirname(path); one !== top; one = dirname(one)) found.push(one);
+  return found;
 }
+
+function findMounts(paths: readonly string[]): readonly Mount[] {
+  return paths.flatMap((path) => findMount(path) ?? []);
+}
+
+/** Null if there is nothing, or a link: it may lead anywhere, and a mount cannot hold it in its place. */
+function findMount(path: string): Mount | null {
+  const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  return found === undefined || found.isSymbolicLink() ? null : { path, identity: formatIdentity(found) };
+}
+
+const formatIdentity = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;
 
 const unique = (paths: readonly string[]) => [...new Set(paths)];
 

@@ -6,8 +6,9 @@
  * 2. A `.git` file may be written by anybody. It is followed only to a repository that names this folder as one of its worktrees.
  * 3. In a subfolder of a repository, the rest of the worktree is shown read-only: otherwise Git takes it for deleted.
  */
-import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { readSmallFile } from "../files/git-excludes.js";
 import { isWithin, resolveExistingPart } from "../files/root.js";
 
 export type GitMounts = {
@@ -17,13 +18,13 @@ export type GitMounts = {
   readonly writable: readonly string[];
   /** Read-only within what is writable. */
   readonly closed: readonly string[];
-  /** Links in the place of what would be closed: a mount cannot hold a link, so it is compared after each command. */
-  readonly links: readonly string[];
+  /** Links and pipes where files should be: they cannot be mounted, so they are compared after each command. */
+  readonly unmountable: readonly string[];
   /** Files that no honest command makes, and that would take the place of the closed ones. */
   readonly forbidden: readonly string[];
 };
 
-const nothing: GitMounts = { shown: [], writable: [], closed: [], links: [], forbidden: [] };
+const nothing: GitMounts = { shown: [], writable: [], closed: [], unmountable: [], forbidden: [] };
 
 /** @param home the real path of the person's home, whose own repository is never shown */
 export function findGitMounts(root: string, home: string): GitMounts {
@@ -56,12 +57,12 @@ type Linked = {
 /** The repository that a `.git` file leads to; null unless that repository names the file back. */
 function findLinkedRepository(file: string): Linked | null {
   try {
-    const [, to = ""] = /^gitdir: (.+)$/m.exec(readFileSync(file, "utf8")) ?? [];
+    const [, to = ""] = /^gitdir: (.+)$/m.exec(readText(file)) ?? [];
     const folder = realpathSync(resolve(dirname(file), to));
     const worktree = readWorktree(folder);
     if (worktree === dirname(file)) return { folder, common: folder };
-    const common = realpathSync(resolve(folder, readFileSync(join(folder, "commondir"), "utf8").trim()));
-    const back = readFileSync(join(folder, "gitdir"), "utf8").trim();
+    const common = realpathSync(resolve(folder, readText(join(folder, "commondir")).trim()));
+    const back = readText(join(folder, "gitdir")).trim();
     // Commands can write the folder of these files unless they are closed, so each must fit the others.
     const isOwn = dirname(folder) === join(common, "worktrees") && realpathSync(resolve(folder, back)) === file;
     return isOwn ? { folder, common } : null;
@@ -78,19 +79,18 @@ function readWorktree(repository: string): string | null {
 
 /** A setting of the section `core`, as Git writes it. */
 function readSetting(repository: string, name: string): string | null {
-  try {
-    const text = readFileSync(join(repository, "config"), "utf8").slice(0, maxConfigCharacters);
-    return new RegExp(`^[ \\t]*${name}[ \\t]*=[ \\t]*"?([^"\\n]+?)"?[ \\t]*$`, "im").exec(text)?.[1] ?? null;
-  } catch {
-    return null;
-  }
+  const setting = new RegExp(`^[ \\t]*${name}[ \\t]*=[ \\t]*"?([^"\\n]+?)"?[ \\t]*$`, "im");
+  return setting.exec(readText(join(repository, "config")))?.[1] ?? null;
 }
 
-const maxConfigCharacters = 256 * 1024;
+/** Empty if it is not a readable file: a command may have put a pipe there, and reading one would block. */
+function readText(path: string): string {
+  return readSmallFile(path)?.toString("utf8") ?? "";
+}
 const maxModules = 200;
 
 /** What other programs run, or read the names of programs from, in a repository and in those of its submodules. */
-function closedParts(repository: string): Pick<GitMounts, "closed" | "links" | "forbidden"> {
+function closedParts(repository: string): Pick<GitMounts, "closed" | "unmountable" | "forbidden"> {
   const modules = findModules(join(repository, "modules"));
   const all = [repository, ...modules];
   for (const each of all) {
@@ -111,13 +111,10 @@ function closedParts(repository: string): Pick<GitMounts, "closed" | "links" | "
       return worktree === null ? [] : [join(worktree, ".git")];
     }),
   ];
-  const isKind = (path: string, link: boolean) => {
-    const kind = kindOf(path);
-    return kind !== null && (kind === "link") === link;
-  };
+  const existing = paths.filter((path) => kindOf(path) !== null);
   return {
-    closed: paths.filter((path) => isKind(path, false)),
-    links: paths.filter((path) => isKind(path, true)),
+    closed: existing.filter((path) => kindOf(path) !== "other"),
+    unmountable: existing.filter((path) => kindOf(path) === "other"),
     forbidden: all.map((each) => join(each, "commondir")).filter((path) => kindOf(path) === null),
   };
 }
@@ -152,10 +149,10 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Null if there is nothing. A link is named by others, and may lead anywhere. */
-function kindOf(path: string): "folder" | "file" | "link" | null {
+/** Null if there is nothing. `other` is a link, which may lead anywhere, or a pipe. */
+function kindOf(path: string): "folder" | "file" | "other" | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
-  if (found.isSymbolicLink()) return "link";
-  return found.isDirectory() ? "folder" : "file";
+  if (found.isDirectory()) return "folder";
+  return found.isFile() ? "file" : "other";
 }

@@ -297,6 +297,8 @@ function request(incoming: IncomingMessage, url: URL, socket: Duplex | null, par
   const headers = {
     ...withoutHopHeaders(incoming.headers),
     ...(authorization === undefined ? {} : { "proxy-authorization": authorization }),
+    // Node sends the body of a GET without any framing otherwise, and it would be read as the next request.
+    ...(incoming.headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" }),
     // What is asked for is what was checked, whatever the client's Host header says.
     host: url.host,
     connection: "close",

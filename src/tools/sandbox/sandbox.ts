@@ -4,7 +4,7 @@
  * bubblewrap-arguments.ts says what commands see, folder-mounts.ts what is closed in their folder, session.ts what they share,
  * and proxy.ts which hosts they reach.
  */
-import { aFunction, anArray, anyValue, checkOptions, type OptionTable, oneOf } from "../../check-options.js";
+import { aFunction, anyValue, checkOptions, type OptionRule, type OptionTable, oneOf } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import { createRoot, isWithin } from "../files/root.js";
 import { createAddressRules } from "../web/address-rules.js";
@@ -24,19 +24,18 @@ export type {
   SandboxOptions,
 } from "./contract.js";
 
-const aListOfTexts = {
-  ...anArray,
-  takes: (value: unknown) => Array.isArray(value) && value.every((one) => typeof one === "string" && one !== ""),
-  wanted: "an array of strings",
+const nonEmptyStrings: OptionRule = {
+  accepts: (value) => Array.isArray(value) && value.every((one) => typeof one === "string" && one !== ""),
+  expected: "an array of non-empty strings",
 };
 
 const optionRules: OptionTable<SandboxOptions> = {
   root: anyValue,
   mode: oneOf("auto", "required"),
-  hosts: aListOfTexts,
-  addresses: aListOfTexts,
-  show: aListOfTexts,
-  write: aListOfTexts,
+  hosts: nonEmptyStrings,
+  addresses: nonEmptyStrings,
+  show: nonEmptyStrings,
+  write: nonEmptyStrings,
   hide: aFunction,
 };
 

@@ -73,8 +73,11 @@ describe("a command that asks for a host", verifies("BOX-2"), () => {
     const { permissions } = permissionsWith();
     expect(await permissions.offersFor({ name: "shell", input: install })).toMatchObject({
       offers: [
-        { rules: ["reach(npm)"], says: "all commands reach npm", mayLast: true },
-        { rules: ["reach(npm)", "shell(npm install)"] },
+        { rules: ["reach(npm)"], label: "all commands reach npm", canPersist: true },
+        {
+          rules: ["reach(npm)", "shell(npm install)"],
+          label: expect.stringMatching(/npm install.*, and all commands reach npm$/),
+        },
       ],
     });
     const other = { command: "curl https://api.example.org", hosts: ["api.example.org"] };
@@ -122,7 +125,11 @@ describe("a command that asks to run outside", verifies("BOX-3"), () => {
     const { permissions } = permissionsWith();
     expect(await permissions.offersFor({ name: "shell", input: publish })).toEqual({
       offers: [
-        { rules: ["outside(npm publish)"], says: '"npm publish" outside of the sandbox, exactly this', mayLast: true },
+        {
+          rules: ["outside(npm publish)"],
+          label: '"npm publish" outside of the sandbox, exactly this',
+          canPersist: true,
+        },
       ],
     });
     const lines = { command: "npm publish\nrm -rf /", outside: true };

@@ -474,6 +474,17 @@ const writing: readonly Attack[] = [
     line: "echo 'gitdir: ../evil' > sub/.git && echo ESCAPED; echo 'gitdir: ../.git/modules/sub' > sub/.git",
     needs: "closed",
   },
+  {
+    title: "moves the settings of a submodule away",
+    line: "mv .git/modules/sub .git/modules/old && echo ESCAPED; mv .git/modules/old .git/modules/sub",
+    needs: "held",
+  },
+  { title: "moves a submodule away", line: "mv sub gone && echo ESCAPED; mv gone sub", needs: "held" },
+  {
+    title: "moves the folder away in which the settings look for hooks",
+    line: "mv tools gone && echo ESCAPED; mv gone tools",
+    needs: "held",
+  },
   { title: "writes a file that direnv runs", line: "echo evil >> .envrc && echo ESCAPED", needs: "closed" },
   { title: "writes a task of the editor", line: "echo '{}' > .vscode/tasks.json && echo ESCAPED", needs: "closed" },
   {

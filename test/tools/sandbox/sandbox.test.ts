@@ -1,14 +1,17 @@
 /**
  * The parts of the sandbox that need no bubblewrap: hosts, the reasons why there is none, and the filter of system calls.
  */
+import { once } from "node:events";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { hostPresets, normalizeHost, readHostPattern } from "../../../src/tools/sandbox/hosts.js";
 import { findSystemProgram, type ProbedSystem, probeSandbox } from "../../../src/tools/sandbox/probe.js";
-import { createSandbox } from "../../../src/tools/sandbox/sandbox.js";
+import { startSandboxProxy } from "../../../src/tools/sandbox/proxy.js";
+import { createSandbox, detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
 import { createSyscallFilter } from "../../../src/tools/sandbox/syscalls.js";
 import { createShellTool } from "../../../src/tools/shell/shell.js";
 import { verifies } from "../../verifies.js";
@@ -199,6 +202,59 @@ describe("without a sandbox, the reason is said:", verifies("BOX-4"), () => {
     expect(findSystemProgram("some-program", [], path)).toBe(program);
     expect(findSystemProgram("some-program", [root], path)).toBeNull();
   });
+});
+
+test.runIf(detectSandbox() === "bubblewrap")(
+  "a folder to write is refused if commands could replace their own folder there",
+  verifies("BOX-1"),
+  () => {
+    const home = createTempFolder();
+    vi.stubEnv("HOME", home);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const root = join(home, "work/project");
+    mkdirSync(root, { recursive: true });
+    const write = (...paths: readonly string[]) => createSandbox({ root, write: paths, mode: "required" });
+    for (const path of ["..", "~/", "/", "."])
+      expect(() => write(path)).toThrow(/^Commands cannot be given .* to write: it is or holds /);
+    expect(() => write("missing")).toThrow("to write: there is no such folder.");
+  },
+);
+
+test("options of the sandbox are checked", () => {
+  const create = (options: object) => () => createSandbox({ root: createTempFolder(), ...options });
+  expect(create({ hosts: [5] })).toThrow("must be an array of non-empty strings");
+  expect(create({ show: "~/.npmrc" })).toThrow("must be an array of non-empty strings");
+  expect(create({ allowedHosts: [] })).toThrow("hosts");
+  expect(create({ hosts: ["*"] })).toThrow('The host "*" cannot be read');
+});
+
+test("a body without a length cannot hold a second request", verifies("BOX-2"), async () => {
+  const received: string[] = [];
+  const server = createServer((socket) => {
+    socket.on("data", (bytes) => {
+      received.push(String(bytes));
+      if (received.join("").includes("GET /second")) socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const path = join(createTempFolder(), "proxy");
+  const proxy = await startSandboxProxy({
+    ...{ path, isReachable: () => true, addresses: ["127.0.0.1"], environment: {} },
+  });
+  const client = connect(path);
+  onTestFinished(async () => {
+    client.destroy();
+    await proxy.close();
+    server.close();
+  });
+  const second = "GET /second HTTP/1.1\r\nhost: other.test\r\n\r\n";
+  const head = `GET http://127.0.0.1:${port}/first HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`;
+  client.write(`${head}${second.length.toString(16)}\r\n${second}\r\n0\r\n\r\n`);
+  await once(client, "data");
+  // It arrives as a part of the first one's body.
+  expect(received.join("")).toContain(`\r\n\r\n${second.length.toString(16)}\r\n${second}`);
 });
 
 test("what a call may ask for is offered only if the author says so", verifies("BOX-2", "BOX-3"), async () => {

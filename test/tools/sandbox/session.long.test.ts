@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
+import { type CommandSandbox, detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
 import { verifies } from "../../verifies.js";
 import { createMachine, writeFiles } from "./machine.js";
 
@@ -213,6 +213,42 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
     }
     writeFileSync(join(machine.root, ".git"), `gitdir: ${victim}/.git/worktrees/victim-worktree\n`);
     expect(await machine.open().run(`ls ${victim}; cat ${victim}/a.txt`)).not.toContain("CANARY");
+  });
+
+  test("a folder that becomes a link while a command is prepared is not shown", verifies("BOX-1"), async () => {
+    const machine = createMachine({ ".vscode/settings.json": "{}\n" });
+    git(machine.root, "init", "-q");
+    writeFiles(machine.home, { ".ssh/id_rsa": "CANARY\n", ".ssh/config": "mine\n" });
+    for (const name of [".vscode", ".git"]) {
+      const { sandbox } = machine.open();
+      const path = join(machine.root, name);
+      const isSource = (arg: string, next: string | undefined) => arg === path && next === path;
+      const raced: CommandSandbox = {
+        ...sandbox,
+        async prepare(...given) {
+          const prepared = await sandbox.prepare(...given);
+          // A background command makes a link of it when bubblewrap looks where it leads, and a folder again for the mount.
+          const program = prepared.program.map((arg, at, all) =>
+            isSource(arg, all[at + 1]) ? join(machine.home, ".ssh") : arg,
+          );
+          return { ...prepared, program: program as unknown as typeof prepared.program };
+        },
+      };
+      const said = await machine.open({}, { sandbox: raced }).run(`cat ${name}/id_rsa; echo evil >> ${name}/config`);
+      expect(said).toContain("The sandbox did not start this command");
+      expect(said).toContain("(exit code 126)");
+      expect(said).not.toContain("CANARY");
+    }
+    expect(readFileSync(join(machine.home, ".ssh/config"), "utf8")).toBe("mine\n");
+  });
+
+  test("pipes in the place of Git's files do not block the next command", verifies("BOX-1"), async () => {
+    const machine = createMachine();
+    const { run } = machine.open();
+    expect(await run("mkfifo .git")).toContain("(exit code 0");
+    expect(await run("rm .git; mkdir -p .git/modules/a && touch .git/modules/a/HEAD")).toContain("(exit code 0");
+    expect(await run("mkfifo .git/config .git/modules/a/config")).toContain("(exit code 0");
+    expect(await run("echo still here")).toContain("still here");
   });
 
   test("links in its home and in /tmp lead nowhere for Pawl", verifies("BOX-1", "BOX-5"), async () => {

@@ -137,6 +137,7 @@ function createProject(root: string): void {
     ".pawl/skills/a.md": "a\n",
     ".vscode/settings.json": "{}\n",
     ".husky/pre-push": "true\n",
+    "tools/hooks/pre-push": "true\n",
     ".gitignore": ".env\ndeep\nkeys\n",
   });
   write(root, { ".env": `${canary("hidden")}\n`, "deep/er/secret.env": `${canary("hidden")}\n` });
@@ -149,6 +150,7 @@ function createProject(root: string): void {
   }
   git(root, "submodule", "add", "-q", other, "sub");
   git(root, "commit", "-qm", "sub");
+  git(root, "config", "core.hooksPath", "tools/hooks");
 }
 
 /** Servers of the host, each of which answers with a canary; and one that commands may reach. */
