@@ -1,6 +1,6 @@
 /**
- * The sandbox of the commands of a folder: one for this process as long as the settings are the same, so that what one command leaves
- * in `/tmp` or serves is there for the next, also after another session was opened.
+ * The sandbox of a folder's commands. This process keeps one as long as the settings stay the same, so a file in `/tmp` or a server
+ * that one command leaves is there for the next, even in another session.
  */
 import { type CommandSandbox, createSandbox } from "../../tools/index.js";
 import { createNoSandbox } from "../../tools/sandbox/sandbox.js";
@@ -9,14 +9,14 @@ import { resolveUserConfigurationFolder } from "../files/configuration-folder.js
 import { listStoreFiles } from "../files/session-store.js";
 import type { Permissions } from "../permissions/permissions.js";
 
-type Kept = {
+type OpenSandbox = {
   readonly key: string;
   readonly sandbox: CommandSandbox;
-  /** The rules change with the session, and the sandbox stays. */
+  /** Replaced when a session brings other rules. */
   permissions: Pick<Permissions, "closedFiles">;
 };
 
-const kept = new Map<string, Kept>();
+const openSandboxes = new Map<string, OpenSandbox>();
 
 export type SandboxFolders = { readonly root: string; readonly home: string };
 
@@ -24,31 +24,31 @@ export type SandboxFolders = { readonly root: string; readonly home: string };
 export function openCommandSandbox(
   { root, home }: SandboxFolders,
   settings: SandboxSettings,
-  permissions: Kept["permissions"],
+  permissions: OpenSandbox["permissions"],
 ): CommandSandbox {
   const { mode, hosts, addresses, show, write } = settings;
   if (mode === "off") return createNoSandbox(null);
   const key = JSON.stringify([mode, hosts, addresses, show, write, home]);
-  const present = kept.get(root);
-  if (present?.key === key) {
-    present.permissions = permissions;
-    return present.sandbox;
+  const existing = openSandboxes.get(root);
+  if (existing?.key === key) {
+    existing.permissions = permissions;
+    return existing.sandbox;
   }
-  const own = [home, resolveUserConfigurationFolder(process.env), ...listStoreFiles(home)];
-  const opened: Kept = {
+  const hiddenFolders = [home, resolveUserConfigurationFolder(process.env), ...listStoreFiles(home)];
+  const opened: OpenSandbox = {
     key,
     permissions,
     sandbox: createSandbox({
       ...{ root, mode, hosts, addresses, show, write },
-      hide: () => [...own, ...opened.permissions.closedFiles()],
+      hide: () => [...hiddenFolders, ...opened.permissions.closedFiles()],
     }),
   };
-  kept.set(root, opened);
-  void present?.sandbox.close();
+  openSandboxes.set(root, opened);
+  void existing?.sandbox.close();
   return opened.sandbox;
 }
 
-/** Why commands are not sandboxed, in a sentence with what to do; null if they are. */
+/** Why commands are not sandboxed and what to do about it, in whole sentences; null if they are sandboxed. */
 export function whyNotSandboxed({ kind, reason, advice }: CommandSandbox): string | null {
   if (kind !== "none") return null;
   if (reason === null) return "Commands are not sandboxed: shell.sandbox is off.";

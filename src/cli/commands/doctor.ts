@@ -16,7 +16,7 @@ import { openStore, parseStoreLocation, resolveHome, withPostgres, withSqlite } 
 import { resolveFolder } from "../run/drive-session.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize } from "../terminal/text.js";
-import { formatSize, sandboxOf } from "./sandbox.js";
+import { formatSize, openFolderSandbox } from "./sandbox.js";
 
 /** `note` is not a failure, but worth knowing. */
 type Check = {
@@ -250,7 +250,7 @@ const maxHomeBytes = 2 * 1024 ** 3;
 
 /** Of this folder, with its settings. */
 function checkSandbox(): Finding {
-  const { sandbox, why, size } = sandboxOf(".");
+  const { sandbox, why, size } = openFolderSandbox(".");
   if (why !== null) return noted(why);
   const what = `${sandbox.describe()} (${formatSize(size)})`;
   return size.bytes < maxHomeBytes ? ok(what) : noted(`${what}. To empty the home of commands: pawl sandbox clean`);

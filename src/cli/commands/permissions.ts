@@ -96,7 +96,7 @@ function isRuleNamed({ rule, tool, version }: Rule, text: string): boolean {
 
 export async function test(line: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {
   const { permissions, openSandbox } = createFolderPermissions(options);
-  // Whether a command asks may depend on whether it is held.
+  // Whether a command asks may depend on whether there is a sandbox.
   permissions.useSandbox(openSandbox());
   if (options.json !== true) terminal.out(`${sanitize(await formatTestedLine(permissions, line))}\n`);
   else {

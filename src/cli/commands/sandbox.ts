@@ -1,7 +1,7 @@
 /**
- * `pawl sandbox`: what commands see in this folder; and `pawl sandbox clean`, which empties their home.
+ * `pawl sandbox` shows what commands see in this folder, and `pawl sandbox clean` removes their home.
  */
-import { cacheFolder, commandHomePath, measureFolder, removeCommandHome } from "../../tools/sandbox/command-home.js";
+import { locateCache, locateCommandHome, measureFolder, removeCommandHome } from "../../tools/sandbox/command-home.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -14,12 +14,12 @@ import { sanitize } from "../terminal/text.js";
 
 export type SandboxCommandOptions = { readonly root?: string; readonly json?: true };
 
-/** The sandbox of a folder's commands, with its settings. */
-export function sandboxOf(root: string) {
+/** Opens the sandbox of a folder's commands, with the settings of the folder and the user. */
+export function openFolderSandbox(root: string) {
   const folders = { root: resolveFolder(root), home: resolveHome(process.env) };
   const { sandbox: settings } = toAgentSettings(resolveConfiguration(folders));
   const sandbox = openCommandSandbox(folders, settings, createPermissions({ allowAll: false, ...folders }));
-  const home = commandHomePath(cacheFolder(process.env), folders.root);
+  const home = locateCommandHome(locateCache(process.env), folders.root);
   return { sandbox, why: whyNotSandboxed(sandbox), home, size: measureFolder(home) };
 }
 
@@ -28,7 +28,7 @@ export function formatSize({ bytes, isWhole }: ReturnType<typeof measureFolder>)
 }
 
 export function show({ root = ".", json }: SandboxCommandOptions, terminal: Terminal): number {
-  const { sandbox, why, home, size } = sandboxOf(root);
+  const { sandbox, why, home, size } = openFolderSandbox(root);
   if (json === true) {
     const { kind, reason, hosts } = sandbox;
     terminal.json({ kind, reason, hosts, home, bytes: size.bytes });
@@ -39,8 +39,8 @@ export function show({ root = ".", json }: SandboxCommandOptions, terminal: Term
 
 export function clean({ root = ".", json }: SandboxCommandOptions, terminal: Terminal): number {
   const folder = resolveFolder(root);
-  const cache = cacheFolder(process.env);
-  const size = measureFolder(commandHomePath(cache, folder));
+  const cache = locateCache(process.env);
+  const size = measureFolder(locateCommandHome(cache, folder));
   const isRemoved = removeCommandHome(cache, folder);
   if (json === true) terminal.json({ removed: isRemoved, bytes: size.bytes });
   else

@@ -85,7 +85,7 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
   },
   "shell.sandbox": {
     kind: { type: "one of", choices: ["auto", "required", "off"] },
-    about: "auto: a sandbox if there is one here. required: no commands without one. off: no sandbox.",
+    about: "auto: a sandbox if one works on this machine. required: no commands without one. off: no sandbox.",
     effect: "sets the sandbox of commands",
   },
   "shell.hosts": {
@@ -96,8 +96,8 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
   },
   "shell.addresses": {
     kind: { type: "addresses" },
-    about: "Private addresses and ranges that these hosts may lead to: 10.1.0.0/16.",
-    effect: "lets the hosts of commands lead to these private addresses",
+    about: "Private addresses and ranges that these hosts may resolve to: 10.1.0.0/16.",
+    effect: "lets the hosts of commands resolve to these private addresses",
   },
   "shell.show": {
     kind: stringList,
@@ -111,7 +111,7 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
   },
   "shell.outside": {
     kind: { type: "one of", choices: ["ask", "never"] },
-    about: "ask: a command may ask to run outside of the sandbox. never: it cannot.",
+    about: "ask: a command may ask to run outside of the sandbox. never: it may not.",
     effect: "decides whether commands may ask to run outside of the sandbox",
   },
   "shell.ask": {
@@ -209,7 +209,7 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
     case "names of variables":
       return isList(value, isVariableName) ? null : "must be a list of names of environment variables";
     case "hosts":
-      return problemWithHosts(value);
+      return findHostsProblem(value);
     case "addresses":
       return isList(value, (one) => typeof one === "string" && isAddressRange(one))
         ? null
@@ -219,11 +219,11 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
   }
 }
 
-function problemWithHosts(value: Json): string | null {
+function findHostsProblem(value: Json): string | null {
   if (!isList(value, (one) => typeof one === "string")) return "must be a list of hosts";
   for (const host of value) {
     const pattern = readHostPattern(String(host));
-    if (typeof pattern === "string") return `has ${JSON.stringify(host)}, which cannot be read: ${pattern}`;
+    if (typeof pattern === "string") return `has ${JSON.stringify(host)}, which is not valid: ${pattern}`;
   }
   return null;
 }

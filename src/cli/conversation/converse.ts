@@ -152,7 +152,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
       control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
     const unsandboxed =
       isFirst && folder.hasShell
-        ? whyNotSandboxedIn({ root, home: conversation.home }, configured, talkAgent.permissions)
+        ? explainNoSandbox({ root, home: conversation.home }, configured, talkAgent.permissions)
         : null;
     if (unsandboxed !== null) control.say(wrapNote(sanitize(unsandboxed), front.columns(), "yellow"));
     for (const note of formatServerNotes(conversation.servers.current(), restartCommand))
@@ -202,7 +202,7 @@ function createTalkAgent(
   return { agent, permissions: choices.permissions };
 }
 
-function whyNotSandboxedIn(
+function explainNoSandbox(
   folders: Pick<ConversationDeps, "root" | "home">,
   configured: ResolvedConfiguration,
   permissions: TalkSetup["permissions"],

@@ -1,14 +1,14 @@
 /**
- * The existing files of a folder that rules close to whatever reads. Commands in the sandbox do not see them.
+ * Finds the existing files of a folder that rules deny to every tool that reads. Commands in the sandbox do not see them.
  */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { matchesWritten } from "./decide.js";
 import { type Rule, writesFiles } from "./rule.js";
 
-/** Entries that are looked at, and files that are hidden. */
+/** The most entries that are examined, and the most files that are hidden. */
 const [maxEntries, maxFiles] = [50_000, 1_000];
-/** Folders of packages and of Git: large, and without files that a person closes by a pattern. */
+/** Large folders in which nobody denies files by a pattern. */
 const skipped: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 export function findClosedFiles(root: string, rules: readonly Rule[]): readonly string[] {
@@ -17,21 +17,21 @@ export function findClosedFiles(root: string, rules: readonly Rule[]): readonly 
   );
   if (patterns.length === 0) return [];
   const found: string[] = [];
-  const open = [root];
-  for (let looked = 0; open.length > 0 && looked < maxEntries && found.length < maxFiles; ) {
-    const folder = open.shift() ?? root;
-    for (const name of namesIn(folder)) {
-      looked += 1;
+  const queue = [root];
+  for (let examined = 0; queue.length > 0 && examined < maxEntries && found.length < maxFiles; ) {
+    const folder = queue.shift() ?? root;
+    for (const name of listNames(folder)) {
+      examined += 1;
       const path = join(folder, name);
       const isFolder = lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
       if (patterns.some((pattern) => matchesWritten(pattern, path, root))) found.push(path);
-      else if (isFolder && !skipped.has(name)) open.push(path);
+      else if (isFolder && !skipped.has(name)) queue.push(path);
     }
   }
   return found;
 }
 
-function namesIn(folder: string): readonly string[] {
+function listNames(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {

@@ -1,22 +1,22 @@
 /**
- * What the rules say of a command that wants more than its sandbox gives: further hosts, or to run outside.
+ * Decides about a command that asks for more than its sandbox gives: further hosts, or to run outside.
  *
- * 1. Only rules about that give it: `reach(npm)` and `outside(npm publish)`. A rule for the command itself does not, nor does `--yes`.
- * 2. The rest of the call is decided as without it. A rule that denies the command denies it with hosts, too.
+ * 1. Only `reach(npm)` and `outside(npm publish)` allow this. Neither a rule for the command itself nor `--yes` does.
+ * 2. The rules for the command still count: one that denies the command also denies it with hosts.
  */
 import type { Json } from "../../index.js";
-import { findPresetOf, type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js";
+import { findPreset, type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js";
 import type { Rule } from "./rule.js";
 import type { CallToDecide, RuleTest } from "./rule-test.js";
 
-/** What a call of `shell` asks for. */
+/** The part of the input of `shell` that goes beyond the sandbox. */
 export type SandboxRequest = {
-  /** The hosts that can be read. */
+  /** The hosts that are valid. */
   readonly hosts: readonly HostPattern[];
-  /** Why the others cannot be read; null if all can. */
+  /** What is wrong with the first invalid host; null if all are valid. */
   readonly problem: string | null;
   readonly isOutside: boolean;
-  /** What the model says of it; empty if it says nothing. */
+  /** The model's reason; empty if it gives none. */
   readonly why: string;
   readonly line: string;
 };
@@ -29,7 +29,7 @@ export function isOutsideCall({ name, input }: { readonly name: string; readonly
   return name === "shell" && readSandboxRequest(input).isOutside;
 }
 
-/** Reads the fields of the input. They are checked before the tool runs; a decision may come earlier. */
+/** Reads the fields of the input, which may not have been checked yet: a decision comes before the tool runs. */
 export function readSandboxRequest(input: Json): SandboxRequest {
   const { command, hosts, outside, why } = (typeof input === "object" && input !== null ? input : {}) as {
     readonly [field: string]: Json | undefined;
@@ -39,7 +39,7 @@ export function readSandboxRequest(input: Json): SandboxRequest {
   const wrong = read.find(([, pattern]) => typeof pattern === "string");
   return {
     hosts: read.flatMap(([, pattern]) => (typeof pattern === "string" ? [] : [pattern])),
-    problem: wrong === undefined ? null : `the host ${JSON.stringify(wrong[0])} cannot be read: ${wrong[1] as string}`,
+    problem: wrong === undefined ? null : `the host ${JSON.stringify(wrong[0])} is invalid: ${wrong[1] as string}`,
     isOutside: outside === true,
     why: typeof why === "string" ? why.trim() : "",
     line: typeof command === "string" ? command.trim() : "",
@@ -47,10 +47,10 @@ export function readSandboxRequest(input: Json): SandboxRequest {
 }
 
 /**
- * Adds what the call asks for to what the rules say of its command.
+ * Extends the test of a command line to the hosts that it asks for, and to running outside.
  * @param reachable the hosts that every command may reach
  */
-export function withSandboxRequests(
+export function addSandboxRequests(
   { input }: CallToDecide,
   test: RuleTest,
   reachable: readonly HostPattern[],
@@ -59,7 +59,7 @@ export function withSandboxRequests(
   const request = readSandboxRequest(input);
   const { hosts, isOutside } = request;
   const findUnreachable = (rules: readonly Rule[]) =>
-    hosts.filter((host) => ![...reachable, ...reachedBy(rules)].some((one) => one.covers(host)));
+    hosts.filter((host) => ![...reachable, ...listReachable(rules)].some((one) => one.covers(host)));
   return {
     ...test,
     isBeyondSandbox: isOutside || request.problem !== null || findUnreachable(all).length > 0,
@@ -73,7 +73,7 @@ export function withSandboxRequests(
       return test.catches(rule);
     },
     async allowedBy(rules) {
-      if (isOutside) return allowedOutside(request, rules);
+      if (isOutside) return decideOutside(request, rules);
       const asked = findUnreachable(rules);
       if (asked.length === 0 && request.problem === null) return await test.allowedBy(rules);
       const question = request.problem ?? `It may reach ${asked.map(describeHost).join(", ")} while it runs.`;
@@ -86,11 +86,11 @@ export function withSandboxRequests(
   };
 }
 
-function reachedBy(rules: readonly Rule[]): readonly HostPattern[] {
+function listReachable(rules: readonly Rule[]): readonly HostPattern[] {
   return rules.flatMap(({ verdict, about }) => (verdict === "allow" && about.kind === "reach" ? [about.hosts] : []));
 }
 
-function allowedOutside(
+function decideOutside(
   { line, why }: SandboxRequest,
   rules: readonly Rule[],
 ): Awaited<ReturnType<RuleTest["allowedBy"]>> {
@@ -103,6 +103,6 @@ function allowedOutside(
 
 /** `registry.npmjs.org (npm)` */
 export function describeHost(host: HostPattern): string {
-  const preset = findPresetOf(host);
+  const preset = findPreset(host);
   return preset === null ? host.text : `${host.text} (${preset})`;
 }

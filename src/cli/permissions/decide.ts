@@ -8,7 +8,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { Json } from "../../index.js";
 import { runLaterNames } from "../../tools/sandbox/folder-mounts.js";
 import type { HostPattern } from "../../tools/sandbox/hosts.js";
-import { withSandboxRequests } from "./decide-sandbox.js";
+import { addSandboxRequests } from "./decide-sandbox.js";
 import { createShellTest } from "./decide-shell.js";
 import { readingNames } from "./known-commands.js";
 import { matchesPath, type PathPattern } from "./path-pattern.js";
@@ -27,7 +27,7 @@ export type RuleDecision = {
   readonly question?: string;
   /** Whether the line may run something that a rule denies, but cannot be read. */
   readonly mayBeDenied?: true;
-  /** Whether the call wants more than the sandbox gives: `--yes` does not allow that. */
+  /** Whether the call asks for more than the sandbox gives, which `--yes` does not allow. */
   readonly isBeyondSandbox?: true;
   /** The real path that was decided about, as far as it existed. */
   readonly path?: string;
@@ -82,7 +82,7 @@ async function createTest(
 ): Promise<RuleTest> {
   if (call.tool === "shell") {
     const test = await createShellTest(call, rules, { root, names: reading, closesPath });
-    return withSandboxRequests(call, test, reachable, rules);
+    return addSandboxRequests(call, test, reachable, rules);
   }
   if (isPathTool(call.tool)) return createPathTest(call, root);
   if (call.tool === "fetch_url") return createWebTest(call);
@@ -141,13 +141,13 @@ function createPathTest({ tool, input }: CallToDecide, root: string): RuleTest {
   };
 }
 
-/** The file or folder of the root that editors, shells or agents run later, and that a path is in; null if it is in none. */
+/** The entry of the root that contains a path, if editors, shells or agents run what is in it; otherwise null. */
 function findRunLaterName(path: string, root: string): string | null {
   const [name = ""] = relative(root, path).split(sep);
   return runLaterNames.includes(name) ? name : null;
 }
 
-/** Whether the pattern names a file or folder of the root, and not just any. */
+/** Whether the pattern spells out this entry of the root rather than matching it with a wildcard. */
 function namesFirst({ isAbsolute: isPatternAbsolute, names }: PathPattern, name: string, root: string): boolean {
   const inRoot = isPatternAbsolute ? names.slice(root.split(sep).length - 1) : names;
   return inRoot[0] === name;
@@ -189,7 +189,7 @@ export function namesPath(pattern: PathPattern, path: string, root: string): boo
   return matchesAnyPath(pattern, [writtenPath, resolveExistingPart(writtenPath)], root);
 }
 
-/** Whether a path is one of the pattern, as it is written. */
+/** Whether the pattern matches a path as written, without resolving links. */
 export function matchesWritten(pattern: PathPattern, path: string, root: string): boolean {
   return matchesAnyPath(pattern, [path], root);
 }

@@ -48,11 +48,11 @@ export type Permissions = {
   readonly files: { readonly project: RuleFile; readonly user: RuleFile };
   readonly root: string;
   readonly isSandboxed: () => boolean;
-  /** Takes the sandbox of the commands: rules say what they may do beyond it. */
+  /** Sets the sandbox of the commands, which decides when a command needs a rule of `reach` or `outside`. */
   readonly useSandbox: (sandbox: Pick<CommandSandbox, "kind" | "hosts">) => void;
-  /** What the rules say of a host that a command connects to, whatever the command was given. */
+  /** Decides by the rules about a host that a command connects to; undefined if no rule is about it. */
   readonly decideHost: (target: HostTarget, session: SessionRules) => "allow" | "deny" | undefined;
-  /** Existing files of the folder that rules close to whatever reads. Absolute. */
+  /** Absolute paths of existing files that rules deny to every tool that reads. */
   readonly closedFiles: () => readonly string[];
   /** The rules that a person is offered for a call that asks. */
   readonly offersFor: (
@@ -63,7 +63,7 @@ export type Permissions = {
 
 export type PermissionOptions = {
   readonly allowAll: boolean;
-  /** `outside`: a command in the sandbox asks only if it wants more than the sandbox gives. Default: `always`. */
+  /** `outside`: a command in the sandbox asks only if it needs more than the sandbox gives. Default: `always`. */
   readonly ask?: "always" | "outside";
   /** A call that nobody answers within this time counts as denied; milliseconds. Default: it waits for ever. */
   readonly expiresInMs?: number | undefined;
@@ -150,8 +150,8 @@ export function createPermissions(options: PermissionOptions): Permissions {
       const readingAccess = createReadingAccess(rules(session), { root, names: reading, closesPath });
       return await createOffers(call, {
         root,
-        // Without a sandbox, rules for what the folder defines are kept for the session only.
         reachable,
+        // Without a sandbox, rules for what the folder defines are kept for the session only.
         isSandboxed: call.name === "shell" && isSandboxed(),
         onlyReads: (command) => onlyReads(command, readingAccess),
         readsInputsBelow: (command) => readsInputsBelow(command, readingAccess),
@@ -202,7 +202,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
         about.kind === "reach" ? [{ verdict, ...about }] : [],
       );
       if (about.some(({ verdict, hosts }) => verdict === "deny" && hosts.denies(target))) return "deny";
-      // What asks was asked about, if the command was given it.
+      // The question was asked before the command started, if the command named this host.
       if (about.some(({ verdict, hosts }) => verdict === "ask" && hosts.denies(target))) return undefined;
       return about.some(({ verdict, hosts }) => verdict === "allow" && hosts.allows(target)) ? "allow" : undefined;
     },

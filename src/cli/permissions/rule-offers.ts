@@ -3,7 +3,7 @@
  */
 import { posix } from "node:path";
 import type { Json } from "../../index.js";
-import { findPresetOf, type HostPattern } from "../../tools/sandbox/hosts.js";
+import { findPreset, type HostPattern } from "../../tools/sandbox/hosts.js";
 import { sanitizeStrictly } from "../terminal/text.js";
 import {
   allowsCommand,
@@ -55,7 +55,7 @@ export async function createOffers(
   options: OfferOptions,
 ): Promise<RuleOffers> {
   const { name, input } = call;
-  if (name === "shell") return await sandboxOffers(input, options);
+  if (name === "shell") return await createSandboxOffers(input, options);
   if (isPathTool(name)) return { offers: createPathOffers(name, pathOfCall(name, input)) };
   if (name === "fetch_url") return createWebOffers(readTextField(input, "url"));
   if (!isServerTool(name))
@@ -71,8 +71,8 @@ function readTextField(input: Json, field: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A command that runs outside is offered word for word. One that wants hosts is offered with them. */
-async function sandboxOffers(input: Json, options: OfferOptions): Promise<RuleOffers> {
+/** A command that runs outside is offered word for word; one that asks for hosts, together with these hosts. */
+async function createSandboxOffers(input: Json, options: OfferOptions): Promise<RuleOffers> {
   const { line, hosts, problem, isOutside } = readSandboxRequest(input);
   if (problem !== null) return { why: `No rule can allow this line, because ${problem}.` };
   if (isOutside) {
@@ -85,7 +85,7 @@ async function sandboxOffers(input: Json, options: OfferOptions): Promise<RuleOf
   const asked = hosts.filter((host) => !reachable.some((one) => one.covers(host)));
   const ofCommand = await createShellOffers(line, options);
   if (asked.length === 0) return ofCommand;
-  const names = removeDuplicates(asked.map((host) => findPresetOf(host) ?? host.text));
+  const names = removeDuplicates(asked.map((host) => findPreset(host) ?? host.text));
   const reach = names.map((name) => `reach(${name})`);
   const label = `reach ${names.join(" and ")}`;
   const withHosts = "why" in ofCommand ? [] : ofCommand.offers;

@@ -25,7 +25,7 @@ export type AllowResult =
   | {
       readonly why: string;
       readonly question?: string;
-      /** Whether the call wants more than the sandbox gives: only a rule about that, or a person, allows it. */
+      /** Whether the call asks for more than the sandbox gives, which only a rule about that or a person allows. */
       readonly isBeyondSandbox?: true;
     };
 
@@ -33,7 +33,7 @@ export type RuleTest = {
   readonly catches: (rule: Rule) => boolean;
   readonly allowedBy: (rules: readonly Rule[]) => AllowResult | Promise<AllowResult>;
   readonly mayBeDenied: boolean;
-  /** Whether the call wants more than the sandbox gives. */
+  /** Whether the call asks for more than the sandbox gives. */
   readonly isBeyondSandbox?: boolean;
   /** The real path of a call of a path tool: it is resolved once, and every rule is asked about this one. */
   readonly path?: string;

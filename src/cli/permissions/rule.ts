@@ -24,9 +24,9 @@ export type Rule = StoredRule & {
     | { readonly kind: "command"; readonly pattern: CommandPattern }
     | { readonly kind: "path"; readonly pattern: PathPattern }
     | { readonly kind: "domain"; readonly test: HostTest }
-    /** Hosts that commands in the sandbox reach. */
+    /** Hosts that commands in the sandbox may reach. */
     | { readonly kind: "reach"; readonly hosts: HostPattern }
-    /** A command line that runs outside of the sandbox, word for word. */
+    /** A command line that may run outside of the sandbox, word for word. */
     | { readonly kind: "outside"; readonly line: string };
 };
 
@@ -47,10 +47,10 @@ const knownTools = [
   ...["shell", "read_process", "stop_process", "fetch_url", "todo", "read_skill", "read_output", "search_output"],
 ];
 
-/** Names of rules about what commands may do beyond their sandbox. They are no tools. */
+/** Names of rules about leaving the limits of the sandbox. They are not tools. */
 const beyondSandbox = ["reach", "outside"];
 
-/** Whether a rule is about what a command may do beyond its sandbox: no rule for commands gives that. */
+/** Whether a rule is about leaving the limits of the sandbox, which no rule for commands allows. */
 export const isBeyondSandbox = ({ tool }: Pick<Rule, "tool">) => beyondSandbox.includes(tool);
 
 /** Whether the rule is for every call of the tool. */
@@ -125,7 +125,7 @@ function createRuleError(text: string, why: string): PawlError {
   );
 }
 
-/** The log knows no kinds of their own for rules about the sandbox: its readers need none. */
+/** The log has no kinds for the rules about the sandbox, because its readers do not need to tell them apart. */
 const recordedKinds: { readonly [Kind in Rule["about"]["kind"]]: PermissionRule["kind"] } = {
   tool: "tool",
   command: "command",

@@ -1,13 +1,13 @@
 /**
- * What commands see in the sandbox, as arguments of bubblewrap. Nothing is there unless it is named here.
+ * Builds the arguments of bubblewrap: everything that commands see in the sandbox is listed here.
  *
- * 1. The root of the file system is empty, and read-only at the end. The system is bound read-only, without what other users of this
- *    machine cannot read. The person's home is not there: commands have their own.
- * 2. A command can write its folder, its own home and `/tmp`. Other commands of the session write there at the same time, so no
- *    mount is made below a path that they could replace by a link: the ancestors of mounts are private, or are mounts themselves.
- * 3. Root keeps nothing that leads out. Without capabilities it cannot mount the system writable again. The kernel's settings in
- *    /proc/sys do not ask for capabilities, only for the user id 0: `kernel.core_pattern` would start a program outside of the
- *    sandbox. So /proc is read-only.
+ * 1. The file system starts empty, and ends read-only. The system's folders are bound read-only, except for files that other users of
+ *    this machine cannot read. The person's home is missing: commands have their own.
+ * 2. A command can write its folder, its own home and `/tmp`, and so can other commands of the session at the same time. So that none
+ *    of them can replace the parent of a mount by a link, the parents of mounts are private, or are mounts themselves.
+ * 3. Running as root does not lead out. Without capabilities, root cannot mount the system writable again. The kernel's settings in
+ *    /proc/sys check only for user id 0, and `kernel.core_pattern` could start a program outside of the sandbox, so /proc is
+ *    read-only.
  */
 import { lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
@@ -15,12 +15,12 @@ import { isWithin } from "../files/root.js";
 import type { FolderMounts } from "./folder-mounts.js";
 import type { Bubblewrap } from "./probe.js";
 
-/** The home of commands, as they see it. It is not the person's, so that no path below it has to be mounted. */
+/** The path of the home of commands inside the sandbox. It differs from the person's, so nothing has to be mounted below it. */
 export const commandHome = "/home/sandbox";
-/** Copies of harmless settings, as commands see them. */
+/** The path of the copies of harmless settings inside the sandbox. */
 export const commandSettings = "/run/settings";
 
-/** The proxy's socket, as a command with its own network sees it. */
+/** The path of the proxy's socket inside the sandbox, for a command with its own network. */
 export const socketInside = "/run/proxy";
 
 export type SandboxLayout = {
@@ -38,13 +38,13 @@ export type SandboxLayout = {
   readonly socket: string | null;
 };
 
-/** What commands of a session share: the folder of `/tmp`, and the network. Null: each command has its own. */
+/** The folder that holds what commands of a session share: `/tmp` and a temporary home. Null: each command has its own. */
 export type SharedFolder = { readonly path: string } | null;
 
-/** Everything that a command can see of the system. */
+/** The folders of the system that commands can read. */
 export const systemFolders: readonly string[] = [
   ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap"],
-  // Lists of installed packages, certificates, and what tells the number of processors.
+  // Lists of installed packages, certificates, and the number of processors.
   ...["/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/ca-certificates", "/sys/devices/system"],
 ];
 
@@ -61,7 +61,7 @@ export function createBubblewrapArguments(
     ...(closesNamespaces ? ["--disable-userns"] : []),
     ...(shared === null ? ["--unshare-net"] : []),
     ...["--die-with-parent", "--new-session", "--cap-drop", "ALL"],
-    ...systemArguments(),
+    ...createSystemArguments(),
     ...["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"],
     ...(shared === null ? ["--tmpfs", "/tmp"] : ["--bind", join(shared.path, "tmp"), "/tmp"]),
     ...([...writable, ...visible].some((path) => isWithin("/var/tmp", path)) ? [] : ["--symlink", "/tmp", "/var/tmp"]),
@@ -69,7 +69,7 @@ export function createBubblewrapArguments(
     ...(ownHome === null ? temporaryHome(shared) : ["--bind", ownHome, commandHome]),
     ...(settings === null ? [] : ["--ro-bind", settings, commandSettings]),
     ...(socket === null ? [] : ["--ro-bind", socket, socketInside]),
-    ...visible.flatMap((path) => ["--ro-bind-try", realOf(path), path]),
+    ...visible.flatMap((path) => ["--ro-bind-try", resolveLinks(path), path]),
     ...writable.flatMap((path) => ["--bind", path, path]),
     ...folder.writable.flatMap(({ path }) => ["--bind", path, path]),
     ...folder.closed.flatMap(({ path }) => ["--ro-bind", path, path]),
@@ -82,7 +82,7 @@ function temporaryHome(shared: SharedFolder): readonly string[] {
   return shared === null ? ["--tmpfs", commandHome] : ["--bind", join(shared.path, "home"), commandHome];
 }
 
-/** `/tmp` is shared with other commands: what is mounted below it gets ancestors that they cannot replace. */
+/** Other commands write to `/tmp`, so a path that is mounted below it gets a parent of its own that they cannot replace. */
 function privateFolders(paths: readonly string[], shared: string): readonly string[] {
   const names = paths
     .filter((path) => path !== shared && isWithin(shared, path))
@@ -94,23 +94,23 @@ const hide = (path: string) => (isFolder(path) ? ["--tmpfs", path] : ["--ro-bind
 
 let system: readonly string[] | undefined;
 
-function systemArguments(): readonly string[] {
+function createSystemArguments(): readonly string[] {
   system ??= systemFolders.flatMap((path) => {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return [];
     return found.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
   });
-  return [...system, ...maskArguments()];
+  return [...system, ...createMaskArguments()];
 }
 
 const maxEntries = 50_000;
 let masks: readonly string[] | undefined;
 
 /**
- * Hides what not every user of this machine can read: passwords, keys of servers. Without root the system does so itself, except for
- * what groups of the person may read.
+ * Hides files that not every user of this machine can read, such as passwords and the keys of servers. The system hides most of them
+ * from users itself, but not from root, nor from members of a group that may read them.
  */
-function maskArguments(): readonly string[] {
+function createMaskArguments(): readonly string[] {
   masks ??= findUnreadable("/etc").flatMap(hide);
   return masks;
 }
@@ -139,7 +139,7 @@ function findUnreadable(top: string): readonly string[] {
   return found;
 }
 
-function realOf(path: string): string {
+function resolveLinks(path: string): string {
   try {
     return realpathSync(path);
   } catch {

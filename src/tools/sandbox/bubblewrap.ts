@@ -1,5 +1,5 @@
 /**
- * The sandbox on bubblewrap: puts together what commands see, share and reach.
+ * The sandbox on bubblewrap: combines what commands see, share and reach.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
@@ -7,27 +7,27 @@ import { resolve } from "node:path";
 import { PawlError } from "../../errors.js";
 import { isWithin } from "../files/root.js";
 import { createBubblewrapArguments, type SandboxLayout, systemFolders } from "./bubblewrap-arguments.js";
-import { cacheFolder, commandHomePath, makeCommandHome } from "./command-home.js";
+import { locateCache, locateCommandHome, makeCommandHome } from "./command-home.js";
 import type { CommandSandbox, PreparedCommand, PrepareOptions, SandboxOptions } from "./contract.js";
 import { copySettings, type SettingsCopies } from "./copied-settings.js";
-import { certificatePaths, createEnvironment } from "./environment.js";
+import { createEnvironment, findCertificates } from "./environment.js";
 import { findFolderMounts, watchFolder } from "./folder-mounts.js";
 import { type HostPattern, type HostTarget, readHostPattern } from "./hosts.js";
-import { withMountCheck } from "./mount-check.js";
+import { addMountCheck } from "./mount-check.js";
 import { type Bubblewrap, findSystemProgram } from "./probe.js";
 import {
-  findSharedMeans,
+  addBridge,
+  findSessionPrograms,
   type SandboxSession,
-  type SharedMeans,
+  type SessionPrograms,
   startLoneProxy,
   startSession,
-  withBridge,
 } from "./session.js";
 import { findShownTools, type ShownTools } from "./shown-tools.js";
 import { createSyscallFilter } from "./syscalls.js";
 
 type PersonHome = {
-  /** As the environment names it. */
+  /** As written in the environment. */
   readonly path: string;
   readonly real: string;
 };
@@ -41,13 +41,10 @@ export function findPersonHome(): PersonHome {
 export function readHost(text: string): HostPattern {
   const pattern = readHostPattern(text);
   if (typeof pattern !== "string") return pattern;
-  throw new PawlError(
-    "bad_configuration",
-    `The host ${JSON.stringify(text.slice(0, 200))} cannot be read: ${pattern}.`,
-  );
+  throw new PawlError("bad_configuration", `Invalid host ${JSON.stringify(text.slice(0, 200))}: ${pattern}.`);
 }
 
-/** What stays the same as long as there is the sandbox. */
+/** The parts that stay the same for the life of a sandbox. */
 type Plan = {
   readonly bubblewrap: Bubblewrap;
   readonly root: string;
@@ -58,11 +55,11 @@ type Plan = {
   readonly shown: readonly string[];
   readonly write: readonly string[];
   readonly hide: () => readonly string[];
-  /** The folder of the homes of commands. */
+  /** The folder that contains the homes of commands. */
   readonly cache: string;
-  /** Folders whose programs are not trusted, because commands can write them. */
+  /** Folders that commands can write, so their programs are not trusted outside of the sandbox. */
   readonly avoid: readonly string[];
-  readonly means: SharedMeans | string;
+  readonly programs: SessionPrograms | string;
   readonly socat: string | null;
   readonly stat: string;
   readonly filter: Uint8Array | null;
@@ -77,17 +74,17 @@ function createPlan(options: SandboxOptions, root: string, bubblewrap: Bubblewra
   const toPaths = (paths: readonly string[] = []) =>
     paths.map((path) => (path.startsWith("~/") ? resolve(home.path, path.slice(2)) : resolve(root, path)));
   const tools = findShownTools(home.path, systemFolders, process.env);
-  const cache = cacheFolder(process.env);
+  const cache = locateCache(process.env);
   const write = toPaths(options.write)
     .map((path) => realFolder(path, [root, home.real, cache]))
     .filter((path, _at, all) => ![root, ...all].some((other) => other !== path && isWithin(other, path)));
-  const named = [...tools.folders, ...toPaths(options.show), ...certificatePaths(process.env)];
+  const named = [...tools.folders, ...toPaths(options.show), ...findCertificates(process.env)];
   const shown = named.filter(isOutside(root));
   const avoid = [root, ...write];
   return {
     ...{ bubblewrap, root, home, addresses, tools, shown, write, hide, cache, avoid },
     hosts: (options.hosts ?? []).map(readHost),
-    means: findSharedMeans(avoid, [...avoid, ...shown, commandHomePath(cache, root)]),
+    programs: findSessionPrograms(avoid, [...avoid, ...shown, locateCommandHome(cache, root)]),
     socat: findSystemProgram("socat", avoid),
     stat: findRequiredProgram("stat", avoid),
     filter: createSyscallFilter(!bubblewrap.closesNamespaces),
@@ -100,7 +97,7 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
   let session: Promise<SandboxSession> | undefined;
   let settings: SettingsCopies | undefined;
 
-  /** Commands that start at the same time share one that has yet to start. */
+  /** Commands that start at the same time wait for the same session. */
   async function findSession(): Promise<SandboxSession> {
     const current = session;
     const opened = await current?.catch(() => null);
@@ -136,16 +133,16 @@ function openSession({
   avoid,
   shown,
   cache,
-  means,
+  programs,
 }: Plan): Promise<SandboxSession> {
   const proxy = {
     isReachable: (target: HostTarget) => hosts.some(({ allows }) => allows(target)),
     addresses,
     environment: process.env,
   };
-  if (typeof means === "string") return startLoneProxy(proxy);
-  const paths = [...avoid, ...shown, commandHomePath(cache, root)];
-  return startSession({ ...proxy, bubblewrap, avoid, paths }, means);
+  if (typeof programs === "string") return startLoneProxy(proxy);
+  const paths = [...avoid, ...shown, locateCommandHome(cache, root)];
+  return startSession({ ...proxy, bubblewrap, avoid, paths }, programs);
 }
 
 type Present = { readonly plan: Plan; readonly settings: SettingsCopies; readonly session: SandboxSession };
@@ -179,10 +176,10 @@ function prepareCommand(
     ...seen,
     ...(filter === null ? [] : ["--seccomp", "3"]),
     "--",
-    ...withMountCheck(
+    ...addMountCheck(
       [...folder.writable, ...folder.closed],
       stat,
-      layout.socket === null || socat === null ? command : withBridge(socat, command),
+      layout.socket === null || socat === null ? command : addBridge(socat, command),
     ),
   ];
   return {
@@ -197,7 +194,7 @@ function prepareCommand(
   };
 }
 
-/** @param inner folders that commands must not be able to move or replace */
+/** @param inner folders that the result must not be, or contain: commands could move or replace them */
 function realFolder(path: string, inner: readonly string[]): string {
   const createError = (why: string, cause?: unknown) =>
     new PawlError("bad_configuration", `Commands cannot be given ${path} to write: ${why}.`, { cause });
@@ -219,12 +216,12 @@ function findRequiredProgram(name: string, avoid: readonly string[]): string {
   return path;
 }
 
-function describe({ bubblewrap, root, hosts, shown, cache, means }: Plan): string {
+function describe({ bubblewrap, root, hosts, shown, cache, programs }: Plan): string {
   const { version, closesNamespaces } = bubblewrap;
   const network =
-    typeof means === "string"
-      ? `a network and /tmp for each command, because ${means}`
-      : `network by ${means.bridge}, one for a session`;
+    typeof programs === "string"
+      ? `a network and /tmp for each command, because ${programs}`
+      : `network by ${programs.bridge}, one for a session`;
   const filtered = closesNamespaces
     ? ""
     : "; user namespaces are closed by a filter, because bubblewrap is older than 0.8";
@@ -232,6 +229,6 @@ function describe({ bubblewrap, root, hosts, shown, cache, means }: Plan): strin
     `bubblewrap ${version}, ${network}${filtered}`,
     `reads: ${["system", ...shown].join(", ")}`,
     `reaches: ${hosts.length === 0 ? "no hosts" : hosts.map(({ text }) => text).join(", ")}`,
-    `home of commands: ${commandHomePath(cache, root)}`,
+    `home of commands: ${locateCommandHome(cache, root)}`,
   ].join(" · ");
 }

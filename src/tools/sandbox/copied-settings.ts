@@ -1,6 +1,6 @@
 /**
- * Copies of the person's settings for commands in the sandbox: what is harmless, and nothing else. Tokens, passwords, helpers and aliases are
- * left out, because only known names are copied.
+ * Copies the person's harmless settings of Git, npm and pip for commands in the sandbox. Only known names are copied, so tokens,
+ * passwords, helpers and aliases are not.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -9,13 +9,13 @@ import { isAbsolute, join } from "node:path";
 import { findSystemProgram } from "./probe.js";
 
 export type SettingsCopies = {
-  /** The folder of the copies; null if it cannot be written. */
+  /** The folder that contains the copies; null if it cannot be written. */
   readonly folder: string | null;
-  /** Files with certificates that the settings name. */
+  /** Paths of certificates in the settings. */
   readonly certificates: readonly string[];
 };
 
-/** The names of the copies, and the variables that lead programs to them. */
+/** The file names of the copies, and the variables by which programs find them. */
 export const settingsFiles = {
   gitconfig: "GIT_CONFIG_GLOBAL",
   npmrc: "NPM_CONFIG_USERCONFIG",
@@ -24,7 +24,7 @@ export const settingsFiles = {
 
 const maxBytes = 256 * 1024;
 
-export type SettingsPlace = {
+export type CopyOptions = {
   readonly cache: string;
   readonly root: string;
   readonly home: string;
@@ -32,8 +32,8 @@ export type SettingsPlace = {
   readonly avoid: readonly string[];
 };
 
-/** Writes the copies anew. */
-export function copySettings({ cache, root, home, avoid }: SettingsPlace): SettingsCopies {
+/** Writes the copies, replacing earlier ones. */
+export function copySettings({ cache, root, home, avoid }: CopyOptions): SettingsCopies {
   const npm = readLines([join(home, ".npmrc")]).flatMap(readNpmLine);
   const pip = readLines([join(home, ".config/pip/pip.conf"), join(home, ".pip/pip.conf")]).flatMap(readPipLine);
   const copies: { readonly [Name in keyof typeof settingsFiles]: string } = {
@@ -59,7 +59,7 @@ const gitNames: ReadonlySet<string> = new Set([
   ...["pull.rebase", "pull.ff", "push.default", "merge.conflictstyle", "diff.algorithm", "rebase.autosquash"],
 ]);
 
-/** Git reads its settings itself, with what they include for this folder. */
+/** Git lists its settings itself, including those of files that it includes for this folder. */
 function copyGitSettings(root: string, avoid: readonly string[]): string {
   const git = findSystemProgram("git", avoid);
   if (git === null) return "";
@@ -108,7 +108,7 @@ function readPipLine(text: string): readonly CopiedLine[] {
     : [];
 }
 
-/** Neither a user's name or password in a URL, nor a variable, which may be a token. */
+/** Whether a value has neither credentials in a URL nor a variable, which may be a token. */
 function isPlain(value: string): boolean {
   return value !== "" && !/:\/\/[^/]*@/.test(value) && !value.includes("${");
 }

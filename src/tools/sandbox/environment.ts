@@ -1,5 +1,5 @@
 /**
- * The environment of commands in the sandbox: that of other commands, with their own home, the proxy, and no names of the person's sockets.
+ * The environment of commands in the sandbox: with their own home and the proxy, and without the names of the person's sockets.
  */
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
@@ -8,27 +8,27 @@ import { settingsFiles } from "./copied-settings.js";
 import { proxyPort } from "./session.js";
 import type { ShownTools } from "./shown-tools.js";
 
-/** Where programs find the certificates of a company. They are paths, not secrets: without them, every TLS connection would fail. */
+/** Where programs find a company's certificates. They are paths, not secrets, and without them every TLS connection would fail. */
 export const certificateVariables: readonly string[] = [
   ...["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE"],
   ...["GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE", "NPM_CONFIG_CAFILE"],
 ];
 
-export function certificatePaths(environment: NodeJS.ProcessEnv): readonly string[] {
+export function findCertificates(environment: NodeJS.ProcessEnv): readonly string[] {
   return certificateVariables.flatMap((name) => {
     const path = environment[name] ?? "";
     return isAbsolute(path) && existsSync(path) ? [path] : [];
   });
 }
 
-/** What the person has set stays. */
-function settingsVariables(base: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+/** Variables that the person has set are left alone. */
+function createSettingsVariables(base: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const variables = Object.entries(settingsFiles).filter(([, variable]) => base[variable] === undefined);
   return Object.fromEntries(variables.map(([name, variable]) => [variable, `${commandSettings}/${name}`]));
 }
 
-/** Names of sockets and files of the person that commands are never told. */
-const withheld =
+/** Variables that name the person's sockets and files: commands never get them. */
+const withheldNames =
   /^(SSH_AUTH_SOCK|SSH_AGENT_PID|DBUS_.*|DOCKER_HOST|KUBECONFIG|XDG_RUNTIME_DIR|WSL_INTEROP|XAUTHORITY)$/;
 const proxyNames = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
 
@@ -43,7 +43,7 @@ export function createEnvironment(
   const ownFolders = [".local/bin", ".cargo/bin", "go/bin"].map((name) => `${commandHome}/${name}`);
   return {
     ...tools.env,
-    ...Object.fromEntries(Object.entries(base).filter(([name]) => !withheld.test(name))),
+    ...Object.fromEntries(Object.entries(base).filter(([name]) => !withheldNames.test(name))),
     ...(base.PATH === undefined ? {} : { PATH: [base.PATH, ...ownFolders].join(":") }),
     HOME: commandHome,
     TMPDIR: "/tmp",
@@ -51,6 +51,6 @@ export function createEnvironment(
     NO_PROXY: direct,
     no_proxy: direct,
     NODE_USE_ENV_PROXY: "1",
-    ...(settings === null ? {} : settingsVariables(base)),
+    ...(settings === null ? {} : createSettingsVariables(base)),
   };
 }

@@ -1,9 +1,9 @@
 /**
- * What is special in the folder of commands: what other programs run later is read-only, and what is hidden is not there.
+ * Finds the mounts within the folder of commands: files that other programs run later are read-only, and hidden files are missing.
  *
- * 1. Only what exists can be mounted: a mount of a file that is not there would leave an empty one in the folder, for good. So what
- *    a command makes there is looked for afterwards, and told.
- * 2. A file that turns the settings of a repository into others is removed at once, and its command is stopped.
+ * 1. Only existing files can be mounted: a mount of a missing file would leave an empty one in the folder for good. So the folder is
+ *    compared after each command, and new files are reported.
+ * 2. A file that would replace the settings of a repository is removed at once, and its command is stopped.
  */
 import { type BigIntStats, type FSWatcher, lstatSync, readdirSync, readlinkSync, rmSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -18,8 +18,9 @@ export type FolderMounts = {
   /** Read-only within what is writable. */
   readonly closed: readonly Mount[];
   readonly hidden: readonly string[];
-  /** Not mounted: compared after the command. */
+  /** Not mounted, but compared after the command. */
   readonly watched: readonly string[];
+  /** Removed if a command creates one. */
   readonly forbidden: readonly string[];
 };
 
@@ -30,7 +31,7 @@ export type Mount = {
   readonly identity: string;
 };
 
-/** What editors, shells and agents run, or read the names of programs from, when a person opens the folder. */
+/** Files and folders whose contents editors, shells and agents run when a person opens the folder. */
 export const runLaterNames: readonly string[] = [
   ...[".git", ".pawl", "pawl.config.json", ".mcp.json"],
   ...[".envrc", ".exrc", ".nvim.lua", ".husky", ".githooks"],
@@ -51,7 +52,7 @@ export function findFolderMounts({ root, home, write, hidden: wanted }: FolderOp
   const git = findGitMounts(root, home);
   const names = [...new Set([...runLaterNames, ...readdirSync(root).filter((name) => protectedName.test(name))])];
   const paths = names.map((name) => join(root, name));
-  // What `.git` needs is said by the repository.
+  // findGitMounts has decided about `.git`.
   const closable = unique([...git.closed, ...paths.filter((path) => basename(path) !== ".git")]);
   const hidden = unique(wanted.filter((path) => findMount(path) !== null));
   const tops = [root, ...write, ...git.writable];
@@ -98,12 +99,12 @@ const formatIdentity = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;
 const unique = (paths: readonly string[]) => [...new Set(paths)];
 
 export type FolderWatch = {
-  /** What a person and the model should know of: files that were made, or removed again. Each as part of a sentence. */
+  /** Files that were created, changed or removed again, each as part of a sentence. */
   readonly notes: () => readonly string[];
   readonly end: () => void;
 };
 
-/** @param stop called when the command has made a forbidden file */
+/** @param stop called when the command has created a forbidden file */
 export function watchFolder(root: string, { watched, forbidden }: FolderMounts, stop: () => void): FolderWatch {
   const before = new Map(watched.map((path) => [path, identify(path)]));
   const removed = new Set<string>();
@@ -125,9 +126,10 @@ export function watchFolder(root: string, { watched, forbidden }: FolderMounts, 
       const made = watched.filter((path) => identify(path) !== before.get(path) && identify(path) !== "");
       const display = (path: string) => (isWithin(root, path) ? path.slice(root.length + 1) : path);
       return [
-        ...made.map((path) => `the command has made or changed ${display(path)}, which other programs may run`),
+        ...made.map((path) => `the command created or changed ${display(path)}, which other programs may run`),
         ...[...removed].map(
-          (path) => `the command has made ${display(path)}, which was removed: Git would take its settings from there`,
+          (path) =>
+            `the command created ${display(path)}, which was removed because Git would take its settings from there`,
         ),
       ];
     },
@@ -145,7 +147,7 @@ function watchNames(folder: string, onChange: () => void): readonly FSWatcher[] 
   }
 }
 
-/** Differs when another file or folder is there; empty if there is nothing. */
+/** A string that changes when the file or folder is replaced; empty if there is none. */
 function identify(path: string): string {
   const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
   if (found === undefined) return "";

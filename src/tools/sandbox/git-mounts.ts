@@ -1,10 +1,11 @@
 /**
- * The parts of a folder's Git repository in the sandbox: commits work, and what Git runs later for the person (hooks, and the
- * settings that name programs) is read-only.
+ * Finds the mounts for a folder's Git repository: commits work, but hooks and settings, which name programs that Git runs later for
+ * the person, are read-only.
  *
  * 1. `.git` is a mount of its own, so a command cannot move it away and put another one in its place.
- * 2. A `.git` file may be written by anybody. It is followed only to a repository that names this folder as one of its worktrees.
- * 3. In a subfolder of a repository, the rest of the worktree is shown read-only: otherwise Git takes it for deleted.
+ * 2. A command may have written the `.git` file, so it is followed only to a repository that lists this folder as one of its
+ *    worktrees.
+ * 3. In a subfolder of a repository, the rest of the worktree is shown read-only. Otherwise Git would consider it deleted.
  */
 import { lstatSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -20,19 +21,19 @@ export type GitMounts = {
   readonly closed: readonly string[];
   /** Links and pipes where files should be: they cannot be mounted, so they are compared after each command. */
   readonly unmountable: readonly string[];
-  /** Files that no honest command makes, and that would take the place of the closed ones. */
+  /** Files that would replace the closed ones, and that no honest command creates. */
   readonly forbidden: readonly string[];
 };
 
-const nothing: GitMounts = { shown: [], writable: [], closed: [], unmountable: [], forbidden: [] };
+const noMounts: GitMounts = { shown: [], writable: [], closed: [], unmountable: [], forbidden: [] };
 
 /** @param home the real path of the person's home, whose own repository is never shown */
 export function findGitMounts(root: string, home: string): GitMounts {
   for (let folder = root; ; folder = dirname(folder)) {
-    const kind = kindOf(join(folder, ".git"));
-    if (folder !== root && isWithin(folder, home)) return nothing;
+    const kind = readKind(join(folder, ".git"));
+    if (folder !== root && isWithin(folder, home)) return noMounts;
     if (kind === "folder" || kind === "file") return mountsIn(folder, root, kind);
-    if (kind !== null || dirname(folder) === folder) return nothing;
+    if (kind !== null || dirname(folder) === folder) return noMounts;
   }
 }
 
@@ -41,20 +42,20 @@ function mountsIn(worktree: string, root: string, kind: "folder" | "file"): GitM
   const shown = worktree === root ? [] : [worktree];
   if (kind === "folder") return { shown, writable: [own], ...closedParts(own) };
   const linked = findLinkedRepository(own);
-  if (linked === null) return { ...nothing, shown, closed: [own] };
+  if (linked === null) return { ...noMounts, shown, closed: [own] };
   const parts = closedParts(linked.common);
   const pointers = ["commondir", "gitdir", "config.worktree"].map((name) => join(linked.folder, name)).filter(isFile);
   return { shown, writable: [linked.common], ...parts, closed: [own, ...parts.closed, ...pointers] };
 }
 
 type Linked = {
-  /** `…/.git/worktrees/NAME`; for a submodule, its repository. */
+  /** `…/.git/worktrees/NAME`, or the repository of a submodule. */
   readonly folder: string;
   /** The repository that all worktrees share. */
   readonly common: string;
 };
 
-/** The repository that a `.git` file leads to; null unless that repository names the file back. */
+/** The repository that a `.git` file leads to; null unless the repository points back at the file. */
 function findLinkedRepository(file: string): Linked | null {
   try {
     const [, to = ""] = /^gitdir: (.+)$/m.exec(readText(file)) ?? [];
@@ -63,7 +64,7 @@ function findLinkedRepository(file: string): Linked | null {
     if (worktree === dirname(file)) return { folder, common: folder };
     const common = realpathSync(resolve(folder, readText(join(folder, "commondir")).trim()));
     const back = readText(join(folder, "gitdir")).trim();
-    // Commands can write the folder of these files unless they are closed, so each must fit the others.
+    // Commands may have written these files while they were not closed, so each must agree with the others.
     const isOwn = dirname(folder) === join(common, "worktrees") && realpathSync(resolve(folder, back)) === file;
     return isOwn ? { folder, common } : null;
   } catch {
@@ -71,13 +72,13 @@ function findLinkedRepository(file: string): Linked | null {
   }
 }
 
-/** The worktree that a repository's configuration names, as that of a submodule does; null if it names none. */
+/** The worktree in a repository's configuration, as submodules have it; null if there is none. */
 function readWorktree(repository: string): string | null {
   const path = readSetting(repository, "worktree");
   return path === null ? null : resolveExistingPart(resolve(repository, path));
 }
 
-/** A setting of the section `core`, as Git writes it. */
+/** Reads a setting of the section `core`, in the form that Git writes. */
 function readSetting(repository: string, name: string): string | null {
   const setting = new RegExp(`^[ \\t]*${name}[ \\t]*=[ \\t]*"?([^"\\n]+?)"?[ \\t]*$`, "im");
   return setting.exec(readText(join(repository, "config")))?.[1] ?? null;
@@ -89,38 +90,38 @@ function readText(path: string): string {
 }
 const maxModules = 200;
 
-/** What other programs run, or read the names of programs from, in a repository and in those of its submodules. */
+/** Files of a repository and of its submodules that other programs run, or that name programs. */
 function closedParts(repository: string): Pick<GitMounts, "closed" | "unmountable" | "forbidden"> {
   const modules = findModules(join(repository, "modules"));
   const all = [repository, ...modules];
   for (const each of all) {
-    // There must be something to close. Git makes the same folder from its template.
+    // Only an existing folder can be closed. Git creates the same one from its template.
     try {
       mkdirSync(join(each, "hooks"), { recursive: true });
     } catch {
-      // It is a file or a link, or cannot be written: then no command makes hooks there.
+      // It is a file or a link, or is read-only, so no command can put hooks there.
     }
   }
   const names = ["hooks", "config", "config.worktree", "info/attributes"];
   const paths = [
     ...all.flatMap((each) => names.map((name) => join(each, name))),
-    ...hookFolders(repository),
-    // Git runs in each submodule, with the settings of the repository that this file names.
+    ...findHookFolders(repository),
+    // Git also runs in each submodule, with the settings of the repository that its `.git` file names.
     ...modules.flatMap((module) => {
       const worktree = readWorktree(module);
       return worktree === null ? [] : [join(worktree, ".git")];
     }),
   ];
-  const existing = paths.filter((path) => kindOf(path) !== null);
+  const existing = paths.filter((path) => readKind(path) !== null);
   return {
-    closed: existing.filter((path) => kindOf(path) !== "other"),
-    unmountable: existing.filter((path) => kindOf(path) === "other"),
-    forbidden: all.map((each) => join(each, "commondir")).filter((path) => kindOf(path) === null),
+    closed: existing.filter((path) => readKind(path) !== "other"),
+    unmountable: existing.filter((path) => readKind(path) === "other"),
+    forbidden: all.map((each) => join(each, "commondir")).filter((path) => readKind(path) === null),
   };
 }
 
-/** The folder of hooks that the repository's own configuration names, if it is in its worktree. */
-function hookFolders(repository: string): readonly string[] {
+/** The folder of `core.hooksPath` in the repository's own configuration, if it is in the worktree. */
+function findHookFolders(repository: string): readonly string[] {
   const path = readSetting(repository, "hooksPath");
   const worktree = dirname(repository);
   const folder = path === null ? worktree : resolve(worktree, path);
@@ -149,8 +150,8 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Null if there is nothing. `other` is a link, which may lead anywhere, or a pipe. */
-function kindOf(path: string): "folder" | "file" | "other" | null {
+/** Null if there is noMounts. `other` is a link, which may lead anywhere, or a pipe. */
+function readKind(path: string): "folder" | "file" | "other" | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
   if (found.isDirectory()) return "folder";

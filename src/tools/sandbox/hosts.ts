@@ -6,7 +6,7 @@
  */
 import { isIP } from "node:net";
 
-/** Services that one word stands for. docs/guide/sandbox.md has the same lists. */
+/** Names for the hosts of well-known services. docs/guide/sandbox.md has the same lists. */
 export const hostPresets = {
   npm: ["registry.npmjs.org", "registry.yarnpkg.com", "nodejs.org"],
   pypi: ["pypi.org", "files.pythonhosted.org"],
@@ -26,7 +26,7 @@ export const hostPresets = {
   playwright: ["cdn.playwright.dev", "playwright.download.prss.microsoft.com"],
 } as const satisfies { readonly [name: string]: readonly string[] };
 
-/** What a command wants to connect to. */
+/** The host and port of a connection. */
 export type HostTarget = {
   /** Normalized: lower case, punycode, no trailing dot; an address in its canonical form, without brackets. */
   readonly name: string;
@@ -34,7 +34,7 @@ export type HostTarget = {
 };
 
 export type HostPattern = {
-  /** As it was written. */
+  /** The original text. */
   readonly text: string;
   readonly allows: (target: HostTarget) => boolean;
   readonly denies: (target: HostTarget) => boolean;
@@ -49,7 +49,7 @@ export type HostPattern = {
 export type HostPart = {
   readonly name: string;
   readonly isWildcard: boolean;
-  /** Null if it was written without one. */
+  /** Null: ports 80 and 443. */
   readonly port: number | null;
 };
 
@@ -58,7 +58,7 @@ const maxPatternCharacters = 300;
 
 /**
  * Reads `npm`, `example.org`, `*.example.org`, `db.example.org:5432`, `10.1.2.3:8080` or `[2001:db8::1]:443`.
- * @returns what is wrong with it, as part of a sentence, if it cannot be read
+ * @returns the pattern; or the problem, as part of a sentence
  */
 export function readHostPattern(text: string): HostPattern | string {
   if (text.length > maxPatternCharacters) return `it has more than ${maxPatternCharacters} characters`;
@@ -83,10 +83,10 @@ function readPart(text: string): HostPart | string {
   if (port !== null && (port < 1 || port > 65_535)) return "a port is a number from 1 to 65535";
   const isWildcard = wildcard !== undefined;
   const isAddress = isIP(name) !== 0;
-  if (isWildcard && isAddress) return "a wildcard stands before a name, not before an address";
+  if (isWildcard && isAddress) return "a wildcard needs a name after it, not an address";
   if (!isWildcard && !isAddress && !name.includes(".") && port === null)
     return `there is no preset ${JSON.stringify(text)}: the presets are ${Object.keys(hostPresets).join(", ")}. Other hosts have a dot or a port`;
-  // "*.com" would be half of the internet, and is almost certainly a slip.
+  // "*.com" would allow half of the internet, and is almost certainly a mistake.
   if (isWildcard && !name.includes(".")) return "a wildcard needs two labels or more after it";
   return { name, isWildcard, port };
 }
@@ -96,16 +96,16 @@ function createPattern(text: string, parts: readonly HostPart[]): HostPattern {
   return {
     text,
     parts,
-    allows: ({ name, port }) => parts.some((part) => fitsName(part, name) && allowed(part.port)(port)),
+    allows: ({ name, port }) => parts.some((part) => matchesName(part, name) && allowed(part.port)(port)),
     denies: ({ name, port }) =>
-      parts.some((part) => fitsName(part, name) && (part.port === null || part.port === port)),
+      parts.some((part) => matchesName(part, name) && (part.port === null || part.port === port)),
     covers: (other) =>
       other.parts.every((one) =>
         parts.some((part) => {
           const ports = one.port === null ? [...webPorts] : [one.port];
           const fits = one.isWildcard
             ? part.isWildcard && isBelowOrSame(part.name, one.name)
-            : fitsName(part, one.name);
+            : matchesName(part, one.name);
           return fits && ports.every(allowed(part.port));
         }),
       ),
@@ -113,27 +113,27 @@ function createPattern(text: string, parts: readonly HostPart[]): HostPattern {
       other.parts.some((one) =>
         parts.some((part) => {
           const ports = one.port === null ? [...webPorts] : [one.port];
-          return meets(part, one) && (part.port === null || ports.includes(part.port));
+          return overlaps(part, one) && (part.port === null || ports.includes(part.port));
         }),
       ),
   };
 }
 
-function fitsName({ name, isWildcard }: HostPart, given: string): boolean {
+function matchesName({ name, isWildcard }: HostPart, given: string): boolean {
   return isWildcard ? isIP(given) === 0 && given.endsWith(`.${name}`) : given === name;
 }
 
-/** Whether some name is of both. */
-function meets(one: HostPart, other: HostPart): boolean {
-  if (!one.isWildcard) return fitsName(other, one.name);
-  if (!other.isWildcard) return fitsName(one, other.name);
+/** Whether a name can match both. */
+function overlaps(one: HostPart, other: HostPart): boolean {
+  if (!one.isWildcard) return matchesName(other, one.name);
+  if (!other.isWildcard) return matchesName(one, other.name);
   return isBelowOrSame(one.name, other.name) || isBelowOrSame(other.name, one.name);
 }
 
 const isBelowOrSame = (name: string, given: string) => given === name || given.endsWith(`.${name}`);
 
-/** The preset that a host belongs to; null if it is in none. */
-export function findPresetOf({ parts }: HostPattern): string | null {
+/** The preset that contains a host; null if none does. */
+export function findPreset({ parts }: HostPattern): string | null {
   const [part, ...others] = parts;
   if (part === undefined || others.length > 0 || part.isWildcard || (part.port !== null && !webPorts.has(part.port)))
     return null;
@@ -141,7 +141,7 @@ export function findPresetOf({ parts }: HostPattern): string | null {
   return found?.[0] ?? null;
 }
 
-/** The one form of a host's name or address; null if it is neither. */
+/** The canonical form of a host's name or address; null if it is neither. */
 export function normalizeHost(host: string): string | null {
   if (host === "" || host.length > maxPatternCharacters || /[\s/@?#\\]/.test(host)) return null;
   const colons = host.startsWith("[") ? host : isIP(host) === 6 ? `[${host}]` : host;
@@ -151,7 +151,7 @@ export function normalizeHost(host: string): string | null {
   return name === "" || name.endsWith(".") ? null : name;
 }
 
-/** The host and port as people write them. */
+/** `host:port`, with brackets around an IPv6 address. */
 export function formatTarget({ name, port }: HostTarget): string {
   return `${isIP(name) === 6 ? `[${name}]` : name}:${port}`;
 }

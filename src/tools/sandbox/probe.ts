@@ -1,5 +1,5 @@
 /**
- * Finds out whether commands can be sandboxed here, by running bubblewrap; and if they cannot, why, and what to do about it.
+ * Runs bubblewrap to find out whether commands can be sandboxed on this machine, and if not, why and what to do about it.
  */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
@@ -11,7 +11,7 @@ export type Bubblewrap = {
   readonly path: string;
   /** Such as `0.8.0`. */
   readonly version: string;
-  /** Whether it closes user namespaces to commands (0.8 and later). If not, the filter of system calls does. */
+  /** Whether it can forbid user namespaces (0.8 and later). If not, the filter of system calls does. */
   readonly closesNamespaces: boolean;
 };
 
@@ -21,14 +21,14 @@ export type SandboxProbe =
       readonly bubblewrap: null;
       /** Part of a sentence: "bubblewrap is not installed". */
       readonly reason: string;
-      /** What a person can do about it: a sentence. Empty if nothing. */
+      /** What a person can do about it, in a sentence; may be empty. */
       readonly advice: string;
     };
 
-/** The parts of this machine that the probe looks at. */
+/** The parts of a machine that the probe reads, so that tests can replace them. */
 export type ProbedSystem = {
   readonly platform: NodeJS.Platform;
-  /** Null if there is no such file, or it cannot be read. */
+  /** Null if the file is missing or cannot be read. */
   readonly read: (path: string) => string | null;
   readonly exists: (path: string) => boolean;
 };
@@ -45,7 +45,7 @@ const thisSystem: ProbedSystem = {
   exists: existsSync,
 };
 
-/** Enough to need every namespace that a command gets. */
+/** Options that need every namespace of a command. */
 const trial = [
   ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc"],
   ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"],
@@ -55,11 +55,12 @@ const trial = [
 const probeTimeoutMs = 5_000;
 const known = new Map<string, SandboxProbe>();
 
-/** @param avoid folders whose programs are not trusted: commands may have written them */
+/** @param avoid folders whose programs are not trusted, because commands can write them */
 export function probeSandbox(avoid: readonly string[] = [], system: ProbedSystem = thisSystem): SandboxProbe {
   if (system.platform !== "linux") return { bubblewrap: null, reason: "bubblewrap works on Linux only", advice: "" };
   const path = findSystemProgram("bwrap", avoid);
-  if (path === null) return { bubblewrap: null, reason: "bubblewrap is not installed", advice: installAdvice(system) };
+  if (path === null)
+    return { bubblewrap: null, reason: "bubblewrap is not installed", advice: createInstallAdvice(system) };
   const probe = known.get(path) ?? runProbe(path, system);
   known.set(path, probe);
   return probe;
@@ -78,11 +79,11 @@ function runProbe(path: string, system: ProbedSystem): SandboxProbe {
   return {
     bubblewrap: null,
     reason: `bubblewrap ${version} fails: ${line.slice(0, 300).replace(/\.$/, "")}`,
-    advice: namespaceAdvice(system),
+    advice: createNamespaceAdvice(system),
   };
 }
 
-/** Package managers, by the id of the distribution or of one that it is like (os-release). */
+/** Install commands, by the `ID` or `ID_LIKE` of a distribution (os-release). */
 const installers: { readonly [id: string]: string } = {
   debian: "apt install bubblewrap socat",
   ubuntu: "apt install bubblewrap socat",
@@ -94,7 +95,7 @@ const installers: { readonly [id: string]: string } = {
   alpine: "apk add bubblewrap socat",
 };
 
-function installAdvice({ read }: ProbedSystem): string {
+function createInstallAdvice({ read }: ProbedSystem): string {
   const release = read("/etc/os-release") ?? "";
   const field = (name: string) => new RegExp(`^${name}="?([^"\n]*)"?$`, "m").exec(release)?.[1] ?? "";
   const ids = [field("ID"), ...field("ID_LIKE").split(" ")];
@@ -102,8 +103,8 @@ function installAdvice({ read }: ProbedSystem): string {
   return command === undefined ? "Install the packages bubblewrap and socat." : `To install it: ${command}`;
 }
 
-/** Why the system does not let bubblewrap make namespaces, as far as the system says. */
-function namespaceAdvice({ read, exists }: ProbedSystem): string {
+/** The likely reason why the system does not let bubblewrap create namespaces, and the remedy. */
+function createNamespaceAdvice({ read, exists }: ProbedSystem): string {
   const setting = (path: string) => read(`/proc/sys/${path}`)?.trim();
   if (exists("/.dockerenv") || exists("/run/.containerenv"))
     return "This is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined (and apparmor=unconfined where AppArmor is on), or let the container be the sandbox.";
@@ -117,8 +118,8 @@ function namespaceAdvice({ read, exists }: ProbedSystem): string {
 }
 
 /**
- * The absolute path of a program that runs outside of the sandbox; null if there is none. `npx` and `npm run` put
- * `node_modules/.bin` into PATH, where a command may have left a program of the same name.
+ * Finds a program that Pawl runs outside of the sandbox; null if there is none. `npx` and `npm run` put `node_modules/.bin` into
+ * PATH, where a command may have left a program of the same name.
  */
 export function findSystemProgram(
   name: string,

@@ -1,11 +1,11 @@
 /**
  * The proxy of the sandbox: it forwards plain HTTP and CONNECT to the hosts that a command may reach, and refuses all others.
  *
- * 1. The name decides first, then the address: a name is resolved once, its addresses are checked, and only those are connected to.
- * 2. Each command has its own credentials, so a host that a person allowed for one command is allowed for that command alone, and a
- *    refusal is reported with the command that it belongs to. A client without credentials reaches what every command may reach; for
- *    more, it is asked for credentials, as curl and Git need it.
- * 3. A parent proxy resolves names itself. An address is then checked as far as this machine can resolve the name.
+ * 1. The name is checked first, then its addresses: it is resolved once, and only checked addresses are connected to.
+ * 2. Each command has its own credentials. A host that a person allowed for one command is therefore allowed for that command alone, and
+ *    a refusal is reported with its command. Clients without credentials reach the hosts of every command; for other hosts they are
+ *    asked for credentials, because curl and Git send them only then.
+ * 3. A parent proxy resolves names itself. Addresses are then checked only if this machine can resolve the name.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { LookupAddress } from "node:dns";
@@ -29,39 +29,39 @@ import {
 export type SandboxProxyOptions = {
   /** The path of the Unix socket that it listens on. */
   readonly path: string;
-  /** What a client without credentials may reach. */
+  /** Whether a client without credentials may reach a host. */
   readonly isReachable: IsReachable;
-  /** Addresses and ranges that names may lead to although they are private. */
+  /** Private addresses and ranges that names may resolve to. */
   readonly addresses: readonly string[];
-  /** Variables that may name a parent proxy. */
+  /** The variables that name a parent proxy. */
   readonly environment: ProxyEnvironment;
-  /** Resolves names. Default: as this machine does. */
+  /** Resolves a name. Default: this machine's resolver. */
   readonly lookup?: (name: string) => Promise<readonly LookupAddress[]>;
 };
 
-/** Whether a host may be reached; asked for each connection. */
+/** Whether a host may be reached. Called for each connection. */
 export type IsReachable = (target: HostTarget) => boolean;
 
-/** What one command may reach, and what it was refused. */
+/** The access of one command to the proxy. */
 export type ProxyGrant = {
   /** For `HTTPS_PROXY`: `user:password`. */
   readonly credentials: string;
-  /** The refused hosts with the reasons, in the order in which they were first asked for; at most 20. */
+  /** The first 20 refused hosts, in the order of the first request for each. */
   readonly refusals: () => readonly Refusal[];
-  /** Forgets the credentials, and ends their connections. */
+  /** Revokes the credentials, and closes the connections that used them. */
   readonly end: () => void;
 };
 
-/** A host, with its port, that a command was refused. */
+/** A refused host, with its port. */
 export type Refusal = {
   readonly host: string;
-  /** `unlisted`: the command may not reach it. `unknown`: no such name. `private`: it leads to a private address. */
+  /** `unlisted`: not in the lists. `unknown`: the name does not resolve. `private`: it resolves to a private address. */
   readonly why: RefusalReason;
 };
 
 export type RefusalReason = "unlisted" | "unknown" | "private";
 
-/** Each as the end of a sentence. */
+/** Each completes a sentence. */
 export const refusalReasons: { readonly [Reason in RefusalReason]: string } = {
   unlisted: "it is not in the list of hosts",
   unknown: "there is no such host",
@@ -99,7 +99,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
     return isKnown ? client : anonymous;
   };
 
-  /** @returns the addresses that may be connected to; a parent proxy resolves the name itself */
+  /** @returns the checked addresses; none with a parent proxy, which resolves the name itself */
   async function checkTarget(
     client: Client,
     target: HostTarget,
@@ -119,7 +119,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
     return allowed;
   }
 
-  /** If there is one command, the client belongs to it. */
+  /** If there is only one command, the client must be its own. */
   function refuseAnonymous(target: HostTarget): ProxyError {
     const present = [...clients.values()];
     if (present.some((client) => client.isReachable(target)))
@@ -141,7 +141,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
     } catch (error) {
       const { status, message } = toProxyError(error);
       const text = `${message}\n`;
-      const asks = Object.entries(challengeOf(status)).map(([name, value]) => `${name}: ${value}\r\n`);
+      const asks = Object.entries(createChallenge(status)).map(([name, value]) => `${name}: ${value}\r\n`);
       const head = `HTTP/1.1 ${status} Refused\r\n${asks.join("")}content-type: text/plain\r\nconnection: close`;
       socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
     }
@@ -156,8 +156,8 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
       const socket = parent === null ? await openDirectly(target, allowed) : null;
       const outgoing = request(incoming, url, socket, parent);
       outgoing.on("response", (answer) => {
-        response.writeHead(answer.statusCode ?? 502, withoutHopHeaders(answer.headers));
-        // A body that was cut off must not look complete.
+        response.writeHead(answer.statusCode ?? 502, omitHopHeaders(answer.headers));
+        // A truncated body must not look complete.
         answer.once("error", () => response.destroy());
         answer.pipe(response);
       });
@@ -172,7 +172,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
 
   const server = createServer((incoming, response) => void forward(incoming, response));
   server.maxConnections = maxConnections;
-  // Uploads take as long as they take. The headers of a request still have their time limit.
+  // Uploads may take any time. Node still limits the time for the headers of a request.
   server.requestTimeout = 0;
   const open = new Set<Duplex>();
   server.on("connection", (socket) => {
@@ -186,7 +186,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
     server.once("error", reject);
     server.listen(path, resolve);
   });
-  // A program ends although its sandbox was not closed.
+  // An open sandbox does not keep the process alive.
   server.unref();
 
   return {
@@ -228,7 +228,7 @@ function toProxyError(error: unknown): ProxyError {
   return new ProxyError(502, error instanceof Error ? error.message : String(error));
 }
 
-function challengeOf(status: ProxyStatus): { readonly [name: string]: string } {
+function createChallenge(status: ProxyStatus): { readonly [name: string]: string } {
   return status === 407 ? { "proxy-authenticate": 'Basic realm="sandbox"' } : {};
 }
 
@@ -237,13 +237,13 @@ function fail(response: ServerResponse, { status, message }: ProxyError): void {
     response.destroy();
     return;
   }
-  response.writeHead(status, { ...challengeOf(status), "content-type": "text/plain", connection: "close" });
+  response.writeHead(status, { ...createChallenge(status), "content-type": "text/plain", connection: "close" });
   response.end(`${message}\n`);
 }
 
-/** Connects two sockets until one of them closes. */
+/** Pipes two sockets into each other until one of them closes. */
 function join({ sockets }: Client, one: Duplex, other: Duplex): void {
-  // The client may have left while the host was connected to.
+  // The client may have disconnected in the meantime.
   if (one.destroyed) {
     other.destroy();
     return;
@@ -262,12 +262,12 @@ function join({ sockets }: Client, one: Duplex, other: Duplex): void {
   }
 }
 
-/** The target of a CONNECT: `host:port`. */
+/** Parses the target of a CONNECT: `host:port`. */
 function readTarget(text: string): HostTarget {
   const [, host = "", port = ""] = /^(\[[0-9a-f:.]+\]|[^:\s/@[\]]+):(\d{1,5})$/i.exec(text) ?? [];
   const name = normalizeHost(host);
   if (name === null || Number(port) < 1 || Number(port) > 65_535)
-    throw new ProxyError(400, "The sandbox's proxy takes CONNECT host:port.");
+    throw new ProxyError(400, "Invalid CONNECT target: expected host:port.");
   return { name, port: Number(port) };
 }
 
@@ -275,7 +275,10 @@ function readHttpUrl(text: string): { readonly target: HostTarget; readonly url:
   const url = URL.canParse(text) ? new URL(text) : null;
   const name = url === null ? null : normalizeHost(url.hostname);
   if (url?.protocol !== "http:" || name === null)
-    throw new ProxyError(400, "The sandbox's proxy forwards http:// addresses; use CONNECT for anything else.");
+    throw new ProxyError(
+      400,
+      "Invalid request: the sandbox's proxy forwards http:// URLs, and takes CONNECT for everything else.",
+    );
   url.hostname = isIP(name) === 6 ? `[${name}]` : name;
   return { target: { name, port: Number(url.port || 80) }, url };
 }
@@ -284,7 +287,7 @@ function readHttpUrl(text: string): { readonly target: HostTarget; readonly url:
 const hopHeaders = ["connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te"];
 const framingHeaders = ["trailer", "transfer-encoding", "upgrade"];
 
-function withoutHopHeaders(headers: IncomingMessage["headers"]): IncomingMessage["headers"] {
+function omitHopHeaders(headers: IncomingMessage["headers"]): IncomingMessage["headers"] {
   const named = String(headers.connection ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase());
@@ -295,11 +298,11 @@ function withoutHopHeaders(headers: IncomingMessage["headers"]): IncomingMessage
 function request(incoming: IncomingMessage, url: URL, socket: Duplex | null, parent: HttpProxy | null) {
   const { authorization } = parent ?? {};
   const headers = {
-    ...withoutHopHeaders(incoming.headers),
+    ...omitHopHeaders(incoming.headers),
     ...(authorization === undefined ? {} : { "proxy-authorization": authorization }),
-    // Node sends the body of a GET without any framing otherwise, and it would be read as the next request.
+    // Otherwise Node sends the body of a GET without framing, and the server would parse it as the next request.
     ...(incoming.headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" }),
-    // What is asked for is what was checked, whatever the client's Host header says.
+    // The host that was checked, whatever the client's Host header says.
     host: url.host,
     connection: "close",
   };

@@ -1,7 +1,7 @@
 /**
- * The sandbox of commands: bubblewrap with an own home, without the person's secrets, and with a network that leads to a list of hosts.
+ * The sandbox of commands: on bubblewrap, with its own home, without the person's secrets, and with a network that reaches listed hosts.
  *
- * bubblewrap-arguments.ts says what commands see, folder-mounts.ts what is closed in their folder, session.ts what they share,
+ * bubblewrap-arguments.ts decides what commands see, folder-mounts.ts what is closed in their folder, session.ts what they share,
  * and proxy.ts which hosts they reach.
  */
 import { aFunction, anyValue, checkOptions, type OptionRule, type OptionTable, oneOf } from "../../check-options.js";
@@ -67,7 +67,7 @@ export function createSandbox(options: SandboxOptions): CommandSandbox {
   return createNoSandbox(workingIsolation.reason, workingIsolation.advice);
 }
 
-/** Commands that run as they are. @param reason null: because somebody wants it so */
+/** Creates the absence of a sandbox: commands run unchanged. @param reason null: it is switched off */
 export function createNoSandbox(reason: string | null, advice = ""): CommandSandbox {
   return Object.freeze({
     kind: "none",
@@ -88,7 +88,7 @@ export function createNoSandbox(reason: string | null, advice = ""): CommandSand
 
 /**
  * Finds out whether bubblewrap works, by running it. To be installed is not enough: many systems do not let users
- * create namespaces. `createSandbox` says the reason, too.
+ * create namespaces. `createSandbox` also gives the reason.
  */
 export function detectSandbox(): Sandbox {
   return probeSandbox().bubblewrap === null ? "none" : "bubblewrap";

@@ -1,7 +1,7 @@
 /**
- * What the commands of one sandbox share: a network with nothing but a port of the proxy, and `/tmp`. A holder has both, and commands
- * join it. It dies with this process, and then nothing is left: `/tmp` is a file system in memory, and the proxy's socket has lost
- * its name by then.
+ * The network and `/tmp` that the commands of one sandbox share. A holder process owns both, and commands join its namespaces. In the
+ * network there is only a port of the proxy. The holder dies with this process and leaves nothing behind: `/tmp` is in memory, and the
+ * proxy's socket has been unlinked by then.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -14,16 +14,16 @@ import { type SharedFolder, socketInside } from "./bubblewrap-arguments.js";
 import { type Bubblewrap, findSystemProgram } from "./probe.js";
 import { type SandboxProxy, type SandboxProxyOptions, startSandboxProxy } from "./proxy.js";
 
-/** The port of the proxy, as commands see it. */
+/** The port of the proxy in the network of commands. */
 export const proxyPort = 3128;
 
 export type SandboxSession = {
   readonly proxy: SandboxProxy;
-  /** What starts a program so that it sees what the commands share; empty if they share nothing. */
+  /** The command line that joins the namespaces of the holder; empty if commands share nothing. */
   readonly join: readonly string[];
-  /** The folder of what they share, as a program sees it that has joined; null if they share nothing. */
+  /** The shared folder, as seen after joining; null if commands share nothing. */
   readonly shared: SharedFolder;
-  /** The socket of the proxy, for a command with its own network. */
+  /** The proxy's socket, for a command with its own network; null if commands share one. */
   readonly socket: string | null;
   readonly hasEnded: () => boolean;
   readonly close: () => Promise<void>;
@@ -33,23 +33,23 @@ export type SessionOptions = Omit<SandboxProxyOptions, "path"> & {
   readonly bubblewrap: Bubblewrap;
   /** Folders whose programs are not trusted. */
   readonly avoid: readonly string[];
-  /** Paths that commands see: the shared folder cannot be mounted above them. */
+  /** Paths that commands see, so the shared folder cannot be mounted over them. */
   readonly paths: readonly string[];
 };
 
-/** How commands reach the proxy. `node`: it starts slower than socat. */
+/** The program between the port and the socket of the proxy. `node` starts more slowly than socat. */
 export type Bridge = "socat" | "node";
 
-export type SharedMeans = {
+export type SessionPrograms = {
   readonly nsenter: string;
-  /** An empty folder of the system, over which the shared folder is mounted. */
+  /** A folder of the system over which the shared folder is mounted. */
   readonly mount: string;
   readonly bridge: Bridge;
   readonly socat: string | null;
 };
 
-/** What a session needs; or why there is none, as part of a sentence. */
-export function findSharedMeans(avoid: readonly string[], paths: readonly string[]): SharedMeans | string {
+/** Finds what a session needs. @returns why there cannot be one, as part of a sentence, if something is missing */
+export function findSessionPrograms(avoid: readonly string[], paths: readonly string[]): SessionPrograms | string {
   const nsenter = findSystemProgram("nsenter", avoid);
   if (nsenter === null) return "nsenter (util-linux) is not installed";
   const isFree = (folder: string) => existsSync(folder) && !paths.some((path) => isWithin(folder, path));
@@ -62,22 +62,22 @@ export function findSharedMeans(avoid: readonly string[], paths: readonly string
 const startTimeoutMs = 10_000;
 const pollMs = 4;
 
-/** @throws Error that says why it could not be started */
-export async function startSession(options: SessionOptions, means: SharedMeans): Promise<SandboxSession> {
+/** @throws Error with the reason if it cannot be started */
+export async function startSession(options: SessionOptions, programs: SessionPrograms): Promise<SandboxSession> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-sandbox-"));
   let proxy: SandboxProxy | undefined;
   let holder: ChildProcess | undefined;
   try {
     const socket = join(folder, "proxy");
     proxy = await startSandboxProxy({ ...options, path: socket });
-    holder = startHolder(options.bubblewrap, means, socket);
+    holder = startHolder(options.bubblewrap, programs, socket);
     const child = holder;
     const pid = await waitForBridge(child);
     const started = proxy;
     return {
       proxy: started,
-      join: [means.nsenter, "--target", String(pid), "--user", "--mount", "--net", "--preserve-credentials", "--"],
-      shared: { path: means.mount },
+      join: [programs.nsenter, "--target", String(pid), "--user", "--mount", "--net", "--preserve-credentials", "--"],
+      shared: { path: programs.mount },
       socket: null,
       hasEnded: () => child.exitCode !== null || child.signalCode !== null,
       async close() {
@@ -90,12 +90,12 @@ export async function startSession(options: SessionOptions, means: SharedMeans):
     await proxy?.close();
     throw error;
   } finally {
-    // The holder has the socket mounted. It needs no name any more.
+    // The holder has mounted the socket, so its name is no longer needed.
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** For a machine on which commands share nothing: each has its own network, and its own `/tmp`. */
+/** The session of a machine on which each command has its own network and its own `/tmp`. */
 export async function startLoneProxy(options: Omit<SandboxProxyOptions, "path">): Promise<SandboxSession> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-sandbox-"));
   const socket = join(folder, "proxy");
@@ -121,8 +121,8 @@ export async function startLoneProxy(options: Omit<SandboxProxyOptions, "path">)
   }
 }
 
-/** Starts the bridge first, in the network of the command. @param socat absolute */
-export function withBridge(socat: string, command: readonly string[]): readonly string[] {
+/** Wraps a command so that the bridge starts first, in the network of the command. @param socat an absolute path */
+export function addBridge(socat: string, command: readonly string[]): readonly string[] {
   const line = `${listeningLine.slice(1, -1)}`;
   const script = `"$1" ${socatArguments(socketInside).join(" ")} </dev/null >/dev/null 2>&1 &
 shift
@@ -139,7 +139,7 @@ function socatArguments(socket: string): readonly string[] {
   return ["-t", "86400", `TCP-LISTEN:${proxyPort},bind=127.0.0.1,fork,reuseaddr,backlog=128`, `UNIX-CONNECT:${socket}`];
 }
 
-function startHolder({ path }: Bubblewrap, { mount, bridge, socat }: SharedMeans, socket: string): ChildProcess {
+function startHolder({ path }: Bubblewrap, { mount, bridge, socat }: SessionPrograms, socket: string): ChildProcess {
   const inside = join(mount, "proxy");
   const program =
     bridge === "socat" && socat !== null
@@ -161,13 +161,13 @@ function startHolder({ path }: Bubblewrap, { mount, bridge, socat }: SharedMeans
   return holder;
 }
 
-/** The same for a machine without socat. */
+/** The bridge as a program of Node, for a machine without socat. */
 function nodeBridge(socket: string): string {
   const relay = `s=>{const u=n.connect({path:${JSON.stringify(socket)},allowHalfOpen:true});s.pipe(u).pipe(s);for(const e of[s,u])e.on("error",()=>{s.destroy();u.destroy()})}`;
   return `const n=require("net");n.createServer({allowHalfOpen:true},${relay}).listen(${proxyPort},"127.0.0.1")`;
 }
 
-/** Waits until the port of the proxy is open in the holder's network. @returns the holder's process id */
+/** Waits until the port is open in the holder's network. @returns the holder's process id */
 async function waitForBridge(holder: ChildProcess): Promise<number> {
   let [info, said] = ["", ""];
   const failure: { error?: Error } = {};
@@ -192,7 +192,7 @@ async function waitForBridge(holder: ChildProcess): Promise<number> {
   throw new Error(`The network of the sandbox did not start within ${startTimeoutMs / 1000} s.`);
 }
 
-/** 127.0.0.1 and the port, as /proc/net/tcp has them. */
+/** 127.0.0.1 and the port, as /proc/net/tcp formats them. */
 const listeningLine = ` 0100007F:${proxyPort.toString(16).toUpperCase().padStart(4, "0")} `;
 
 function isListening(pid: number): boolean {

@@ -1,22 +1,22 @@
 /**
- * The folders of tools that commands see read-only, derived from `PATH`: of the person's home, nothing else is shown.
+ * Derives from `PATH` the folders of tools that commands can read. Nothing else of the person's home is shown.
  *
- * Read-only, because a tool that a command can change runs later outside of the sandbox.
+ * They are read-only, because the person runs these tools later, outside of the sandbox.
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { isWithin } from "../files/root.js";
 
 export type ShownTools = {
-  /** Absolute paths, as they are written in PATH. */
+  /** Absolute paths, as written in PATH. */
   readonly folders: readonly string[];
-  /** Variables with which tools find their parts, because the home of commands is another one. */
+  /** Variables that lead tools to their files, because the home of commands is a different one. */
   readonly env: { readonly [name: string]: string };
 };
 
-/** What belongs to a folder of PATH below the home: further folders, and the variable that names their root. */
+/** Folders and variables that belong to a folder of PATH in the home. */
 const knownTools: readonly {
-  /** The end of the folder in PATH; the rest is the home. */
+  /** The end of the folder in PATH; the part before it is the home. */
   readonly folder: string;
   readonly shows: readonly string[];
   readonly env?: readonly [name: string, folder: string];
@@ -48,7 +48,7 @@ const knownTools: readonly {
   },
 ];
 
-/** Files that only the root of an installation has. Its `bin` needs the rest. */
+/** Files by which the root of an installation is recognized, whose `bin` needs the rest of it. */
 const installationMarks = [
   "pyvenv.cfg",
   "conda-meta",
@@ -69,10 +69,10 @@ export function findShownTools(
     if (!isAbsolute(folder) || !isFolder(folder) || isForeign(folder)) continue;
     const known = knownTools.find((one) => folder.endsWith(`/${one.folder}`));
     if (known !== undefined) {
-      // Usually the person's home. Tools may also have been installed for another one.
+      // Usually the person's home, but tools may be installed in another one.
       const base = folder.slice(0, -known.folder.length - 1);
       for (const shown of known.shows) folders.add(join(base, shown));
-      // The first in PATH counts.
+      // The first folder in PATH wins.
       if (known.env !== undefined) env[known.env[0]] ??= join(base, known.env[1]);
       continue;
     }
@@ -82,14 +82,14 @@ export function findShownTools(
   return { folders: [...folders].filter(existsSync), env };
 }
 
-/** The root of `…/bin`, if it looks like that of an installation. */
+/** The parent of `…/bin`, if it is the root of an installation. */
 function findInstallation(folder: string, home: string): string | null {
   const root = dirname(folder);
   if (basename(folder) !== "bin" || isWithin(root, home)) return null;
   return installationMarks.some((mark) => existsSync(join(root, mark))) ? root : null;
 }
 
-/** Windows starts its programs outside of every namespace. */
+/** A drive of Windows (WSL), whose programs run outside of every namespace. */
 function isForeign(folder: string): boolean {
   return /^\/mnt\/[a-z](\/|$)/i.test(folder);
 }

@@ -1,6 +1,6 @@
 /**
- * A seccomp filter for commands in the sandbox: it closes the system calls that reach what namespaces do not separate (the kernel's
- * keyrings, sockets to a hypervisor), and those that mostly widen the way into the kernel.
+ * A seccomp filter for commands in the sandbox. It refuses system calls that reach what namespaces do not separate (the kernel's
+ * keyrings, sockets to a hypervisor), and those that mainly enlarge the kernel's attack surface.
  */
 
 type Architecture = {
@@ -41,7 +41,7 @@ const architectures: { readonly [name: string]: Architecture } = {
   },
 };
 
-/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, which lists interfaces. Others, such as AF_VSOCK, know no network namespace. */
+/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, which lists interfaces. Others, such as AF_VSOCK, ignore network namespaces. */
 const socketFamilies = [1, 2, 10, 16];
 const newUserNamespace = 0x10000000;
 const [eperm, enosys, unsupportedFamily] = [1, 38, 97];
@@ -60,8 +60,8 @@ const failWith = (error: number): Instruction => [0x06, 0, 0, 0x00050000 | error
 const [callNumber, callArchitecture, firstArgument] = [0, 4, 16];
 
 /**
- * The filter in the form that bubblewrap reads; null if it is not written for this processor.
- * @param closesNamespaces also closes user namespaces, for a bubblewrap that cannot (before 0.8)
+ * Creates the filter in the binary form that bubblewrap reads; null for other processors.
+ * @param closesNamespaces also forbids user namespaces, for a bubblewrap that cannot (before 0.8)
  */
 export function createSyscallFilter(closesNamespaces: boolean, name: string = process.arch): Buffer | null {
   const architecture = architectures[name];
@@ -74,7 +74,7 @@ export function createSyscallFilter(closesNamespaces: boolean, name: string = pr
     skipIfEqual(audit, 1),
     failWith(eperm),
     load(callNumber),
-    // x32 has its own numbers for the same calls.
+    // The x32 ABI numbers the same calls differently.
     ...(name === "x64" ? [skipIfBelow(0x40000000, 1), failWith(eperm)] : []),
     ...refused.flatMap((call) => [skipUnlessEqual(call, 1), failWith(eperm)]),
     ...missing.flatMap((call) => [skipUnlessEqual(call, 1), failWith(enosys)]),

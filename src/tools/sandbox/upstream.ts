@@ -1,5 +1,5 @@
 /**
- * Connections of the sandbox's proxy to hosts: directly, or through the proxy that the person's own variables name.
+ * Connections from the sandbox's proxy to hosts, direct or through the proxy that the person's variables name.
  */
 import dns, { type LookupAddress } from "node:dns";
 import { request as requestHttp } from "node:http";
@@ -14,7 +14,7 @@ const maxConnectMs = 30_000;
 
 export type ProxyStatus = 400 | 403 | 407 | 502;
 
-/** An answer of the proxy itself. */
+/** A response of the proxy itself. */
 export class ProxyError extends Error {
   readonly status: ProxyStatus;
   constructor(status: ProxyStatus, message: string) {
@@ -57,7 +57,7 @@ export function openThrough(parent: HttpProxy, target: HostTarget): Promise<Dupl
       failed(statusCode === 407 ? `asks for credentials (407): set them in ${parent.variable}` : `said ${statusCode}`);
     });
     asked.once("response", ({ statusCode }) => failed(`said ${statusCode}`));
-    asked.once("timeout", () => asked.destroy(new Error(`no answer after ${maxConnectMs / 1000} s`)));
+    asked.once("timeout", () => asked.destroy(new Error(`no response after ${maxConnectMs / 1000} s`)));
     asked.once("error", (error) => failed(`could not be reached: ${error.message}`));
     asked.end();
   });
@@ -70,14 +70,14 @@ export function openDirectly({ name, port }: HostTarget, addresses: readonly Loo
       host: name,
       port,
       autoSelectFamily: true,
-      // The name is not resolved again.
+      // The addresses that were checked: the name is not resolved again.
       lookup: (_name, options, callback) => {
         const [first] = addresses;
         if (options.all === true) callback(null, [...addresses]);
         else callback(null, first?.address ?? "", first?.family);
       },
     });
-    socket.setTimeout(maxConnectMs, () => socket.destroy(new Error(`no answer after ${maxConnectMs / 1000} s`)));
+    socket.setTimeout(maxConnectMs, () => socket.destroy(new Error(`no response after ${maxConnectMs / 1000} s`)));
     socket.once("error", (error) => failed(error.message));
     socket.once("connect", () => {
       socket.setTimeout(0);
@@ -91,7 +91,7 @@ export function toAddress(name: string): LookupAddress {
   return { address: name, family: isIP(name) };
 }
 
-/** A resolution cannot be aborted, but the wait for it ends. */
+/** A lookup cannot be aborted, but the wait for it can. */
 export async function lookUp(name: string): Promise<readonly LookupAddress[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

@@ -82,11 +82,11 @@ export type BackgroundCommand = {
   readonly killGraceMs: number;
   /** Bytes of its output that are kept: its beginning and its end. */
   readonly maxOutputBytes: number;
-  /** What the program reads from its file descriptor 3. Default: nothing. */
+  /** Bytes that the program reads from its file descriptor 3. Default: none. */
   readonly filter?: Uint8Array | null;
-  /** What is to be told of it so far, each as part of a sentence. Default: nothing. */
+  /** Returns notes on the process so far, each as part of a sentence. Default: none. */
   readonly notes?: () => readonly string[];
-  /** Told when it has ended. */
+  /** Called when it has ended. */
   readonly onEnd?: () => void;
 };
 
@@ -120,7 +120,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
   const find = (sessionId: string, number: number) =>
     processes.find(({ process }) => process.sessionId === sessionId && process.number === number);
 
-  const notesOf = (sessionId: string, number: number) => {
+  const listNotes = (sessionId: string, number: number) => {
     const found = find(sessionId, number);
     const omitted = found?.output.describeOmitted() ?? null;
     return [...(found?.notes() ?? []), ...(omitted === null ? [] : [`${omitted} of the output were not kept`])];
@@ -211,7 +211,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
       ),
     start,
   };
-  return Object.freeze({ ...background, tools: Object.freeze(createProcessTools(background, notesOf)) });
+  return Object.freeze({ ...background, tools: Object.freeze(createProcessTools(background, listNotes)) });
 }
 
 /** Also forgets the processes that are gone. */
@@ -246,7 +246,7 @@ const inputSchema = {
 
 function createProcessTools(
   background: BackgroundProcesses,
-  notesOf: (sessionId: string, number: number) => readonly string[],
+  listNotes: (sessionId: string, number: number) => readonly string[],
 ): readonly AnyTool[] {
   function formatState(sessionId: string, number: number): string {
     const found = background.list().find((one) => one.sessionId === sessionId && one.number === number);
@@ -256,7 +256,7 @@ function createProcessTools(
       );
     const output = background.output(sessionId, number) ?? "";
     const shown = output === "" ? "(no output yet)" : output.endsWith("\n") ? output.slice(0, -1) : output;
-    const omittedNote = notesOf(sessionId, number).map((note) => `; ${note}`);
+    const omittedNote = listNotes(sessionId, number).map((note) => `; ${note}`);
     return `${shown}\n(process ${number}: ${found.ended === null ? "still runs" : found.ended}${omittedNote.join("")})`;
   }
 

@@ -1,29 +1,29 @@
 /**
- * What a call of `shell` starts: in the sandbox, outside of it, or without one; and with which environment.
+ * Prepares what a call of `shell` starts: in the sandbox, outside of it, or without one, with its environment.
  */
 import type { ToolContext } from "../../ports/tool.js";
 import { certificateVariables } from "../sandbox/environment.js";
 import { readHostPattern } from "../sandbox/hosts.js";
 import { type CommandSandbox, createNoSandbox, type HostTarget, type PreparedCommand } from "../sandbox/sandbox.js";
 import { findShell } from "./shell-program.js";
-import { outsidePath, type ShellRequest } from "./shell-sandbox.js";
+import { pickTrustedPath, type ShellRequest } from "./shell-sandbox.js";
 
 export type ShellInput = {
   /** The command line. */
   readonly command: string;
   /** How long it may take, in milliseconds. */
   readonly timeoutMs?: number;
-  /** Whether it goes on in the background. */
+  /** Whether it runs in the background. */
   readonly background?: boolean;
   /** Further hosts that it may reach. */
   readonly hosts?: readonly string[];
   /** Whether it runs outside of the sandbox. */
   readonly outside?: boolean;
-  /** Why it has to, for the person who is asked. */
+  /** Why it must run outside, for the person who is asked. */
   readonly why?: string;
 };
 
-/** What holds for all commands of a tool. */
+/** The settings of all commands of a tool. */
 export type CommandSettings = {
   readonly root: string;
   readonly env?: Readonly<Record<string, string>> | undefined;
@@ -64,7 +64,7 @@ export async function prepareCommand(
   if (hosts.length > 0 && !requests.includes("hosts")) throw new Error("Commands cannot ask for hosts here.");
   if (outside && !requests.includes("outside")) throw new Error("Commands cannot run outside of the sandbox here.");
   if (outside) {
-    const trusted = findShell(outsidePath(process.env.PATH, root)).path;
+    const trusted = findShell(pickTrustedPath(process.env.PATH, root)).path;
     return await createNoSandbox(null).prepare([trusted, "-c", command]);
   }
   for (const host of hosts) {
@@ -78,17 +78,17 @@ export async function prepareCommand(
   });
 }
 
-export function environmentOf(
+export function createCommandEnvironment(
   prepared: PreparedCommand,
   { outside = false }: ShellInput,
   { root, env }: CommandSettings,
 ) {
   const base: { readonly [name: string]: string } = { ...inherited(), ...unattended, ...env };
-  return outside ? { ...base, PATH: outsidePath(base.PATH, root) } : prepared.environment(base);
+  return outside ? { ...base, PATH: pickTrustedPath(base.PATH, root) } : prepared.environment(base);
 }
 
-/** Where the command ran, unless that is the sandbox. */
-export function placeNotes({ outside = false }: ShellInput, { kind, reason }: CommandSandbox): readonly string[] {
+/** A note if the command did not run in the sandbox. */
+export function describePlace({ outside = false }: ShellInput, { kind, reason }: CommandSandbox): readonly string[] {
   if (outside) return ["outside of the sandbox"];
   return kind === "none" ? [reason === null ? "not sandboxed" : `not sandboxed: ${reason}`] : [];
 }

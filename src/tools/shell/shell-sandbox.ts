@@ -1,5 +1,5 @@
 /**
- * What `shell` says of its sandbox: to the model before a command, and to everybody after it.
+ * The texts of `shell` about its sandbox: in its description for the model, and in the results of commands.
  */
 import { delimiter, isAbsolute } from "node:path";
 import { isWithin, resolveExistingPart } from "../files/root.js";
@@ -10,7 +10,7 @@ import type { ProcessResult } from "./run-process.js";
 /** What a call of `shell` may ask for beyond the sandbox. */
 export type ShellRequest = "hosts" | "outside";
 
-/** It changes rarely, because requests begin with it and providers cache their beginnings. */
+/** Changes rarely, because tools come at the beginning of each request, which providers cache. */
 export function describeSandbox({ kind, hosts }: CommandSandbox, requests: readonly ShellRequest[]): string {
   if (kind === "none") return "It is not sandboxed.";
   const further = [
@@ -25,8 +25,8 @@ export function describeSandbox({ kind, hosts }: CommandSandbox, requests: reado
 const maxHosts = 20;
 const maxWhyCharacters = 500;
 
-/** The fields of the input that a call may ask with. */
-export function requestFields(requests: readonly ShellRequest[]) {
+/** The input fields for what a call may ask for. */
+export function createRequestFields(requests: readonly ShellRequest[]) {
   const hosts = {
     hosts: {
       type: "array",
@@ -36,8 +36,12 @@ export function requestFields(requests: readonly ShellRequest[]) {
     },
   } as const;
   const outside = {
-    outside: { type: "boolean", description: "Runs it outside of the sandbox, if it cannot work in it." },
-    why: { type: "string", maxLength: maxWhyCharacters, description: "Why it must run outside, for the person." },
+    outside: { type: "boolean", description: "Runs the command outside of the sandbox, if it cannot work inside." },
+    why: {
+      type: "string",
+      maxLength: maxWhyCharacters,
+      description: "Why the command must run outside, for the person who is asked.",
+    },
   } as const;
   return {
     ...(requests.includes("hosts") ? hosts : {}),
@@ -45,12 +49,12 @@ export function requestFields(requests: readonly ShellRequest[]) {
   };
 }
 
-/** What resolvers say if there is none. */
+/** Messages of programs that cannot resolve a name. */
 const failedLookup =
   /\b(EAI_AGAIN|Could not resolve host|Temporary failure in name resolution|Name or service not known|dial tcp: lookup)\b/;
 
-/** What the sandbox has refused or found, each as part of a sentence. */
-export function reportNotes(
+/** Formats the report on a command, each note as part of a sentence. */
+export function formatReport(
   { refusals, notes }: CommandReport,
   ended?: { readonly result: ProcessResult; readonly text: string },
 ): readonly string[] {
@@ -66,8 +70,8 @@ export function reportNotes(
   ];
 }
 
-/** PATH for a command outside of the sandbox: without folders whose programs commands may have written. */
-export function outsidePath(path: string | undefined, root: string): string {
+/** PATH for a command outside of the sandbox, without folders whose programs other commands may have written. */
+export function pickTrustedPath(path: string | undefined, root: string): string {
   const folders = (path ?? "/usr/bin:/bin").split(delimiter);
   return folders.filter((folder) => isAbsolute(folder) && !isWithin(root, resolveExistingPart(folder))).join(delimiter);
 }

@@ -18,9 +18,9 @@ import type { BackgroundProcesses } from "./background-processes.js";
 import { type CappedOutput, createCappedOutput } from "./capped-output.js";
 import { createLiveOutput } from "./live-output.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
-import { environmentOf, placeNotes, prepareCommand, type ShellInput } from "./shell-command.js";
+import { createCommandEnvironment, describePlace, prepareCommand, type ShellInput } from "./shell-command.js";
 import { findShell } from "./shell-program.js";
-import { describeSandbox, reportNotes, requestFields, type ShellRequest } from "./shell-sandbox.js";
+import { createRequestFields, describeSandbox, formatReport, type ShellRequest } from "./shell-sandbox.js";
 
 /** What the tool may run, and where. */
 export type ShellToolOptions = {
@@ -38,8 +38,8 @@ export type ShellToolOptions = {
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killGraceMs?: number;
   /**
-   * `auto`: a sandbox if there is one here, else none. `required`: `createShellTool` throws without one. Or what `createSandbox`
-   * has made, which other tools may share. Default: `auto`.
+   * `auto`: a sandbox if one works on this machine, otherwise none. `required`: `createShellTool` throws without one. Or the result
+   * of `createSandbox`, which other tools can share. Default: `auto`.
    */
   readonly sandbox?: "auto" | "required" | "off" | CommandSandbox;
   /**
@@ -47,7 +47,7 @@ export type ShellToolOptions = {
    * `outside` of the sandbox. A call with these fields runs as it asks, so let a person or a policy decide about each. Default: none.
    */
   readonly requests?: readonly ShellRequest[];
-  /** Decides about a host before the lists do; undefined leaves it to them. Asked for each connection. Default: the lists decide. */
+  /** Decides about a host; undefined leaves it to the lists of hosts. Called for each connection. Default: the lists decide. */
   readonly decideHost?: (target: HostTarget, context: ToolContext) => "allow" | "deny" | undefined;
   /** Lets the model run commands in the background. Default: it cannot. */
   readonly background?: BackgroundProcesses;
@@ -63,7 +63,7 @@ const optionRules: OptionTable<ShellToolOptions> = {
     accepts: (value) =>
       ["auto", "required", "off"].some((mode) => mode === value) ||
       (typeof value === "object" && value !== null && "prepare" in value),
-    expected: '"auto", "required", "off", or what createSandbox() gives',
+    expected: '"auto", "required", "off", or the result of createSandbox()',
   },
   requests: {
     accepts: (value) => Array.isArray(value) && value.every((one) => one === "hosts" || one === "outside"),
@@ -116,7 +116,7 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
         ...(options.background === undefined
           ? {}
           : { background: { type: "boolean", description: "Starts it in the background, and returns at once." } }),
-        ...requestFields(requests),
+        ...createRequestFields(requests),
       },
       required: ["command"],
       additionalProperties: false,
@@ -186,11 +186,11 @@ async function startInBackground(
         command: input.command,
         program: prepared.program,
         cwd: root,
-        env: environmentOf(prepared, input, settings),
+        env: createCommandEnvironment(prepared, input, settings),
         killGraceMs,
         maxOutputBytes,
         filter: prepared.filter,
-        notes: () => reportNotes(prepared.report()),
+        notes: () => formatReport(prepared.report()),
         onEnd: prepared.end,
       },
       context,
@@ -215,7 +215,7 @@ async function runCommand(
   try {
     result = await runProcess(prepared.program, {
       cwd: settings.root,
-      env: environmentOf(prepared, input, settings),
+      env: createCommandEnvironment(prepared, input, settings),
       signal: AbortSignal.any([context.signal, forbidden.signal]),
       timeoutMs: limitMs,
       killGraceMs: settings.killGraceMs,
@@ -226,7 +226,7 @@ async function runCommand(
     prepared.end();
   }
   const text = output.text();
-  const notes = [...placeNotes(input, settings.sandbox), ...reportNotes(prepared.report(), { result, text })];
+  const notes = [...describePlace(input, settings.sandbox), ...formatReport(prepared.report(), { result, text })];
   return formatResult(result, output, notes, limitMs);
 }
 

@@ -33,7 +33,7 @@ function lineOf(tried: readonly Attack[], variables: Readonly<Record<string, str
 
 /** The titles of the attacks that did what they tried. */
 async function findEscapes(world: AttackWorld, tried: readonly Attack[], without?: string): Promise<readonly string[]> {
-  const job = { commands: [lineOf(tried, world.variables)], hide, sandbox: sandboxOf(world) };
+  const job = { commands: [lineOf(tried, world.variables)], hide, sandbox: openFolderSandbox(world) };
   const [result = ""] = await world.run(without === undefined ? job : { ...job, without });
   const outputs = new Map(
     result
@@ -45,7 +45,7 @@ async function findEscapes(world: AttackWorld, tried: readonly Attack[], without
   return tried.filter((_attack, at) => /CANARY-|^ESCAPED/m.test(outputs.get(at) ?? "")).map(({ title }) => title);
 }
 
-const sandboxOf = ({ variables }: AttackWorld) => ({
+const openFolderSandbox = ({ variables }: AttackWorld) => ({
   hosts: [`127.0.0.2:${variables.ALLOWED}`, `ip6-localhost:${variables.PORT}`, `localhost:${variables.PORT}`],
   addresses: ["127.0.0.2"],
 });

@@ -529,4 +529,13 @@ const writing: readonly Attack[] = [
   { title: "writes next to the folder", line: 'echo evil > ../evil && ls -la "$(dirname "$ROOT")"', needs: null },
 ];
 
-export const attacks: readonly Attack[] = [...reading, ...sockets, ...network, ...kernel, ...writing];
+/** By the words of the table in docs/guide/sandbox.md. */
+export const attacksByAim: Readonly<Record<string, readonly Attack[]>> = {
+  "files, environments and memory": reading,
+  "sockets and shared memory": sockets,
+  "hosts and this machine's ports": network,
+  "the kernel, other processes and the terminal": kernel,
+  "files that other programs run later": writing,
+};
+
+export const attacks: readonly Attack[] = Object.values(attacksByAim).flat();

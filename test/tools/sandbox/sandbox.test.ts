@@ -2,7 +2,7 @@
  * The parts of the sandbox that need no bubblewrap: hosts, the reasons why there is none, and the filter of system calls.
  */
 import { once } from "node:events";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ import { createSyscallFilter } from "../../../src/tools/sandbox/syscalls.js";
 import { createShellTool } from "../../../src/tools/shell/shell.js";
 import { verifies } from "../../verifies.js";
 import { createTempFolder, runTool } from "../folder.js";
+import { type Attack, attacks, attacksByAim } from "./attacks.js";
 
 const pattern = (text: string) => {
   const read = readHostPattern(text);
@@ -220,12 +221,19 @@ test.runIf(detectSandbox() === "bubblewrap")(
   },
 );
 
+test("the guide's table of attacks has the numbers of the corpus", verifies("BOX-1"), () => {
+  const page = readFileSync("docs/guide/sandbox.md", "utf8");
+  const count = (some: readonly Attack[]) => [some.length, some.filter(({ needs }) => needs !== null).length];
+  for (const [aim, some] of [...Object.entries(attacksByAim), ["**all**", attacks] as const])
+    expect(page).toContain(`| ${[aim, ...count(some)].join(" | ")} |`);
+});
+
 test("options of the sandbox are checked", () => {
   const create = (options: object) => () => createSandbox({ root: createTempFolder(), ...options });
   expect(create({ hosts: [5] })).toThrow("must be an array of non-empty strings");
   expect(create({ show: "~/.npmrc" })).toThrow("must be an array of non-empty strings");
   expect(create({ allowedHosts: [] })).toThrow("hosts");
-  expect(create({ hosts: ["*"] })).toThrow('The host "*" cannot be read');
+  expect(create({ hosts: ["*"] })).toThrow('Invalid host "*"');
 });
 
 test("a body without a length cannot hold a second request", verifies("BOX-2"), async () => {

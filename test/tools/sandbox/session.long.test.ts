@@ -155,11 +155,11 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
   test("a file that other programs run is told, and closed from then on", verifies("BOX-1"), async () => {
     const { run } = createMachine().open();
     expect(await run("mkdir .vscode; echo '{}' > .vscode/tasks.json")).toBe(
-      "(no output)\n(exit code 0; the command has made or changed .vscode, which other programs may run)",
+      "(no output)\n(exit code 0; the command created or changed .vscode, which other programs may run)",
     );
     expect(await run("echo x >> .vscode/tasks.json")).toMatch(/Read-only file system\n\(exit code 1\)$/);
     expect(await run("git init -q . && ln -s /tmp .idea")).toContain(
-      "the command has made or changed .git, which other programs may run; the command has made or changed .idea",
+      "the command created or changed .git, which other programs may run; the command created or changed .idea",
     );
     expect(await run("echo x > .git/hooks/pre-commit")).toMatch(/Read-only file system\n\(exit code 1\)$/);
   });
@@ -173,7 +173,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
       const { run } = machine.open();
       const file = join(machine.root, ".git/commondir");
       const said = await run("mkdir evil; echo ../evil > .git/commondir; sleep 30; echo ran on");
-      expect(said).toContain("the command has made .git/commondir, which was removed");
+      expect(said).toContain("the command created .git/commondir, which was removed");
       expect(said).not.toContain("ran on\n");
       expect(existsSync(file)).toBe(false);
     },

@@ -107,7 +107,7 @@ export async function status(context: CommandContext): Promise<void> {
     ["session", sessionId],
     ["folder", root],
     ["model", formatModel(model)],
-    ["shell", hasShell ? shellFact(context) : "none"],
+    ["shell", hasShell ? formatShell(context) : "none"],
     ["trust", formatTrust(context)],
     ["servers", servers.all.length === 0 ? "none" : servers.all.map(({ name }) => toOneLine(name)).join(", ")],
     ["files", formatFiles(context)],
@@ -121,8 +121,8 @@ export async function status(context: CommandContext): Promise<void> {
   );
 }
 
-/** Which commands ask, and what holds them. */
-function shellFact({ configured, root, home, permissions }: CommandContext): string {
+/** Which commands ask, and the sandbox that they run in. */
+function formatShell({ configured, root, home, permissions }: CommandContext): string {
   const { sandbox: settings } = toAgentSettings(configured);
   const sandbox = openCommandSandbox({ root, home }, settings, permissions);
   const why = whyNotSandboxed(sandbox);
