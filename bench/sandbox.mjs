@@ -1,6 +1,6 @@
 /**
- * The start of a command in the sandbox beside one without, in one run: `true` by the tool `shell`. The first command of a sandbox also starts
- * what all commands share. Arms are taken in turn, and the median counts.
+ * Starts the command `true` with the tool `shell`, with and without a sandbox in turn, and prints the medians. The first command of a
+ * sandbox also starts what all of them share.
  */
 import { createSandbox, createShellTool } from "../dist/tools/index.js";
 import { inFolder } from "./folder.mjs";
@@ -8,8 +8,8 @@ import { machine, median, table } from "./report.mjs";
 
 export async function run({ quick }) {
   await inFolder(async (root) => {
-    const context = { signal: new AbortController().signal };
     const time = async (tool) => {
+      const context = { signal: new AbortController().signal };
       const startedAt = performance.now();
       for await (const _shown of tool.execute({ command: "true" }, context));
       return performance.now() - startedAt;
@@ -33,7 +33,7 @@ export async function run({ quick }) {
       }
     await shared.close();
     const rows = Object.entries(arms).map(([what, { times }]) => [what, `${median(times).toFixed(0)} ms`]);
-    console.log(`${machine()}; ${shared.describe().split(" · ")[0]}\n`);
+    console.log(`${machine()}; ${shared.describe()[0]}\n`);
     console.log(table(["true", "median"], rows));
   });
 }

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { detectSandbox } from "../../src/tools/index.js";
 import { createWorld, parseJsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
@@ -34,6 +35,38 @@ async function decisions(world: World) {
     event.type === "tool_decided" ? [[event.decision.verdict, event.decision.rule?.pattern]] : [],
   );
 }
+
+describe.runIf(detectSandbox() === "bubblewrap")("a command that wants more than its sandbox gives", () => {
+  test(
+    "names the hosts, or that it leaves, and a rule for either can be kept",
+    verifies("BOX-2", "BOX-3"),
+    async () => {
+      const calls = [
+        { command: "npm install", hosts: ["registry.npmjs.org"] },
+        { command: "npm publish", outside: true, why: "It needs your npm token." },
+      ].map((input) => ({ type: "answer", calls: [{ name: "shell", input }] }) as const);
+      const person = await talking(createWorld(), [...calls, answer("Done.")]);
+      await person.sees("ready");
+      person.type("go\r");
+      await answers(person, "a", "It may reach registry.npmjs.org (npm) while it runs.");
+      const hosts = await person.sees("esc back");
+      expect(hosts).toContain("› 1 all commands reach npm");
+      expect(hosts).toContain('  2 shell "npm install", exactly this, and all commands reach npm');
+      person.type("\x1b");
+      await answers(person, "n", "a always…");
+      const question = await person.sees(/wants to run OUTSIDE of the sandbox[\s\S]*a always…/);
+      expect(question).toContain("    why: It needs your npm token.");
+      expect(question).toContain("    Outside, it can read and write your files, and use the network.");
+      await answers(person, "a", "a always…");
+      expect(await person.sees("esc back")).toContain('› 1 "npm publish" outside of the sandbox, exactly this');
+      person.type("\x1b");
+      await answers(person, "n", "a always…");
+      await person.sees(/Done\.[\s\S]*ready/);
+      person.type("\x04");
+      await person.ended;
+    },
+  );
+});
 
 describe("always", () => {
   test(

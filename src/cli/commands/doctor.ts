@@ -252,6 +252,8 @@ const maxHomeBytes = 2 * 1024 ** 3;
 function checkSandbox(): Finding {
   const { sandbox, why, size } = openFolderSandbox(".");
   if (why !== null) return noted(why);
-  const what = `${sandbox.describe()} (${formatSize(size)})`;
-  return size.bytes < maxHomeBytes ? ok(what) : noted(`${what}. To empty the home of commands: pawl sandbox clean`);
+  const what = `${sandbox.describe()[0]}; pawl sandbox shows what they see`;
+  return size.bytes < maxHomeBytes
+    ? ok(what)
+    : noted(`${what}. Their home has ${formatSize(size)}: pawl sandbox clean removes it`);
 }

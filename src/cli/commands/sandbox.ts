@@ -33,7 +33,7 @@ export function show({ root = ".", json }: SandboxCommandOptions, terminal: Term
     const { kind, reason, hosts } = sandbox;
     terminal.json({ kind, reason, hosts, home, bytes: size.bytes });
   } else if (why !== null) terminal.out(`${sanitize(why)}\n`);
-  else terminal.out(`${sanitize(`${sandbox.describe()} (${formatSize(size)})`).replaceAll(" · ", "\n")}\n`);
+  else terminal.out(`${sandbox.describe().map(sanitize).join("\n")} (${formatSize(size)})\n`);
   return exitCodes.done;
 }
 

@@ -96,8 +96,9 @@ function decideOutside(
 ): Awaited<ReturnType<RuleTest["allowedBy"]>> {
   const rule = rules.find(({ about }) => about.kind === "outside" && about.line === line);
   if (rule !== undefined) return { rule };
-  const said = why === "" ? "It does not say why." : `It says why: ${why}`;
-  const question = `Outside of the sandbox it can read and write your files, and use the network.\n${said}`;
+  // The call is shown whole, with its reason.
+  const missing = why === "" ? " It does not say why." : "";
+  const question = `Outside, it can read and write your files, and use the network.${missing}`;
   return { why: "No rule lets this command run outside of the sandbox.", question, isBeyondSandbox: true };
 }
 

@@ -216,19 +216,19 @@ function findRequiredProgram(name: string, avoid: readonly string[]): string {
   return path;
 }
 
-function describe({ bubblewrap, root, hosts, shown, cache, programs }: Plan): string {
+function describe({ bubblewrap, root, hosts, shown, cache, programs }: Plan): readonly string[] {
   const { version, closesNamespaces } = bubblewrap;
   const network =
     typeof programs === "string"
-      ? `a network and /tmp for each command, because ${programs}`
-      : `network by ${programs.bridge}, one for a session`;
+      ? `each command has its own network and /tmp, because ${programs}`
+      : `commands share a network (through ${programs.bridge}) and /tmp`;
   const filtered = closesNamespaces
     ? ""
     : "; user namespaces are closed by a filter, because bubblewrap is older than 0.8";
   return [
-    `bubblewrap ${version}, ${network}${filtered}`,
-    `reads: ${["system", ...shown].join(", ")}`,
+    `bubblewrap ${version}; ${network}${filtered}`,
+    `reads: the system, this folder${shown.map((path) => `, ${path}`).join("")}`,
     `reaches: ${hosts.length === 0 ? "no hosts" : hosts.map(({ text }) => text).join(", ")}`,
     `home of commands: ${locateCommandHome(cache, root)}`,
-  ].join(" · ");
+  ];
 }

@@ -72,8 +72,8 @@ export type CommandSandbox = {
   readonly advice: string;
   /** The hosts that every command may reach, as they were given. */
   readonly hosts: readonly string[];
-  /** Describes the sandbox on one line, as `pawl doctor` shows it. */
-  readonly describe: () => string;
+  /** Describes the sandbox, one fact a line. The first line names the programs that it uses. */
+  readonly describe: () => readonly string[];
   /** Prepares a command. @throws Error if the sandbox cannot be started */
   readonly prepare: (command: readonly [string, ...string[]], options?: PrepareOptions) => Promise<PreparedCommand>;
   /** Removes the network and `/tmp` of the commands. Otherwise they last as long as this process. */

@@ -74,7 +74,7 @@ export function createNoSandbox(reason: string | null, advice = ""): CommandSand
     reason,
     advice,
     hosts: [],
-    describe: () => (reason === null ? "off" : `none: ${reason}`),
+    describe: () => [reason === null ? "off" : `none: ${reason}`],
     prepare: async (program) => ({
       program,
       environment: (base) => base,

@@ -115,10 +115,11 @@ describe("a command that asks to run outside", verifies("BOX-3"), () => {
     expect((await permissionsWith(rules).decide(publish)).verdict).toBe(verdict);
   });
 
-  test("says what it can do then, and why it wants to", async () => {
-    expect((await permissionsWith().decide(publish)).question).toBe(
-      "Outside of the sandbox it can read and write your files, and use the network.\nIt says why: It needs the token.",
-    );
+  test("says what it can do then, and if it does not say why", async () => {
+    const question = "Outside, it can read and write your files, and use the network.";
+    expect((await permissionsWith().decide(publish)).question).toBe(question);
+    const { why: _why, ...unexplained } = publish;
+    expect((await permissionsWith().decide(unexplained)).question).toBe(`${question} It does not say why.`);
   });
 
   test("is offered this line alone, word for word", async () => {

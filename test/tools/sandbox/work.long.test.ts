@@ -55,7 +55,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("in the sandbox,", () => {
     async () => {
       const host = await startPipIndex();
       const { run } = createMachine().open({ hosts: [host], addresses: [registryAddress] });
-      const pip = `pip3 --python .venv/bin/python install --disable-pip-version-check -q -i http://${host}/simple --trusted-host ${registryAddress} pawl-one`;
+      const pip = `"$(python3 -c "import sys; print(sys.executable)")" -m pip --python .venv/bin/python install --disable-pip-version-check -q -i http://${host}/simple --trusted-host ${registryAddress} pawl-one`;
       expect(
         await run(`python3 -m venv --without-pip .venv && ${pip} && .venv/bin/python -c "import pawl_one, pawl_two"`),
       ).toBe("pawl_one works\npawl_two works\n(exit code 0)");

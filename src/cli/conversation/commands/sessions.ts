@@ -128,7 +128,7 @@ function formatShell({ configured, root, home, permissions }: CommandContext): s
   const why = whyNotSandboxed(sandbox);
   if (why !== null) return `asks before each command. ${why}`;
   const asks = settings.ask === "outside" ? "asks for what the sandbox does not give" : "asks before each command";
-  return `${asks}; sandbox: ${sandbox.describe()}`;
+  return `${asks}; sandboxed with ${sandbox.describe()[0]}. pawl sandbox shows what they see`;
 }
 
 function formatTrust({ configured: { trust } }: CommandContext): string {
