@@ -11,7 +11,7 @@ import type { HostPattern } from "../../tools/sandbox/hosts.js";
 import { addSandboxRequests } from "./decide-sandbox.js";
 import { createShellTest } from "./decide-shell.js";
 import { readingNames } from "./known-commands.js";
-import { matchesPath, type PathPattern } from "./path-pattern.js";
+import { matchesBelow, matchesPath, type PathPattern } from "./path-pattern.js";
 import { maxPathCharacters, resolveExistingPart } from "./real-path.js";
 import { isAboutTool, isBeyondSandbox, isBuiltInTool, isPathTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
 import type { AllowResult, CallToDecide, RuleTest } from "./rule-test.js";
@@ -192,6 +192,12 @@ export function namesPath(pattern: PathPattern, path: string, root: string): boo
 /** Whether the pattern matches a path as written, without resolving links. */
 export function matchesWritten(pattern: PathPattern, path: string, root: string): boolean {
   return matchesAnyPath(pattern, [path], root);
+}
+
+/** Whether the pattern can match a path below a folder as written. */
+export function matchesWrittenBelow(pattern: PathPattern, folder: string, root: string): boolean {
+  const subject = toSubject(pattern, folder, root);
+  return subject !== null && matchesBelow(pattern, subject, ignoresCase);
 }
 
 function matchesAnyPath(pattern: PathPattern, absolute: readonly string[], root: string): boolean {

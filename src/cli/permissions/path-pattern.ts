@@ -30,9 +30,18 @@ export const userHome = homedir();
 
 /** @param path names joined by `/`, without a leading `/`; empty for the folder itself */
 export function matchesPath({ names }: PathPattern, path: string, ignoreCase = false): boolean {
+  return findPositions(names, path, ignoreCase).has(names.length);
+}
+
+/** Whether the pattern can match a path below this folder. */
+export function matchesBelow({ names }: PathPattern, folder: string, ignoreCase = false): boolean {
+  return [...findPositions(names, folder, ignoreCase)].some((at) => at < names.length);
+}
+
+/** The positions in the pattern that can be reached with a path. */
+function findPositions(names: readonly string[], path: string, ignoreCase: boolean): ReadonlySet<number> {
   const foldCase = (text: string) => (ignoreCase ? text.toLowerCase() : text);
   const pathNames = path === "" ? [] : foldCase(path).split("/");
-  // The positions in the pattern that can be reached with the parts so far.
   let positions = skipFolders(new Set([0]), names);
   for (const part of pathNames) {
     const next = new Set<number>();
@@ -43,7 +52,7 @@ export function matchesPath({ names }: PathPattern, path: string, ignoreCase = f
     }
     positions = skipFolders(next, names);
   }
-  return positions.has(names.length);
+  return positions;
 }
 
 /** `**` also matches no folder at all. */

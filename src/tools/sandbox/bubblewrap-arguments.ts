@@ -117,9 +117,9 @@ function createMaskArguments(): readonly string[] {
 
 function findUnreadable(top: string): readonly string[] {
   const found: string[] = [];
-  const open = [top];
-  for (let looked = 0; open.length > 0 && looked < maxEntries; ) {
-    const folder = open.pop() ?? "";
+  const queue = [top];
+  for (let examined = 0; queue.length > 0 && examined < maxEntries; ) {
+    const folder = queue.pop() ?? "";
     let names: readonly string[];
     try {
       names = readdirSync(folder);
@@ -127,13 +127,13 @@ function findUnreadable(top: string): readonly string[] {
       continue;
     }
     for (const name of names) {
-      looked += 1;
+      examined += 1;
       const path = join(folder, name);
       const entry = lstatSync(path, { throwIfNoEntry: false });
       if (entry === undefined || entry.isSymbolicLink()) continue;
       const isOpen = entry.isDirectory() ? (entry.mode & 0o005) === 0o005 : (entry.mode & 0o004) !== 0;
       if (!isOpen) found.push(path);
-      else if (entry.isDirectory()) open.push(path);
+      else if (entry.isDirectory()) queue.push(path);
     }
   }
   return found;

@@ -88,7 +88,8 @@ function readSetting(repository: string, name: string): string | null {
 function readText(path: string): string {
   return readSmallFile(path)?.toString("utf8") ?? "";
 }
-const maxModules = 200;
+/** Folders below `.git/modules`. More than that, and a command does not start: it could create folders until the rest is not examined. */
+const maxModuleFolders = 500;
 
 /** Files of a repository and of its submodules that other programs run, or that name programs. */
 function closedParts(repository: string): Pick<GitMounts, "closed" | "unmountable" | "forbidden"> {
@@ -129,16 +130,20 @@ function findHookFolders(repository: string): readonly string[] {
 }
 
 /** Repositories of submodules, also of nested ones. */
-function findModules(folder: string): readonly string[] {
+function findModules(top: string): readonly string[] {
   const found: string[] = [];
-  const open = [folder];
-  for (let looked = 0; open.length > 0 && looked < maxModules; looked += 1) {
-    const present = open.pop() ?? "";
-    if (isFile(join(present, "HEAD"))) found.push(present);
-    const inner = isFile(join(present, "HEAD")) ? join(present, "modules") : present;
+  const queue = [top];
+  // A loop over an array also visits what is added meanwhile.
+  for (const folder of queue) {
+    if (queue.length > maxModuleFolders)
+      throw new Error(
+        `The sandbox cannot close the settings of submodules: ${top} has more than ${maxModuleFolders} folders.`,
+      );
+    if (isFile(join(folder, "HEAD"))) found.push(folder);
+    const inner = isFile(join(folder, "HEAD")) ? join(folder, "modules") : folder;
     try {
       for (const entry of readdirSync(inner, { withFileTypes: true }))
-        if (entry.isDirectory()) open.push(join(inner, entry.name));
+        if (entry.isDirectory()) queue.push(join(inner, entry.name));
     } catch {
       // There are none.
     }

@@ -256,6 +256,18 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
     expect(await run("echo still here")).toContain("still here");
   });
 
+  test(
+    "so many folders that the settings of a submodule are not found start no command",
+    verifies("BOX-1"),
+    async () => {
+      const { run } = createMachine().open();
+      expect(await run("mkdir -p .git/modules/many && cd .git/modules/many && mkdir $(seq 600)")).toContain(
+        "(exit code 0",
+      );
+      expect(await run("echo started")).toContain("more than 500 folders");
+    },
+  );
+
   test("links in its home and in /tmp lead nowhere for Pawl", verifies("BOX-1", "BOX-5"), async () => {
     const machine = createMachine({ "a.txt": "a\n" });
     writeFiles(machine.home, { ".bashrc": "mine\n" });
