@@ -57,6 +57,7 @@ const optionRules: OptionTable<CaseOptions> = {
  *
  * @example
  * ```ts
+ * import { writeFile } from "node:fs/promises";
  * import { createCase } from "pawl/evals";
  *
  * const made = await createCase(store, "customer-7", { name: "refund-twice", hide: ["name", "street"] });

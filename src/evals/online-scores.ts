@@ -106,11 +106,13 @@ const worstShown = 5;
  *
  * @example
  * ```ts
+ * import { createWorker } from "pawl";
  * import { createScores, rubric } from "pawl/evals";
  *
+ * const judgeAgent = agent.with({ name: "judge", model: small, tools: [] });
  * const honest = rubric({ name: "honest", agent: judgeAgent, rubric: "Score 1 if the answer says what the calls did, else 0." });
  * const scores = createScores([{ judge: honest, sample: 0.05, alert: ({ judge, change }) => console.warn(judge, change) }]);
- * const worker = createWorker({ store, agents, scores });
+ * const worker = createWorker({ store, agents: [agent], scores });
  * ```
  */
 export function createScores(judges: readonly OnlineJudge[], options: ScoresOptions = {}): WorkerScores {
