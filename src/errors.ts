@@ -13,6 +13,7 @@ export const errorCodes = Object.freeze([
   "missing_package",
   "needs_node",
   "mcp_server_changed",
+  "login_needed",
   "no_session",
   "run_finished",
   "shut_down",

@@ -92,7 +92,9 @@ export type {
   ContextView,
   Hint,
   RunData,
+  RunPromptContext,
   SourceText,
+  SystemPrompt,
 } from "./ports/context.js";
 export type {
   CompactionSubject,
@@ -281,4 +283,12 @@ export { createMemoryStore } from "./stores/memory/index.js";
 export { type Pruned, type PruneOptions, pruneSessions } from "./stores/shared/prune.js";
 export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";
 export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";
-export { defineTool, type InputOf } from "./tools/lib/define-tool.js";
+export {
+  type DefinedTool,
+  type DefineToolFor,
+  defineTool,
+  defineToolFor,
+  type InputOf,
+  type RawInputOf,
+} from "./tools/lib/define-tool.js";
+export { type CallOf, type InferUiTools, isCallOf } from "./tools/lib/tool-types.js";

@@ -25,6 +25,27 @@ export type RunData = {
   readonly data: { readonly [name: string]: string };
 };
 
+/** What a dynamic system prompt is made of. */
+export type RunPromptContext<Deps = unknown, Params = unknown> = {
+  readonly sessionId: string;
+  readonly runId: string;
+  /** Who began the session, as its tools are told. Absent if nobody was named. */
+  readonly principal?: string;
+  /** The agent's `deps`. */
+  readonly deps: Deps;
+  /** The `params` of the run. */
+  readonly params: Params;
+  /** The session's data, frozen. */
+  readonly data: SessionData;
+  /** Aborted when the run is aborted, or after 10 seconds. */
+  readonly signal: AbortSignal;
+};
+
+/** The system prompt of an agent: a text, or a function that makes it for each run. An empty text is none. */
+export type SystemPrompt<Deps = unknown, Params = unknown> =
+  | string
+  | ((run: RunPromptContext<Deps, Params>) => string | Promise<string>);
+
 /** A fact that changes from one call to the next: the time, the branch, the file that is open in an editor. */
 export type Hint = {
   /** The name under which the model reads it. */

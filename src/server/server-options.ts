@@ -1,6 +1,7 @@
 /**
  * The options of a server, checked, and their defaults.
  */
+
 import {
   type Agent,
   type ClientOption,
@@ -13,6 +14,7 @@ import {
 } from "../index.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
+import { type OAuthOptions, type OAuthSettings, oauthSettings } from "./oauth.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.js";
 import { type Authenticate, createTokenAuthentication, isToken, type May } from "./principal.js";
@@ -156,6 +158,16 @@ type CommonOptions = {
    * `createStartCode()`. Default: false.
    */
   readonly ui?: boolean;
+  /**
+   * Tells OAuth clients, such as MCP clients, where to log in: metadata at `/.well-known/oauth-protected-resource`, and challenges in
+   * answers with 401 and 403. `authenticate` stays the judge: `authenticateByJwt` makes one. Default: none.
+   */
+  readonly oauth?: OAuthOptions;
+  /**
+   * The tools that chat pages of the AI SDK know by type: their calls are parts `tool-NAME`, as `InferUiTools<typeof tools>` types
+   * them. The list, or record, that an agent has. Default: none, and every call is a `dynamic-tool`.
+   */
+  readonly uiTools?: readonly { readonly name: string }[] | { readonly [name: string]: object };
 };
 
 /** What a server serves, whom, and how much. It is given a store and agents, or an engine. */
@@ -201,6 +213,9 @@ export type ServerSettings = {
   /** The span of a request, as an option of the run. */
   readonly traceOf: (request: Request) => { readonly traceparent?: string };
   readonly ui: boolean;
+  readonly oauth: OAuthSettings | null;
+  /** The names of the tools that pages know by type. */
+  readonly uiTools: ReadonlySet<string>;
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -235,7 +250,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "limits",
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
-  ...["traceparent", "ui"],
+  ...["traceparent", "ui", "uiTools", "oauth"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -289,6 +304,8 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     metrics: checkMetrics(options.metrics),
     traceOf: traceOf(options.traceparent),
     ui: options.ui ?? false,
+    oauth: options.oauth === undefined ? null : oauthSettings(options.oauth),
+    uiTools: toolNames(options.uiTools ?? []),
   };
 }
 
@@ -342,4 +359,21 @@ function checkAuthentication({ token, authenticate }: ServerOptions): Authentica
       "The token is too short or has spaces. One of at least 22 characters is needed: createToken() makes one.",
     );
   return createTokenAuthentication(token);
+}
+
+/** @throws PawlError `bad_configuration` */
+function toolNames(tools: NonNullable<ServerOptions["uiTools"]>): ReadonlySet<string> {
+  if (typeof tools !== "object" || tools === null) throw createUiToolsError();
+  if (!Array.isArray(tools)) return new Set(Object.keys(tools));
+  return new Set(
+    tools.map((tool: unknown) => {
+      const { name } = Object(tool) as { readonly name?: unknown };
+      if (typeof name !== "string") throw createUiToolsError();
+      return name;
+    }),
+  );
+}
+
+function createUiToolsError(): Error {
+  return createConfigurationError("uiTools must be a list of tools, each with a name, or a record of tools by name.");
 }

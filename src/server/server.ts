@@ -5,11 +5,13 @@
  * 2. A connection is never a run. Closing one ends nothing; only an abort aborts.
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
+
 import { createWorker, PawlError, type Worker, type WorkerReport } from "../index.js";
 import { checkPrincipal } from "./authenticate.js";
 import { createServerContext } from "./create-context.js";
 import { createHandlers } from "./handle.js";
 import type { Handlers } from "./handlers.js";
+import { oauthRoutes } from "./oauth.js";
 import { createPendingResponses } from "./open-calls.js";
 import { createConfigurationError } from "./option-checks.js";
 import { liveRoute } from "./peers/live-route.js";
@@ -56,6 +58,7 @@ const routes: readonly Route[] = Object.freeze([
   ...inspectingRoutes,
   ...chatRoutes,
   ...mcpRoutes,
+  ...oauthRoutes,
   ...pageRoutes,
   liveRoute,
 ]);

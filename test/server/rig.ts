@@ -86,6 +86,8 @@ export type RigOptions = Partial<
     | "clientOptions"
     | "redact"
     | "metrics"
+    | "uiTools"
+    | "oauth"
   >
 > & {
   readonly store?: Store;

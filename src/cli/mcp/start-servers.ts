@@ -12,6 +12,7 @@ import type { ToolVersion } from "../permissions/rule-test.js";
 import type { FindVersion } from "../permissions/tool-version.js";
 import { listSecrets } from "../terminal/redaction.js";
 import { formatCount } from "../terminal/text.js";
+import { canLogIn, storedLogin } from "./logins.js";
 import type { ResolvedServer } from "./resolve-servers.js";
 import { expandVariables } from "./servers-file.js";
 
@@ -158,7 +159,11 @@ export async function connectServer(
 ): Promise<McpServer> {
   const expanded = expandVariables(name, transport, process.env);
   const transportInRoot =
-    expanded.type === "stdio" ? { ...expanded, cwd: resolve(root, expanded.cwd ?? ".") } : expanded;
+    expanded.type === "stdio"
+      ? { ...expanded, cwd: resolve(root, expanded.cwd ?? ".") }
+      : canLogIn(expanded)
+        ? { ...expanded, login: storedLogin(name) }
+        : expanded;
   try {
     // The permission rules alone decide which calls ask.
     return await connectMcpServer({ name, transport: transportInRoot, trust: "all", defer: "auto", ...more });

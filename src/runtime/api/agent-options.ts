@@ -17,6 +17,7 @@ import type { ContextOptions } from "../../context/context-options.js";
 import type { ServiceOptions } from "../../context/services.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
+import type { SystemPrompt } from "../../ports/context.js";
 import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
 import type { CanExecuteTool } from "../../ports/permission.js";
@@ -25,13 +26,15 @@ import type { RepairToolCall } from "../../ports/repair.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
 import type { Store } from "../../ports/store.js";
+import type { InputSchema } from "../../ports/tool.js";
 import type { Handoff } from "../agent/handoffs.js";
 import type { Limits } from "../agent/limits.js";
 import type { Fallback } from "../model/models.js";
 import type { WatchOptions } from "../observers/listeners.js";
 import type { Tools } from "../tools/compile-tools.js";
 
-export type AgentOptions<ModelLike = Model> = WatchOptions &
+// biome-ignore lint/suspicious/noExplicitAny: a list of options of agents with different deps has no narrower type.
+export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOptions &
   ServiceOptions & {
     /** Sessions belong to the agent of this name. Default: "agent". */
     readonly name?: string;
@@ -50,9 +53,13 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
      */
     readonly promptCache?: PromptCache;
     /** The tools that the model can call: a list, or those of the AI SDK by name. Default: none. */
-    readonly tools?: Tools;
-    /** What the model is told before the conversation. Default: nothing. */
-    readonly systemPrompt?: string;
+    readonly tools?: Tools<NoInfer<Deps>, NoInfer<Params>>;
+    /**
+     * What the model is told before the conversation: a text, or a function that makes it for each run from the run's `params`, its principal
+     * and the session's data. The function is called once a run, before its first model call. The run keeps the text to its end, in other
+     * processes as well. If it throws, or takes more than 10 seconds, the run fails with `hook_failed`. Default: nothing.
+     */
+    readonly systemPrompt?: SystemPrompt<NoInfer<Deps>, NoInfer<Params>>;
     /** The limits of its runs. */
     readonly limits?: Limits;
     /**
@@ -75,16 +82,21 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     /** The agents that the model can hand a session over to. The conversation stays; prompt, tools and model change. */
     readonly handoffs?: readonly Handoff[];
     /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
-    readonly canExecuteTool?: CanExecuteTool;
+    readonly canExecuteTool?: CanExecuteTool<NoInfer<Deps>, NoInfer<Params>>;
     /**
      * Repairs calls that cannot be used as the model wrote them, after the built-in repairs: near names; JSON with fences,
      * comments or trailing commas. Null: no call is repaired.
      */
     readonly repairToolCall?: RepairToolCall | null;
     /** Code that is called at points of a run, in this order. */
-    readonly hooks?: readonly Hook[];
-    /** Tools get this as `context.deps`. */
-    readonly deps?: unknown;
+    readonly hooks?: readonly Hook<NoInfer<Deps>, NoInfer<Params>>[];
+    /** Tools, hooks and policies get this as `context.deps`. It has to have what each of them needs. */
+    readonly deps?: Deps;
+    /**
+     * The schema of what a run is given with its request (`run(input, { params })`): an object of plain JSON, for example a tenant and a
+     * language. Tools, hooks, policies and a dynamic system prompt get it as `params`. Default: runs take no params.
+     */
+    readonly params?: InputSchema<Params>;
     /** The folder in which the agent works. A session is bound to it. */
     readonly root?: string;
     /** Default: a store in memory, which agents made with `with` share. */
@@ -109,7 +121,10 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   settings: anObject,
   promptCache: oneOf(...promptCacheModes),
   tools: anyValue,
-  systemPrompt: aString,
+  systemPrompt: {
+    accepts: (value) => typeof value === "string" || typeof value === "function",
+    expected: "a string, or a function that returns one",
+  },
   limits: anObject,
   stopWhen: anyValue,
   context: anObject,
@@ -122,6 +137,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   repairToolCall: { accepts: (value) => value === null || typeof value === "function", expected: "a function or null" },
   hooks: anArray,
   deps: anyValue,
+  params: anyValue,
   root: aString,
   store: aStore,
   clock: anObject,

@@ -1,6 +1,7 @@
 /**
  * Compiles the parts of an agent from its options: for its own process, or for that of an agent that hands over to it.
  */
+
 import { compileCompaction } from "../../context/compaction-options.js";
 import { compileContext } from "../../context/context-options.js";
 import { compileServices, createOutputTools } from "../../context/services.js";
@@ -25,6 +26,7 @@ import {
 import { createHandoffTools, listConditionalHandoffs } from "../agent/handoffs.js";
 import { compileLimits } from "../agent/limits.js";
 import { compileSettings } from "../agent/model-settings.js";
+import { compileParams } from "../agent/params.js";
 import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { createCheckedStore } from "../log/checked-store.js";
@@ -112,6 +114,7 @@ export function compileAgent<ModelLike>(
     hooks: compileHooks(options.hooks ?? []),
     stopWhen: compileConditions(options, compiled.tools),
     deps: options.deps,
+    params: options.params === undefined ? null : compileParams(options.params),
     locals: new Map(),
     ...(root === undefined ? {} : { root }),
     graph,

@@ -1,6 +1,7 @@
 /**
  * Asks the outside world what became of a call whose process died (REC-4).
  */
+
 import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { pickPrincipal } from "../../core/machine/session-info.js";
@@ -19,6 +20,7 @@ import type { CompiledTool } from "../tools/compile-tools.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capResult } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
+import { paramsOf } from "../work/run-params.js";
 import { validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
 import { finalOutcome, type Raw } from "./model-output.js";
@@ -79,9 +81,10 @@ function callReconcile(
   reconcile: Reconcile,
   { input, steps }: { readonly input: unknown; readonly steps: readonly FinishedToolStep[] },
   { tool }: CompiledTool,
-  { sessionId, parts, state }: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
 ): MaybePromise<SettledCall> {
+  const { sessionId, parts, state } = context;
   const ownCancellation = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(ownCancellation));
   const request = {
@@ -92,6 +95,7 @@ function callReconcile(
     runId,
     ...pickPrincipal(state),
     deps: resolveDeps(parts, sessionId, runId),
+    params: paramsOf(context),
     steps,
   };
   const { timeoutMs = defaultToolTimeoutMs } = tool;

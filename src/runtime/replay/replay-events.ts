@@ -7,6 +7,7 @@
  *    them, and what it makes of their outputs.
  * 3. Everything else (preparing, deciding, reacting to a failure, ending a run) is done again.
  */
+
 import { defined } from "../../core/data/defined.js";
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
 import type { ReservedEventType } from "../../core/machine/reserved-events.js";
@@ -30,6 +31,7 @@ import { attachChanges } from "../work/data-changes.js";
 import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
 import { restoreSources } from "../work/loaded-sources.js";
 import { readPromptBlob } from "../work/prompt-blobs.js";
+import { recallRunPrompt } from "../work/run-prompt.js";
 import { canBeReplayed, splitRequests } from "./recorded-attempts.js";
 import { isOfRunAlone, type Recorded, withRecordedTools } from "./recorded-tools.js";
 
@@ -157,6 +159,7 @@ export function createEventReplay({
     const { name, context } = getSessionAgent(parts, state);
     if (event.sources !== undefined && context.sources.length > 0)
       await restoreSources({ runId: event.runId, agent: name }, event, memory);
+    await recallRunPrompt(name, event, memory);
   }
 
   async function prepareAgain(event: EventOf<"prepared">, state: State, transcript: Transcript) {

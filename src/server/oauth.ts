@@ -1,0 +1,98 @@
+/**
+ * The server as an OAuth resource (RFC 9728): clients learn where to log in, and with which scopes.
+ */
+
+import { checkOptionNames, createConfigurationError } from "./option-checks.js";
+import type { Scope } from "./principal.js";
+import { anyJson } from "./response-schemas.js";
+import type { Route } from "./route.js";
+import { ServerError } from "./server-error.js";
+
+/** What clients are told about logging in. */
+export type OAuthOptions = {
+  /** The address of this server as its clients and the issuer know it, for example `https://agents.example.org/mcp`. */
+  readonly resource: string;
+  /** The issuers of the tokens that `authenticate` accepts. */
+  readonly authorizationServers: readonly string[];
+  /** The scopes that a client should ask for. Default: `read`, `run` and `approve`. */
+  readonly scopes?: readonly string[];
+};
+
+export type OAuthSettings = {
+  readonly metadata: {
+    readonly resource: string;
+    readonly authorization_servers: readonly string[];
+    readonly scopes_supported: readonly string[];
+    readonly bearer_methods_supported: readonly ["header"];
+  };
+  readonly metadataUrl: string;
+};
+
+const optionNames: ReadonlySet<string> = new Set(["resource", "authorizationServers", "scopes"]);
+const defaultScopes: readonly Scope[] = ["read", "run", "approve"];
+const metadataPath = "/.well-known/oauth-protected-resource";
+
+/** @throws PawlError `bad_configuration` */
+export function oauthSettings(options: OAuthOptions): OAuthSettings {
+  checkOptionNames("oauth", options, optionNames);
+  const { resource, authorizationServers, scopes: asked = defaultScopes } = options;
+  if (!isAddress(resource))
+    throw createConfigurationError("oauth.resource must be the http address of this server, without a fragment.");
+  if (
+    !Array.isArray(authorizationServers) ||
+    authorizationServers.length === 0 ||
+    !authorizationServers.every(isAddress)
+  )
+    throw createConfigurationError(
+      "oauth.authorizationServers must be a list of at least one issuer, each an http address.",
+    );
+  // A quote would end the parameter of the header.
+  if (
+    !Array.isArray(asked) ||
+    !asked.every((one) => typeof one === "string" && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one))
+  )
+    throw createConfigurationError('oauth.scopes must be a list of scopes, without spaces, quotes and "\\\\".');
+  const { origin, pathname } = new URL(resource);
+  return {
+    metadata: {
+      resource,
+      authorization_servers: [...authorizationServers],
+      scopes_supported: [...asked],
+      bearer_methods_supported: ["header"],
+    },
+    metadataUrl: `${origin}${metadataPath}${pathname === "/" ? "" : pathname}`,
+  };
+}
+
+function isAddress(value: unknown): value is string {
+  return (
+    typeof value === "string" &&
+    URL.canParse(value) &&
+    /^https?:$/.test(new URL(value).protocol) &&
+    !value.includes("#")
+  );
+}
+
+/** The header `www-authenticate` of a refusal. */
+export function challenge({ metadata, metadataUrl }: OAuthSettings, status: 401 | 403, needed: Scope | null): string {
+  const scope = status === 403 && needed !== null ? needed : metadata.scopes_supported.join(" ");
+  const error = status === 403 ? 'error="insufficient_scope", ' : "";
+  return `Bearer ${error}scope="${scope}", resource_metadata="${metadataUrl}"`;
+}
+
+const summary = "What an OAuth client needs to log in (RFC 9728). There if the server has the option `oauth`.";
+
+/** The metadata is open to everybody: who is to log in is not known yet. */
+export const oauthRoutes: readonly Route[] = [metadataPath, `${metadataPath}/mcp`].map((path) => ({
+  method: "GET",
+  path,
+  action: "metadata",
+  scope: null,
+  summary,
+  responses: { 200: "{ resource, authorization_servers, scopes_supported, bearer_methods_supported }" },
+  content: { 200: anyJson },
+  handle(_, { settings }) {
+    if (settings.oauth === null) throw new ServerError("not_found", "This server has no option oauth.");
+    return { status: 200, json: settings.oauth.metadata };
+  },
+}));

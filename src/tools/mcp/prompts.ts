@@ -1,0 +1,86 @@
+/**
+ * The prompts of an MCP server: texts that a person may send. They are a stranger's words.
+ */
+import { showHidden } from "../../core/data/hidden-characters.js";
+import type { Connection } from "./connection.js";
+import type { McpServer } from "./server.js";
+
+/** A prompt of a server. The texts are a stranger's. */
+export type McpPrompt = {
+  readonly name: string;
+  readonly description?: string;
+  /** In the order in which a person gives them. */
+  readonly arguments: readonly {
+    readonly name: string;
+    readonly description?: string;
+    /** Whether the prompt cannot do without it. */
+    readonly required: boolean;
+  }[];
+};
+
+/** The text of a prompt. */
+export type McpPromptText = {
+  /** The texts of its messages, in order. What is not text is named. */
+  readonly messages: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
+};
+
+const maxPrompts = 500;
+const maxArguments = 32;
+const maxMessages = 64;
+const maxCharacters = 256 * 1024;
+
+/** What a server says. It may have any shape. */
+type Untrusted = { readonly [field: string]: unknown };
+
+export function createPrompts(connection: Connection): Pick<McpServer, "prompts" | "prompt"> {
+  return {
+    async prompts({ signal = new AbortController().signal } = {}) {
+      const { items } = await connection.refreshTools("prompts", signal);
+      return items.slice(0, maxPrompts).flatMap(readPrompt);
+    },
+    async prompt(name, args = {}, { signal = new AbortController().signal } = {}) {
+      const { messages } = Object(
+        await connection.request("prompts/get", { name, arguments: args }, signal),
+      ) as Untrusted;
+      if (!Array.isArray(messages))
+        throw new Error(`The MCP server gave no messages of the prompt ${JSON.stringify(name)}.`);
+      let room = maxCharacters;
+      return {
+        messages: messages.slice(0, maxMessages).map((message) => {
+          const { role, content } = Object(message) as Untrusted;
+          const text = showHidden(textOf(content)).slice(0, room);
+          room -= text.length;
+          return { role: role === "assistant" ? ("assistant" as const) : ("user" as const), text };
+        }),
+      };
+    },
+  };
+}
+
+/** A prompt without a name cannot be asked for, and is left out. */
+function readPrompt(item: unknown): readonly McpPrompt[] {
+  const { name, description, arguments: given } = Object(item) as Untrusted;
+  if (typeof name !== "string" || name === "" || name.length > 200) return [];
+  const all = Array.isArray(given) ? given.slice(0, maxArguments) : [];
+  return [
+    {
+      name,
+      ...(typeof description === "string" ? { description: showHidden(description).slice(0, 2_000) } : {}),
+      arguments: all.flatMap((argument) => {
+        const { name: own, description: about, required } = Object(argument) as Untrusted;
+        if (typeof own !== "string" || own === "" || own.length > 200) return [];
+        const text = typeof about === "string" ? { description: showHidden(about).slice(0, 2_000) } : {};
+        return [{ name: own, ...text, required: required === true }];
+      }),
+    },
+  ];
+}
+
+function textOf(content: unknown): string {
+  const { type, text, uri, resource } = Object(content) as Untrusted;
+  if (type === "text" && typeof text === "string") return text;
+  const embedded = Object(resource) as Untrusted;
+  if (type === "resource" && typeof embedded.text === "string") return embedded.text;
+  const address = [uri, embedded.uri].find((one) => typeof one === "string");
+  return `[${typeof type === "string" ? type.slice(0, 50) : "content"}${address === undefined ? "" : ` ${String(address).slice(0, 500)}`}]`;
+}
