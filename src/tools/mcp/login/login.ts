@@ -3,7 +3,7 @@
  * issuers and exchanges codes. This module stores what it learns, refreshes tokens, and lets one process at a time do so.
  *
  * 1. Tokens belong to the address of the MCP server, and to the issuer that gave them. A refresh token goes to that issuer only.
- * 2. A request that is refused is sent again after a refresh, and once more after a login. Then the answer stands.
+ * 2. A request that is refused is sent again after a refresh, and once more after a login. After four times the answer stands.
  * 3. A refresh that fails for lack of a network is an error. Only a refusal by the issuer ends a login.
  * 4. Without somebody who can log in, nothing is registered and no page is made.
  */
@@ -52,11 +52,15 @@ type Client = Sdk.StoredOAuthClientInformation & { readonly redirect_uris?: read
 type Challenge = { readonly metadataUrl?: URL; readonly scope?: string; readonly isStepUp: boolean };
 
 const defaultWaitMs = 300_000;
+/** Other processes may use up what they refresh before this one comes to it. */
+const maxTries = 4;
 
 /** A `fetch` for one server, which logs in when the server asks for it. */
 export function createLoginFetch(sdk: typeof Sdk, url: string, login: McpLogin): typeof fetch {
   const { credentials } = login;
   return async (input, init = {}) => {
+    // A login is for this server alone.
+    if (new URL(input instanceof Request ? input.url : input).origin !== new URL(url).origin) return fetch(input, init);
     const send = async () => {
       const token = readTokens(await credentials.read(url))?.access_token;
       const headers = new Headers(init.headers);
@@ -64,7 +68,9 @@ export function createLoginFetch(sdk: typeof Sdk, url: string, login: McpLogin):
       return { token, response: await fetch(input, { ...init, headers }) };
     };
     let { token, response } = await send();
-    for (let tries = 0; tries < 2 && isChallenge(response); tries += 1) {
+    let hasRefreshed = false;
+    let hasLoggedIn = false;
+    for (let tries = 0; tries < maxTries && !hasLoggedIn && isChallenge(response); tries += 1) {
       const { resourceMetadataUrl, scope, error } = sdk.extractWWWAuthenticateParams(response);
       await response.body?.cancel().catch(() => {});
       const challenge: Challenge = {
@@ -78,7 +84,12 @@ export function createLoginFetch(sdk: typeof Sdk, url: string, login: McpLogin):
           const current = readTokens(await credentials.read(url))?.access_token;
           // Another process was quicker.
           if (current !== undefined && current !== token) return;
-          await authorize(sdk, url, login, challenge, tries === 0);
+          if (!hasRefreshed && !challenge.isStepUp && (await refresh(sdk, url, login, challenge))) hasRefreshed = true;
+          else {
+            // A token that was just refreshed and is refused all the same needs a person, or the program's secret.
+            await authorize(sdk, url, login, challenge);
+            hasLoggedIn = true;
+          }
         },
         init.signal ?? AbortSignal.timeout(defaultWaitMs * 2),
       );
@@ -97,17 +108,10 @@ function isChallenge({ status, headers }: Response): boolean {
  * @throws Error if the login fails
  */
 export async function logIn(sdk: typeof Sdk, url: string, login: McpLogin, signal: AbortSignal): Promise<void> {
-  await login.credentials.alone(url, () => authorize(sdk, url, login, { isStepUp: false }, false), signal);
+  await login.credentials.alone(url, () => authorize(sdk, url, login, { isStepUp: false }), signal);
 }
 
-async function authorize(
-  sdk: typeof Sdk,
-  url: string,
-  login: McpLogin,
-  challenge: Challenge,
-  mayRefresh: boolean,
-): Promise<void> {
-  if (mayRefresh && !challenge.isStepUp && (await refresh(sdk, url, login, challenge))) return;
+async function authorize(sdk: typeof Sdk, url: string, login: McpLogin, challenge: Challenge): Promise<void> {
   if (login.as === "client") await authorizeClient(sdk, url, login, challenge);
   else await authorizePerson(sdk, url, login, challenge);
 }
