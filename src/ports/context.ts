@@ -25,11 +25,11 @@ export type RunData = {
   readonly data: { readonly [name: string]: string };
 };
 
-/** What a dynamic system prompt is made of. */
+/** Passed to a function that returns the system prompt of a run. */
 export type RunPromptContext<Deps = unknown, Params = unknown> = {
   readonly sessionId: string;
   readonly runId: string;
-  /** Who began the session, as its tools are told. Absent if nobody was named. */
+  /** Who began the session, if it was begun for a principal. */
   readonly principal?: string;
   /** The agent's `deps`. */
   readonly deps: Deps;
@@ -37,11 +37,11 @@ export type RunPromptContext<Deps = unknown, Params = unknown> = {
   readonly params: Params;
   /** The session's data, frozen. */
   readonly data: SessionData;
-  /** Aborted when the run is aborted, or after 10 seconds. */
+  /** Aborted when the run is aborted, and after 10 seconds. */
   readonly signal: AbortSignal;
 };
 
-/** The system prompt of an agent: a text, or a function that makes it for each run. An empty text is none. */
+/** The system prompt of an agent: a string, or a function that returns one for each run. An empty string means no system prompt. */
 export type SystemPrompt<Deps = unknown, Params = unknown> =
   | string
   | ((run: RunPromptContext<Deps, Params>) => string | Promise<string>);

@@ -31,7 +31,7 @@ export type ToolContext<Deps = unknown, Params = unknown> = {
   readonly principal?: string;
   /** The agent's `deps`. */
   readonly deps: Deps;
-  /** The `params` of the run, as the agent's schema makes them: plain JSON, frozen. An empty object if it has none. */
+  /** The `params` of the run, validated by the agent's schema: plain JSON, frozen. An empty object if the run has none. */
   readonly params: Params;
   /** The agent's services: the built-in ones, and those of its author and plugins. */
   readonly services: Services;
@@ -210,7 +210,7 @@ export type AiSdkSchema<Input> = {
 
 /** What a model can call. */
 export type Tool<Input = unknown, Output = unknown, Deps = unknown, Params = unknown> = {
-  /** Only for the compiler, so that its message says which part of an agent's `deps` a tool misses. Never set. */
+  /** Never set. Lets the compiler report which part of `deps` a tool needs and an agent lacks. */
   readonly "~deps"?: (needed: Deps) => void;
   /** The same for the `params` of a run. */
   readonly "~params"?: (needed: Params) => void;

@@ -1,33 +1,34 @@
 /**
- * `authenticateByJwt`: principals from the access tokens of an authorization server, as signed JWTs (RFC 9068).
+ * `authenticateByJwt`: derives principals from the access tokens of an authorization server, which are signed JWTs (RFC 9068).
  *
- * 1. A token counts if its signature, issuer, audience and times are right. Each is required: a token for another service is refused.
- * 2. Only signatures by public keys are known, so nobody can sign with a key that everybody can read.
- * 3. The key set is read again for an unknown key, at most once a minute, and otherwise every ten minutes. If it cannot be read, the keys
- *    that are known still count for an hour.
+ * 1. A token is accepted only if its signature, issuer, audience and times are valid, so tokens for another service are refused.
+ * 2. Only asymmetric algorithms are accepted. Otherwise a public key could be used as an HMAC secret.
+ * 3. The key set is refreshed every ten minutes, and for an unknown key at most once a minute. If that fails, the cached keys are
+ *    used for up to an hour.
  */
+import { isSafeForSecrets } from "../platform/loopback.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { type Authenticate, type Principal, type Scope, scopes } from "./principal.js";
 
-/** The claims of a token whose signature, issuer, audience and times are right. */
+/** The claims of a token whose signature, issuer, audience and times are valid. */
 export type JwtClaims = { readonly [claim: string]: unknown };
 
 /** A public key as a JSON Web Key (RFC 7517). */
 export type Jwk = { readonly kty?: string; readonly [member: string]: unknown };
 
-/** Which tokens count, and whose they are. */
+/** Which tokens are accepted, and for which principals. */
 export type JwtOptions = {
-  /** The `iss` of the tokens: the issuer's identifier, exactly. */
+  /** The issuer's identifier. It must equal the `iss` claim. */
   readonly issuer: string;
-  /** What the `aud` of the tokens has to name: this server, as the issuer knows it. */
+  /** The issuer's name for this server. The `aud` claim must contain it. */
   readonly audience: string;
-  /** The address of the issuer's key set. */
+  /** The address of the issuer's key set (JWKS). */
   readonly jwksUrl?: string;
-  /** The keys, in place of an address: public keys as JSON Web Keys. */
+  /** Public keys, instead of `jwksUrl`. */
   readonly keys?: readonly Jwk[];
   /**
-   * Whose token it is; null if it may not come in. Default: `sub` is the id, and the scopes are those of the claim `scope` that are scopes of
-   * Pawl (`read`, `run`, …).
+   * Maps the claims to a principal; null refuses the request. Default: the id is `sub`, and the scopes are those in the claim
+   * `scope` that Pawl knows (`read`, `run`, …).
    */
   readonly principal?: (claims: JwtClaims) => Principal | null | Promise<Principal | null>;
 };
@@ -69,11 +70,11 @@ const algorithms: ReadonlyMap<string, Algorithm> = new Map([
 ]);
 
 const maxTokenCharacters = 16_384;
-/** The clocks of two machines may differ by so much. */
+/** Tolerated clock difference between the issuer and this server. */
 const clockSkewS = 60;
 
 /**
- * Makes the `authenticate` of a server that accepts an issuer's access tokens: `Authorization: Bearer JWT`.
+ * Returns an `authenticate` for a server that accepts an issuer's access tokens: `Authorization: Bearer JWT`.
  * @throws PawlError `bad_configuration`
  *
  * @example
@@ -94,16 +95,18 @@ export function authenticateByJwt(options: JwtOptions): Authenticate {
   checkOptionNames("authenticateByJwt()", options, optionNames);
   const { issuer, audience, principal = defaultPrincipal } = options;
   if (![issuer, audience].every((one) => typeof one === "string" && one !== ""))
-    throw createConfigurationError("authenticateByJwt() needs an issuer and an audience, which are strings.");
+    throw createConfigurationError(
+      "authenticateByJwt() needs the options issuer and audience, which must be non-empty strings.",
+    );
   if (typeof principal !== "function")
-    throw createConfigurationError("principal of authenticateByJwt() must be a function.");
-  const keys = keySource(options);
+    throw createConfigurationError("The option principal of authenticateByJwt() must be a function.");
+  const keys = createKeySource(options);
   return async (request) => {
     const token = /^Bearer ([\w.-]+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     if (token === undefined || token.length > maxTokenCharacters) return null;
     const claims = await verify(token, keys);
-    if (claims === null || claims.iss !== issuer || !isFor(claims.aud, audience)) return null;
-    return isInTime(claims, Date.now() / 1_000) ? principal(claims) : null;
+    if (claims === null || claims.iss !== issuer || !hasAudience(claims.aud, audience)) return null;
+    return isCurrent(claims, Date.now() / 1_000) ? principal(claims) : null;
   };
 }
 
@@ -113,17 +116,17 @@ function defaultPrincipal({ sub, scope }: JwtClaims): Principal | null {
   return { id: sub, scopes: scopes.filter((one): one is Scope => given.includes(one)) };
 }
 
-function isFor(aud: unknown, audience: string): boolean {
+function hasAudience(aud: unknown, audience: string): boolean {
   return aud === audience || (Array.isArray(aud) && aud.includes(audience));
 }
 
-/** A token without an end is refused. */
-function isInTime({ exp, nbf }: JwtClaims, now: number): boolean {
+/** Tokens without an expiry are refused. */
+function isCurrent({ exp, nbf }: JwtClaims, now: number): boolean {
   if (typeof exp !== "number" || exp + clockSkewS <= now) return false;
   return nbf === undefined || (typeof nbf === "number" && nbf - clockSkewS <= now);
 }
 
-/** The claims if a known key has signed them; null otherwise. */
+/** Returns the claims if a known key signed them; otherwise null. */
 async function verify(token: string, keys: KeySource): Promise<JwtClaims | null> {
   const [head = "", body = "", signature = "", ...more] = token.split(".");
   const header = parsePart(head);
@@ -131,7 +134,7 @@ async function verify(token: string, keys: KeySource): Promise<JwtClaims | null>
   if (header === null || claims === null || more.length > 0) return null;
   const { alg, kid, crit, typ } = header;
   const algorithm = typeof alg === "string" ? algorithms.get(alg) : undefined;
-  // Extensions that must be understood are not, and an id token is no access token.
+  // Critical extensions are not supported, and ID tokens are not access tokens.
   if (algorithm === undefined || crit !== undefined || !isAccessToken(typ)) return null;
   const signed = new TextEncoder().encode(`${head}.${body}`);
   const bytes = decodeBase64url(signature);
@@ -168,27 +171,25 @@ function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** The keys that may have signed a token. */
+/** Returns the keys that may have signed a token. */
 type KeySource = (algorithm: Algorithm, kid: string | undefined) => Promise<readonly Jwk[]>;
 
-function keySource({ jwksUrl, keys }: JwtOptions): KeySource {
+function createKeySource({ jwksUrl, keys }: JwtOptions): KeySource {
   if ((jwksUrl === undefined) === (keys === undefined))
-    throw createConfigurationError("authenticateByJwt() needs either jwksUrl or keys.");
+    throw createConfigurationError("authenticateByJwt() needs exactly one of the options jwksUrl and keys.");
   if (keys !== undefined && !Array.isArray(keys))
-    throw createConfigurationError("keys of authenticateByJwt() must be a list.");
-  if (keys !== undefined) return async (algorithm, kid) => fitting(keys, algorithm, kid);
-  return remoteKeys(checkUrl(jwksUrl ?? ""));
+    throw createConfigurationError("The option keys of authenticateByJwt() must be an array.");
+  if (keys !== undefined) return async (algorithm, kid) => findMatchingKeys(keys, algorithm, kid);
+  return createRemoteKeys(checkUrl(jwksUrl ?? ""));
 }
 
 function checkUrl(url: string): URL {
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  const isLocal = parsed !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(parsed.hostname);
-  if (parsed?.protocol === "https:" || (parsed?.protocol === "http:" && isLocal)) return parsed;
-  throw createConfigurationError(`jwksUrl is ${JSON.stringify(url)}. Use an address that begins with https://.`);
+  if (isSafeForSecrets(url)) return new URL(url);
+  throw createConfigurationError(`Invalid jwksUrl ${JSON.stringify(url)}: use an address that begins with https://.`);
 }
 
-/** A key without a `kid` may be any key, and a token without one may be signed by any. */
-function fitting(keys: readonly Jwk[], { kty, crv }: Algorithm, kid: string | undefined): readonly Jwk[] {
+/** A key without a `kid` matches any token, and a token without one matches any key. */
+function findMatchingKeys(keys: readonly Jwk[], { kty, crv }: Algorithm, kid: string | undefined): readonly Jwk[] {
   return keys.filter(
     (key) =>
       key.kty === kty &&
@@ -205,7 +206,7 @@ const fetchTimeoutMs = 10_000;
 const maxKeySetBytes = 512 * 1024;
 const maxKeys = 100;
 
-function remoteKeys(url: URL): KeySource {
+function createRemoteKeys(url: URL): KeySource {
   let known: readonly Jwk[] = [];
   let readAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
@@ -226,17 +227,17 @@ function remoteKeys(url: URL): KeySource {
   return async (algorithm, kid) => {
     const now = performance.now();
     const mayTry = now - triedAt >= retryMs;
-    const found = now - readAt < staleMs ? fitting(known, algorithm, kid) : [];
+    const found = now - readAt < staleMs ? findMatchingKeys(known, algorithm, kid) : [];
     if (reading !== null && found.length === 0) await reading;
     else if (mayTry && (found.length === 0 || now - readAt >= freshMs)) await refresh();
-    return performance.now() - readAt < staleMs ? fitting(known, algorithm, kid) : [];
+    return performance.now() - readAt < staleMs ? findMatchingKeys(known, algorithm, kid) : [];
   };
 }
 
-/** @throws Error if there is no key set that can be used */
+/** @throws Error if the key set cannot be read */
 async function fetchKeys(url: URL): Promise<readonly Jwk[]> {
   const response = await fetch(url, { signal: AbortSignal.timeout(fetchTimeoutMs), redirect: "error" });
-  if (!response.ok) throw new Error(`The key set is answered with ${response.status}.`);
+  if (!response.ok) throw new Error(`The key set responded with status ${response.status}.`);
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {

@@ -1,20 +1,19 @@
 /**
- * The server as an OAuth resource (RFC 9728): clients learn where to log in, and with which scopes.
+ * The server as an OAuth protected resource (RFC 9728): tells clients where to log in and which scopes to request.
  */
-
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import type { Scope } from "./principal.js";
 import { anyJson } from "./response-schemas.js";
 import type { Route } from "./route.js";
 import { ServerError } from "./server-error.js";
 
-/** What clients are told about logging in. */
+/** The metadata that OAuth clients need to log in. */
 export type OAuthOptions = {
-  /** The address of this server as its clients and the issuer know it, for example `https://agents.example.org/mcp`. */
+  /** The public address of this server, as clients and the issuer know it: `https://agents.example.org/mcp`. */
   readonly resource: string;
   /** The issuers of the tokens that `authenticate` accepts. */
   readonly authorizationServers: readonly string[];
-  /** The scopes that a client should ask for. Default: `read`, `run` and `approve`. */
+  /** The scopes that a client should request. Default: `read`, `run` and `approve`. */
   readonly scopes?: readonly string[];
 };
 
@@ -33,25 +32,27 @@ const defaultScopes: readonly Scope[] = ["read", "run", "approve"];
 const metadataPath = "/.well-known/oauth-protected-resource";
 
 /** @throws PawlError `bad_configuration` */
-export function oauthSettings(options: OAuthOptions): OAuthSettings {
+export function resolveOAuth(options: OAuthOptions): OAuthSettings {
   checkOptionNames("oauth", options, optionNames);
   const { resource, authorizationServers, scopes: asked = defaultScopes } = options;
   if (!isAddress(resource))
-    throw createConfigurationError("oauth.resource must be the http address of this server, without a fragment.");
+    throw createConfigurationError(
+      "oauth.resource must be the http or https address of this server, without a fragment.",
+    );
   if (
     !Array.isArray(authorizationServers) ||
     authorizationServers.length === 0 ||
     !authorizationServers.every(isAddress)
   )
     throw createConfigurationError(
-      "oauth.authorizationServers must be a list of at least one issuer, each an http address.",
+      "oauth.authorizationServers must be a non-empty array of issuers, each an http or https address.",
     );
-  // A quote would end the parameter of the header.
+  // A quote would end the header's parameter.
   if (
     !Array.isArray(asked) ||
     !asked.every((one) => typeof one === "string" && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one))
   )
-    throw createConfigurationError('oauth.scopes must be a list of scopes, without spaces, quotes and "\\\\".');
+    throw createConfigurationError("oauth.scopes must be an array of scopes, without spaces, quotes or backslashes.");
   const { origin, pathname } = new URL(resource);
   return {
     metadata: {
@@ -73,16 +74,20 @@ function isAddress(value: unknown): value is string {
   );
 }
 
-/** The header `www-authenticate` of a refusal. */
-export function challenge({ metadata, metadataUrl }: OAuthSettings, status: 401 | 403, needed: Scope | null): string {
+/** The `www-authenticate` header of a refused request. */
+export function createChallenge(
+  { metadata, metadataUrl }: OAuthSettings,
+  status: 401 | 403,
+  needed: Scope | null,
+): string {
   const scope = status === 403 && needed !== null ? needed : metadata.scopes_supported.join(" ");
   const error = status === 403 ? 'error="insufficient_scope", ' : "";
   return `Bearer ${error}scope="${scope}", resource_metadata="${metadataUrl}"`;
 }
 
-const summary = "What an OAuth client needs to log in (RFC 9728). There if the server has the option `oauth`.";
+const summary = "The metadata that an OAuth client needs to log in (RFC 9728), if the server has the option `oauth`.";
 
-/** The metadata is open to everybody: who is to log in is not known yet. */
+/** The metadata is public, because a client reads it before it can log in. */
 export const oauthRoutes: readonly Route[] = [metadataPath, `${metadataPath}/mcp`].map((path) => ({
   method: "GET",
   path,
@@ -92,7 +97,7 @@ export const oauthRoutes: readonly Route[] = [metadataPath, `${metadataPath}/mcp
   responses: { 200: "{ resource, authorization_servers, scopes_supported, bearer_methods_supported }" },
   content: { 200: anyJson },
   handle(_, { settings }) {
-    if (settings.oauth === null) throw new ServerError("not_found", "This server has no option oauth.");
+    if (settings.oauth === null) throw new ServerError("not_found", "This server does not have the option oauth.");
     return { status: 200, json: settings.oauth.metadata };
   },
 }));

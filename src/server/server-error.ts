@@ -3,7 +3,7 @@
  * server's own.
  */
 import { type ErrorCode, PawlError } from "../index.js";
-import { challenge, type OAuthSettings } from "./oauth.js";
+import { createChallenge, type OAuthSettings } from "./oauth.js";
 import type { Scope } from "./principal.js";
 
 /** The codes that only a server gives. */
@@ -62,7 +62,7 @@ export class ServerError extends Error {
   override readonly name = "ServerError";
   readonly code: AnsweredCode;
   readonly retryAfterS: number | undefined;
-  /** The scope that was missing. */
+  /** The scope that the request lacks. */
   readonly scope: Scope | undefined;
 
   constructor(
@@ -111,21 +111,21 @@ export function toErrorResponse(error: unknown, requestId: string, oauth: OAuthS
     status,
     headers: {
       ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
-      ...challengeOf(error, status, oauth),
+      ...pickChallenge(error, status, oauth),
     },
     body: { error: { code, message, docs: `docs/errors.md#${code}`, requestId } },
     cause: status >= 500 ? error : undefined,
   };
 }
 
-function challengeOf(
+function pickChallenge(
   error: unknown,
   status: number,
   oauth: OAuthSettings | null,
 ): { readonly "www-authenticate"?: string } {
-  if (status === 401) return { "www-authenticate": oauth === null ? "Bearer" : challenge(oauth, status, null) };
+  if (status === 401) return { "www-authenticate": oauth === null ? "Bearer" : createChallenge(oauth, status, null) };
   const scope = error instanceof ServerError ? error.scope : undefined;
-  return oauth === null || scope === undefined ? {} : { "www-authenticate": challenge(oauth, 403, scope) };
+  return oauth === null || scope === undefined ? {} : { "www-authenticate": createChallenge(oauth, 403, scope) };
 }
 
 function formatFailure(code: AnsweredCode): string {

@@ -1,7 +1,6 @@
 /**
  * The options of a server, checked, and their defaults.
  */
-
 import {
   type Agent,
   type ClientOption,
@@ -14,7 +13,7 @@ import {
 } from "../index.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
-import { type OAuthOptions, type OAuthSettings, oauthSettings } from "./oauth.js";
+import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.js";
 import { type Authenticate, createTokenAuthentication, isToken, type May } from "./principal.js";
@@ -159,13 +158,13 @@ type CommonOptions = {
    */
   readonly ui?: boolean;
   /**
-   * Tells OAuth clients, such as MCP clients, where to log in: metadata at `/.well-known/oauth-protected-resource`, and challenges in
-   * answers with 401 and 403. `authenticate` stays the judge: `authenticateByJwt` makes one. Default: none.
+   * Tells OAuth clients, such as MCP clients, where to log in: in the metadata at `/.well-known/oauth-protected-resource`, and in
+   * responses with status 401 and 403. `authenticate` still decides who is let in: see `authenticateByJwt`. Default: none.
    */
   readonly oauth?: OAuthOptions;
   /**
-   * The tools that chat pages of the AI SDK know by type: their calls are parts `tool-NAME`, as `InferUiTools<typeof tools>` types
-   * them. The list, or record, that an agent has. Default: none, and every call is a `dynamic-tool`.
+   * The tools that AI SDK chat pages know by type: their calls are parts `tool-NAME`, typed by `InferUiTools<typeof tools>`. Pass
+   * the same array or record that the agent has. Default: none, and every call is a `dynamic-tool`.
    */
   readonly uiTools?: readonly { readonly name: string }[] | { readonly [name: string]: object };
 };
@@ -214,7 +213,7 @@ export type ServerSettings = {
   readonly traceOf: (request: Request) => { readonly traceparent?: string };
   readonly ui: boolean;
   readonly oauth: OAuthSettings | null;
-  /** The names of the tools that pages know by type. */
+  /** Names of the tools that pages know by type. */
   readonly uiTools: ReadonlySet<string>;
 };
 
@@ -304,8 +303,8 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     metrics: checkMetrics(options.metrics),
     traceOf: traceOf(options.traceparent),
     ui: options.ui ?? false,
-    oauth: options.oauth === undefined ? null : oauthSettings(options.oauth),
-    uiTools: toolNames(options.uiTools ?? []),
+    oauth: options.oauth === undefined ? null : resolveOAuth(options.oauth),
+    uiTools: collectToolNames(options.uiTools ?? []),
   };
 }
 
@@ -362,7 +361,7 @@ function checkAuthentication({ token, authenticate }: ServerOptions): Authentica
 }
 
 /** @throws PawlError `bad_configuration` */
-function toolNames(tools: NonNullable<ServerOptions["uiTools"]>): ReadonlySet<string> {
+function collectToolNames(tools: NonNullable<ServerOptions["uiTools"]>): ReadonlySet<string> {
   if (typeof tools !== "object" || tools === null) throw createUiToolsError();
   if (!Array.isArray(tools)) return new Set(Object.keys(tools));
   return new Set(
@@ -375,5 +374,5 @@ function toolNames(tools: NonNullable<ServerOptions["uiTools"]>): ReadonlySet<st
 }
 
 function createUiToolsError(): Error {
-  return createConfigurationError("uiTools must be a list of tools, each with a name, or a record of tools by name.");
+  return createConfigurationError("uiTools must be an array of tools, each with a name, or a record of tools by name.");
 }

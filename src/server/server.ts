@@ -5,7 +5,6 @@
  * 2. A connection is never a run. Closing one ends nothing; only an abort aborts.
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
-
 import { createWorker, PawlError, type Worker, type WorkerReport } from "../index.js";
 import { checkPrincipal } from "./authenticate.js";
 import { createServerContext } from "./create-context.js";

@@ -338,6 +338,6 @@ test("a field of a question that a person leaves out has its default", verifies(
   await agent.session("s").answer(asked?.callKey ?? "", { type: "reply", value: { name: "Ada", count: 5 } });
   expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
   expect(model.requests[1]?.messages.at(-1)).toMatchObject({
-    parts: [{ output: { text: '{"who":{"action":"accept","content":{"name":"Ada","region":"eu","count":5}}}' } }],
+    parts: [{ output: { text: '{"who":{"action":"accept","content":{"region":"eu","count":5,"name":"Ada"}}}' } }],
   });
 });

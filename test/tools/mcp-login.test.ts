@@ -108,7 +108,7 @@ describe("a login to an MCP server fails", () => {
       client_id: stolen.client.client_id,
     });
     await fetch(new URL("/token", login.url), { method: "POST", body });
-    expect(await callOnce(server)).toContain("needs a login");
+    expect(await callOnce(server)).toContain("requires a login");
     expect(JSON.parse(readFileSync(file, "utf8"))[login.url].tokens).toBeUndefined();
   });
 

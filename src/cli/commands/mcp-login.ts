@@ -1,5 +1,5 @@
 /**
- * `pawl mcp login` and `logout`: the login to an MCP server at an address.
+ * `pawl mcp login` and `logout`: log in to an MCP server that is reached over HTTP.
  */
 import { PawlError } from "../../index.js";
 import { logInToMcpServer, type McpLogin } from "../../tools/mcp/index.js";
@@ -13,12 +13,12 @@ import { sanitize } from "../terminal/text.js";
 import { foldersOf, type McpServersOptions, requireServer } from "./mcp-servers.js";
 
 export type McpLogInOptions = McpServersOptions & {
-  /** Of the address to which the browser comes back. */
+  /** The local port that the browser is redirected to. */
   readonly port?: number;
   readonly scope?: string;
 };
 
-/** Prints the page, and waits until somebody has logged in. */
+/** Prints the login page's address, and waits until the person has logged in. */
 export async function login(name: string, options: McpLogInOptions, terminal: Terminal): Promise<number> {
   const transport = getTransport(name, options);
   const { port, scope } = options;
@@ -28,7 +28,7 @@ export async function login(name: string, options: McpLogInOptions, terminal: Te
     ...(port === undefined ? {} : { port }),
     ...(scope === undefined ? {} : { scope }),
     show(page) {
-      terminal.err("Open this page in a browser of this machine, and log in:\n");
+      terminal.err("Open this page in a browser on this machine and log in:\n");
       terminal.err(`${sanitize(page.href)}\n`);
       terminal.status(`… ${sanitize(name)}: waiting for you to log in`);
     },
@@ -67,7 +67,7 @@ function getTransport(name: string, options: McpServersOptions) {
   throw new PawlError(
     "bad_input",
     filled.type === "stdio"
-      ? `The MCP server ${name} is a program, so there is nothing to log in to. Give it what it needs: pawl mcp add --env`
-      : `${name} cannot be logged in to: it needs an address that begins with https://, and no header Authorization.`,
+      ? `The MCP server ${name} is a local program, so there is nothing to log in to. Pass its credentials with: pawl mcp add --env`
+      : `Cannot log in to ${name}: its address must begin with https://, and it must not have its own Authorization header.`,
   );
 }

@@ -1,7 +1,8 @@
 /**
- * Logins to MCP servers at addresses: one file next to the sessions, which tools never write and which only its owner can read.
+ * Logins to MCP servers, stored in one file next to the sessions. Tools never write it, and only its owner can read it.
  */
 import { join } from "node:path";
+import { isSafeForSecrets } from "../../platform/loopback.js";
 import { fileCredentials, type McpCredentials, type McpLogin, type McpTransport } from "../../tools/mcp/index.js";
 import { resolveHome } from "../files/session-store.js";
 
@@ -9,17 +10,16 @@ export function openLogins(): McpCredentials {
   return fileCredentials(join(resolveHome(process.env), "mcp-logins.json"));
 }
 
-/** A login that only an earlier `pawl mcp login` can have made: a conversation opens no page. */
+/** Uses the login that `pawl mcp login` has stored. A conversation never opens a login page by itself. */
 export function storedLogin(name: string): McpLogin {
   return { as: "person", credentials: openLogins(), howToLogIn: `Log in: pawl mcp login ${name}` };
 }
 
-/** Whether the server can want a login. An author who gives it a header of their own logs in by that. */
+/** Whether Pawl may log in to the server. A configured Authorization header takes precedence over a login. */
 export function canLogIn(transport: McpTransport): transport is Extract<McpTransport, { readonly type: "http" }> {
-  if (transport.type !== "http" || !URL.canParse(transport.url)) return false;
-  const { protocol, hostname } = new URL(transport.url);
-  const hasOwn = Object.keys(transport.headers ?? {}).some((name) => name.toLowerCase() === "authorization");
-  return !hasOwn && (protocol === "https:" || /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname));
+  if (transport.type !== "http") return false;
+  const hasOwnHeader = Object.keys(transport.headers ?? {}).some((name) => name.toLowerCase() === "authorization");
+  return !hasOwnHeader && isSafeForSecrets(transport.url);
 }
 
 export async function isLoggedIn(transport: McpTransport): Promise<boolean> {

@@ -79,16 +79,16 @@ export const addMcp =
       .action(async (name: string, _: unknown, self: Command) =>
         finish(servers.remove(name, self.optsWithGlobals(), terminal)),
       );
-    addSubcommand("login", "log in to an MCP server at an address: prints a page, and waits for you")
+    addSubcommand("login", "log in to an MCP server: prints the address of its login page and waits for you")
       .argument("<name>", "its name")
-      .option("--port <number>", "the port of this machine to which the browser comes back (default: any)", parsePort)
-      .option("--scope <scopes>", "the rights to ask for, if the server names none")
+      .option("--port <number>", "the local port that the browser is redirected to (default: any free port)", parsePort)
+      .option("--scope <scopes>", "the scopes to request if the server names none")
       .addHelpText("after", formatExamples("pawl mcp login web", "pawl mcp login web --port 8976"))
       .action(async (name: string, _: unknown, self: Command) => {
         const { login } = await import("../commands/mcp-login.js");
         finish(await login(name, self.optsWithGlobals(), terminal));
       });
-    addSubcommand("logout", "forget the login to an MCP server")
+    addSubcommand("logout", "delete the stored login to an MCP server")
       .argument("<name>", "its name")
       .addHelpText("after", formatExamples("pawl mcp logout web"))
       .action(async (name: string, _: unknown, self: Command) => {

@@ -24,9 +24,9 @@ export type RunRecord = {
   readonly by?: string;
   /** The span that the request was made in, as W3C's `traceparent`. */
   readonly traceparent?: string;
-  /** The params of the run, if the agent's schema made others of those in the options. */
+  /** The run's params after validation, if the agent's schema changed those in the options. */
   params: { readonly [name: string]: Json } | null;
-  /** The system prompt that the agent's function made for this run; null if none is known. */
+  /** The system prompt that the agent's function returned for this run; null if none is known. */
   prompt: RunPrompt | null;
   /** What hooks chose for the present step instead of the run's options. */
   choices: HookChoices;

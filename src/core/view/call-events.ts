@@ -88,7 +88,7 @@ function toolDecidedEvents(
     const callBefore = findCall(before, event.callKey);
     const isFirst = callBefore?.status === "deciding" && callBefore.edited === undefined;
     const bodies: PublicEventBody[] = isFirst
-      ? [{ type: "tool_call", input: record.input, ...pickRepair(event), ...invalidIn(event), ...call }]
+      ? [{ type: "tool_call", input: record.input, ...pickRepair(event), ...pickInvalid(event), ...call }]
       : [];
     const callAfter = findCall(after, event.callKey);
     bodies.push(...externalRequestEvents(callAfter, call, record));
@@ -97,8 +97,8 @@ function toolDecidedEvents(
   });
 }
 
-/** A call is blocked before its input is checked. */
-function invalidIn({ decision: { verdict } }: EventOf<"tool_decided">): { readonly invalid?: true } {
+/** A call can be blocked before its input is validated, so its input may be invalid as well. */
+function pickInvalid({ decision: { verdict } }: EventOf<"tool_decided">): { readonly invalid?: true } {
   return verdict === "reject" || verdict === "block" ? { invalid: true } : {};
 }
 

@@ -137,7 +137,7 @@ export type PublicEventBody =
       readonly input: Json;
       /** How the call was repaired. */
       readonly repair?: Repair;
-      /** The arguments do not fit the tool's schema, or the call ended before they were checked. The call does not run. */
+      /** The input does not fit the tool's schema, or the call ended before its input was validated. The call does not run. */
       readonly invalid?: true;
     } & CallFields)
   /** The call started a child session, and waits for it. */

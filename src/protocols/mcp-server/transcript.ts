@@ -1,12 +1,12 @@
 /**
- * A session as a text that people and models read: Markdown, of bounded size.
+ * Formats the conversation of a session as Markdown of bounded size.
  */
 import type { Message, ToolOutput } from "../../index.js";
 
 const maxCharacters = 256 * 1024;
 const maxPartCharacters = 8_192;
 
-/** The end of a long conversation is kept. Nothing in it can look like a heading of ours: its lines are quoted. */
+/** Keeps the end of a long conversation. Its lines are quoted, so that none can pass for a heading of the transcript. */
 export function formatTranscript(messages: readonly Message[]): string {
   const sections = messages.map(formatMessage);
   const kept: string[] = [];
@@ -17,7 +17,7 @@ export function formatTranscript(messages: readonly Message[]): string {
     kept.unshift(section);
   }
   const omitted = sections.length - kept.length;
-  return [...(omitted === 0 ? [] : [`(${omitted} earlier messages are left out.)`]), ...kept].join("\n\n");
+  return [...(omitted === 0 ? [] : [`(${omitted} earlier messages omitted.)`]), ...kept].join("\n\n");
 }
 
 function formatMessage(message: Message): string {

@@ -3,7 +3,7 @@
  *
  * 1. One run is one message of the assistant, and the id of the run is the id of the message.
  * 2. A call is named by its `callKey`, which no other call of the session has. An approval has the same id.
- * 3. The tools are dynamic ones: the page knows them by name, not by type. `typed-tools.ts` makes typed ones of them.
+ * 3. All tools are dynamic: the page knows them by name, not by type. `typed-tools.ts` turns the chunks of `uiTools` into typed ones.
  */
 import type { FilePart, PendingApproval, PublicEvent, SourcePart, ToolCallPart, ToolOutput } from "../../index.js";
 import { type CallChange, type NotedItem, questionKey, type ViewChange } from "../../view/view-change.js";
@@ -20,7 +20,7 @@ export type UiChunk =
       readonly type: "tool-input-start";
       readonly toolCallId: string;
       readonly toolName: string;
-      /** Absent for a tool that the page knows by type. */
+      /** Absent if the page knows the tool by type. */
       readonly dynamic?: true;
     }
   | { readonly type: "tool-input-delta"; readonly toolCallId: string; readonly inputTextDelta: string }
@@ -31,7 +31,7 @@ export type UiChunk =
       readonly input: unknown;
       readonly dynamic?: true;
       readonly providerExecuted?: true;
-      /** The input may not fit the tool's type. Stays on the server. */
+      /** The input may not fit the tool's type. Not sent to the page. */
       readonly invalid?: true;
     }
   | { readonly type: "tool-approval-request"; readonly approvalId: string; readonly toolCallId: string }
@@ -40,7 +40,7 @@ export type UiChunk =
       readonly toolCallId: string;
       readonly output: unknown;
       readonly dynamic?: true;
-      /** Where an output came from. Stays on the server. */
+      /** Not sent to the page. */
       readonly source?: OutputSource;
       readonly preliminary?: true;
       readonly providerExecuted?: true;
@@ -52,7 +52,7 @@ export type UiChunk =
       readonly dynamic?: true;
       readonly source?: OutputSource;
     }
-  /** Of a typed tool, in place of the input and the result of a call whose input may not fit the type. */
+  /** Replaces the input and the result of a typed tool's call if the input may not fit the type. */
   | {
       readonly type: "tool-input-error";
       readonly toolCallId: string;
@@ -76,7 +76,7 @@ export type UiChunk =
   | { readonly type: "error"; readonly errorText: string }
   | DataChunk;
 
-/** The tool of an output, and what became of the output if it was cut. */
+/** The tool that an output is from, and the output as the log has it. */
 export type OutputSource = { readonly toolName: string | undefined; readonly output?: ToolOutput };
 
 /** Parts of Pawl's own. A transient part is shown to `onData`, and is no part of the message. */

@@ -26,7 +26,7 @@ export type ChildAgent = {
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
-  /** Makes the params of the child's run. */
+  /** Returns the params of the child's run. */
   readonly params?: (input: unknown, parent: { readonly params: Params }) => Params;
   /** The shape of its answers; absent if they are texts. */
   readonly output?: CompiledInput;

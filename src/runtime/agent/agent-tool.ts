@@ -41,8 +41,8 @@ export type AgentToolOptions<Input> = {
    */
   readonly output?: InputSchema<unknown>;
   /**
-   * Makes the params of the agent's run from the input and the params of the parent's run. Default: none. An input from a model is not to be
-   * trusted: take a tenant or a user from the parent.
+   * Returns the params of the agent's run, given the input and the params of the parent's run. Default: none. The model writes the
+   * input, so take a tenant or a user from the parent's params instead.
    */
   readonly params?: (
     input: Input,

@@ -60,7 +60,7 @@ export type CompiledAgent = {
   /** A log is run again: the author's functions are not called, and what they decided is taken from the log. */
   readonly isReplay?: true;
   readonly deps: unknown;
-  /** The schema of the params of its runs; null if they have none. */
+  /** The schema of its runs' params; null if they have none. */
   readonly params: CompiledInput | null;
   readonly services: Services;
   readonly compaction: Compaction;

@@ -1,9 +1,9 @@
 /**
- * The `params` of a run: plain JSON that its tools, hooks and policies get, checked by a schema of the agent.
+ * The `params` of a run: plain JSON for its tools, hooks and policies, validated by the agent's schema.
  *
- * 1. They are checked where the run is requested, and again where it begins: a sender may have no agent.
- * 2. The log keeps them with the run's options, so every process has them. If the schema changes them, the run's first `prepared` has
- *    what it made of them.
+ * 1. They are validated where the run is requested, and again where it begins: a client may not have the agent.
+ * 2. The log stores them with the run's options, so every process has them. If the schema changes them, the run's first `prepared`
+ *    event stores the result.
  */
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
@@ -24,26 +24,26 @@ export function compileParams(schema: InputSchema<unknown>): CompiledInput {
   }
 }
 
-type Checking = { readonly name: string; readonly params: CompiledInput | null };
+type ParamsAgent = { readonly name: string; readonly params: CompiledInput | null };
 
 /**
- * Checks the params of a request, if that takes no waiting. A schema that answers later is asked when the run begins.
+ * Validates the params of a request. An asynchronous schema validates them when the run begins.
  * @throws PawlError `bad_input`
  */
-export function checkParams(params: unknown, agent: Checking): void {
+export function checkParams(params: unknown, agent: ParamsAgent): void {
   if (agent.params === null) {
     if (params === undefined) return;
     throw new PawlError(
       "bad_input",
-      `The agent "${agent.name}" takes no params. Give createAgent() the option params: a schema of an object.`,
+      `The agent "${agent.name}" takes no params. To accept them, give createAgent() the option params, an object schema.`,
     );
   }
   const checked = agent.params.validate((params ?? noParams) as Json);
   if (checked instanceof Promise || checked.ok) return;
-  throw new PawlError("bad_input", paramsProblem(agent.name, checked.issues));
+  throw new PawlError("bad_input", formatParamsProblem(agent.name, checked.issues));
 }
 
-export function paramsProblem(name: string, issues: readonly InputIssue[]): string {
+export function formatParamsProblem(name: string, issues: readonly InputIssue[]): string {
   const problems = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
-  return `The params of the run do not fit the schema params of the agent "${name}":\n- ${problems.join("\n- ")}`;
+  return `The params of the run do not fit the params schema of the agent "${name}":\n- ${problems.join("\n- ")}`;
 }

@@ -54,8 +54,8 @@ export type StartOptions = {
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
   /**
-   * What tools, hooks, policies and a dynamic system prompt get as `params`: plain JSON that fits the schema `params` of the agent.
-   * The log keeps it, so it must not hold secrets.
+   * Passed to tools, hooks, policies and a dynamic system prompt as `params`: plain JSON that fits the agent's `params` schema.
+   * The log stores it, so it must not contain secrets.
    */
   readonly params?: { readonly [name: string]: Json };
   /** The name of one of the agent's `models`, which takes the place of its `model` in this run. */

@@ -55,9 +55,9 @@ export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOpt
     /** The tools that the model can call: a list, or those of the AI SDK by name. Default: none. */
     readonly tools?: Tools<NoInfer<Deps>, NoInfer<Params>>;
     /**
-     * What the model is told before the conversation: a text, or a function that makes it for each run from the run's `params`, its principal
-     * and the session's data. The function is called once a run, before its first model call. The run keeps the text to its end, in other
-     * processes as well. If it throws, or takes more than 10 seconds, the run fails with `hook_failed`. Default: nothing.
+     * The system prompt: a string, or a function that returns one for each run, given the run's `params`, its principal and the
+     * session's data. The function is called once per run, before the first model call. The run keeps the prompt until it ends, in
+     * other processes as well. If the function throws or takes more than 10 seconds, the run fails with `hook_failed`. Default: none.
      */
     readonly systemPrompt?: SystemPrompt<NoInfer<Deps>, NoInfer<Params>>;
     /** The limits of its runs. */
@@ -90,11 +90,11 @@ export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOpt
     readonly repairToolCall?: RepairToolCall | null;
     /** Code that is called at points of a run, in this order. */
     readonly hooks?: readonly Hook<NoInfer<Deps>, NoInfer<Params>>[];
-    /** Tools, hooks and policies get this as `context.deps`. It has to have what each of them needs. */
+    /** Passed to tools, hooks and policies as `context.deps`. Its type must satisfy all of them. */
     readonly deps?: Deps;
     /**
-     * The schema of what a run is given with its request (`run(input, { params })`): an object of plain JSON, for example a tenant and a
-     * language. Tools, hooks, policies and a dynamic system prompt get it as `params`. Default: runs take no params.
+     * The schema of the params of a run (`run(input, { params })`): an object of plain JSON, for example with a tenant and a language.
+     * Tools, hooks, policies and a dynamic system prompt get them as `params`. Default: runs take no params.
      */
     readonly params?: InputSchema<Params>;
     /** The folder in which the agent works. A session is bound to it. */

@@ -1,7 +1,6 @@
 /**
  * Compiles the parts of an agent from its options: for its own process, or for that of an agent that hands over to it.
  */
-
 import { compileCompaction } from "../../context/compaction-options.js";
 import { compileContext } from "../../context/context-options.js";
 import { compileServices, createOutputTools } from "../../context/services.js";

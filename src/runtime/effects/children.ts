@@ -22,7 +22,7 @@ import type { Params } from "../agent/params.js";
 import { normaliseJson } from "../tools/to-json.js";
 import { capOrKeepWhole } from "../work/cap-output.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
-import { paramsOf } from "../work/run-params.js";
+import { getParams } from "../work/run-params.js";
 import { limitToReserved, reserveBudget } from "./child-budget.js";
 import { budgetUsedUp, childNotFinished, errorOutput } from "./prompts.js";
 
@@ -44,7 +44,7 @@ export async function startChild(
   if (reserved === "nothing")
     return { type: "tool_finished", runId, callKey, outcome: "error", output: errorOutput(budgetUsedUp) };
   const text = child.request(input);
-  const params = child.params?.(input, { params: paramsOf(context) });
+  const params = child.params?.(input, { params: getParams(context) });
   const body: InboxBody = {
     type: "input",
     mode: "queue",
@@ -67,7 +67,7 @@ export async function startChild(
 function childOptions({ output }: ChildAgent, params: Params | undefined): Pick<ChildInput, "options"> {
   const options = {
     ...(output === undefined ? {} : { output: output.jsonSchema }),
-    // A copy, checked as what a caller gives.
+    // A copy, checked in the same way as the params of a caller.
     ...(params === undefined ? {} : { params: normaliseJson(params) as Params }),
   };
   return Object.keys(options).length === 0 ? {} : { options };

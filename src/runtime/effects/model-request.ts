@@ -1,7 +1,6 @@
 /**
  * The request of a model call: the conversation, and the run's options, or the options that hooks chose for this step instead.
  */
-
 import { deepFreeze, freezeMembers } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { ToolChoice } from "../../core/machine/event.js";
@@ -19,7 +18,7 @@ import { resolveList } from "../work/message-lists.js";
 import { listOfferedTools } from "../work/offered-tools.js";
 import { type Prompt, resolvePrompt } from "../work/prompt-blobs.js";
 import { buildRequestMessages } from "../work/request-messages.js";
-import { agentPrompt } from "../work/run-prompt.js";
+import { getAgentPrompt } from "../work/run-prompt.js";
 
 export type RequestResult =
   | { readonly type: "request"; readonly request: ModelRequest }
@@ -61,7 +60,7 @@ function withoutDeferred({ specifications }: Prompt): readonly ToolSpecification
 /** The prompt of a step of this agent, unless a hook changes it. */
 function currentPrompt(context: EffectContext): Prompt {
   const { transcript } = context;
-  const systemPrompt = transcript.run?.options.systemPrompt ?? agentPrompt(context);
+  const systemPrompt = transcript.run?.options.systemPrompt ?? getAgentPrompt(context);
   return { systemPrompt, specifications: listOfferedTools(context) };
 }
 

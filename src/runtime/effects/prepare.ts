@@ -1,7 +1,6 @@
 /**
  * Before a model call: what the model will see.
  */
-
 import { defaultContextManager } from "../../context/context-manager.js";
 import type { Message } from "../../core/data/message.js";
 import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
@@ -26,8 +25,8 @@ import type { EffectContext } from "../work/effect-context.js";
 import { loadRunSources, needsSources, pickChangedSources, promptBeside, sourcesFor } from "../work/loaded-sources.js";
 import { createListReferences } from "../work/message-lists.js";
 import { collectNewHashes, type PromptBlobs } from "../work/prompt-blobs.js";
-import { findParams, namedParams, needsParams } from "../work/run-params.js";
-import { findRunPrompt, namedRunPrompt, needsRunPrompt } from "../work/run-prompt.js";
+import { needsParams, pickChangedParams, validateParams } from "../work/run-params.js";
+import { loadRunPrompt, needsRunPrompt, pickNewRunPrompt } from "../work/run-prompt.js";
 
 export function prepare(context: EffectContext, cancellation: Cancellation): MaybePromise<EventBody | undefined> {
   const { state } = context;
@@ -106,7 +105,7 @@ function* prepareWithSources(
   earlier: readonly HookRecord[],
 ): Coroutine<EventBody> {
   const failed = yield* loadRunSources(toRunData(state, context), context, cancellation);
-  if (failed !== null) return textsFailed("context sources", state, failed, earlier);
+  if (failed !== null) return createPreparationFailure("context sources", state, failed, earlier);
   return yield* wait(prepareStep(state, context, cancellation, earlier));
 }
 
@@ -116,8 +115,8 @@ function* prepareWithParams(
   cancellation: Cancellation,
   earlier: readonly HookRecord[],
 ): Coroutine<EventBody> {
-  const problem = yield* findParams(state.runId, context);
-  if (problem !== null) return paramsRefused(state, problem, earlier);
+  const problem = yield* validateParams(state.runId, context);
+  if (problem !== null) return createParamsRefusal(state, problem, earlier);
   return yield* wait(prepareStep(state, context, cancellation, earlier));
 }
 
@@ -127,13 +126,13 @@ function* prepareWithPrompt(
   cancellation: Cancellation,
   earlier: readonly HookRecord[],
 ): Coroutine<EventBody> {
-  const problem = yield* findRunPrompt(context, cancellation);
-  if (problem !== null) return textsFailed("system prompt", state, problem, earlier);
+  const problem = yield* loadRunPrompt(context, cancellation);
+  if (problem !== null) return createPreparationFailure("system prompt", state, problem, earlier);
   return yield* wait(prepareStep(state, context, cancellation, earlier));
 }
 
-/** As a request that `beforeRun` refuses. */
-function paramsRefused(
+/** The run ends like one that `beforeRun` refuses. */
+function createParamsRefusal(
   { runId, modelCallIndex }: StepPreparing,
   message: string,
   earlier: readonly HookRecord[],
@@ -143,7 +142,7 @@ function paramsRefused(
 }
 
 /** It is recorded as a failed hook, so a replay does not load what failed then. */
-function textsFailed(
+function createPreparationFailure(
   name: string,
   { runId, modelCallIndex }: StepPreparing,
   message: string,
@@ -194,8 +193,8 @@ function createPreparedEvent(
     ...collectNewHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
     ...(sources === null ? {} : pickChangedSources(runId, sources, transcript)),
-    ...namedParams(runId, context),
-    ...namedRunPrompt(context),
+    ...pickChangedParams(runId, context),
+    ...pickNewRunPrompt(context),
     ...pickHookRecords(records),
   };
 }

@@ -1,7 +1,6 @@
 /**
  * Asks the outside world what became of a call whose process died (REC-4).
  */
-
 import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { pickPrincipal } from "../../core/machine/session-info.js";
@@ -20,7 +19,7 @@ import type { CompiledTool } from "../tools/compile-tools.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capResult } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
-import { paramsOf } from "../work/run-params.js";
+import { getParams } from "../work/run-params.js";
 import { validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
 import { finalOutcome, type Raw } from "./model-output.js";
@@ -95,7 +94,7 @@ function callReconcile(
     runId,
     ...pickPrincipal(state),
     deps: resolveDeps(parts, sessionId, runId),
-    params: paramsOf(context),
+    params: getParams(context),
     steps,
   };
   const { timeoutMs = defaultToolTimeoutMs } = tool;

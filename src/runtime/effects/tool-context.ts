@@ -3,14 +3,13 @@
  *
  * Every member is the context's own: a tool that wraps another one passes on `{ ...context, deps }`, and loses nothing.
  */
-
 import { pickPrincipal } from "../../core/machine/session-info.js";
 import type { ToolData } from "../../ports/session-data.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { resolveDeps } from "../agent/local-run-options.js";
 import { publishProgress } from "../subscribers/broadcast.js";
 import type { ResolvedList } from "../work/message-lists.js";
-import { paramsOf } from "../work/run-params.js";
+import { getParams } from "../work/run-params.js";
 import { listSeenMessages } from "../work/seen-messages.js";
 import type { StepCall } from "./step-host.js";
 import { createToolData } from "./tool-data.js";
@@ -56,7 +55,7 @@ export function createToolContext(call: ContextCall, work: ToolWork): ToolContex
     sessionId,
     runId,
     deps: resolveDeps(parts, sessionId, runId),
-    params: paramsOf(context),
+    params: getParams(context),
     services: parts.services,
     progress: (note) => publishProgress(subscribers, callKey, note),
     step: ((...step) => getToolSteps(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],

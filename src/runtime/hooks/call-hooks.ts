@@ -17,7 +17,7 @@ import { type Awaitable, type MaybePromise, wait } from "../lib/coroutine.js";
 import { formatError } from "../lib/error-text.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
 import type { CancellableHookContext, EffectContext } from "../work/effect-context.js";
-import { paramsOf } from "../work/run-params.js";
+import { getParams } from "../work/run-params.js";
 
 /** What a hook's answer does to the value that the hooks of a point may change. */
 export type HookVerdict<Value> =
@@ -157,7 +157,7 @@ function createHookContext(context: EffectContext): CancellableHookContext {
     runId,
     ...pickPrincipal(state),
     deps: resolveDeps(parts, sessionId, runId),
-    params: paramsOf(context),
+    params: getParams(context),
     get signal() {
       return getSignal(cancellation);
     },

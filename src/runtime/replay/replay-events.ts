@@ -7,7 +7,6 @@
  *    them, and what it makes of their outputs.
  * 3. Everything else (preparing, deciding, reacting to a failure, ending a run) is done again.
  */
-
 import { defined } from "../../core/data/defined.js";
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
 import type { ReservedEventType } from "../../core/machine/reserved-events.js";
@@ -31,7 +30,8 @@ import { attachChanges } from "../work/data-changes.js";
 import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
 import { restoreSources } from "../work/loaded-sources.js";
 import { readPromptBlob } from "../work/prompt-blobs.js";
-import { recallRunPrompt } from "../work/run-prompt.js";
+import { restoreParams } from "../work/run-params.js";
+import { restoreRunPrompt } from "../work/run-prompt.js";
 import { canBeReplayed, splitRequests } from "./recorded-attempts.js";
 import { isOfRunAlone, type Recorded, withRecordedTools } from "./recorded-tools.js";
 
@@ -154,12 +154,13 @@ export function createEventReplay({
     return { type, key: "replay", runId: event.runId, callKey: call.callKey, attempt };
   }
 
-  /** Also for an entry that is not made again: later calls of the run have the same texts. */
-  async function recallTexts(event: EventOf<"prepared">, state: State): Promise<void> {
+  /** Also for an entry that is not made again: later calls of the run have the same texts and params. */
+  async function restoreFromEvent(event: EventOf<"prepared">, state: State): Promise<void> {
     const { name, context } = getSessionAgent(parts, state);
     if (event.sources !== undefined && context.sources.length > 0)
       await restoreSources({ runId: event.runId, agent: name }, event, memory);
-    await recallRunPrompt(name, event, memory);
+    await restoreRunPrompt(name, event, memory);
+    restoreParams(event, memory);
   }
 
   async function prepareAgain(event: EventOf<"prepared">, state: State, transcript: Transcript) {
@@ -195,7 +196,7 @@ export function createEventReplay({
 
   async function recomputeEvent(event: Event, state: State, transcript: Transcript): Promise<EventBody | undefined> {
     now = event.at;
-    if (event.type === "prepared") await recallTexts(event, state);
+    if (event.type === "prepared") await restoreFromEvent(event, state);
     if (event.hooks !== undefined) return undefined;
     switch (event.type) {
       case "restarted":

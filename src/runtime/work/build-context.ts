@@ -1,7 +1,6 @@
 /**
  * What a step's model call sends beside the conversation: the prompt, the tools, and messages that follow the conversation.
  */
-
 import { defaultContextManager } from "../../context/context-manager.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message, UserMessage } from "../../core/data/message.js";
@@ -17,7 +16,7 @@ import type { EffectContext, ToldSources } from "./effect-context.js";
 import { sourcesFor } from "./loaded-sources.js";
 import { checkList, pickPaused } from "./message-lists.js";
 import { listOfferedTools } from "./offered-tools.js";
-import { agentPrompt } from "./run-prompt.js";
+import { getAgentPrompt } from "./run-prompt.js";
 
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
@@ -53,7 +52,7 @@ export function buildContext(
   const shown =
     manager === defaultContextManager ? null : nextMessages(transcript, state, { input, append: noMessages });
   const newInput = nextInput(transcript, state);
-  const own = agentPrompt(context);
+  const own = getAgentPrompt(context);
   try {
     const built = manager.build({
       run,

@@ -12,7 +12,7 @@ import type { CompactionView, ContextSize } from "../../ports/compaction.js";
 import { chooseModel } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
 import { listOfferedTools } from "./offered-tools.js";
-import { agentPrompt } from "./run-prompt.js";
+import { getAgentPrompt } from "./run-prompt.js";
 
 /** From this part of the budget on, an answer that ended with `length` filled the context window (FIN-3). */
 const nearLimitRatio = 0.8;
@@ -48,7 +48,7 @@ const bytesPerToken = 4;
 
 function pickPromptAndTools(context: EffectContext) {
   const { transcript } = context;
-  const systemPrompt = transcript.run?.options.systemPrompt ?? agentPrompt(context);
+  const systemPrompt = transcript.run?.options.systemPrompt ?? getAgentPrompt(context);
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: listOfferedTools(context) };
 }
 

@@ -1,7 +1,6 @@
 /**
  * What an effect has in hand while it runs: the agent, the session as it stands, and those who follow it.
  */
-
 import type { ToolOutput, UserMessage } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody, EventOf } from "../../core/machine/event.js";

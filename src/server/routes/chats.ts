@@ -159,17 +159,17 @@ async function handleChat(routeRequest: RouteRequest, context: ServerContext): P
   return createStreamResponse(routeRequest, context, session.id, chunks, connection, uiFormat);
 }
 
-/** A page is sent no larger output. */
+/** Larger outputs are not sent to a page. */
 const maxWholeBytes = 1024 * 1024;
 
 function createTyper({ settings }: ServerContext, sessionId: string): ChunkTyper {
   return createChunkTyper(settings.uiTools, async ({ blob, bytes, type }) => {
-    const authorized = bytes > maxWholeBytes ? null : await settings.store.getBlob(sessionId, blob);
-    return authorized === null ? null : redactWhole(new TextDecoder().decode(authorized), type, settings.redact);
+    const content = bytes > maxWholeBytes ? null : await settings.store.getBlob(sessionId, blob);
+    return content === null ? null : redactWhole(new TextDecoder().decode(content), type, settings.redact);
   });
 }
 
-/** The values of JSON are redacted one by one, so that it stays JSON. */
+/** Redacts the values of JSON one by one, so that the result is still JSON. */
 function redactWhole(text: string, type: "text" | "json" | undefined, redact: Redact): string {
   if (type !== "json") return redact(text);
   return JSON.stringify(redactJson(JSON.parse(text), redact));

@@ -14,14 +14,14 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
     ? Input
     : { readonly [key: string]: Json };
 
-/** What the model writes, before the schema changes it: the type of the input in the log, in streams and on pages. */
+/** The type of a tool's input as the model writes it, before the schema transforms it: in the log, in streams and on pages. */
 export type RawInputOf<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferInput<Schema>
   : Schema extends AiSdkSchema<infer Input>
     ? Input
     : { readonly [key: string]: Json };
 
-/** A tool whose name and schema the compiler knows. `~types` is never set: it is only for the compiler. */
+/** A tool whose name and schema the compiler knows. `~types` is never set; only the compiler reads it. */
 export type DefinedTool<Name extends string, Schema, Output, Deps = unknown, Params = unknown> = Tool<
   InputOf<Schema>,
   Output,
@@ -72,7 +72,7 @@ export function defineTool<
   return tool as unknown as DefinedTool<Name, Schema, Output, Deps, Params>;
 }
 
-/** `defineTool` for tools that need certain `deps` and `params`, which are typed without an annotation. */
+/** A `defineTool` whose tools have typed `deps` and `params` without an annotation. */
 export type DefineToolFor<Deps, Params = unknown> = <
   const Schema extends InputSchema<unknown>,
   Output,

@@ -1,8 +1,8 @@
 /**
  * The types of an agent's tools, for pages and for readers of streams.
  *
- * 1. They are the types of the code that is compiled. A log may hold calls of older code.
- * 2. A tool whose name or schema the compiler does not know, for example one of an MCP server, has no entry.
+ * 1. They are the types of the compiled code. A log may contain calls of older versions of a tool.
+ * 2. A tool whose name or schema the compiler does not know, for example an MCP tool, has no entry.
  */
 import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -17,12 +17,12 @@ type TypesOf<Tool> = Tool extends { readonly "~types"?: infer Types }
     : unknown
   : unknown;
 
-/** A tool that builds its own `ToolOutput` shows its text, value or parts. */
+/** The `ToolOutput` of a tool can hold any text, value or parts. */
 type ShownOutput<Output> = Jsonified<Output extends ToolOutput ? Json : Output>;
 
 /**
- * The tools of a list, or of a record, by name, with the types of their inputs and outputs: what the AI SDK calls `UITools`. An
- * input is what the model writes, before the schema adds defaults. An output is what JSON keeps of it: a `Date` is a string.
+ * The input and output types of the tools in an array or a record, by name: the `UITools` of the AI SDK. Inputs are as the model
+ * writes them, before the schema adds defaults. Outputs are as JSON represents them: a `Date` is a string.
  *
  * @example
  * ```ts
@@ -47,23 +47,23 @@ export type InferUiTools<Tools> = Tools extends readonly (infer One)[]
 
 type ToolCallEvent = Extract<PublicEvent, { readonly type: "tool_call" }>;
 
-/** JSON has no `undefined`: an optional property is there, or it is not. */
+/** JSON has no `undefined`: an optional property is present or absent. */
 type Written<Input> = Json extends Input
   ? Input
   : Input extends object
     ? { readonly [Key in keyof Input]: Written<Exclude<Input[Key], undefined>> }
     : Input;
 
-/** The event `tool_call` of a valid call of this tool. */
+/** The `tool_call` event of a valid call of this tool. */
 export type CallOf<Tool extends { readonly name: string }> = Omit<ToolCallEvent, "name" | "input" | "invalid"> & {
   readonly name: Tool["name"];
-  /** What the model wrote, before the schema adds defaults. */
+  /** As the model wrote it, before the schema adds defaults. */
   readonly input: TypesOf<Tool> extends { readonly input: infer Input } ? Written<Input> : Json;
   readonly invalid?: never;
 };
 
 /**
- * Whether an item of a stream is a valid call of this tool: its input then has the type of the tool's schema.
+ * Whether a stream item is a valid call of this tool. If so, its input has the type of the tool's schema.
  *
  * @example
  * ```ts

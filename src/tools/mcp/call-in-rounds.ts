@@ -34,7 +34,7 @@ type StoredReply = Reply | { readonly type: "large" } | { readonly type: "failed
 type RoundsCall = {
   readonly server: string;
   readonly send: Send;
-  /** The schema of the structured content. */
+  /** The schema of the structured content, if the tool has one. */
   readonly outputSchema: ListedTool["outputSchema"];
   /** The call changes nothing, so a request may be repeated. */
   readonly readOnly: boolean;

@@ -28,11 +28,11 @@ export type Connection = {
   readonly call: (call: ServerCall) => Promise<Reply>;
   /** Whether the server asks people between requests, not within them. Known once the connection was open. */
   readonly asksBetweenRequests: () => boolean;
-  /** What the server says of itself for the model; undefined if it says nothing. Known once the connection was open. */
+  /** The server's instructions for the model, if it has any. Known once the connection was open. */
   readonly instructions: () => string | undefined;
-  /** Empty if the server has no such list. @throws Error if the server cannot be reached, or answers nothing that can be read */
-  readonly refreshTools: (name: ListName, signal: AbortSignal) => Promise<RawList>;
-  /** @throws Error as `list`, or with what the server says */
+  /** Reads one of the server's lists; empty if it has no such list. @throws Error if the server cannot be reached, or its reply cannot be read */
+  readonly list: (name: ListName, signal: AbortSignal) => Promise<RawList>;
+  /** @throws Error as `list` does, or with the server's error message */
   readonly request: (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
   readonly close: () => Promise<void>;
 };
@@ -65,7 +65,7 @@ export function createConnection(
   let closed = false;
   let stderr = "";
   let instructions: string | undefined;
-  /** From then on the list of tools is read again before the next call; by `performance.now()`. */
+  /** When the list of tools expires, by `performance.now()`. The first call afterwards reads it again. */
   let staleAt = Number.POSITIVE_INFINITY;
   /** Which protocol the server speaks. It is asked once. */
   let priorDiscovery: Sdk.PriorDiscovery | undefined;
@@ -128,7 +128,7 @@ export function createConnection(
     onTools(items);
   }
 
-  /** A server that cannot list again is used as before. */
+  /** If the list cannot be read again, the old one stays in use. */
   async function listIfStale(client: Sdk.Client): Promise<void> {
     if (performance.now() < staleAt) return;
     staleAt = performance.now() + minTtlMs;
@@ -182,7 +182,7 @@ export function createConnection(
       }
     },
     instructions: () => instructions,
-    async refreshTools(listName, signal) {
+    async list(listName, signal) {
       const { client } = await open();
       const { resources, prompts } = client.getServerCapabilities() ?? {};
       const isThere = listName === "prompts" ? prompts !== undefined : listName === "tools" || resources !== undefined;
@@ -235,11 +235,11 @@ const noopSchemaValidator: Sdk.jsonSchemaValidator = {
 /** The pages of a list that are read at most. */
 const maxPages = 64;
 
-/** What a server said of one of its lists. */
+/** One of a server's lists. */
 export type RawList = {
-  /** As the server wrote them. */
+  /** Unchecked, as the server sent them. */
   readonly items: readonly unknown[];
-  /** How long the list may be used; milliseconds. Undefined: until the server says that it has changed. */
+  /** How long the list may be used, in milliseconds. Undefined: until the server reports a change. */
   readonly ttlMs: number | undefined;
 };
 
@@ -256,7 +256,7 @@ async function readList(client: Sdk.Client, name: ListName, requestOptions: Sdk.
   let ttlMs: number | undefined;
   for (let pages = 0; pages < maxPages; pages += 1) {
     const request = { method: listMethods[name], ...(cursor === undefined ? {} : { params: { cursor } }) };
-    const page = await client.request(request, toolListSchema, requestOptions);
+    const page = await client.request(request, listPageSchema, requestOptions);
     items.push(...page.items);
     ttlMs = Math.min(page.ttlMs ?? Number.POSITIVE_INFINITY, ttlMs ?? Number.POSITIVE_INFINITY);
     if (page.nextCursor === undefined || page.nextCursor === cursor) break;
@@ -265,22 +265,22 @@ async function readList(client: Sdk.Client, name: ListName, requestOptions: Sdk.
   return { items, ttlMs: ttlMs === Number.POSITIVE_INFINITY ? undefined : ttlMs };
 }
 
-/** A result of any shape: the caller reads it. */
+/** Accepts any result: the caller checks it. */
 const anyResult: StandardSchemaV1<unknown, unknown> = {
   "~standard": { version: 1, vendor: "pawl", validate: (value) => ({ value }) },
 };
 
-type ToolListPage = { readonly items: readonly unknown[]; readonly nextCursor?: string; readonly ttlMs?: number };
+type ListPage = { readonly items: readonly unknown[]; readonly nextCursor?: string; readonly ttlMs?: number };
 
-/** The shape of a page of a list, without the shape of its items. */
-const toolListSchema: StandardSchemaV1<unknown, ToolListPage> = {
+/** Checks a page of a list, but not its items. */
+const listPageSchema: StandardSchemaV1<unknown, ListPage> = {
   "~standard": {
     version: 1,
     vendor: "pawl",
     validate(value) {
       const { nextCursor, ttlMs } = Object(value) as { readonly nextCursor?: unknown; readonly ttlMs?: unknown };
       const items = readRawList(value);
-      if (items === undefined) return { issues: [{ message: "the answer has no list" }] };
+      if (items === undefined) return { issues: [{ message: "the reply has no list" }] };
       return {
         value: {
           items,
@@ -312,8 +312,8 @@ async function createTransport(
 ): Promise<Sdk.Transport> {
   if (transport.type === "http") {
     const { url, headers = {}, login } = transport;
-    const own = login === undefined ? {} : { fetch: createLoginFetch(sdk, url, login) };
-    return new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, ...own });
+    const loginFetch = login === undefined ? {} : { fetch: createLoginFetch(sdk, url, login) };
+    return new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, ...loginFetch });
   }
   const { command, args = [], env = {}, cwd } = transport;
   const stdio: typeof StdioSdk = await import("@modelcontextprotocol/client/stdio");
@@ -329,7 +329,7 @@ async function createTransport(
   return child;
 }
 
-/** The MCP library wraps what its `fetch` throws. */
+/** The MCP library wraps the errors of its `fetch`. */
 function findLoginNeeded(error: unknown): PawlError | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof PawlError && cause.code === "login_needed") return cause;

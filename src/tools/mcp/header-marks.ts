@@ -1,6 +1,6 @@
 /**
  * Parameters that a server wants repeated in HTTP headers (`x-mcp-header`, SEP-2243). A client must not use a tool whose marks
- * are invalid: a stranger's text would become the name of a header.
+ * are invalid: otherwise the server could choose any text as the name of a header.
  */
 import type { Json } from "../../core/data/message.js";
 
@@ -10,7 +10,7 @@ type Schema = { readonly [key: string]: Json };
 const headerName = /^[\w!#$%&'*+.^`|~-]+$/;
 const types: readonly Json[] = ["string", "integer", "boolean"];
 
-/** Why the marks of an input schema are invalid; null if they are valid, or if there are none. */
+/** Returns why the marks of an input schema are invalid; null if they are valid, or if there are none. */
 export function findHeaderProblem(schema: Schema): string | null {
   const names = new Set<string>();
   return visit(schema, false);
@@ -32,7 +32,7 @@ export function findHeaderProblem(schema: Schema): string | null {
 
   function findMarkProblem(mark: Json, type: Json | undefined, isParameter: boolean): string | null {
     if (typeof mark !== "string" || !headerName.test(mark)) return "a parameter is marked with an invalid header name";
-    if (!isParameter) return `the mark for the header ${mark} is not at a parameter`;
+    if (!isParameter) return `the mark for the header ${mark} is not on a parameter`;
     if (type === undefined || !types.includes(type))
       return `the parameter for the header ${mark} is not a string, an integer or a boolean`;
     if (names.has(mark.toLowerCase())) return `two parameters are marked for the header ${mark}`;

@@ -1,5 +1,5 @@
 /**
- * What a server says of itself for the model. It is a stranger's text: bounded, pinned like a tool, and marked with its origin.
+ * A server's instructions for the model. They are untrusted: bounded, pinned like a tool, and marked with their origin.
  */
 import { showHidden } from "../../core/data/hidden-characters.js";
 import type { ContextSource } from "../../ports/context.js";
@@ -19,12 +19,12 @@ export function createInstructions(text: string | undefined, options: McpServerO
   const { name, transport, pins, instructions: isWanted } = options;
   if (isWanted !== true || text === undefined || text.trim() === "") return none;
   const pin = { instructions: hashJson(text) };
-  // Pins without instructions are those of a server that had none, or of a program that did not use them.
+  // Pins have no instructions if the server had none, or if the program did not use them.
   if (pins !== undefined && pins.instructions !== pin.instructions)
     return {
       sources: [],
       pin,
-      problems: ["The instructions of the server are new or have changed. They are left out until they are pinned."],
+      problems: ["The instructions of the server are new or have changed. They are omitted until they are pinned."],
     };
   const shown = showHidden(text);
   const cut = shown.length > maxCharacters ? `${shown.slice(0, maxCharacters)} … (cut)` : shown;

@@ -45,7 +45,7 @@ export type McpTransport =
       readonly url: string;
       /** Headers of every request, for example one with a token. Default: none. */
       readonly headers?: Readonly<Record<string, string>>;
-      /** Logs in by OAuth when the server asks for it. Default: a server that wants a login cannot be reached. */
+      /** Logs in by OAuth when the server requires it. Default: a server that requires a login cannot be reached. */
       readonly login?: McpLogin;
     };
 
@@ -93,11 +93,11 @@ export type McpServerOptions = {
    */
   readonly defer?: boolean | "auto";
   /**
-   * Whether `sources` has what the server says of itself for the model: at most 4 KiB, as the words of a stranger. Default: false.
+   * Whether `sources` contains the server's instructions for the model: at most 4,096 characters, marked as untrusted. Default: false.
    */
   readonly instructions?: boolean;
   /**
-   * Whether the model can read the server's resources, by the tool NAME_read_resource. Calls of it need approval unless `trust` is
+   * Whether the model can read the server's resources, with the tool `NAME_read_resource`. Its calls need approval unless `trust` is
    * `hints` or `all`. Default: false.
    */
   readonly resources?: boolean;

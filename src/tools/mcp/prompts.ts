@@ -1,26 +1,26 @@
 /**
- * The prompts of an MCP server: texts that a person may send. They are a stranger's words.
+ * The prompts of an MCP server: untrusted text that a person may send.
  */
 import { showHidden } from "../../core/data/hidden-characters.js";
 import type { Connection } from "./connection.js";
 import type { McpServer } from "./server.js";
 
-/** A prompt of a server. The texts are a stranger's. */
+/** A prompt of a server. Its texts are untrusted. */
 export type McpPrompt = {
   readonly name: string;
   readonly description?: string;
-  /** In the order in which a person gives them. */
+  /** In the server's order. */
   readonly arguments: readonly {
     readonly name: string;
     readonly description?: string;
-    /** Whether the prompt cannot do without it. */
+    /** Whether the prompt requires it. */
     readonly required: boolean;
   }[];
 };
 
 /** The text of a prompt. */
 export type McpPromptText = {
-  /** The texts of its messages, in order. What is not text is named. */
+  /** The texts of its messages, in order. Other content is replaced by a note such as `[image]`. */
   readonly messages: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
 };
 
@@ -29,13 +29,13 @@ const maxArguments = 32;
 const maxMessages = 64;
 const maxCharacters = 256 * 1024;
 
-/** What a server says. It may have any shape. */
+/** Unchecked data of a server. */
 type Untrusted = { readonly [field: string]: unknown };
 
 export function createPrompts(connection: Connection): Pick<McpServer, "prompts" | "prompt"> {
   return {
     async prompts({ signal = new AbortController().signal } = {}) {
-      const { items } = await connection.refreshTools("prompts", signal);
+      const { items } = await connection.list("prompts", signal);
       return items.slice(0, maxPrompts).flatMap(readPrompt);
     },
     async prompt(name, args = {}, { signal = new AbortController().signal } = {}) {
@@ -43,13 +43,13 @@ export function createPrompts(connection: Connection): Pick<McpServer, "prompts"
         await connection.request("prompts/get", { name, arguments: args }, signal),
       ) as Untrusted;
       if (!Array.isArray(messages))
-        throw new Error(`The MCP server gave no messages of the prompt ${JSON.stringify(name)}.`);
-      let room = maxCharacters;
+        throw new Error(`The MCP server sent no messages for the prompt ${JSON.stringify(name)}.`);
+      let remaining = maxCharacters;
       return {
         messages: messages.slice(0, maxMessages).map((message) => {
           const { role, content } = Object(message) as Untrusted;
-          const text = showHidden(textOf(content)).slice(0, room);
-          room -= text.length;
+          const text = showHidden(formatContent(content)).slice(0, remaining);
+          remaining -= text.length;
           return { role: role === "assistant" ? ("assistant" as const) : ("user" as const), text };
         }),
       };
@@ -57,7 +57,7 @@ export function createPrompts(connection: Connection): Pick<McpServer, "prompts"
   };
 }
 
-/** A prompt without a name cannot be asked for, and is left out. */
+/** A prompt without a valid name cannot be requested, so it is omitted. */
 function readPrompt(item: unknown): readonly McpPrompt[] {
   const { name, description, arguments: given } = Object(item) as Untrusted;
   if (typeof name !== "string" || name === "" || name.length > 200) return [];
@@ -67,16 +67,16 @@ function readPrompt(item: unknown): readonly McpPrompt[] {
       name,
       ...(typeof description === "string" ? { description: showHidden(description).slice(0, 2_000) } : {}),
       arguments: all.flatMap((argument) => {
-        const { name: own, description: about, required } = Object(argument) as Untrusted;
-        if (typeof own !== "string" || own === "" || own.length > 200) return [];
+        const { name: argumentName, description: about, required } = Object(argument) as Untrusted;
+        if (typeof argumentName !== "string" || argumentName === "" || argumentName.length > 200) return [];
         const text = typeof about === "string" ? { description: showHidden(about).slice(0, 2_000) } : {};
-        return [{ name: own, ...text, required: required === true }];
+        return [{ name: argumentName, ...text, required: required === true }];
       }),
     },
   ];
 }
 
-function textOf(content: unknown): string {
+function formatContent(content: unknown): string {
   const { type, text, uri, resource } = Object(content) as Untrusted;
   if (type === "text" && typeof text === "string") return text;
   const embedded = Object(resource) as Untrusted;

@@ -61,17 +61,17 @@ function parseSchema(untrusted: unknown): JsonObject | string {
   const measure = measureSchema(schema);
   return "fault" in measure
     ? `the schema of its question is out of bounds (${measure.fault})`
-    : withoutDefaulted(object);
+    : makeDefaultsOptional(object);
 }
 
-/** A person may leave out a field that has a default. */
-function withoutDefaulted(schema: JsonObject): JsonObject {
-  const defaults = defaultsOf(schema);
+/** A field that has a default is not required. */
+function makeDefaultsOptional(schema: JsonObject): JsonObject {
+  const defaults = collectDefaults(schema);
   if (!Array.isArray(schema.required) || Object.keys(defaults).length === 0) return schema;
   return { ...schema, required: schema.required.filter((name) => !Object.hasOwn(defaults, String(name))) };
 }
 
-function defaultsOf({ properties }: JsonObject): JsonObject {
+function collectDefaults({ properties }: JsonObject): JsonObject {
   const fields = Object.entries(Object(properties) as JsonObject);
   return Object.fromEntries(
     fields.flatMap(([name, field]) => {
@@ -86,7 +86,7 @@ export function toElicitResult(question: Question, answer: Answered): ElicitResu
   if (answer.type === "expired") return { action: "cancel" };
   if (answer.type === "declined") return { action: "decline" };
   if (question.url !== undefined) return { action: "accept" };
-  const content = { ...defaultsOf(question.schema as JsonObject), ...Object(answer.value) };
+  const content = { ...collectDefaults(question.schema as JsonObject), ...Object(answer.value) };
   return { action: "accept", content };
 }
 

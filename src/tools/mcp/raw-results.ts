@@ -1,19 +1,19 @@
 /**
- * Results that the MCP library would refuse. It checks the shape of a whole list before Pawl sees it, so one bad tool would
- * make the whole server unreachable. A transport moves such content into `_meta`, which the library hands on unread.
+ * Lists that the MCP library would refuse. It validates a whole list before Pawl sees it, so one invalid tool would make the
+ * server unreachable. The transport moves the items into `_meta`, which the library passes on without validation.
  */
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 
-/** The lists of the protocol, by the name of their field. */
+/** The lists of the protocol, by field name. */
 export type ListName = "tools" | "resources" | "resourceTemplates" | "prompts";
 
 const listNames: readonly ListName[] = ["tools", "resources", "resourceTemplates", "prompts"];
 const listKey = "pawl/list";
 
-/** What a server says. It may have any shape. */
+/** Unchecked data of a server. */
 type Untrusted = { readonly [field: string]: unknown };
 
-/** Changes the transport, and returns it. Use it before a client connects to the transport. */
+/** Changes the transport, and returns it. Call this before a client connects to it. */
 export function passRawResults(transport: Transport): Transport {
   let receive: Transport["onmessage"];
   Object.defineProperty(transport, "onmessage", {
@@ -35,7 +35,7 @@ function wrap(message: JSONRPCMessage): JSONRPCMessage {
   return { ...message, result: { ...rest, [name]: [], _meta: { ...Object(_meta), [listKey]: rest[name] } } };
 }
 
-/** The items of one page of a list, as the server wrote them. Undefined if the page has no list. */
+/** Returns the items of a page of a list, unchecked; undefined if the page has no list. */
 export function readRawList(page: unknown): readonly unknown[] | undefined {
   const { _meta } = Object(page) as Untrusted;
   const items = (Object(_meta) as Untrusted)[listKey];

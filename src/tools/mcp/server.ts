@@ -11,7 +11,7 @@ import { type Connection, createConnection } from "./connection.js";
 import { createInstructions } from "./instructions.js";
 import { checkMcpOptions, formatServer, hashServer, type McpPins, type McpServerOptions } from "./options.js";
 import { createPrompts, type McpPrompt, type McpPromptText } from "./prompts.js";
-import { createResources, type McpResourceContent, type McpResources, resourceTool } from "./resources.js";
+import { createReadTool, createResources, type McpResourceContent, type McpResources } from "./resources.js";
 import { type ListedTool, parseListing } from "./tool-list.js";
 import { toToolOutput } from "./tool-output.js";
 
@@ -22,8 +22,9 @@ export type McpServer = {
   /** The whole command or address, with control characters made visible. */
   readonly command: string;
   /**
-   * The tools that the server listed at the connection, and those that were accepted since. A tool that the server adds later is not
-   * among them: `waiting` has its name. A tool that the server has removed is not, either. An agent keeps the tools that it was given.
+   * The tools that the server listed when it was connected, and those that were accepted since. A tool that the server adds later is
+   * not included: `waiting` has its name. Tools that the server has removed are not included either. An agent keeps the tools that it
+   * was created with.
    */
   readonly tools: readonly Tool[];
   /** The server's own names of these tools, by the names that the model is given. */
@@ -34,26 +35,26 @@ export type McpServer = {
   readonly pins: () => McpPins;
   /** The server's names of the tools that are new or differ from the pins. Calls of them need approval. */
   readonly changed: () => readonly string[];
-  /** The server's names of the tools that it has added since the connection. The model is not offered them. */
+  /** The server's names of the tools that it has added since it was connected. The model does not see them. */
   readonly waiting: () => readonly string[];
   /**
-   * Offers waiting tools, and takes changed ones as they are now: a person has looked at them. Default: all of both. Give the agent `tools`
-   * again: `agent.with({ tools: [...server.tools] })`.
+   * Accepts waiting tools and the changes of changed ones, after a person has looked at them. Default: all. Then pass the tools to
+   * the agent again: `agent.with({ tools: [...server.tools] })`.
    */
   readonly accept: (names?: readonly string[]) => void;
   /**
-   * What the server says of itself, for the `context.sources` of an agent. Empty without the option `instructions`, and if the text differs
-   * from its pin.
+   * The server's instructions, for the `context.sources` of an agent. Empty without the option `instructions`, and if they differ
+   * from their pin.
    */
   readonly sources: readonly ContextSource[];
-  /** The server's resources and templates of them. @throws Error if the server cannot be reached */
+  /** Lists the server's resources and resource templates. @throws Error if the server cannot be reached */
   readonly resources: (options?: McpRequestOptions) => Promise<McpResources>;
   /** Reads a resource. @throws Error if the server cannot be reached, or refuses */
   readonly read: (uri: string, options?: McpRequestOptions) => Promise<readonly McpResourceContent[]>;
-  /** The server's prompts. @throws Error if the server cannot be reached */
+  /** Lists the server's prompts. @throws Error if the server cannot be reached */
   readonly prompts: (options?: McpRequestOptions) => Promise<readonly McpPrompt[]>;
   /**
-   * The text of a prompt, as a stranger wrote it: show it to a person before it is sent in the person's name.
+   * Returns the text of a prompt. It is untrusted: show it to a person before it is sent in the person's name.
    * @throws Error if the server cannot be reached, or refuses
    */
   readonly prompt: (
@@ -61,13 +62,13 @@ export type McpServer = {
     args?: Readonly<Record<string, string>>,
     options?: McpRequestOptions,
   ) => Promise<McpPromptText>;
-  /** What was left out of the server's tools and instructions, each with the reason. */
+  /** Omitted tools and instructions, each with the reason. */
   readonly problems: readonly string[];
   /** Closes the connection, and ends the server if it was started for the connection. */
   readonly close: () => Promise<void>;
 };
 
-/** How a server is asked. */
+/** The options of a request to a server. */
 export type McpRequestOptions = {
   /** Ends the wait. Default: it ends after the server's `timeoutMs`. */
   readonly signal?: AbortSignal;
@@ -99,41 +100,47 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
   checkMcpOptions(options);
   let listedTools: readonly ListedTool[] = [];
   let problems: readonly string[] = [];
-  const reading = { server: options.name, wantedTools: options.tools, overHttp: options.transport.type === "http" };
+  const listingOptions = {
+    server: options.name,
+    wantedTools: options.tools,
+    overHttp: options.transport.type === "http",
+  };
   const connection = createConnection(
     options,
     (tools) => {
-      ({ tools: listedTools, problems } = parseListing(tools, reading));
+      ({ tools: listedTools, problems } = parseListing(tools, listingOptions));
     },
-    (name) => toSdkTool(find(listedTools, name)),
+    (name) => toSdkTool(findTool(listedTools, name)),
   );
   await connection.open();
   const pinnedHashes = new Map(Object.entries(options.pins?.tools ?? collectHashes(listedTools)));
-  const isChanged = (name: string) => find(listedTools, name)?.hash !== pinnedHashes.get(name);
+  const isChanged = (name: string) => findTool(listedTools, name)?.hash !== pinnedHashes.get(name);
   const offer = (listed: ListedTool) => createTool(listed, options, connection, isChanged);
   const offered = new Map(listedTools.map((listed) => [listed.name, { listed, tool: offer(listed) }]));
-  const present = () => [...offered.values()].filter(({ listed }) => find(listedTools, listed.name) !== undefined);
-  const changed = () => present().flatMap(({ listed: { name } }) => (isChanged(name) ? [name] : []));
+  const getPresent = () =>
+    [...offered.values()].filter(({ listed }) => findTool(listedTools, listed.name) !== undefined);
+  const changed = () => getPresent().flatMap(({ listed: { name } }) => (isChanged(name) ? [name] : []));
   const waiting = () => listedTools.flatMap(({ name }) => (offered.has(name) ? [] : [name]));
   const instructions = createInstructions(connection.instructions(), options);
-  const readTool = options.resources === true ? resourceTool(options, connection) : null;
-  const toolProblems = [...problems, ...instructions.problems];
+  const readTool = options.resources === true ? createReadTool(options, connection) : null;
+  const allProblems = [...problems, ...instructions.problems];
   return {
     name: options.name,
     command: formatServer(options.transport),
     get tools() {
-      const own = present().map(({ tool }) => tool);
-      return readTool === null || own.some(({ name }) => name === readTool.name) ? own : [...own, readTool];
+      const present = getPresent().map(({ tool }) => tool);
+      const isNameTaken = present.some(({ name }) => name === readTool?.name);
+      return readTool === null || isNameTaken ? present : [...present, readTool];
     },
     get ownNames() {
-      return Object.freeze(Object.fromEntries(present().map(({ listed: { toolName, name } }) => [toolName, name])));
+      return Object.freeze(Object.fromEntries(getPresent().map(({ listed: { toolName, name } }) => [toolName, name])));
     },
     pins: () => ({ server: hashServer(options.transport), tools: collectHashes(listedTools), ...instructions.pin }),
     changed,
     waiting,
     accept(names = [...waiting(), ...changed()]) {
       for (const name of names) {
-        const listed = find(listedTools, name);
+        const listed = findTool(listedTools, name);
         if (listed === undefined) continue;
         pinnedHashes.set(name, listed.hash);
         offered.set(name, { listed, tool: offer(listed) });
@@ -142,12 +149,12 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
     sources: instructions.sources,
     ...createResources(connection),
     ...createPrompts(connection),
-    problems: toolProblems,
+    problems: allProblems,
     close: connection.close,
   };
 }
 
-function find(listedTools: readonly ListedTool[], name: string): ListedTool | undefined {
+function findTool(listedTools: readonly ListedTool[], name: string): ListedTool | undefined {
   return listedTools.find((tool) => tool.name === name);
 }
 

@@ -20,7 +20,7 @@ export type ListedTool = {
   /** The server's claim, which may be false. */
   readonly saysReadOnly: boolean;
   readonly hash: string;
-  /** The schema of its structured content; null if it has none that can be used. The model is not shown it. */
+  /** The schema of its structured content; null if it has no usable one. The model does not see it. */
   readonly outputSchema: JsonObject | null;
 };
 
@@ -36,9 +36,9 @@ const maxName = 64;
 type ListingOptions = {
   /** The name of the server. */
   readonly server: string;
-  /** Only these tools are used. Undefined: all. */
+  /** If given, only these tools are used. */
   readonly wantedTools: readonly string[] | undefined;
-  /** Whether calls have headers, which a tool can name. */
+  /** Whether parameters can be marked for HTTP headers. */
   readonly overHttp: boolean;
 };
 
@@ -97,9 +97,9 @@ function parseTool(tool: unknown, { server, overHttp }: ListingOptions): ListedT
   };
 }
 
-/** A bad schema of results is no reason to leave out the tool. */
+/** A tool with an unusable output schema can still be used. */
 function readOutputSchema(schema: unknown): JsonObject | null {
-  const parsed = schema === undefined ? "there is none" : parseInputSchema(schema);
+  const parsed = schema === undefined ? "absent" : parseInputSchema(schema);
   return typeof parsed === "string" ? null : parsed;
 }
 

@@ -17,7 +17,7 @@ type OutputSchema = { readonly [key: string]: Json };
  */
 export function toToolOutput(result: CallToolResult, schema: OutputSchema | null = null): ToolOutput {
   const structured = result.isError === true || schema === null ? undefined : readStructured(result, schema);
-  if (structured !== undefined) return structuredOutput(structured, result.content);
+  if (structured !== undefined) return toStructuredOutput(structured, result.content);
   const parts = result.content.map(toPart);
   const texts = parts.filter((part) => part.type === "text");
   const text = texts.map((part) => part.text).join("\n");
@@ -30,13 +30,13 @@ export function toToolOutput(result: CallToolResult, schema: OutputSchema | null
   return { type: "text", text: text === "" ? "(no output)" : text };
 }
 
-/** The structured content, if it fits the server's own schema. */
+/** Returns the structured content if it fits the server's own schema. */
 function readStructured({ structuredContent }: CallToolResult, schema: OutputSchema): Json | undefined {
   if (structuredContent === undefined) return undefined;
   // The MCP library has parsed the result from JSON.
   const value = structuredContent as Json;
   try {
-    // The schema is a stranger's.
+    // The schema is untrusted.
     const fits = withTimeLimit(() => new Validator(structuredClone(schema) as Schema, "2020-12").validate(value).valid);
     return fits ? value : undefined;
   } catch {
@@ -44,8 +44,8 @@ function readStructured({ structuredContent }: CallToolResult, schema: OutputSch
   }
 }
 
-/** Texts that only repeat the structured content are left out, and everything else is kept. */
-function structuredOutput(value: Json, content: CallToolResult["content"]): ToolOutput {
+/** Omits texts that only repeat the structured content. */
+function toStructuredOutput(value: Json, content: CallToolResult["content"]): ToolOutput {
   const written = canonicalJson(value);
   const others = content.map(toPart).filter((part) => part.type !== "text" || !repeats(part.text, written));
   if (others.length === 0) return { type: "json", value };

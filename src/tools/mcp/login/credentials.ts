@@ -1,10 +1,9 @@
 /**
- * Where logins to MCP servers are stored: one file that only its owner can read, changed under a lock that holds across the
- * processes of a machine.
+ * Stores logins to MCP servers in a file that only its owner can read. Processes of the same machine share it under a lock.
  *
- * 1. Many authorization servers accept a refresh token once: the second use ends the login. So of two processes whose token has
- *    expired, one refreshes it, and the other waits and finds the new token.
- * 2. A lock is taken over at once if its process has died, and otherwise after it was left untouched for 15 seconds.
+ * 1. Many authorization servers accept a refresh token only once, and a second use ends the login. So if two processes have an
+ *    expired token, one refreshes it while the other waits, and then reads the new token.
+ * 2. A lock is broken immediately if its process has died, and otherwise when it has not been touched for 15 seconds.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
@@ -15,20 +14,20 @@ import { PawlError } from "../../../errors.js";
 import { createHolder, isHolderDead } from "../../../platform/holder.js";
 import type { Holder } from "../../../ports/store.js";
 
-/** What is stored of the login to one server: plain JSON, with tokens in it. Empty if there is no login. */
+/** The stored login to one server: plain JSON that contains tokens. Empty if there is no login. */
 export type McpStoredLogin = { readonly [name: string]: Json };
 
 /**
- * Stores logins to MCP servers, by the address of the server. `fileCredentials` makes one. A store of your own has to keep secrets,
- * and its lock has to hold across all processes that share it.
+ * Stores logins to MCP servers, by the address of the server. `fileCredentials` creates one. Your own implementation must keep the
+ * logins secret, and its lock must exclude all processes that share it.
  */
 export type McpCredentials = {
   readonly read: (server: string) => Promise<McpStoredLogin>;
-  /** Replaces what is stored. An empty object removes it. */
+  /** Replaces the stored login. An empty object removes it. */
   readonly write: (server: string, login: McpStoredLogin) => Promise<void>;
   /**
-   * Runs `act` while no other process does so for this server. While it waits for its turn, an abort of the signal rejects with
-   * the signal's reason.
+   * Runs `act` while no other process does so for this server. If the signal is aborted before its turn comes, rejects with the
+   * signal's reason.
    */
   readonly alone: <T>(server: string, act: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 };
@@ -37,14 +36,14 @@ const maxFileBytes = 1024 * 1024;
 const touchMs = 2_000;
 const staleMs = 15_000;
 const pauseMs = 50;
-/** Writing a file takes milliseconds. Whoever cannot within this time has a broken disk. */
+/** Writing the file takes milliseconds, so a longer wait means that the disk is broken. */
 const maxWriteWaitMs = 60_000;
 
 type StoredLogins = { readonly [server: string]: McpStoredLogin };
 
 /**
- * Stores logins in a JSON file. The file and its locks are created with access for their owner alone.
- * @throws PawlError `bad_configuration`, on use, if the file is not one of these
+ * Stores logins in a JSON file. Only its owner can access the file and its locks.
+ * @throws PawlError `bad_configuration`, on use, if the file does not contain logins
  */
 export function fileCredentials(path: string): McpCredentials {
   const readAll = async (): Promise<StoredLogins> => {
@@ -64,7 +63,7 @@ export function fileCredentials(path: string): McpCredentials {
       const logins = await readAll();
       return Object.hasOwn(logins, server) ? (logins[server] ?? {}) : {};
     },
-    // The whole file is replaced, so writers of other servers wait as well.
+    // Replaces the whole file, so writes for other servers wait as well.
     write: (server, login) =>
       withLock(`${path}.lock`, AbortSignal.timeout(maxWriteWaitMs), async () => {
         const { [server]: _, ...others } = await readAll();
@@ -86,11 +85,10 @@ function parseLogins(path: string, text: string): StoredLogins {
   if (isObject(value) && Object.values(value as object).every(isObject)) return value as StoredLogins;
   throw new PawlError(
     "bad_configuration",
-    `${path} does not hold logins to MCP servers. Remove the file, and log in again.`,
+    `${path} does not contain logins to MCP servers. Delete the file and log in again.`,
   );
 }
 
-/** Of this process. */
 let ownHolder: Holder | undefined;
 
 async function withLock<T>(lock: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
@@ -103,7 +101,7 @@ async function withLock<T>(lock: string, signal: AbortSignal, act: () => Promise
   }
 }
 
-/** @returns a function that gives the lock back */
+/** @returns a function that releases the lock */
 async function acquire(lock: string, signal: AbortSignal): Promise<() => Promise<void>> {
   ownHolder ??= createHolder();
   for (;;) {
@@ -126,7 +124,7 @@ async function acquire(lock: string, signal: AbortSignal): Promise<() => Promise
   }
 }
 
-/** Of two processes that find a lock abandoned, one can rename it: the other one finds no file, or the lock of the first. */
+/** If two processes find the same abandoned lock, only one can rename it: the other finds no file, or the lock of the first. */
 async function removeIfAbandoned(lock: string): Promise<void> {
   try {
     const { mtimeMs, ino } = await stat(lock);
@@ -137,6 +135,6 @@ async function removeIfAbandoned(lock: string): Promise<void> {
     await rename(lock, away);
     await unlink(away);
   } catch {
-    // It is gone, or its process is writing it.
+    // The lock is gone, or its process is still writing it.
   }
 }

@@ -1,17 +1,17 @@
 /**
- * Logs in to an MCP server before anything is called.
+ * `logInToMcpServer`: logs in before any call.
  */
 import { anObject, aSignal, checkOptions, nonEmptyString, type OptionTable } from "../../../check-options.js";
 import { importSdk } from "../connection.js";
 import { logIn, type McpLogin } from "./login.js";
 import { checkLogin } from "./login-options.js";
 
-/** Which server, and how Pawl logs in. */
+/** The options of `logInToMcpServer`. */
 export type McpLogInOptions = {
   /** The address of the server. */
   readonly url: string;
   readonly login: McpLogin;
-  /** Ends the wait for another process that logs in to this server. Default: ten minutes. */
+  /** Ends the wait while another process logs in to this server. Default: aborted after ten minutes. */
   readonly signal?: AbortSignal;
 };
 
@@ -19,10 +19,10 @@ const rules: OptionTable<McpLogInOptions> = { url: nonEmptyString, login: anObje
 const maxWaitMs = 600_000;
 
 /**
- * Logs in to an MCP server at an address, also if there is a login already: it is replaced. `login.show` gets the page.
+ * Logs in to an MCP server over HTTP, and replaces a login that exists. `login.show` gets the address of the login page.
  *
  * @throws PawlError `bad_configuration`, `missing_package`, `login_needed` if the login has no `show`
- * @throws Error if the login is refused, takes too long, or a server cannot be reached
+ * @throws Error if the login is refused or takes too long, or if a server cannot be reached
  *
  * @example
  * ```ts

@@ -1,13 +1,13 @@
 /**
- * Requests to authorization servers, which are strangers: bounded in time and size.
+ * Requests to authorization servers, which are untrusted: bounded in time and size.
  */
 
 const timeoutMs = 30_000;
 const maxBytes = 1024 * 1024;
 
 /**
- * A refused token request rejects with what the server said: the MCP library would write its own warning to the terminal, and
- * try again.
+ * Rejects if a token request is refused, with the server's reason. Otherwise the MCP library would write a warning to the terminal
+ * and retry.
  */
 export async function boundedFetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
   const late = AbortSignal.timeout(timeoutMs);
@@ -38,7 +38,7 @@ function formatRefusal(body: Uint8Array): string {
   try {
     said = Object(JSON.parse(text)) as typeof said;
   } catch {
-    // It gave no reason that can be read.
+    // The reason cannot be parsed.
   }
   const { error, error_description: description } = said;
   const reason = [error, description].filter((one) => typeof one === "string").join(": ");

@@ -11,6 +11,7 @@ import {
   timeLimit,
 } from "../../../check-options.js";
 import { PawlError } from "../../../errors.js";
+import { isSafeForSecrets } from "../../../platform/loopback.js";
 import type { McpLogin } from "./login.js";
 
 type PersonLogin = Extract<McpLogin, { readonly as: "person" }>;
@@ -42,15 +43,14 @@ export function checkLogin(url: string, login: McpLogin): void {
   const { credentials, client } = login;
   if (client !== undefined) checkOptions("login.client", knownClientRules, client);
   if (client !== undefined && client.id === undefined)
-    throw new PawlError("bad_configuration", "login.client has no id.");
+    throw new PawlError("bad_configuration", "login.client needs an id.");
   if (login.as === "client" && client?.secret === undefined)
     throw new PawlError("bad_configuration", 'A login as "client" needs login.client with an id and a secret.');
   if (typeof credentials?.read !== "function")
     throw new PawlError("bad_configuration", "login.credentials is missing. Use fileCredentials(path).");
-  const { protocol, hostname } = new URL(url);
-  if (protocol !== "https:" && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname))
+  if (!isSafeForSecrets(url))
     throw new PawlError(
       "bad_configuration",
-      `A login is not sent to ${url}, where others could read it. Use an address that begins with https://.`,
+      `Cannot log in to ${JSON.stringify(url)}: tokens would be sent without encryption. Use an address that begins with https://.`,
     );
 }

@@ -1,11 +1,11 @@
 /**
- * Logs in to an MCP server: OAuth 2.1, as protocol 2026-07-28 has it. The MCP library discovers servers, registers clients, checks
- * issuers and exchanges codes. This module stores what it learns, refreshes tokens, and lets one process at a time do so.
+ * Logs in to an MCP server by OAuth 2.1, as protocol 2026-07-28 specifies. The MCP library discovers servers, registers clients,
+ * checks issuers and exchanges codes. This module stores the results and refreshes tokens, one process at a time.
  *
- * 1. Tokens belong to the address of the MCP server, and to the issuer that gave them. A refresh token goes to that issuer only.
- * 2. A request that is refused is sent again after a refresh, and once more after a login. After four times the answer stands.
- * 3. A refresh that fails for lack of a network is an error. Only a refusal by the issuer ends a login.
- * 4. Without somebody who can log in, nothing is registered and no page is made.
+ * 1. Tokens belong to the address of the MCP server and to the issuer that issued them. A refresh token is sent to that issuer only.
+ * 2. A refused request is sent again after a refresh, and again after a login, at most four times in all.
+ * 3. If a refresh fails because of the network, the call fails. Only a refusal by the issuer ends a login.
+ * 4. If nobody can log in, no client is registered and no login page is opened.
  */
 import { randomBytes } from "node:crypto";
 import type * as Sdk from "@modelcontextprotocol/client";
@@ -15,34 +15,34 @@ import type { McpCredentials, McpStoredLogin } from "./credentials.js";
 import { boundedFetch } from "./login-fetch.js";
 import { openLoopback } from "./loopback.js";
 
-/** How Pawl logs in to a server at an address. */
+/** How Pawl logs in to an MCP server over HTTP. */
 export type McpLogin = {
-  /** Where the login is stored: `fileCredentials(path)`. */
+  /** Stores the login: `fileCredentials(path)`. */
   readonly credentials: McpCredentials;
-  /** The scopes to ask for if the server names none. Default: those that the server supports. */
+  /** The scopes to request if the server names none. Default: those that the server supports. */
   readonly scope?: string;
-  /** A client that the authorization server knows. Default: it is registered, or described by `clientMetadataUrl`. */
+  /** A client that is registered with the authorization server. Default: Pawl registers one, or uses `clientMetadataUrl`. */
   readonly client?: { readonly id: string; readonly secret?: string };
 } & (
   | {
-      /** The program itself logs in, without a person. `client` needs a secret. */
+      /** The program itself logs in, without a person. Requires `client` with a secret. */
       readonly as: "client";
     }
   | {
       /** A person logs in. */
       readonly as: "person";
       /**
-       * Shows a person the page to log in at. The person's browser has to run on this machine. Default: a call that needs a login fails with
-       * `login_needed`.
+       * Shows a person the address of the login page. The person's browser must run on this machine. Default: a call that needs a
+       * login fails with `login_needed`.
        */
       readonly show?: (page: URL) => void | Promise<void>;
-      /** Ends the message of `login_needed`: what a person has to do. Default: nothing is added. */
+      /** Appended to the message of `login_needed`: what the person has to do. Default: nothing. */
       readonly howToLogIn?: string;
-      /** An https address at which this client describes itself (CIMD). */
+      /** The https address of this client's metadata document (CIMD). */
       readonly clientMetadataUrl?: string;
-      /** The port of this machine to which the browser comes back. Default: any free port. */
+      /** The local port that the browser is redirected to. Default: any free port. */
       readonly port?: number;
-      /** Milliseconds that the person has. Default: 300,000. */
+      /** How long the person has to log in, in milliseconds. Default: 300,000. */
       readonly waitMs?: number;
     }
 );
@@ -52,14 +52,14 @@ type Client = Sdk.StoredOAuthClientInformation & { readonly redirect_uris?: read
 type Challenge = { readonly metadataUrl?: URL; readonly scope?: string; readonly isStepUp: boolean };
 
 const defaultWaitMs = 300_000;
-/** Other processes may use up what they refresh before this one comes to it. */
+/** Other processes may refresh tokens, and use them up, before this process gets its turn. */
 const maxTries = 4;
 
-/** A `fetch` for one server, which logs in when the server asks for it. */
+/** Returns a `fetch` for one server that logs in when the server requires it. */
 export function createLoginFetch(sdk: typeof Sdk, url: string, login: McpLogin): typeof fetch {
   const { credentials } = login;
   return async (input, init = {}) => {
-    // A login is for this server alone.
+    // The token is sent to this server only.
     if (new URL(input instanceof Request ? input.url : input).origin !== new URL(url).origin) return fetch(input, init);
     const send = async () => {
       const token = readTokens(await credentials.read(url))?.access_token;
@@ -82,11 +82,11 @@ export function createLoginFetch(sdk: typeof Sdk, url: string, login: McpLogin):
         url,
         async () => {
           const current = readTokens(await credentials.read(url))?.access_token;
-          // Another process was quicker.
+          // Another process has already refreshed it.
           if (current !== undefined && current !== token) return;
           if (!hasRefreshed && !challenge.isStepUp && (await refresh(sdk, url, login, challenge))) hasRefreshed = true;
           else {
-            // A token that was just refreshed and is refused all the same needs a person, or the program's secret.
+            // Nothing to refresh, or the refreshed token is refused as well: log in anew.
             await authorize(sdk, url, login, challenge);
             hasLoggedIn = true;
           }
@@ -116,11 +116,11 @@ async function authorize(sdk: typeof Sdk, url: string, login: McpLogin, challeng
   else await authorizePerson(sdk, url, login, challenge);
 }
 
-/** @returns false if there is nothing to refresh, or the issuer refuses */
+/** @returns false if there is no refresh token, or the issuer refuses it */
 async function refresh(sdk: typeof Sdk, url: string, login: McpLogin, { metadataUrl }: Challenge): Promise<boolean> {
   const stored = await login.credentials.read(url);
   const tokens = readTokens(stored);
-  const client = clientOf(login) ?? readClient(stored);
+  const client = getConfiguredClient(login) ?? readClient(stored);
   if (tokens?.refresh_token === undefined || client === undefined) return false;
   const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = await sdk.discoverOAuthServerInfo(
     url,
@@ -137,7 +137,7 @@ async function refresh(sdk: typeof Sdk, url: string, login: McpLogin, { metadata
     resource !== undefined &&
     !sdk.checkResourceAllowed({ requestedResource: expected, configuredResource: resource })
   )
-    throw new Error(`${url} says that it is the resource ${JSON.stringify(resource)}. Its login is not used for that.`);
+    throw new Error(`${url} claims to be the resource ${JSON.stringify(resource)}, so its login is not used.`);
   try {
     const next = await sdk.refreshAuthorization(authorizationServerUrl, {
       ...(authorizationServerMetadata === undefined ? {} : { metadata: authorizationServerMetadata }),
@@ -147,16 +147,18 @@ async function refresh(sdk: typeof Sdk, url: string, login: McpLogin, { metadata
       fetchFn: boundedFetch,
     });
     const scope = next.scope ?? tokens.scope;
-    await change(login.credentials, url, { tokens: { ...next, issuer, ...(scope === undefined ? {} : { scope }) } });
+    await updateLogin(login.credentials, url, {
+      tokens: { ...next, issuer, ...(scope === undefined ? {} : { scope }) },
+    });
     return true;
   } catch (error) {
     if (!(error instanceof sdk.OAuthError) || !refusals.has(error.code)) throw error;
-    await change(login.credentials, url, { tokens: undefined });
+    await updateLogin(login.credentials, url, { tokens: undefined });
     return false;
   }
 }
 
-/** Answers of an issuer that end a login. */
+/** OAuth errors that end a login. */
 const refusals: ReadonlySet<string> = new Set(["invalid_grant", "invalid_client", "unauthorized_client"]);
 
 async function authorizeClient(
@@ -177,7 +179,7 @@ async function authorizeClient(
         });
       },
     },
-    await authOptions(sdk, url, login, challenge),
+    await createAuthOptions(sdk, url, login, challenge),
   );
 }
 
@@ -204,7 +206,7 @@ async function authorizePerson(
       state: () => state,
       redirectToAuthorization: show,
     };
-    const options = await authOptions(sdk, url, login, challenge);
+    const options = await createAuthOptions(sdk, url, login, challenge);
     if ((await sdk.auth(provider, options)) === "AUTHORIZED") return;
     const { code, iss } = await loopback.waitForCode(login.waitMs ?? defaultWaitMs);
     await sdk.auth(provider, { ...options, authorizationCode: code, ...(iss === undefined ? {} : { iss }) });
@@ -213,8 +215,8 @@ async function authorizePerson(
   }
 }
 
-/** A step up asks for what was granted before as well. */
-async function authOptions(sdk: typeof Sdk, serverUrl: string, login: McpLogin, challenge: Challenge) {
+/** A step-up requests the scopes that were granted before as well. */
+async function createAuthOptions(sdk: typeof Sdk, serverUrl: string, login: McpLogin, challenge: Challenge) {
   const granted = readTokens(await login.credentials.read(serverUrl))?.scope;
   const scope = challenge.isStepUp ? sdk.computeScopeUnion(granted, challenge.scope) : challenge.scope;
   return {
@@ -226,8 +228,8 @@ async function authOptions(sdk: typeof Sdk, serverUrl: string, login: McpLogin, 
 }
 
 /**
- * What the MCP library asks while somebody logs in. It is given no tokens: it would refresh them without the rules of this module.
- * What it learns on the way is in memory, and stored with the tokens.
+ * The MCP library's provider interface for a login. It returns no tokens, because the library would refresh them without a lock.
+ * Registration and discovery stay in memory until the tokens are stored.
  */
 function createProvider(
   url: string,
@@ -235,7 +237,7 @@ function createProvider(
   registration: Omit<Sdk.OAuthClientMetadata, "redirect_uris"> & { redirect_uris: string[] },
 ): Sdk.OAuthClientProvider {
   const { credentials, scope } = login;
-  const known = clientOf(login);
+  const known = getConfiguredClient(login);
   const [redirect] = registration.redirect_uris;
   let verifier = "";
   let registered: Client | undefined;
@@ -258,7 +260,7 @@ function createProvider(
       : {}),
     tokens: () => undefined,
     async saveTokens(tokens: Tokens) {
-      await change(credentials, url, { tokens, ...(known === undefined ? { client: registered } : {}) });
+      await updateLogin(credentials, url, { tokens, ...(known === undefined ? { client: registered } : {}) });
     },
     redirectToAuthorization() {
       throw createLoginNeededError(url);
@@ -274,7 +276,7 @@ function createProvider(
   };
 }
 
-function clientOf({ client }: McpLogin): Client | undefined {
+function getConfiguredClient({ client }: McpLogin): Client | undefined {
   if (client === undefined) return undefined;
   return { client_id: client.id, ...(client.secret === undefined ? {} : { client_secret: client.secret }) };
 }
@@ -289,7 +291,7 @@ function readClient({ client }: McpStoredLogin): Client | undefined {
   return typeof id === "string" ? (client as unknown as Client) : undefined;
 }
 
-async function change(
+async function updateLogin(
   credentials: McpCredentials,
   url: string,
   changes: { readonly [name: string]: unknown },
@@ -301,5 +303,5 @@ async function change(
 
 function createLoginNeededError(url: string, howToLogIn?: string): PawlError {
   const more = howToLogIn === undefined ? "" : ` ${howToLogIn}`;
-  return new PawlError("login_needed", `The MCP server at ${url} needs a login, and nobody can log in here.${more}`);
+  return new PawlError("login_needed", `The MCP server at ${url} requires a login.${more}`);
 }

@@ -1,5 +1,5 @@
 /**
- * The address of this machine to which a person's browser comes back after a login (RFC 8252). It is open for one login.
+ * The local server that a person's browser is redirected to after a login (RFC 8252). It serves one login.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 export type Loopback = {
   /** The redirect address. */
   readonly address: string;
-  /** Waits for the browser. @throws Error if the login was refused, or takes too long */
+  /** Waits for the redirect. @throws Error if the login was refused or takes too long */
   readonly waitForCode: (waitMs: number) => Promise<LoginCode>;
   readonly close: () => void;
 };
@@ -18,7 +18,7 @@ const maxCodeCharacters = 4_096;
 
 /**
  * @param port 0: any free port
- * @param state of the login; a browser that comes back from another login is told so, and changes nothing
+ * @param state of the login; the redirect of another login gets an error page and changes nothing
  */
 export async function openLoopback(port: number, state: string): Promise<Loopback> {
   let receive: (parameters: URLSearchParams) => void = () => {};
@@ -31,10 +31,10 @@ export async function openLoopback(port: number, state: string): Promise<Loopbac
       void response
         .writeHead(status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" })
         .end(`${text}\n`);
-    if (pathname !== "/callback") return reply(404, "There is nothing here.");
+    if (pathname !== "/callback") return reply(404, "Not found.");
     if (searchParams.get("state") !== state)
-      return reply(400, "This page is from another login. Use the address that was printed last.");
-    reply(200, "You can close this page and go back to Pawl.");
+      return reply(400, "This redirect belongs to another login. Use the address that was printed last.");
+    reply(200, "You can close this page and return to Pawl.");
     receive(searchParams);
   });
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
@@ -60,7 +60,7 @@ export async function openLoopback(port: number, state: string): Promise<Loopbac
 
 function readCode(parameters: URLSearchParams): LoginCode {
   const code = parameters.get("code");
-  // Without a code, the issuer cannot be checked: its words are not repeated.
+  // Without a code the issuer is not verified, so its error text is not shown.
   if (code === null || code.length > maxCodeCharacters) throw new Error("The login was refused.");
   return { code, iss: parameters.get("iss") ?? undefined };
 }
