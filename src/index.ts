@@ -199,6 +199,7 @@ export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/hi
 export type { Input, InputFile, InputMessage, InputPart } from "./runtime/agent/input-parts.js";
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions, ResumeOptions, SessionLook } from "./runtime/agent/local-run-options.js";
+export type { RunParams } from "./runtime/agent/params.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";

@@ -15,9 +15,11 @@ export {
   type AskedRun,
   type AskedSession,
   type Authenticate,
+  type ChooseParams,
   createToken,
   type May,
   type Principal,
+  type RunRequest,
   type Scope,
   scopes,
 } from "./principal.js";

@@ -16,7 +16,7 @@ import { checkMetrics, type Metrics } from "./metrics/metrics.js";
 import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.js";
-import { type Authenticate, createTokenAuthentication, isToken, type May } from "./principal.js";
+import { type Authenticate, type ChooseParams, createTokenAuthentication, isToken, type May } from "./principal.js";
 
 /** How much the server takes on. */
 export type ServerLimits = {
@@ -95,6 +95,11 @@ type CommonOptions = {
    * principal that began it, and by principals with the scope `admin`.
    */
   readonly may?: May;
+  /**
+   * Returns the `params` of each run that a request starts, over REST, in chats, by AG-UI and by MCP: for example the principal's
+   * tenant. They replace the params that `clientOptions` lets a client set; `undefined` sets none. Default: none are set.
+   */
+  readonly params?: ChooseParams;
   /**
    * The run options that clients may set in `POST /v1/sessions` and `POST /v1/sessions/:id/runs`, for example
    * `["model", "settings.reasoning"]`. Each of them replaces what the agent's author chose: with `systemPrompt`, a client can
@@ -192,6 +197,7 @@ export type ServerSettings = {
   readonly work: boolean;
   readonly authenticate: Authenticate;
   readonly may: May | null;
+  readonly chooseParams: ChooseParams | null;
   /** Refuses what clients may not decide. @throws PawlError `bad_input` */
   readonly checkClient: (request: ClientRequest) => void;
   readonly secret: string | undefined;
@@ -242,6 +248,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "token",
     "authenticate",
     "may",
+    "params",
     "clientOptions",
     "basePath",
     "hosts",
@@ -287,6 +294,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     work: options.work ?? true,
     authenticate: checkAuthentication(options),
     may: options.may ?? null,
+    chooseParams: checkChooseParams(options.params),
     checkClient: createClientCheck(options.clientOptions ?? []),
     secret: options.secret ?? options.peers?.secret ?? options.token,
     hasSecret: hasSecret(options),
@@ -371,6 +379,11 @@ function collectToolNames(tools: NonNullable<ServerOptions["uiTools"]>): Readonl
       return name;
     }),
   );
+}
+
+function checkChooseParams(params: ServerOptions["params"]): ChooseParams | null {
+  if (params === undefined || typeof params === "function") return params ?? null;
+  throw createConfigurationError("The option params of createServer() must be a function.");
 }
 
 function createUiToolsError(): Error {

@@ -57,6 +57,31 @@ test("pawl mcp adds, lists, tests and removes servers of one's own", verifies("C
   });
 });
 
+test("the model finds the tools of servers that take more than a tenth of its window", verifies("COST-5"), async () => {
+  const server = await startProviderServer("openai-chat", (_, turn) =>
+    turn === 1
+      ? { type: "answer", calls: [{ name: "find_tools", input: { query: "read the graph" } }] }
+      : { type: "answer", text: "Done." },
+  );
+  onTestFinished(() => server.close());
+  const world = createWorld();
+  await world.pawl(["mcp", "add", "memory", "--", process.execPath, published("memory")]);
+  const env = { OPENAI_BASE_URL: server.baseURL };
+  const run = (window: string) =>
+    world.pawl(["run", "--model", "openai-compatible/test", "--context-window", window, "Look"], { env });
+  expect(await run("8000")).toMatchObject({ code: 0 });
+  expect(await run("200000")).toMatchObject({ code: 0 });
+  const [first, second, wide] = server.requests.map(({ body }) => body);
+  const namesIn = (body: typeof first) =>
+    (body?.tools as readonly { readonly function: { readonly name: string } }[]).map((tool) => tool.function.name);
+  expect(namesIn(first)).toContain("find_tools");
+  expect(namesIn(first)).not.toContain("mcp__memory__read_graph");
+  expect(namesIn(second)).toEqual(namesIn(first));
+  expect(JSON.stringify(second?.messages)).toContain("mcp__memory__read_graph");
+  expect(namesIn(wide)).toContain("mcp__memory__read_graph");
+  expect(namesIn(wide)).not.toContain("find_tools");
+});
+
 /** A server of the folder that leaves a trace as soon as it is started. */
 const traced = (path: string) =>
   `import { writeFileSync } from "node:fs"; writeFileSync("started", "x"); await import(${JSON.stringify(path)});`;

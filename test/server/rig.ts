@@ -84,6 +84,7 @@ export type RigOptions = Partial<
     | "abortWhenAlone"
     | "secret"
     | "clientOptions"
+    | "params"
     | "redact"
     | "metrics"
     | "uiTools"

@@ -74,6 +74,8 @@ const calls: { readonly [name: string]: () => unknown } = {
   createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),
   connectMcpServer: () =>
     mcp.connectMcpServer({ name: "m", transport: { type: "stdio", command: "false" }, ...(wrong as object) }),
+  logInToMcpServer: () =>
+    mcp.logInToMcpServer({ url: "https://mcp.example.org", login: {} as never, ...(wrong as object) }),
   createMcpPlugin: () => mcp.createMcpPlugin({ servers: [], ...(wrong as object) }),
   createOpenTelemetryObserver: () => opentelemetry.createOpenTelemetryObserver(wrong),
   exportTrace: () => opentelemetry.exportTrace([], wrong),
@@ -103,6 +105,7 @@ const withoutOptions: readonly string[] = [
     "detectSandbox",
     "done",
     "estimateTokens",
+    "fileCredentials",
     "findBeginning",
     "findLocalModel",
     "findOpenRun",

@@ -9,7 +9,7 @@ import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily, ChildAgent, ParentLink } from "./agent-family.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { compileOutput } from "./local-run-options.js";
-import type { Params } from "./params.js";
+import type { RunParams } from "./params.js";
 
 const agentMark = Symbol("pawl.agent");
 
@@ -48,9 +48,9 @@ export type AgentToolOptions<Input> = {
     input: Input,
     parent: {
       /** The params of the parent's run. */
-      readonly params: Params;
+      readonly params: RunParams;
     },
-  ) => Params;
+  ) => RunParams;
   /** The share of the parent's remaining token budget that one call may use. Above 0, up to 1. Default: 0.5. */
   readonly budgetShare?: number;
 };
@@ -61,7 +61,7 @@ export type AgentOfTool<Handle> = {
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
   readonly output?: CompiledInput;
-  readonly params?: (input: unknown, parent: { readonly params: Params }) => Params;
+  readonly params?: (input: unknown, parent: { readonly params: RunParams }) => RunParams;
 };
 
 const taskSchema = {

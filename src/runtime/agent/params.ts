@@ -10,9 +10,10 @@ import { PawlError } from "../../errors.js";
 import type { InputSchema } from "../../ports/tool.js";
 import { type CompiledInput, compileInput, type InputIssue } from "../tools/schema.js";
 
-export type Params = { readonly [name: string]: Json };
+/** The params of a run: a plain JSON object. */
+export type RunParams = { readonly [name: string]: Json };
 
-export const noParams: Params = Object.freeze({});
+export const noParams: RunParams = Object.freeze({});
 
 /** @throws PawlError `bad_configuration` */
 export function compileParams(schema: InputSchema<unknown>): CompiledInput {

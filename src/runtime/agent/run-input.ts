@@ -20,7 +20,7 @@ import { checkPart, createPartError, type Input, type InputMessage, type InputPa
 import { checkReachedPrices, compileLimits, type Limits } from "./limits.js";
 import { type LocalOptions, toOutputSchema, toRecordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
-import { checkParams } from "./params.js";
+import { checkParams, type RunParams } from "./params.js";
 import { namesOfRunTools } from "./run-tools.js";
 import { toRecordedToolChoice } from "./tool-choice.js";
 
@@ -57,7 +57,7 @@ export type StartOptions = {
    * Passed to tools, hooks, policies and a dynamic system prompt as `params`: plain JSON that fits the agent's `params` schema.
    * The log stores it, so it must not contain secrets.
    */
-  readonly params?: { readonly [name: string]: Json };
+  readonly params?: RunParams;
   /** The name of one of the agent's `models`, which takes the place of its `model` in this run. */
   readonly model?: string;
   /** Settings of the run's model calls. They go before the agent's. */

@@ -18,7 +18,7 @@ import { collectFindings, type RunResult, resultOf } from "../../core/view/outco
 import { hmacSha256 } from "../../platform/hash.js";
 import type { Store } from "../../ports/store.js";
 import { type ChildAgent, findChildAgent, takeUpParent } from "../agent/agent-family.js";
-import type { Params } from "../agent/params.js";
+import type { RunParams } from "../agent/params.js";
 import { normaliseJson } from "../tools/to-json.js";
 import { capOrKeepWhole } from "../work/cap-output.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
@@ -64,11 +64,11 @@ export async function startChild(
   return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
 }
 
-function childOptions({ output }: ChildAgent, params: Params | undefined): Pick<ChildInput, "options"> {
+function childOptions({ output }: ChildAgent, params: RunParams | undefined): Pick<ChildInput, "options"> {
   const options = {
     ...(output === undefined ? {} : { output: output.jsonSchema }),
     // A copy, checked in the same way as the params of a caller.
-    ...(params === undefined ? {} : { params: normaliseJson(params) as Params }),
+    ...(params === undefined ? {} : { params: normaliseJson(params) as RunParams }),
   };
   return Object.keys(options).length === 0 ? {} : { options };
 }

@@ -11,7 +11,7 @@ import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
-import type { Params } from "../agent/params.js";
+import type { RunParams } from "../agent/params.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { SpareController } from "../model/stream-attempt.js";
@@ -113,7 +113,7 @@ export type ProcessMemory = SpareController & {
     readonly reference: RunPrompt | null;
   } | null;
   /** The checked params of a run. */
-  params: { readonly runId: string; readonly value: Params } | null;
+  params: { readonly runId: string; readonly value: RunParams } | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
   /** What running calls have changed in the session's data and is not committed, by call key. */

@@ -4,14 +4,14 @@
 import { deepFreeze } from "../../core/data/freeze.js";
 import { canonicalJson, checkJson } from "../../core/data/json.js";
 import type { EventOf } from "../../core/machine/event.js";
-import { formatParamsProblem, noParams, type Params } from "../agent/params.js";
+import { formatParamsProblem, noParams, type RunParams } from "../agent/params.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import type { EffectContext } from "./effect-context.js";
 
 type RunContext = Pick<EffectContext, "transcript" | "memory">;
 
 /** The `context.params` of tools, hooks and policies. */
-export function getParams({ transcript: { run }, memory }: RunContext): Params {
+export function getParams({ transcript: { run }, memory }: RunContext): RunParams {
   if (run === null) return noParams;
   return memory.params?.runId === run.runId ? memory.params.value : (run.params ?? run.options.params ?? noParams);
 }
@@ -35,7 +35,7 @@ export function* validateParams(runId: string, { parts, transcript, memory }: Ef
     return formatParamsProblem(parts.name, [
       { path: "", message: "the schema turns them into something other than a plain JSON object" },
     ]);
-  memory.params = { runId, value: deepFreeze(structuredClone(stored.value)) as Params };
+  memory.params = { runId, value: deepFreeze(structuredClone(stored.value)) as RunParams };
   return null;
 }
 

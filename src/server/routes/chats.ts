@@ -27,7 +27,7 @@ import { redactItems } from "../redact-items.js";
 import { eventStreamContent, responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
-import { authorizeSession, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import { authorizeSession, chooseParams, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { anyJson, object, oneOf, string } from "../shape.js";
 import { pickRoot } from "./sessions.js";
@@ -248,7 +248,8 @@ export function createPostedSession(
   return {
     ...session,
     async send(input, options) {
-      const sendOptions = { ...agentOptions, by: principal.id, ...settings.traceOf(request) };
+      const params = await chooseParams(context, { principal, request }, agent);
+      const sendOptions = { ...agentOptions, ...params, by: principal.id, ...settings.traceOf(request) };
       const sent = await session.send(input, { ...options, ...sendOptions });
       context.loneRuns?.runStarted(id, sent.runId);
       return sent;

@@ -67,6 +67,14 @@ export type CallOf<Tool extends { readonly name: string }> = Omit<ToolCallEvent,
  *
  * @example
  * ```ts
+ * import { z } from "zod";
+ *
+ * const refund = defineTool({
+ *   name: "refund",
+ *   description: "Refunds an order",
+ *   input: z.object({ order: z.string() }),
+ *   execute: ({ order }) => `Refunded ${order}.`,
+ * });
  * for await (const item of agent.runStream("Refund order A1.")) {
  *   if (isCallOf(item, refund)) console.log(item.input.order);
  * }

@@ -8,4 +8,4 @@ export type { McpPins, McpProtocol, McpServerOptions, McpTransport, McpTrust } f
 export { createMcpPlugin, type McpPluginOptions } from "./plugin.js";
 export type { McpPrompt, McpPromptText } from "./prompts.js";
 export type { McpResource, McpResourceContent, McpResources } from "./resources.js";
-export { connectMcpServer, type McpRequestOptions, type McpServer } from "./server.js";
+export { connectMcpServer, type McpRequestOptions, type McpServer, type McpToolVersion } from "./server.js";

@@ -3,7 +3,7 @@
  * unless the user trusts the server, and a changed tool needs approval again (SEC-10).
  */
 import type { Tool as McpTool } from "@modelcontextprotocol/client";
-import type { ToolOutput } from "../../core/data/message.js";
+import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { ContextSource } from "../../ports/context.js";
 import type { Tool, ToolContext } from "../../ports/tool.js";
 import { callInRounds, type Send } from "./call-in-rounds.js";
@@ -37,6 +37,8 @@ export type McpServer = {
   readonly changed: () => readonly string[];
   /** The server's names of the tools that it has added since it was connected. The model does not see them. */
   readonly waiting: () => readonly string[];
+  /** Returns the server's current version of a tool, for review before `accept`; undefined if the server does not list the tool. */
+  readonly latest: (name: string) => McpToolVersion | undefined;
   /**
    * Accepts waiting tools and the changes of changed ones, after a person has looked at them. Default: all. Then pass the tools to
    * the agent again: `agent.with({ tools: [...server.tools] })`.
@@ -66,6 +68,15 @@ export type McpServer = {
   readonly problems: readonly string[];
   /** Closes the connection, and ends the server if it was started for the connection. */
   readonly close: () => Promise<void>;
+};
+
+/** A tool as the server describes it now. */
+export type McpToolVersion = {
+  /** The server's name of the tool. */
+  readonly name: string;
+  readonly description: string;
+  /** The JSON Schema of its input. */
+  readonly input: { readonly [key: string]: Json };
 };
 
 /** The options of a request to a server. */
@@ -138,6 +149,11 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
     pins: () => ({ server: hashServer(options.transport), tools: collectHashes(listedTools), ...instructions.pin }),
     changed,
     waiting,
+    latest(name) {
+      const listed = findTool(listedTools, name);
+      if (listed === undefined) return undefined;
+      return { name, description: listed.description, input: structuredClone(listed.inputSchema) };
+    },
     accept(names = [...waiting(), ...changed()]) {
       for (const name of names) {
         const listed = findTool(listedTools, name);
