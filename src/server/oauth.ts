@@ -3,9 +3,6 @@
  */
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import type { Scope } from "./principal.js";
-import { anyJson } from "./response-schemas.js";
-import type { Route } from "./route.js";
-import { ServerError } from "./server-error.js";
 
 /** The metadata that OAuth clients need to log in. */
 export type OAuthOptions = {
@@ -29,7 +26,7 @@ export type OAuthSettings = {
 
 const optionNames: ReadonlySet<string> = new Set(["resource", "authorizationServers", "scopes"]);
 const defaultScopes: readonly Scope[] = ["read", "run", "approve"];
-const metadataPath = "/.well-known/oauth-protected-resource";
+export const metadataPath = "/.well-known/oauth-protected-resource";
 
 /** @throws PawlError `bad_configuration` */
 export function resolveOAuth(options: OAuthOptions): OAuthSettings {
@@ -84,20 +81,3 @@ export function createChallenge(
   const error = status === 403 ? 'error="insufficient_scope", ' : "";
   return `Bearer ${error}scope="${scope}", resource_metadata="${metadataUrl}"`;
 }
-
-const summary = "The metadata that an OAuth client needs to log in (RFC 9728), if the server has the option `oauth`.";
-
-/** The metadata is public, because a client reads it before it can log in. */
-export const oauthRoutes: readonly Route[] = [metadataPath, `${metadataPath}/mcp`].map((path) => ({
-  method: "GET",
-  path,
-  action: "metadata",
-  scope: null,
-  summary,
-  responses: { 200: "{ resource, authorization_servers, scopes_supported, bearer_methods_supported }" },
-  content: { 200: anyJson },
-  handle(_, { settings }) {
-    if (settings.oauth === null) throw new ServerError("not_found", "This server does not have the option oauth.");
-    return { status: 200, json: settings.oauth.metadata };
-  },
-}));

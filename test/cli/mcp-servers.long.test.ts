@@ -73,7 +73,9 @@ test("the model finds the tools of servers that take more than a tenth of its wi
   expect(await run("200000")).toMatchObject({ code: 0 });
   const [first, second, wide] = server.requests.map(({ body }) => body);
   const namesIn = (body: typeof first) =>
-    (body?.tools as readonly { readonly function: { readonly name: string } }[]).map((tool) => tool.function.name);
+    ((body?.tools ?? []) as readonly { readonly function: { readonly name: string } }[]).map(
+      (tool) => tool.function.name,
+    );
   expect(namesIn(first)).toContain("find_tools");
   expect(namesIn(first)).not.toContain("mcp__memory__read_graph");
   expect(namesIn(second)).toEqual(namesIn(first));

@@ -84,7 +84,7 @@ describe("params", () => {
       message: expect.stringContaining("tenant"),
     });
     await expect(agent.run("Go", { params: { tenant: 1 } as never })).rejects.toThrow("- tenant:");
-    await expect(agent.session("s").send("Go", { params: { locale: "en" } })).rejects.toThrow("schema params");
+    await expect(agent.session("s").send("Go", { params: { locale: "en" } })).rejects.toThrow("params schema");
     const plain = createAgent({ model: createScriptedModel([]) });
     await expect(plain.run("Go", { params: { tenant: "acme" } })).rejects.toThrow("takes no params");
     expect(() => createAgent({ model: createScriptedModel([]), params: { a: z.string() } as never })).toThrow("params");
@@ -170,8 +170,8 @@ describe("a system prompt that is a function", () => {
 
   test.each([
     ["throws", () => Promise.reject(new Error("no database")), "systemPrompt failed: no database"],
-    ["gives no string", () => 5 as never, "systemPrompt gave no string"],
-    ["gives too much", () => "x".repeat(1024 * 1024 + 1), "may give 1048576"],
+    ["gives no string", () => 5 as never, "systemPrompt did not return a string"],
+    ["gives too much", () => "x".repeat(1024 * 1024 + 1), "the limit is 1048576"],
   ])("fails the run if it %s", verifies("TYPE-1#prompt"), async (_what, systemPrompt, message) => {
     const agent = createAgent({ model: createScriptedModel([]), systemPrompt });
     expect(await agent.run("Go")).toMatchObject({

@@ -157,10 +157,10 @@ describe("tokens of an issuer", () => {
   );
 
   test.each([
-    ["no keys", {}, "either jwksUrl or keys"],
+    ["no keys", {}, "jwksUrl and keys"],
     ["an address that others can change", { jwksUrl: "http://login.example.org/jwks" }, "https://"],
     ["an unknown option", { keys: [], secret: "x" }, "secret"],
-    ["no audience", { keys: [], audience: "" }, "an issuer and an audience"],
+    ["no audience", { keys: [], audience: "" }, "issuer and audience"],
   ])("need proper options: %s", (_what, options, message) => {
     expect(() => authenticateByJwt({ issuer, audience, ...options })).toThrow(message);
   });

@@ -53,7 +53,7 @@ test.each([
   ["a mark without a type", withProperties({ a: { "x-mcp-header": "A" } }), "is not a string, an integer or a boolean"],
   ["a mark at the root", { ...withProperties({}), "x-mcp-header": "A" }, "is not on a parameter"],
   ["a mark in a list", withProperties({ a: { type: "array", items: marked("A") } }), "is not on a parameter"],
-  ["a mark in an alternative", { ...withProperties({}), anyOf: [withProperties({ a: marked("A") })] }, "is not at a"],
+  ["a mark in an alternative", { ...withProperties({}), anyOf: [withProperties({ a: marked("A") })] }, "is not on a"],
   ["one header for two", withProperties({ a: marked("A"), b: marked("a") }), "two parameters are marked"],
 ])("a tool is left out for %s", verifies("SEC-10"), async (_what, inputSchema, problem) => {
   const raw = await startRawServer({ "tools/list": () => ({ tools: [{ name: "bad", inputSchema }] }) });

@@ -133,7 +133,7 @@ describe("a login to an MCP server fails", () => {
     const login = await startLoginServer();
     const file = join(createTempFolder(), "logins.json");
     writeFileSync(file, '{"a": 1}');
-    await expect(connect(login, person(file))).rejects.toThrow("does not hold logins");
+    await expect(connect(login, person(file))).rejects.toThrow("does not contain logins");
   });
 });
 

@@ -75,7 +75,7 @@ async function chooseResource(context: CommandContext, server: McpServer): Promi
   }
   const choices = resources
     .slice(0, maxChoices)
-    .map(({ uri, name }) => ({ id: uri, text: toOneLine(`${name}  ${uri}`) }));
+    .map(({ uri, name }) => ({ id: uri, text: toOneLine(`${name} ${uri}`) }));
   return await choose(`read from ${server.name}`, choices);
 }
 
@@ -122,7 +122,7 @@ async function choosePrompt(
     return null;
   }
   const choices = prompts.slice(0, maxChoices).map((prompt) => {
-    const about = prompt.description === undefined ? "" : `  ${prompt.description}`;
+    const about = prompt.description === undefined ? "" : ` · ${prompt.description}`;
     return { id: prompt.name, text: toOneLine(`${formatUsage(prompt)}${about}`) };
   });
   return await choose(`prompt of ${server}`, choices);
