@@ -239,7 +239,12 @@ const rooms = [
     about: "the entry point, and the tools of one file",
     imports: [...contracts, "tools/files", "tools/lib", "tools/search", "tools/shell", "tools/sources", "tools/web"],
   },
-  { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: contracts },
+  {
+    room: "tools/mcp/login",
+    about: "logins to MCP servers: how they are stored, refreshed, and shared by processes",
+    imports: contracts,
+  },
+  { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: [...contracts, "tools/mcp/login"] },
 ];
 
 /**

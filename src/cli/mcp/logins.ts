@@ -2,8 +2,8 @@
  * Logins to MCP servers, stored in one file next to the sessions. Tools never write it, and only its owner can read it.
  */
 import { join } from "node:path";
-import { isSafeForSecrets } from "../../platform/loopback.js";
 import { fileCredentials, type McpCredentials, type McpLogin, type McpTransport } from "../../tools/mcp/index.js";
+import { canLogInTo } from "../../tools/mcp/login/login-options.js";
 import { resolveHome } from "../files/session-store.js";
 
 export function openLogins(): McpCredentials {
@@ -19,7 +19,7 @@ export function storedLogin(name: string): McpLogin {
 export function canLogIn(transport: McpTransport): transport is Extract<McpTransport, { readonly type: "http" }> {
   if (transport.type !== "http") return false;
   const hasOwnHeader = Object.keys(transport.headers ?? {}).some((name) => name.toLowerCase() === "authorization");
-  return !hasOwnHeader && isSafeForSecrets(transport.url);
+  return !hasOwnHeader && canLogInTo(transport.url);
 }
 
 export async function isLoggedIn(transport: McpTransport): Promise<boolean> {

@@ -116,6 +116,12 @@ export type McpServerOptions = {
   readonly onStderr?: (text: string) => void;
 };
 
+/** The options of a request to a server. */
+export type McpRequestOptions = {
+  /** Ends the wait. Default: it ends after the server's `timeoutMs`. */
+  readonly signal?: AbortSignal;
+};
+
 const serverRules: OptionTable<McpServerOptions> = {
   name: anyValue,
   transport: anObject,

@@ -3,7 +3,7 @@
  */
 import { showHidden } from "../../core/data/hidden-characters.js";
 import type { Connection } from "./connection.js";
-import type { McpServer } from "./server.js";
+import type { McpRequestOptions } from "./options.js";
 
 /** A prompt of a server. Its texts are untrusted. */
 export type McpPrompt = {
@@ -32,7 +32,16 @@ const maxCharacters = 256 * 1024;
 /** Unchecked data of a server. */
 type Untrusted = { readonly [field: string]: unknown };
 
-export function createPrompts(connection: Connection): Pick<McpServer, "prompts" | "prompt"> {
+type Prompts = {
+  readonly prompts: (options?: McpRequestOptions) => Promise<readonly McpPrompt[]>;
+  readonly prompt: (
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options?: McpRequestOptions,
+  ) => Promise<McpPromptText>;
+};
+
+export function createPrompts(connection: Connection): Prompts {
   return {
     async prompts({ signal = new AbortController().signal } = {}) {
       const { items } = await connection.list("prompts", signal);

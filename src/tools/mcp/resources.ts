@@ -5,8 +5,7 @@ import { showHidden } from "../../core/data/hidden-characters.js";
 import type { FilePart, TextPart, ToolOutput } from "../../core/data/message.js";
 import type { Tool } from "../../ports/tool.js";
 import type { Connection } from "./connection.js";
-import type { McpServerOptions } from "./options.js";
-import type { McpRequestOptions, McpServer } from "./server.js";
+import type { McpRequestOptions, McpServerOptions } from "./options.js";
 
 /** A resource of a server, or a template of resource addresses (RFC 6570). The texts are untrusted. */
 export type McpResource = {
@@ -37,7 +36,12 @@ const maxContentCharacters = 16 * 1024 * 1024;
 /** Unchecked data of a server. */
 type Untrusted = { readonly [field: string]: unknown };
 
-export function createResources(connection: Connection): Pick<McpServer, "resources" | "read"> {
+type Resources = {
+  readonly resources: (options?: McpRequestOptions) => Promise<McpResources>;
+  readonly read: (uri: string, options?: McpRequestOptions) => Promise<readonly McpResourceContent[]>;
+};
+
+export function createResources(connection: Connection): Resources {
   return {
     async resources(options) {
       const signal = getSignal(options);

@@ -9,7 +9,14 @@ import type { Tool, ToolContext } from "../../ports/tool.js";
 import { callInRounds, type Send } from "./call-in-rounds.js";
 import { type Connection, createConnection } from "./connection.js";
 import { createInstructions } from "./instructions.js";
-import { checkMcpOptions, formatServer, hashServer, type McpPins, type McpServerOptions } from "./options.js";
+import {
+  checkMcpOptions,
+  formatServer,
+  hashServer,
+  type McpPins,
+  type McpRequestOptions,
+  type McpServerOptions,
+} from "./options.js";
 import { createPrompts, type McpPrompt, type McpPromptText } from "./prompts.js";
 import { createReadTool, createResources, type McpResourceContent, type McpResources } from "./resources.js";
 import { type ListedTool, parseListing } from "./tool-list.js";
@@ -77,12 +84,6 @@ export type McpToolVersion = {
   readonly description: string;
   /** The JSON Schema of its input. */
   readonly input: { readonly [key: string]: Json };
-};
-
-/** The options of a request to a server. */
-export type McpRequestOptions = {
-  /** Ends the wait. Default: it ends after the server's `timeoutMs`. */
-  readonly signal?: AbortSignal;
 };
 
 /**

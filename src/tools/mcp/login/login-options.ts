@@ -35,6 +35,11 @@ const personRules: OptionTable<PersonLogin> = {
 
 const knownClientRules: OptionTable<NonNullable<McpLogin["client"]>> = { id: nonEmptyString, secret: nonEmptyString };
 
+/** Whether tokens can be sent to a server at this address. */
+export function canLogInTo(url: string): boolean {
+  return isSafeForSecrets(url);
+}
+
 /** @throws PawlError `bad_configuration` */
 export function checkLogin(url: string, login: McpLogin): void {
   if (login.as === "person") checkOptions("login", personRules, login);
@@ -48,7 +53,7 @@ export function checkLogin(url: string, login: McpLogin): void {
     throw new PawlError("bad_configuration", 'A login as "client" needs login.client with an id and a secret.');
   if (typeof credentials?.read !== "function")
     throw new PawlError("bad_configuration", "login.credentials is missing. Use fileCredentials(path).");
-  if (!isSafeForSecrets(url))
+  if (!canLogInTo(url))
     throw new PawlError(
       "bad_configuration",
       `Cannot log in to ${JSON.stringify(url)}: tokens would be sent without encryption. Use an address that begins with https://.`,

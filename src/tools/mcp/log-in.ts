@@ -1,10 +1,10 @@
 /**
  * `logInToMcpServer`: logs in before any call.
  */
-import { anObject, aSignal, checkOptions, nonEmptyString, type OptionTable } from "../../../check-options.js";
-import { importSdk } from "../connection.js";
-import { logIn, type McpLogin } from "./login.js";
-import { checkLogin } from "./login-options.js";
+import { anObject, aSignal, checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
+import { importSdk } from "./connection.js";
+import { logIn, type McpLogin } from "./login/login.js";
+import { checkLogin } from "./login/login-options.js";
 
 /** The options of `logInToMcpServer`. */
 export type McpLogInOptions = {
