@@ -19,13 +19,14 @@ const base64url = (value: object | Uint8Array) =>
 
 type Signer = { readonly jwk: Jwk; readonly sign: (claims?: object, header?: object) => Promise<string> };
 
+/** The RSA keys are short, because long ones take seconds to generate. */
 const kinds = {
   RS256: [
-    { name: "RSASSA-PKCS1-v1_5", modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" },
+    { name: "RSASSA-PKCS1-v1_5", modulusLength: 1_024, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" },
     { name: "RSASSA-PKCS1-v1_5" },
   ],
   PS256: [
-    { name: "RSA-PSS", modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" },
+    { name: "RSA-PSS", modulusLength: 1_024, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" },
     { name: "RSA-PSS", saltLength: 32 },
   ],
   ES256: [

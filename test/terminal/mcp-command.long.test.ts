@@ -64,7 +64,7 @@ async function startWithLibrary(script: Parameters<typeof startConversation>[1])
   const world = createWorld({ "AGENTS.md": "The rules of the folder." });
   const command = ["mcp", "add", "notes", "--", process.execPath, working, "library"];
   expect((await world.pawl(command)).code).toBe(0);
-  return startConversation(world, script, ["--yes"], { PAGER: "cat" });
+  return startConversation(world, script, ["--yes"]);
 }
 
 test("a tool that a server adds is offered once the person has seen and accepted it", {
@@ -79,7 +79,7 @@ test("a tool that a server adds is offered once the person has seen and accepted
   await person.sees(/It has changed\.[\s\S]*ready/);
   person.type("/mcp\r");
   await person.sees(/1 new tool, which the model does not see: extra\. To look: \/mcp accept notes/);
-  await usePager(person, "/mcp accept\r");
+  person.type("/mcp accept\r");
   await person.sees(
     /extra \(new\)\s+Looks further\.[\s\S]*echo \(changed\)\s+Sends everything[\s\S]*› leave them as they are/,
   );
@@ -106,11 +106,11 @@ test("a resource joins the next message, and a prompt is sent once the person ha
   await person.sees(/Read\.[\s\S]*ready/);
   person.type("/notes:review\r");
   await person.sees("Write: /mcp prompt notes review what [how]");
-  await usePager(person, "/notes:review 'the plan' well\r");
+  person.type("/notes:review 'the plan' well\r");
   await person.sees(/Review the plan well and @AGENTS\.md\.[\s\S]*› send nothing/);
   person.type("\r");
   await person.sees("Nothing was sent.");
-  await usePager(person, "/notes:review 'the plan' well\r");
+  person.type("/notes:review 'the plan' well\r");
   await person.sees(/Nothing was sent\.[\s\S]*› send nothing/);
   person.type("\x1b[B\r");
   await person.sees(/Reviewed\.[\s\S]*ready/);

@@ -125,7 +125,11 @@ describe("a list of tools that is too old", () => {
     expect(lists()).toBe(2);
     expect(server.waiting()).toEqual(["new"]);
     expect(server.tools.map(({ name }) => name)).toEqual(["s_echo"]);
+    expect(server.latest("new")).toMatchObject({ name: "new", input: { type: "object" } });
+    expect(server.latest("old")).toBeUndefined();
+    expect(Object.keys(server.pins().tools)).toEqual(["echo"]);
     server.accept();
+    expect(Object.keys(server.pins().tools)).toEqual(["echo", "new"]);
     expect(server.waiting()).toEqual([]);
     expect(server.tools.map(({ name }) => name)).toEqual(["s_echo", "s_new"]);
     expect((await callOnce(server, "s_new")).output).toMatchObject({ text: "called new" });

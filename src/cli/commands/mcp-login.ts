@@ -10,7 +10,7 @@ import { expandVariables } from "../mcp/servers-file.js";
 import { explainFailure } from "../mcp/start-servers.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
-import { foldersOf, type McpServersOptions, requireServer } from "./mcp-servers.js";
+import { type McpServersOptions, requireServer, resolveFolders } from "./mcp-servers.js";
 
 export type McpLogInOptions = McpServersOptions & {
   /** The local port that the browser is redirected to. */
@@ -59,7 +59,7 @@ export async function logout(name: string, options: McpServersOptions, terminal:
 }
 
 function getTransport(name: string, options: McpServersOptions) {
-  const { transport, off } = requireServer(name, resolveServers(foldersOf(options)));
+  const { transport, off } = requireServer(name, resolveServers(resolveFolders(options)));
   if (transport === null || off !== null)
     throw new PawlError("bad_configuration", `The MCP server ${name} is off: ${off}.`);
   const filled = expandVariables(name, transport, process.env);

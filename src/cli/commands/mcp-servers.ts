@@ -32,7 +32,7 @@ export type McpAddOptions = McpFileOptions & {
   readonly header?: readonly string[];
 };
 
-export function foldersOf({ root = "." }: McpServersOptions) {
+export function resolveFolders({ root = "." }: McpServersOptions) {
   return { root: resolveFolder(root), home: resolveHome(process.env) };
 }
 
@@ -123,7 +123,7 @@ function updateServersFile(path: string, name: string, update: (servers: Servers
 }
 
 export async function list(options: McpServersOptions, terminal: Terminal): Promise<number> {
-  const servers = resolveServers(foldersOf(options));
+  const servers = resolveServers(resolveFolders(options));
   if (servers.length === 0 && options.json !== true)
     terminal.out("There is no MCP server. Add one: pawl mcp add NAME -- COMMAND\n");
   for (const one of servers) {
@@ -136,7 +136,7 @@ export async function list(options: McpServersOptions, terminal: Terminal): Prom
 
 /** Starts the server, lists its tools, and stops it. */
 export async function test(name: string, options: McpServersOptions, terminal: Terminal): Promise<number> {
-  const folders = foldersOf(options);
+  const folders = resolveFolders(options);
   const found = requireServer(name, resolveServers(folders));
   const { transport, off } = found;
   if (transport === null || off !== null)

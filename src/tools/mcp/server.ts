@@ -37,7 +37,8 @@ export type McpServer = {
   /** The server's own names of these tools, by the names that the model is given. */
   readonly ownNames: Readonly<Record<string, string>>;
   /**
-   * The current pins. Once a person has checked the server, store them, and pass them as `pins` at the next connection.
+   * The current pins, without those of waiting tools. Once a person has checked the server, store them, and pass them as `pins` at
+   * the next connection.
    */
   readonly pins: () => McpPins;
   /** The server's names of the tools that are new or differ from the pins. Calls of them need approval. */
@@ -147,7 +148,10 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
     get ownNames() {
       return Object.freeze(Object.fromEntries(getPresent().map(({ listed: { toolName, name } }) => [toolName, name])));
     },
-    pins: () => ({ server: hashServer(options.transport), tools: collectHashes(listedTools), ...instructions.pin }),
+    pins() {
+      const tools = collectHashes(listedTools.filter(({ name }) => offered.has(name)));
+      return { server: hashServer(options.transport), tools, ...instructions.pin };
+    },
     changed,
     waiting,
     latest(name) {

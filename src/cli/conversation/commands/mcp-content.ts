@@ -6,11 +6,13 @@ import { PawlError } from "../../../index.js";
 import type { McpPrompt, McpResourceContent, McpServer } from "../../../tools/mcp/index.js";
 import { createDataPart } from "../../agent/attachments.js";
 import type { StartedServer } from "../../mcp/start-servers.js";
-import { lineOf } from "../../screen/line.js";
-import { formatCount, toOneLine } from "../../terminal/text.js";
+import { lineOf, linesOf } from "../../screen/line.js";
+import { formatCount, sanitize, toOneLine } from "../../terminal/text.js";
 import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
 import { showFullText } from "./show-full-text.js";
 
+/** The maximum number of lines that are shown in the conversation, although there is a pager. */
+const maxUnpagedLines = 60;
 /** The maximum number of lines that are shown without a pager. */
 const maxLines = 200;
 const maxChoices = 200;
@@ -175,7 +177,10 @@ async function askServer<T>(
   return await ask(stopped.signal).finally(endActivity);
 }
 
+/** Shows a text right above the question about it, or in the pager if it is long. */
 async function show(context: CommandContext, title: string, text: string): Promise<void> {
+  const lines = linesOf(sanitize(context.redaction.text(text)));
+  if (lines.length <= maxUnpagedLines) return context.say([lineOf(`${title}:`, "dim"), ...lines]);
   const hidden = await showFullText(context, { title, text, maxLines });
   if (hidden > 0) context.say([lineOf(`${formatCount(hidden, "line")} above: set PAGER to see all.`, "yellow")]);
 }
