@@ -171,12 +171,15 @@ async function callInDoubt(context) {
   await say(page, "Publish the garden.");
   await button(page, "Approve").click();
   await page.getByText("On the board in 3600 s.").waitFor();
+  // The page knows this tool by type, and so the name of the note.
+  await page.getByText("publish garden.md").waitFor();
   await picture(page, "running");
   await server.kill();
   model.say({ text: "It is published." });
   await server.startAgain({ PUBLISH_AFTER: "0" });
   await page.reload();
   await page.getByText("nobody knows whether it was done").waitFor();
+  await page.getByText("publish garden.md").waitFor();
   await picture(page, "doubt");
   await button(page, "Run it again").click();
   await page.getByText("It is published.").waitFor();

@@ -267,7 +267,12 @@ const rooms = [
       ...["tools/files", "tools/lib", "tools/sandbox", "tools/search", "tools/shell", "tools/sources", "tools/web"],
     ],
   },
-  { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: contracts },
+  {
+    room: "tools/mcp/login",
+    about: "logins to MCP servers: how they are stored, refreshed, and shared by processes",
+    imports: contracts,
+  },
+  { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: [...contracts, "tools/mcp/login"] },
 ];
 
 /**

@@ -20,7 +20,7 @@ import {
 import { type ErrorCode, PawlError } from "./errors.js";
 import type { AnyTool, ToolRetry } from "./ports/tool.js";
 
-const toolRules: OptionTable<AnyTool> = {
+const toolRules: OptionTable<Omit<AnyTool, "~deps" | "~params">> = {
   name: anyValue,
   description: anyValue,
   input: anyValue,

@@ -16,7 +16,9 @@ import { createOutputTools } from "./tools/outputs/output-tools.js";
 export type AnyModel = Model | LanguageModel;
 
 /** What an agent is made of. Only `model` is required. */
-export type AgentOptions = Options<AnyModel>;
+// biome-ignore lint/suspicious/noExplicitAny: a list of options of agents with different deps has no narrower type.
+export type AgentOptions<Deps = any, Params = any> = Options<AnyModel, Deps, Params>;
+
 /**
  * Runs requests, and opens the sessions that they belong to.
  *
@@ -46,8 +48,8 @@ export type Agent = Built<AnyModel>;
  * if (result.status === "failed") console.error(result.reason, result.error);
  * ```
  */
-export function createAgent(options: AgentOptions): Agent {
-  return buildAgent(options, {
+export function createAgent<Deps = unknown, Params = unknown>(options: AgentOptions<Deps, Params>): Agent {
+  return buildAgent(options as AgentOptions, {
     asModel,
     createStore: createMemoryStore,
     createHolder,

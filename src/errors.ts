@@ -14,6 +14,7 @@ export const errorCodes = Object.freeze([
   "sandbox_missing",
   "needs_node",
   "mcp_server_changed",
+  "login_needed",
   "no_session",
   "run_finished",
   "shut_down",

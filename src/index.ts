@@ -92,7 +92,9 @@ export type {
   ContextView,
   Hint,
   RunData,
+  RunPromptContext,
   SourceText,
+  SystemPrompt,
 } from "./ports/context.js";
 export type {
   CompactionSubject,
@@ -202,6 +204,7 @@ export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/hi
 export type { Input, InputFile, InputMessage, InputPart } from "./runtime/agent/input-parts.js";
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions, ResumeOptions, SessionLook } from "./runtime/agent/local-run-options.js";
+export type { RunParams } from "./runtime/agent/params.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
@@ -286,4 +289,12 @@ export { createMemoryStore } from "./stores/memory/index.js";
 export { type Pruned, type PruneOptions, pruneSessions } from "./stores/shared/prune.js";
 export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";
 export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";
-export { defineTool, type InputOf } from "./tools/lib/define-tool.js";
+export {
+  type DefinedTool,
+  type DefineToolFor,
+  defineTool,
+  defineToolFor,
+  type InputOf,
+  type RawInputOf,
+} from "./tools/lib/define-tool.js";
+export { type CallOf, type InferUiTools, isCallOf } from "./tools/lib/tool-types.js";

@@ -374,6 +374,14 @@ const rows = {
     "A recorded session becomes a case by one command, redacted; cases by hand; tools answer from the record or from functions; nothing outside runs.",
   "EVAL-2":
     "`pawl eval`: a matrix of models and prompts, repetitions, a budget, progress; judges as functions and models; a baseline, JSON, JUnit, exit codes; a killed run goes on without paying twice; a page in the inspector.",
+  // TYPE, PROT: types that reach the page and the tools; protocols
+  "TYPE-1": "`deps` and a context for each run are typed in tools, hooks, policies and dynamic prompts.",
+  "TYPE-2": "Items of a stream are typed by tool; a chat page gets `tool-NAME` parts.",
+  "PROT-6":
+    "MCP client: OAuth, resources, prompts, instructions, changed lists under trust, tasks; `@modelcontextprotocol/conformance` passes.",
+  "PROT-7":
+    "MCP server: tasks (a run is a task that survives restarts; a question is `input_required`), resources, OAuth resource server.",
+  "PROT-8": "A2A: runs as tasks over the log, and a remote agent as a durable tool.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -427,6 +435,14 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // clocks: they differ by more than a lease; death: of a worker; outcome: of a commit whose connection was lost.
   "DIST-2": ["clocks", "death", "outcome"],
   "PROT-4": ["stdio", "http"],
+  // deps: those of the agent; params: those of a run; prompt: a system prompt that is made for each run.
+  "TYPE-1": ["deps", "params", "prompt"],
+  // types: of tools and items, for the compiler; page: parts of a chat page, streamed and loaded.
+  "TYPE-2": ["types", "page"],
+  // lists: changed ones, lifetimes and bad tools; structured: content with a schema, defaults of questions.
+  "PROT-6": ["lists", "login", "structured", "resources", "prompts", "instructions", "tasks", "conformance"],
+  "PROT-7": ["tools", "resources", "oauth", "tasks"],
+  "PROT-8": ["server", "client"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
   "HITL-3": ["answers", "hooks"],
@@ -639,6 +655,9 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "BOX-3",
   "BOX-4",
   "BOX-5",
+  "TYPE-1",
+  "TYPE-2",
+  "PROT-6#login",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

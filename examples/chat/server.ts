@@ -6,8 +6,8 @@ import { createServer } from "pawl/server";
 import { openAgent } from "./agent.js";
 import { servePage, visitorOf } from "./site.js";
 
-const { agent, store, why } = await openAgent();
-const chats = createServer({ store, agents: [agent], authenticate: visitorOf });
+const { agent, store, why, uiTools } = await openAgent();
+const chats = createServer({ store, agents: [agent], authenticate: visitorOf, uiTools });
 const page = servePage();
 
 const http = createHttpServer(chats.httpOptions, (request, response) => {

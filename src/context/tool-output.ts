@@ -33,7 +33,7 @@ export function capPreliminaryOutput(output: ToolOutput): ToolOutput {
   if (output.type !== "content") {
     const text = output.type === "text" ? output.text : JSON.stringify(output.value);
     const shortened = capPreliminaryText(text);
-    return shortened === text ? output : { type: "text", text: shortened };
+    return shortened === text ? output : { type: "text", text: shortened, cut: output.type };
   }
   const parts = output.parts.map((part) => (part.type === "file" ? describeLargeFile(part) : part));
   const bytes = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : part.data.length), 0);
@@ -62,13 +62,16 @@ export function capOutput(output: ToolOutput, options: CapOptions): ToolOutput |
 }
 
 async function capTextOutput(
-  output: ToolOutput,
+  output: Exclude<ToolOutput, ContentOutput>,
   text: string,
   limit: number,
   options: CapOptions,
 ): Promise<ToolOutput> {
   const capped = await capText(text, limit, options);
-  return capped === null ? output : { type: "text", ...capped };
+  if (capped === null) return output;
+  const { text: shortened, full } = capped;
+  if (full === undefined) return { type: "text", text: shortened, cut: output.type };
+  return { type: "text", text: shortened, full: { ...full, type: output.type } };
 }
 
 export function isStorable(output: ToolOutput): boolean {

@@ -213,9 +213,9 @@ function toText(value: Json): string {
 
 function mapTurn(turn: Turn, change: Change): Turn {
   const { input, options, data } = turn;
-  const { systemPrompt, providerOptions } = options ?? {};
-  // A provider may be given the customer's id.
-  const changed = defined({ systemPrompt, providerOptions }) as { readonly [option: string]: Json };
+  const { systemPrompt, providerOptions, params } = options ?? {};
+  // Providers and params may be given the customer's id.
+  const changed = defined({ systemPrompt, providerOptions, params }) as { readonly [option: string]: Json };
   return {
     ...turn,
     input: input.map((message) => mapUserMessage(message, change)),

@@ -25,6 +25,27 @@ export type RunData = {
   readonly data: { readonly [name: string]: string };
 };
 
+/** Passed to a function that returns the system prompt of a run. */
+export type RunPromptContext<Deps = unknown, Params = unknown> = {
+  readonly sessionId: string;
+  readonly runId: string;
+  /** Who began the session, if it was begun for a principal. */
+  readonly principal?: string;
+  /** The agent's `deps`. */
+  readonly deps: Deps;
+  /** The `params` of the run. */
+  readonly params: Params;
+  /** The session's data, frozen. */
+  readonly data: SessionData;
+  /** Aborted when the run is aborted, and after 10 seconds. */
+  readonly signal: AbortSignal;
+};
+
+/** The system prompt of an agent: a string, or a function that returns one for each run. An empty string means no system prompt. */
+export type SystemPrompt<Deps = unknown, Params = unknown> =
+  | string
+  | ((run: RunPromptContext<Deps, Params>) => string | Promise<string>);
+
 /** A fact that changes from one call to the next: the time, the branch, the file that is open in an editor. */
 export type Hint = {
   /** The name under which the model reads it. */

@@ -27,7 +27,7 @@ import type { RunResult } from "../core/view/outcome.js";
 import type { SessionData } from "./session-data.js";
 
 /** Passed to every hook beside its subject. */
-export type HookContext = {
+export type HookContext<Deps = unknown, Params = unknown> = {
   readonly sessionId: string;
   readonly runId: string;
   /** Who began the session, as its tools are told. Absent if nobody was named. */
@@ -35,12 +35,17 @@ export type HookContext = {
   /** Aborted when the hook's time is up, or when nobody needs its result any more. */
   readonly signal: AbortSignal;
   /** The agent's `deps`, as its tools get them. */
-  readonly deps: unknown;
+  readonly deps: Deps;
+  /** The `params` of the run, as its tools get them. */
+  readonly params: Params;
   /** The session's data, frozen. */
   readonly data: SessionData;
 };
 
-type HookFunction<Subject, Answer> = (subject: Subject, context: HookContext) => Answer | Promise<Answer>;
+type HookFunction<Subject, Answer, Deps, Params> = (
+  subject: Subject,
+  context: HookContext<Deps, Params>,
+) => Answer | Promise<Answer>;
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that returns nothing needs no return statement.
 type Nothing = void;
 
@@ -223,7 +228,7 @@ export type CompactionSubject = {
 };
 
 /** Functions that an author's program adds to points of a run. Each is optional. */
-export type Hook = {
+export type Hook<Deps = unknown, Params = unknown> = {
   /** Its name in events and messages: 1 to 100 characters. */
   readonly name: string;
   /** Milliseconds after which a call of the hook counts as failed. Default: 10,000. */
@@ -235,36 +240,43 @@ export type Hook = {
    */
   readonly onFailure?: "open" | "closed";
   /** Called before a run's first step. It may change the input, or refuse the run. */
-  readonly beforeRun?: HookFunction<RunSubject, Nothing | { readonly input: HookInput } | { readonly refuse: string }>;
+  readonly beforeRun?: HookFunction<
+    RunSubject,
+    Nothing | { readonly input: HookInput } | { readonly refuse: string },
+    Deps,
+    Params
+  >;
   /** Called before each step. It changes nothing. */
-  readonly beforeStep?: HookFunction<StepSubject, Nothing>;
+  readonly beforeStep?: HookFunction<StepSubject, Nothing, Deps, Params>;
   /**
    * It may choose among the agent's tools and models, and change the system prompt, tool choice, settings, provider
    * options and messages of this call.
    */
-  readonly beforeLLMCall?: HookFunction<ModelCallSubject, Nothing | ModelCallChange>;
+  readonly beforeLLMCall?: HookFunction<ModelCallSubject, Nothing | ModelCallChange, Deps, Params>;
   /**
    * Called while a model is called: at the start, every 500 characters of its answer, and at the end. The attempt counts
    * when the hook has answered. `{ trip: reason }` ends the call and the run: with `refused` at the start, and otherwise
    * with `output_refused`. `guard` makes such a hook. `onFailure` is `closed` by default: a failure trips.
    */
-  readonly besideLLMCall?: HookFunction<ModelStreamSubject, Nothing | { readonly trip: string }>;
+  readonly besideLLMCall?: HookFunction<ModelStreamSubject, Nothing | { readonly trip: string }, Deps, Params>;
   /** With `besideLLMCall`: the deltas of an answer are kept back until it has passed. Default: false. */
   readonly hold?: boolean;
   /** Called after each attempt that ended with an answer or a failure. */
-  readonly afterLLMCall?: HookFunction<ModelAnswerSubject, Nothing>;
+  readonly afterLLMCall?: HookFunction<ModelAnswerSubject, Nothing, Deps, Params>;
   /** Called before the input is validated. It may change the input, or block the call or stop the run with a reason. */
   readonly beforeToolCall?: HookFunction<
     ToolCallSubject,
-    Nothing | { readonly input: unknown } | { readonly block: string } | { readonly stop: string }
+    Nothing | { readonly input: unknown } | { readonly block: string } | { readonly stop: string },
+    Deps,
+    Params
   >;
   /**
    * Called after execution, also if the tool failed, and for results of the provider and of agents behind tools. A returned
    * `output` replaces the tool's output, even if undefined.
    */
-  readonly afterToolCall?: HookFunction<ToolResultSubject, Nothing | { readonly output: unknown }>;
+  readonly afterToolCall?: HookFunction<ToolResultSubject, Nothing | { readonly output: unknown }, Deps, Params>;
   /** Called when all calls of a step have their results. */
-  readonly afterStep?: HookFunction<StepResultSubject, Nothing>;
+  readonly afterStep?: HookFunction<StepResultSubject, Nothing, Deps, Params>;
   /**
    * Called before a run completes. A message makes the run go on, at most `limits.maxStopPreventions` times. A refusal
    * ends it with the reason `output_refused`: the answer leaves the conversation, and no event and no result holds it.
@@ -272,12 +284,14 @@ export type Hook = {
    */
   readonly beforeStop?: HookFunction<
     StopSubject,
-    Nothing | { readonly message: HookInput } | { readonly refuse: string }
+    Nothing | { readonly message: HookInput } | { readonly refuse: string },
+    Deps,
+    Params
   >;
   /** Called after a failed attempt. It may retry the call, or give it up. */
-  readonly onError?: HookFunction<FailureSubject, Nothing | "retry" | "giveUp">;
+  readonly onError?: HookFunction<FailureSubject, Nothing | "retry" | "giveUp", Deps, Params>;
   /** Called when a conversation was compacted. It changes nothing. */
-  readonly onCompacted?: HookFunction<CompactionSubject, Nothing>;
+  readonly onCompacted?: HookFunction<CompactionSubject, Nothing, Deps, Params>;
   /** Called when the run has ended, in whatever way. `run` resolves after it. */
-  readonly afterRun?: HookFunction<RunResult, Nothing>;
+  readonly afterRun?: HookFunction<RunResult, Nothing, Deps, Params>;
 };

@@ -53,4 +53,7 @@ type ByRule = {
  * Decides whether a call may run. If it throws, takes more than 10 s, or gives an answer that cannot be read, the call is
  * denied.
  */
-export type CanExecuteTool = (call: PermissionRequest, context: PermissionContext) => Permission | Promise<Permission>;
+export type CanExecuteTool<Deps = unknown, Params = unknown> = (
+  call: PermissionRequest,
+  context: PermissionContext<Deps, Params>,
+) => Permission | Promise<Permission>;

@@ -11,7 +11,7 @@ import type { SessionData, ToolData } from "./session-data.js";
  * What a tool has in hand. A tool that calls another one passes it on as it is, or as `{ ...context, deps }`: the copy
  * has all members, too.
  */
-export type ToolContext<Deps = unknown> = {
+export type ToolContext<Deps = unknown, Params = unknown> = {
   /** Aborted when the run is aborted or the call's time is up. After `graceMs`, Pawl no longer waits for the tool. */
   readonly signal: AbortSignal;
   /** The provider's id of the call. */
@@ -31,6 +31,8 @@ export type ToolContext<Deps = unknown> = {
   readonly principal?: string;
   /** The agent's `deps`. */
   readonly deps: Deps;
+  /** The `params` of the run, validated by the agent's schema: plain JSON, frozen. An empty object if the run has none. */
+  readonly params: Params;
   /** The agent's services: the built-in ones, and those of its author and plugins. */
   readonly services: Services;
   /** What the model saw when it asked for this call, frozen: the conversation up to its answer, without the answer. */
@@ -146,7 +148,7 @@ export type FinishedToolStep = {
  * What follows for a call that was running when its process died. `rerun`: it runs again. `ask`: a person decides.
  * `fail`: it does not run again, and its result tells the model that it was interrupted.
  */
-export type RecoverOption =
+export type RecoverOption<Deps = unknown, Params = unknown> =
   | "rerun"
   | "ask"
   | "fail"
@@ -155,8 +157,8 @@ export type RecoverOption =
       /** Finds out what became of a call that had started in a process that died. */
       readonly reconcile: (
         call: { readonly input: unknown } & Pick<
-          ToolContext,
-          "idempotencyKey" | "signal" | "sessionId" | "runId" | "principal" | "deps"
+          ToolContext<Deps, Params>,
+          "idempotencyKey" | "signal" | "sessionId" | "runId" | "principal" | "deps" | "params"
         > & {
             /** The tool steps of the call that are over, in the order of the log. */
             readonly steps: readonly FinishedToolStep[];
@@ -207,7 +209,11 @@ export type AiSdkSchema<Input> = {
 };
 
 /** What a model can call. */
-export type Tool<Input = unknown, Output = unknown> = {
+export type Tool<Input = unknown, Output = unknown, Deps = unknown, Params = unknown> = {
+  /** Never set. Lets the compiler report which part of `deps` a tool needs and an agent lacks. */
+  readonly "~deps"?: (needed: Deps) => void;
+  /** The same for the `params` of a run. */
+  readonly "~params"?: (needed: Params) => void;
   /** The name by which the model calls it: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string;
   /** What it does and when to use it, for the model. */
@@ -227,12 +233,14 @@ export type Tool<Input = unknown, Output = unknown> = {
    * person decides; "fail": the model is told that its outcome is unknown; `{ reconcile }`: a function of the tool finds out. Default:
    * `rerun` if `readOnly` or `durable`, else `fail`.
    */
-  readonly recover?: RecoverOption;
+  readonly recover?: RecoverOption<Deps, Params>;
   /**
    * Whether a person is asked first; a function decides by the input, the conversation and the session's data. If the
    * function throws, or takes more than 10 s, a person is asked.
    */
-  readonly needsApproval?: boolean | ((input: Input, context: PermissionContext) => boolean | Promise<boolean>);
+  readonly needsApproval?:
+    | boolean
+    | ((input: Input, context: PermissionContext<Deps, Params>) => boolean | Promise<boolean>);
   /**
    * True says that every effect of `execute` is in a step: the call may be let go between two steps, and runs again
    * from its beginning. So `recover` is `rerun`, and the tool may ask (`ctx.ask`). Default: false.
@@ -275,13 +283,16 @@ export type Tool<Input = unknown, Output = unknown> = {
   /** Inputs that show a model how the tool is called. Plain JSON. Models of providers without such examples are not sent them. */
   readonly inputExamples?: readonly Json[];
   /** Called with the model's text if the arguments are not JSON. */
-  readonly executeRaw?: (text: string, context: ToolContext) => Output | Promise<Output>;
+  readonly executeRaw?: (text: string, context: ToolContext<Deps, Params>) => Output | Promise<Output>;
   /**
    * A generator shows what it yields while the call runs; the result is what it returns, or else the last value that it
    * yielded. Without `execute`, the provider runs the call; or, if the provider does not, the call waits until
    * `session.provideResult` provides its result.
    */
-  readonly execute?: (input: Input, context: ToolContext) => Output | Promise<Output> | AsyncIterable<Output>;
+  readonly execute?: (
+    input: Input,
+    context: ToolContext<Deps, Params>,
+  ) => Output | Promise<Output> | AsyncIterable<Output>;
 };
 
 /** A result of which `toModelOutput` makes what the model reads. */
@@ -298,12 +309,12 @@ export type ToolResult<Input = unknown, Output = unknown> = {
 
 /** A tool of any input and output. */
 // biome-ignore lint/suspicious/noExplicitAny: inputs are contravariant; a list of tools of different inputs has no narrower type.
-export type AnyTool = Tool<any, any>;
+export type AnyTool = Tool<any, any, any, any>;
 
 /** What the checks of a call get beside it. */
-export type PermissionContext = Pick<
-  ToolContext,
-  "sessionId" | "runId" | "principal" | "toolCallId" | "deps" | "signal" | "messages"
+export type PermissionContext<Deps = unknown, Params = unknown> = Pick<
+  ToolContext<Deps, Params>,
+  "sessionId" | "runId" | "principal" | "toolCallId" | "deps" | "params" | "signal" | "messages"
 > & {
   /** The session's data, frozen. */
   readonly data: SessionData;

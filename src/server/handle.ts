@@ -86,7 +86,7 @@ async function handle(
     if (route.method !== "GET") log(response.status);
     return { routeResponse: response, headers };
   } catch (error) {
-    const errorResponse = toErrorResponse(error, requestId);
+    const errorResponse = toErrorResponse(error, requestId, settings.oauth);
     context.requestMetrics.recordResponse(logLine.action, errorResponse.status);
     if (errorResponse.cause !== undefined) log(errorResponse.status, errorResponse.cause);
     return {
@@ -128,7 +128,7 @@ async function dispatch(
   const { request, principal } = routeRequest;
   const { settings, usage } = context;
   if (route.scope !== null && !principal.scopes.includes(route.scope))
-    throw new ServerError("forbidden", `This needs the scope ${route.scope}.`);
+    throw new ServerError("forbidden", `This needs the scope ${route.scope}.`, { scope: route.scope });
   if (route.method !== "GET") {
     if (context.isDraining()) throw new ServerError("draining", "The server is shutting down.");
     usage.countChange(principal.id, Date.now());

@@ -3,19 +3,23 @@
  */
 
 export type { Handlers } from "./handlers.js";
+export { authenticateByJwt, type Jwk, type JwtClaims, type JwtOptions } from "./jwt.js";
 export type { Backlog } from "./metrics/backlog.js";
 export { createMetrics, type Metrics } from "./metrics/metrics.js";
 export { createMetricsServer, type MetricsServerOptions } from "./metrics/server.js";
 export type { HttpOptions } from "./node-listener.js";
+export type { OAuthOptions } from "./oauth.js";
 export type { PeerOptions } from "./peers/peer-options.js";
 export {
   type Action,
   type AskedRun,
   type AskedSession,
   type Authenticate,
+  type ChooseParams,
   createToken,
   type May,
   type Principal,
+  type RunRequest,
   type Scope,
   scopes,
 } from "./principal.js";

@@ -4,7 +4,7 @@
  * 1. There is no server without authentication (SEC-1). Ids never grant access (SEC-3).
  * 2. A token is compared by its SHA-256, in constant time.
  */
-import type { ClientRunOptions, SessionInfo } from "../index.js";
+import type { ClientRunOptions, RunParams, SessionInfo } from "../index.js";
 import { sha256 } from "../platform/hash.js";
 
 /** The possible scopes of a principal. */
@@ -50,6 +50,18 @@ export type May = (
   session: AskedSession | null,
   run: AskedRun,
 ) => boolean | Promise<boolean>;
+
+/** A request that starts a run. */
+export type RunRequest = {
+  readonly principal: Principal;
+  /** The session's agent; absent if the request does not name the agent of its session. */
+  readonly agent?: string;
+  /** Its body has been read. */
+  readonly request: Request;
+};
+
+/** Returns the params of a run; undefined if the server sets none. */
+export type ChooseParams = (run: RunRequest) => RunParams | undefined | Promise<RunParams | undefined>;
 
 /** The minimum length of a token; characters: 128 bits in base64url. */
 const minTokenCharacters = 22;

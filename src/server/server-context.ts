@@ -1,7 +1,7 @@
 /**
  * The context that the routes of a server share.
  */
-import type { Agent, Client, ClientSession, Json, SessionSummary, Worker } from "../index.js";
+import type { Agent, Client, ClientSession, Json, RunParams, SessionSummary, Worker } from "../index.js";
 import { redactJson } from "../index.js";
 import type { McpHttp } from "../protocols/mcp-server/index.js";
 import type { FindReadingAgent } from "./find-reading-agent.js";
@@ -11,9 +11,17 @@ import type { ListWatch } from "./list-watch.js";
 import type { LoneRuns } from "./lone-runs.js";
 import type { RequestMetrics } from "./metrics/request-metrics.js";
 import type { OpenCalls } from "./open-calls.js";
+import { createConfigurationError } from "./option-checks.js";
 import type { PageAccess } from "./page-access.js";
 import type { Links } from "./peers/links.js";
-import { type Action, type AskedRun, type AskedSession, isOwnSession, type Principal } from "./principal.js";
+import {
+  type Action,
+  type AskedRun,
+  type AskedSession,
+  isOwnSession,
+  type Principal,
+  type RunRequest,
+} from "./principal.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
 import { loadSessionInfo } from "./session-info.js";
@@ -94,6 +102,19 @@ export async function isAllowed(
   run: AskedRun = {},
 ): Promise<boolean> {
   return settings.may === null ? isOwnSession(principal, session) : settings.may(principal, action, session, run);
+}
+
+/** The `params` that the server sets for a run, as an option of the run. @throws PawlError `bad_configuration` if they are not an object */
+export async function chooseParams(
+  { settings }: ServerContext,
+  { principal, request }: Pick<RunRequest, "principal" | "request">,
+  agent: string | undefined,
+): Promise<{ readonly params?: RunParams }> {
+  const params = await settings.chooseParams?.({ principal, request, ...(agent === undefined ? {} : { agent }) });
+  if (params === undefined) return {};
+  if (typeof params !== "object" || params === null)
+    throw createConfigurationError("The option params of createServer() must return an object or undefined.");
+  return { params };
 }
 
 /** Returns a copy without secrets. */

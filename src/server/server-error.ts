@@ -3,6 +3,8 @@
  * server's own.
  */
 import { type ErrorCode, PawlError } from "../index.js";
+import { createChallenge, type OAuthSettings } from "./oauth.js";
+import type { Scope } from "./principal.js";
 
 /** The codes that only a server gives. */
 export const serverCodes = Object.freeze([
@@ -60,11 +62,18 @@ export class ServerError extends Error {
   override readonly name = "ServerError";
   readonly code: AnsweredCode;
   readonly retryAfterS: number | undefined;
+  /** The scope that the request lacks. */
+  readonly scope: Scope | undefined;
 
-  constructor(code: AnsweredCode, message: string, options: { readonly retryAfterS?: number } = {}) {
+  constructor(
+    code: AnsweredCode,
+    message: string,
+    options: { readonly retryAfterS?: number; readonly scope?: Scope } = {},
+  ) {
     super(message);
     this.code = code;
     this.retryAfterS = options.retryAfterS;
+    this.scope = options.scope;
   }
 }
 
@@ -92,7 +101,7 @@ export type ErrorResponse = {
 };
 
 /** What an error is answered with. Only messages that are made for callers go out: no stack, path or cause. */
-export function toErrorResponse(error: unknown, requestId: string): ErrorResponse {
+export function toErrorResponse(error: unknown, requestId: string, oauth: OAuthSettings | null = null): ErrorResponse {
   const code = error instanceof ServerError || error instanceof PawlError ? error.code : "internal";
   const status = statusOf[code] ?? 500;
   const message = status === 500 || status === 503 ? formatFailure(code) : (error as Error).message;
@@ -102,11 +111,21 @@ export function toErrorResponse(error: unknown, requestId: string): ErrorRespons
     status,
     headers: {
       ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
-      ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+      ...pickChallenge(error, status, oauth),
     },
     body: { error: { code, message, docs: `docs/errors.md#${code}`, requestId } },
     cause: status >= 500 ? error : undefined,
   };
+}
+
+function pickChallenge(
+  error: unknown,
+  status: number,
+  oauth: OAuthSettings | null,
+): { readonly "www-authenticate"?: string } {
+  if (status === 401) return { "www-authenticate": oauth === null ? "Bearer" : createChallenge(oauth, status, null) };
+  const scope = error instanceof ServerError ? error.scope : undefined;
+  return oauth === null || scope === undefined ? {} : { "www-authenticate": createChallenge(oauth, 403, scope) };
 }
 
 function formatFailure(code: AnsweredCode): string {

@@ -14,9 +14,10 @@ import {
 } from "../index.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
+import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.js";
-import { type Authenticate, createTokenAuthentication, isToken, type May } from "./principal.js";
+import { type Authenticate, type ChooseParams, createTokenAuthentication, isToken, type May } from "./principal.js";
 
 /** How much the server takes on. */
 export type ServerLimits = {
@@ -96,6 +97,11 @@ type CommonOptions = {
    */
   readonly may?: May;
   /**
+   * Returns the `params` of each run that a request starts, over REST, in chats, by AG-UI and by MCP: for example the principal's
+   * tenant. They replace the params that `clientOptions` lets a client set; `undefined` sets none. Default: none are set.
+   */
+  readonly params?: ChooseParams;
+  /**
    * The run options that clients may set in `POST /v1/sessions` and `POST /v1/sessions/:id/runs`, for example
    * `["model", "settings.reasoning"]`. Each of them replaces what the agent's author chose: with `systemPrompt`, a client can
    * have the agent do anything. Others are refused with `bad_input`. `may` sees those that are allowed. Default: none.
@@ -162,6 +168,16 @@ type CommonOptions = {
    * `createStartCode()`. Default: false.
    */
   readonly ui?: boolean;
+  /**
+   * Tells OAuth clients, such as MCP clients, where to log in: in the metadata at `/.well-known/oauth-protected-resource`, and in
+   * responses with status 401 and 403. `authenticate` still decides who is let in: see `authenticateByJwt`. Default: none.
+   */
+  readonly oauth?: OAuthOptions;
+  /**
+   * The tools that AI SDK chat pages know by type: their calls are parts `tool-NAME`, typed by `InferUiTools<typeof tools>`. Pass
+   * the same array or record that the agent has. Default: none, and every call is a `dynamic-tool`.
+   */
+  readonly uiTools?: readonly { readonly name: string }[] | { readonly [name: string]: object };
 };
 
 /** What a server serves, whom, and how much. It is given a store and agents, or an engine. */
@@ -187,6 +203,7 @@ export type ServerSettings = {
   readonly work: boolean;
   readonly authenticate: Authenticate;
   readonly may: May | null;
+  readonly chooseParams: ChooseParams | null;
   /** Refuses what clients may not decide. @throws PawlError `bad_input` */
   readonly checkClient: (request: ClientRequest) => void;
   readonly secret: string | undefined;
@@ -208,6 +225,9 @@ export type ServerSettings = {
   readonly traceOf: (request: Request) => { readonly traceparent?: string };
   readonly ui: boolean;
   readonly evalReports: () => Promise<readonly Report[]>;
+  readonly oauth: OAuthSettings | null;
+  /** Names of the tools that pages know by type. */
+  readonly uiTools: ReadonlySet<string>;
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -235,6 +255,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "token",
     "authenticate",
     "may",
+    "params",
     "clientOptions",
     "basePath",
     "hosts",
@@ -242,7 +263,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "limits",
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
-  ...["traceparent", "ui", "evalReports"],
+  ...["traceparent", "ui", "uiTools", "oauth", "evalReports"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -280,6 +301,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     work: options.work ?? true,
     authenticate: checkAuthentication(options),
     may: options.may ?? null,
+    chooseParams: checkChooseParams(options.params),
     checkClient: createClientCheck(options.clientOptions ?? []),
     secret: options.secret ?? options.peers?.secret ?? options.token,
     hasSecret: hasSecret(options),
@@ -297,6 +319,8 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     traceOf: traceOf(options.traceparent),
     ui: options.ui ?? false,
     evalReports: options.evalReports ?? (async () => []),
+    oauth: options.oauth === undefined ? null : resolveOAuth(options.oauth),
+    uiTools: collectToolNames(options.uiTools ?? []),
   };
 }
 
@@ -350,4 +374,26 @@ function checkAuthentication({ token, authenticate }: ServerOptions): Authentica
       "The token is too short or has spaces. One of at least 22 characters is needed: createToken() makes one.",
     );
   return createTokenAuthentication(token);
+}
+
+/** @throws PawlError `bad_configuration` */
+function collectToolNames(tools: NonNullable<ServerOptions["uiTools"]>): ReadonlySet<string> {
+  if (typeof tools !== "object" || tools === null) throw createUiToolsError();
+  if (!Array.isArray(tools)) return new Set(Object.keys(tools));
+  return new Set(
+    tools.map((tool: unknown) => {
+      const { name } = Object(tool) as { readonly name?: unknown };
+      if (typeof name !== "string") throw createUiToolsError();
+      return name;
+    }),
+  );
+}
+
+function checkChooseParams(params: ServerOptions["params"]): ChooseParams | null {
+  if (params === undefined || typeof params === "function") return params ?? null;
+  throw createConfigurationError("The option params of createServer() must be a function.");
+}
+
+function createUiToolsError(): Error {
+  return createConfigurationError("uiTools must be an array of tools, each with a name, or a record of tools by name.");
 }

@@ -23,6 +23,7 @@ import { inspectorRoutes } from "./routes/inspector.js";
 import { labelRoutes } from "./routes/labels.js";
 import { listStreamRoutes } from "./routes/list-stream.js";
 import { mcpRoutes } from "./routes/mcp.js";
+import { oauthRoutes } from "./routes/oauth.js";
 import { pageRoutes } from "./routes/pages.js";
 import { runRoutes } from "./routes/runs.js";
 import { sessionRoutes } from "./routes/sessions.js";
@@ -60,6 +61,7 @@ const routes: readonly Route[] = Object.freeze([
   ...evalRoutes,
   ...chatRoutes,
   ...mcpRoutes,
+  ...oauthRoutes,
   ...pageRoutes,
   liveRoute,
 ]);

@@ -14,7 +14,14 @@ export type {
 export { askPerson } from "./ask-person.js";
 export { createFileTools, type FileToolsOptions } from "./file-tools.js";
 export { type FindFilesOptions, findFiles } from "./files/find-files.js";
-export { defineTool, type InputOf } from "./lib/define-tool.js";
+export {
+  type DefinedTool,
+  type DefineToolFor,
+  defineTool,
+  defineToolFor,
+  type InputOf,
+  type RawInputOf,
+} from "./lib/define-tool.js";
 export {
   type CommandReport,
   type CommandSandbox,

@@ -238,12 +238,12 @@ const modules = {
     {
       parseListing: (text) =>
         mcpSpecification.parseListing(
-          "s",
           [
             { name: text, description: text, inputSchema: { type: "object", description: text } },
             { name: "b", inputSchema: { type: "object", properties: { [text]: { pattern: text, format: text } } } },
+            { name: "c", inputSchema: { type: "object", properties: { a: { "x-mcp-header": text, type: text } } } },
           ],
-          undefined,
+          { server: "s", wantedTools: undefined, overHttp: true },
         ),
     } satisfies Cases<typeof mcpSpecification>,
   ],

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
 import { resolveCheckTool } from "../support/check-tools.js";
 import { openPawl } from "../terminal/pseudo-terminal.js";
+import { startLoginServer, visit } from "../tools/login-server.js";
 import { startEverythingServer } from "../tools/mcp/mcp-servers.js";
 import { verifies } from "../verifies.js";
 import { createWorld, parseJsonLines } from "./pawl.js";
@@ -54,6 +55,33 @@ test("pawl mcp adds, lists, tests and removes servers of one's own", verifies("C
       web: { type: "http", url: expect.stringContaining("http") },
     },
   });
+});
+
+test("the model finds the tools of servers that take more than a tenth of its window", verifies("COST-5"), async () => {
+  const server = await startProviderServer("openai-chat", (_, turn) =>
+    turn === 1
+      ? { type: "answer", calls: [{ name: "find_tools", input: { query: "read the graph" } }] }
+      : { type: "answer", text: "Done." },
+  );
+  onTestFinished(() => server.close());
+  const world = createWorld();
+  await world.pawl(["mcp", "add", "memory", "--", process.execPath, published("memory")]);
+  const env = { OPENAI_BASE_URL: server.baseURL };
+  const run = (window: string) =>
+    world.pawl(["run", "--model", "openai-compatible/test", "--context-window", window, "Look"], { env });
+  expect(await run("8000")).toMatchObject({ code: 0 });
+  expect(await run("200000")).toMatchObject({ code: 0 });
+  const [first, second, wide] = server.requests.map(({ body }) => body);
+  const namesIn = (body: typeof first) =>
+    ((body?.tools ?? []) as readonly { readonly function: { readonly name: string } }[]).map(
+      (tool) => tool.function.name,
+    );
+  expect(namesIn(first)).toContain("find_tools");
+  expect(namesIn(first)).not.toContain("mcp__memory__read_graph");
+  expect(namesIn(second)).toEqual(namesIn(first));
+  expect(JSON.stringify(second?.messages)).toContain("mcp__memory__read_graph");
+  expect(namesIn(wide)).toContain("mcp__memory__read_graph");
+  expect(namesIn(wide)).not.toContain("find_tools");
 });
 
 /** A server of the folder that leaves a trace as soon as it is started. */
@@ -140,5 +168,36 @@ test(
     await third.sees("ready");
     third.type("/quit\r");
     await third.ended;
+  },
+);
+
+test(
+  "pawl mcp login prints a page, waits for a person, and is found by later commands",
+  verifies("PROT-6#login"),
+  async () => {
+    const login = await startLoginServer();
+    const world = createWorld();
+    await world.pawl(["mcp", "add", "web", login.url]);
+    const before = await world.pawl(["mcp", "test", "web"]);
+    expect(before).toMatchObject({ code: 5, stderr: expect.stringContaining("Log in: pawl mcp login web") });
+    expect(login.counts.registrations).toBe(0);
+    const running = world.start(["mcp", "login", "web"], { input: "" });
+    let shown = "";
+    running.child.stderr?.on("data", (bytes) => {
+      shown += bytes;
+    });
+    await running.said(/http:\S+\/authorize\S+/);
+    await visit(new URL(/http:\S+\/authorize\S+/.exec(shown)?.[0] ?? ""));
+    expect(await running.ended).toMatchObject({ code: 0, stdout: "Logged in to web.\n" });
+    const file = join(world.home, "mcp-logins.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await world.pawl(["mcp", "test", "web"])).stdout).toContain("web works: 1 tool.");
+    expect((await world.pawl(["mcp", "list"])).stdout).toContain("logged in");
+    expect((await world.pawl(["mcp", "logout", "web"])).stdout).toBe("Logged out of web.\n");
+    expect((await world.pawl(["mcp", "test", "web"])).code).toBe(5);
+    const program = await world
+      .pawl(["mcp", "add", "files", "--", "x"])
+      .then(() => world.pawl(["mcp", "login", "files"]));
+    expect(program.stderr).toContain("nothing to log in to");
   },
 );

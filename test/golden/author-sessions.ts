@@ -2,6 +2,7 @@
  * Recorded sessions of what authors reach for: a question within a request, a guard, context sources, a child that a
  * limit ends.
  */
+import { z } from "zod";
 import { guard, type HandoffView, type Message, type Tool, type UserMessage } from "../../src/index.js";
 import { markHeld } from "../../src/ports/held-question.js";
 import { agentOf, call, steps, tool, tools } from "./agents.js";
@@ -82,6 +83,30 @@ export const authorScenarios: readonly RecordedScenario[] = [
     async play({ ask }) {
       await ask("Look.", "r");
       await ask("Look again.", "r2");
+    },
+  },
+  {
+    name: "run-prompt",
+    about:
+      "params with a default, and a system prompt that is made from them once for each run; the process dies in between",
+    parts() {
+      let calls = 0;
+      return agentOf(steps({ calls: [call("guarded")] }, { text: "Done." }), {
+        params: z.object({ locale: z.string().default("en") }),
+        systemPrompt: ({ params }) => {
+          calls += 1;
+          return `Answer in ${(params as { readonly locale: string }).locale}. Call ${calls}.`;
+        },
+      });
+    },
+    async play({ bench, ask, restart }) {
+      await ask("Do it.", "r");
+      const next = restart();
+      await next.session.answer("r/1/1", { type: "approve" });
+      await next.session.resume().catch(() => {});
+      await bench.settle();
+      next.agent.run("Again.", { sessionId: "s", runId: "r2", params: { locale: "de" } }).catch(() => {});
+      await bench.settle();
     },
   },
   {

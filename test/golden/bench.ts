@@ -19,6 +19,7 @@ export type Parts = Pick<
   | "fallbacks"
   | "tools"
   | "handoffs"
+  | "params"
   | "systemPrompt"
   | "limits"
   | "retry"

@@ -135,7 +135,7 @@ const kinds: ReadonlySet<string> = new Set([
 ]);
 
 /** Members that hold what is not ours to shape. */
-const free: ReadonlySet<string> = new Set(["providerMetadata", "providerOptions", "value", "taken", "set"]);
+const free: ReadonlySet<string> = new Set(["providerMetadata", "providerOptions", "value", "taken", "set", "params"]);
 
 /** What recorded sessions show of the durable format: every member of every kind of event, state and message, and its type. */
 export function formatOf(recordings: readonly Recording[]): readonly string[] {

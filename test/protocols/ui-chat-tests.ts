@@ -3,7 +3,17 @@
  */
 import type { AbstractChat as AnyChat, ChatState, UIMessage } from "ai";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Agent, createAgent, createMemoryStore, defineTool, type Session, type Store } from "../../src/index.js";
+import { z } from "zod";
+import {
+  type Agent,
+  createAgent,
+  createMemoryStore,
+  defineTool,
+  type InferUiTools,
+  type Session,
+  type Store,
+} from "../../src/index.js";
+import type { ServerOptions } from "../../src/server/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson } from "../../src/tools/index.js";
 import { type Rig, startProxy, startServer, startTestServer } from "../server/rig.js";
@@ -18,10 +28,10 @@ export type Sdk = Pick<
 >;
 
 /** Serves the chats of an agent, and breaks off connections when a test says so. */
-async function serveChats(agent: Agent): Promise<Served> {
+async function serveChats(agent: Agent, options: Pick<ServerOptions, "uiTools"> = {}): Promise<Served> {
   const { store } = agent.options;
   if (store === undefined) throw new Error("the agent has no store");
-  const rig = await startTestServer({ store, agents: [agent] });
+  const rig = await startTestServer({ store, agents: [agent], ...options });
   return { api: `${rig.url}/v1/chat`, token: rig.token, breakConnections: rig.breakConnections, ask: rig.ask, store };
 }
 
@@ -189,6 +199,52 @@ function planning(): Agent {
       : { calls: [{ name: "ask_person", input: { question: "Which day?" } }] },
   );
   return createAgent({ model, tools: [askPerson()], store: createMemoryStore() });
+}
+
+/** Tools that a page knows by type. */
+const listRows = defineTool({
+  name: "list_rows",
+  description: "Lists rows",
+  input: z.object({ count: z.number().int(), from: z.number().default(0) }),
+  readOnly: true,
+  execute: ({ count, from }) => Array.from({ length: count }, (_, index) => ({ row: from + index, at: new Date(0) })),
+});
+const quote = defineTool({
+  name: "quote",
+  description: "Gives a text that is JSON",
+  input: z.object({ length: z.number() }),
+  execute: ({ length }) => JSON.stringify({ text: "x".repeat(length) }),
+});
+const refund = defineTool({
+  name: "refund",
+  description: "Pays back",
+  input: z.object({ cents: z.number() }),
+  needsApproval: true,
+  async *execute({ cents }) {
+    yield { paid: false, note: "x".repeat(100_000) };
+    yield { paid: true, note: `${cents} cents` };
+  },
+});
+const typedTools = [listRows, quote, refund];
+type TypedMessage = UIMessage<unknown, never, InferUiTools<typeof typedTools>>;
+
+/** What a page makes of its typed parts: the compiler checks their inputs and outputs. */
+function readTyped({ parts }: TypedMessage): readonly unknown[] {
+  return parts.flatMap((part): readonly unknown[] => {
+    switch (part.type) {
+      case "tool-list_rows":
+        if (part.state === "output-available") return [`${part.output.length} rows, first ${part.output[0]?.at}`];
+        return [part.state === "output-error" ? { input: part.input ?? undefined, error: part.errorText } : part.state];
+      case "tool-quote":
+        return [part.state === "output-available" ? part.output.slice(0, 8) : part.state];
+      case "tool-refund":
+        return [part.state === "output-available" ? part.output.note : part.state];
+      case "dynamic-tool":
+        return [`${part.toolName} ${part.state}`];
+      default:
+        return [];
+    }
+  });
 }
 
 async function settled(page: AnyChat<UIMessage>): Promise<void> {
@@ -591,6 +647,48 @@ export function chatTests(name: string, sdk: Sdk): void {
         expect(paid).toEqual([input]);
       },
     );
+
+    test("gets typed parts of the tools that its server names", verifies("TYPE-2#page"), async () => {
+      const model = createScriptedModel([
+        {
+          calls: [
+            { name: "list_rows", input: { count: 2_000 } },
+            { name: "list_rows", input: { count: "many" } },
+            { name: "list_rows", input: { count: 30_000 } },
+            { name: "quote", input: { length: 60_000 } },
+            { name: "echo", input: { a: 1 } },
+          ],
+        },
+        { calls: [{ name: "refund", input: { cents: 5 } }] },
+        { text: "Done." },
+      ]);
+      const { tool: echo } = createEchoTool();
+      const agent = createAgent({ model, tools: [...typedTools, echo], store: createMemoryStore() });
+      const served = await serveChats(agent, { uiTools: typedTools });
+      const page = new Page(served);
+      await page.sendMessage({ text: "Go." });
+      expect(page.error).toBeUndefined();
+      const called = [
+        "2000 rows, first 1970-01-01T00:00:00.000Z",
+        { input: undefined, error: expect.stringContaining("count") },
+        { input: { count: 30_000 }, error: "The output is too large for this page." },
+        '{"text":',
+        "echo output-available",
+      ];
+      expect(readTyped(page.last as TypedMessage)).toEqual([...called, "approval-requested"]);
+      const [loadedBefore] = (await messagesOf(served)).slice(-1);
+      expect(readTyped(loadedBefore as TypedMessage)).toEqual([...called, "approval-requested"]);
+      const asked = page.last.parts.find(({ type }) => type === "tool-refund") as { approval?: { id: string } };
+      await page.addToolApprovalResponse({ id: asked.approval?.id ?? "", approved: true });
+      await settled(page);
+      expect(page.error).toBeUndefined();
+      expect(readTyped(page.last as TypedMessage)).toEqual([...called, "5 cents"]);
+      const [loaded] = (await messagesOf(served)).slice(-1);
+      expect(readTyped(loaded as TypedMessage)).toEqual([...called, "5 cents"]);
+      const rows = (message: UIMessage | undefined) =>
+        message?.parts.flatMap((part) => ("output" in part && part.output !== undefined ? [part.output] : []));
+      expect(JSON.stringify(rows(loaded)) === JSON.stringify(rows(page.last))).toBe(true);
+    });
 
     test("tells a failure and an abort", verifies("PROT-1"), async () => {
       const gate = createDeferred();

@@ -18,6 +18,7 @@ const context: ToolContext = {
   idempotencyKey: "run_1/0/0",
   attempt: 1,
   sessionId: "session_1",
+  params: {},
   runId: "run_1",
   deps: { database: "x" },
   messages: [],

@@ -40,7 +40,8 @@ export function createRigOptions(store: Store = createMemoryStore()) {
   });
   const agent = createAgent({ name: "all", store, model: scriptedModel, tools: [pay, lookTool] });
   const evalReports = async () => [emptyReport];
-  return { store, agents: [agent], limits: { changesPerMinute: 1_000 }, evalReports } as const;
+  const oauth = { resource: "https://agents.example.org/mcp", authorizationServers: ["https://login.example.org"] };
+  return { store, agents: [agent], limits: { changesPerMinute: 1_000 }, evalReports, oauth } as const;
 }
 
 type Ask = Rig["ask"];
@@ -67,6 +68,8 @@ export const requestsByRoute: {
   "GET /ready": (ask) => ask("GET", "/ready"),
   "GET /metrics": (ask) => ask("GET", "/metrics"),
   "GET /openapi.json": (ask) => ask("GET", "/openapi.json"),
+  "GET /.well-known/oauth-protected-resource": (ask) => ask("GET", "/.well-known/oauth-protected-resource"),
+  "GET /.well-known/oauth-protected-resource/mcp": (ask) => ask("GET", "/.well-known/oauth-protected-resource/mcp"),
   "GET /v1/agents": (ask) => ask("GET", "/v1/agents"),
   "GET /v1/sessions": async (ask) => {
     await beginSession(ask, "Go.");

@@ -244,3 +244,60 @@ test("what is no JSON-RPC, and another method, are refused", async () => {
   expect((await ask("GET", "/mcp")).status).toBe(405);
   expect((await ask("DELETE", "/mcp")).status).toBe(405);
 });
+
+describe("sessions as resources", () => {
+  const people = new Map([
+    ["Bearer ada", { id: "ada", scopes: ["read", "run"] as const }],
+    ["Bearer bob", { id: "bob", scopes: ["read", "run"] as const }],
+    ["Bearer eve", { id: "eve", scopes: ["run"] as const }],
+  ]);
+
+  async function serve() {
+    const store = createMemoryStore();
+    const model = createScriptedModel(({ messages }) =>
+      messages.at(-1)?.role === "tool"
+        ? { text: "# No heading\nDone." }
+        : { calls: [{ name: "pay", input: { cents: 5 } }] },
+    );
+    const pay = { ...createPayTool([]), needsApproval: false };
+    const agent = createAgent({ name: "payer", store, model, tools: [pay] });
+    const authenticate = (request: Request) => people.get(request.headers.get("authorization") ?? "") ?? null;
+    const { url } = await startTestServer({ store, agents: [agent], authenticate });
+    return async (name: string) => await clientOf(url, name, "auto");
+  }
+
+  test("are read by those who may read them, as quoted text", verifies("PROT-7#resources"), async () => {
+    const connect = await serve();
+    const ada = await connect("ada");
+    const result = await ada.callTool(called("My key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789."));
+    const id = result._meta?.["pawl/sessionId"] as string;
+    const uri = `pawl://sessions/${id}`;
+    expect((await ada.listResources()).resources).toEqual([{ uri, name: id, mimeType: "text/markdown" }]);
+    const { contents } = await ada.readResource({ uri });
+    const [content] = contents;
+    const text = content !== undefined && "text" in content ? content.text : "";
+    expect(text).toContain("## User\n\n> My key is");
+    expect(text).not.toContain("sk-ant-api03");
+    expect(text).toContain('> Calls pay: {"cents":5}');
+    expect(text).toContain("> # No heading\n> Done.");
+    const ref = { type: "ref/resource", uri: "pawl://sessions/{id}" } as const;
+    const completed = await ada.complete({ ref, argument: { name: "id", value: id.slice(0, 3) } });
+    expect(completed.completion.values).toEqual([id]);
+  });
+
+  test(
+    "are not there for others, nor without the scope read",
+    verifies("PROT-7#resources", "SEC-3#server"),
+    async () => {
+      const connect = await serve();
+      const ada = await connect("ada");
+      const uri = `pawl://sessions/${(await ada.callTool(called("Pay.")))._meta?.["pawl/sessionId"]}`;
+      const bob = await connect("bob");
+      expect((await bob.listResources()).resources).toEqual([]);
+      for (const address of [uri, "pawl://sessions/none", "pawl://sessions/%", "file:///etc/passwd"])
+        await expect(bob.readResource({ uri: address })).rejects.toThrow("There is no such resource.");
+      const eve = await connect("eve");
+      expect(eve.getServerCapabilities()?.resources).toBeUndefined();
+    },
+  );
+});

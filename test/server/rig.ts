@@ -84,9 +84,12 @@ export type RigOptions = Partial<
     | "abortWhenAlone"
     | "secret"
     | "clientOptions"
+    | "params"
     | "redact"
     | "metrics"
     | "evalReports"
+    | "uiTools"
+    | "oauth"
   >
 > & {
   readonly store?: Store;

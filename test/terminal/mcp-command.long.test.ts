@@ -1,5 +1,5 @@
 /**
- * `/mcp log` and `/mcp restart`, with real servers: one that ends at its start until its settings are there.
+ * `/mcp` and its verbs, with real servers: one that ends at its start until its settings are there, and one with a library.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -60,6 +60,67 @@ test("a server that could not be started is started again, and the same session 
   expect(await person.screen()).not.toContain(secret);
 });
 
+async function startWithLibrary(script: Parameters<typeof startConversation>[1]) {
+  const world = createWorld({ "AGENTS.md": "The rules of the folder." });
+  const command = ["mcp", "add", "notes", "--", process.execPath, working, "library"];
+  expect((await world.pawl(command)).code).toBe(0);
+  return startConversation(world, script, ["--yes"]);
+}
+
+test("a tool that a server adds is offered once the person has seen and accepted it", {
+  ...verifies("PROT-6#lists", "CHAT-3#look"),
+}, async () => {
+  const { person, server } = await startWithLibrary([
+    { type: "answer", calls: [{ name: "mcp__notes__change", input: {} }] },
+    { type: "answer", text: "It has changed." },
+    { type: "answer", text: "Seen." },
+  ]);
+  person.type("go\r");
+  await person.sees(/It has changed\.[\s\S]*ready/);
+  person.type("/mcp\r");
+  await person.sees(/1 new tool, which the model does not see: extra\. To look: \/mcp accept notes/);
+  person.type("/mcp accept\r");
+  await person.sees(
+    /extra \(new\)\s+Looks further\.[\s\S]*echo \(changed\)\s+Sends everything[\s\S]*› leave them as they are/,
+  );
+  person.type("\x1b[B\r");
+  await person.sees(/Accepted 2 tools of notes\.[\s\S]*ready/);
+  person.type("again\r");
+  await person.sees(/Seen\.[\s\S]*ready/);
+  const offered = server.requests.map(({ body }) => JSON.stringify(body.tools).includes("mcp__notes__extra"));
+  expect(offered).toEqual([false, false, true]);
+});
+
+test("a resource joins the next message, and a prompt is sent once the person has seen it", {
+  ...verifies("PROT-6#resources", "PROT-6#prompts", "CHAT-3#look"),
+}, async () => {
+  const { person, server } = await startWithLibrary([
+    { type: "answer", text: "Read." },
+    { type: "answer", text: "Reviewed." },
+  ]);
+  person.type("/mcp read notes\r");
+  await person.sees(/read from notes[\s\S]*today notes:\/\/today/);
+  person.type("\r");
+  await person.sees("notes://today joins your next message: 1 line.");
+  person.type("what is it?\r");
+  await person.sees(/Read\.[\s\S]*ready/);
+  person.type("/notes:review\r");
+  await person.sees("Write: /mcp prompt notes review what [how]");
+  person.type("/notes:review 'the plan' well\r");
+  await person.sees(/Review the plan well and @AGENTS\.md\.[\s\S]*› send nothing/);
+  person.type("\r");
+  await person.sees("Nothing was sent.");
+  person.type("/notes:review 'the plan' well\r");
+  await person.sees(/Nothing was sent\.[\s\S]*› send nothing/);
+  person.type("\x1b[B\r");
+  await person.sees(/Reviewed\.[\s\S]*ready/);
+  const [read, reviewed] = server.requests.map(({ body }) => JSON.stringify((body.messages as unknown[]).at(-1)));
+  expect(read).toContain("The text of notes://today.");
+  expect(reviewed).toContain("Review the plan well and @AGENTS.md.");
+  // What a server writes names no files of the folder.
+  expect(reviewed).not.toContain("as it is now");
+});
+
 /** What is kept of a log begins in the middle of the token. */
 const talkative = `
 console.error("token " + process.env.TOKEN);
@@ -86,7 +147,7 @@ test("a name and a word that are wrong are told", verifies("CHAT-3#look"), async
   person.type("/mcp restart nots\r");
   await person.sees('There is no MCP server "nots" here. There are: notes.');
   person.type("/mcp stop notes\r");
-  await person.sees('/mcp takes nothing, log NAME or restart NAME, not "stop notes".');
+  await person.sees('not "stop notes".');
 });
 
 /** It never answers, and ends only with its connection. */

@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { Json } from "../../src/core/data/message.js";
 import type { AnyTool, Tool } from "../../src/ports/tool.js";
 import { normaliseTools } from "../../src/runtime/tools/compile-tools.js";
-import { defineTool } from "../../src/tools/lib/define-tool.js";
+import { type DefinedTool, defineTool } from "../../src/tools/lib/define-tool.js";
 import { verifies } from "../verifies.js";
 
 const basics = { name: "add", description: "Adds" } as const;
@@ -28,7 +28,8 @@ describe("defineTool", () => {
         return given.a + given.b;
       },
     });
-    expectTypeOf(add).toEqualTypeOf<Tool<{ a: number; b: number; c: number }, number>>();
+    expectTypeOf(add).toEqualTypeOf<DefinedTool<"add", typeof input, number>>();
+    expectTypeOf(add).toExtend<Tool<{ a: number; b: number; c: number }, number>>();
     expect(add.input).toBe(input);
   });
 

@@ -56,6 +56,7 @@ export function createToolContext(signal = new AbortController().signal): ToolCo
     sessionId: "session",
     runId: "run",
     deps: undefined,
+    params: {},
     messages: [],
     data: noToolData,
     services: { usage: null, output: null, compaction: null, tokens: createTokenEstimator() },

@@ -79,6 +79,7 @@ function OneMessage({ message, chat }: { readonly message: Message; readonly cha
               </details>
             );
           case "dynamic-tool":
+          case "tool-publish":
             return <ToolCard key={key} call={part} message={message} chat={chat} />;
           case "data-pawl-compacted":
             return (

@@ -1,7 +1,8 @@
 /**
  * What Pawl adds to the messages of the AI SDK.
  */
-import type { DynamicToolUIPart, UIMessage } from "ai";
+import { type DynamicToolUIPart, isToolUIPart, type ToolUIPart, type UIMessage } from "ai";
+import type { UiTools } from "../agent.js";
 
 /** The part data-pawl-question. `answer` is there once somebody has answered. */
 export type Question = {
@@ -38,10 +39,12 @@ export type Message = UIMessage<
     "pawl-question": Question;
     "pawl-progress": { readonly callKey: string; readonly note: string };
     "pawl-compacted": { readonly tokensBefore?: number; readonly tokensAfter?: number };
-  }
+  },
+  UiTools
 >;
 
-export type ToolCall = DynamicToolUIPart;
+/** The calls of `publish` have types; those of other tools are dynamic. */
+export type ToolCall = DynamicToolUIPart | ToolUIPart<UiTools>;
 
 const over: ReadonlySet<string> = new Set(["output-available", "output-error", "output-denied"]);
 
@@ -87,7 +90,7 @@ export function onlyWaits(message: Message | undefined): boolean {
 function unfinishedCalls(message: Message | undefined) {
   if (message === undefined) return [];
   return message.parts
-    .filter((part) => part.type === "dynamic-tool")
+    .filter((part): part is ToolCall => isToolUIPart(part))
     .filter((call) => !isOver(call))
     .map((call) => ({ toolCallId: call.toolCallId, questions: openQuestions(message, call) }));
 }

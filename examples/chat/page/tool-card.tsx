@@ -1,3 +1,4 @@
+import { getToolName } from "ai";
 import { type FormEvent, useState } from "react";
 import { type Decision, isOver, type Message, openQuestions, type Question, type ToolCall } from "./messages.js";
 import type { useDurableChat } from "./use-durable-chat.js";
@@ -15,7 +16,7 @@ export function ToolCard({ call, message, chat }: Props) {
   return (
     <div className={`call ${questions.length > 0 ? "asks" : ""}`}>
       <div className="call-head">
-        <strong>{call.toolName}</strong>
+        <strong>{titleOf(call)}</strong>
         <span className={`status ${call.state}`}>{status}</span>
       </div>
       {call.input !== undefined && <Value label="Input" value={call.input} isOpen={questions.length > 0} />}
@@ -32,6 +33,12 @@ export function ToolCard({ call, message, chat }: Props) {
       ))}
     </div>
   );
+}
+
+function titleOf(call: ToolCall): string {
+  if (call.type !== "tool-publish") return getToolName(call);
+  const note = call.input?.note;
+  return note === undefined ? "publish" : `publish ${note}`;
 }
 
 function statusOf({ state }: ToolCall, isRunning: boolean): string {

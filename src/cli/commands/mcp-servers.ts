@@ -10,6 +10,7 @@ import { exitCodes } from "../exit.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import { resolveHome } from "../files/session-store.js";
 import { formatServer, toServerRecord } from "../mcp/format-server.js";
+import { isLoggedIn } from "../mcp/logins.js";
 import { findServer, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
 import {
   folderServersName,
@@ -31,7 +32,7 @@ export type McpAddOptions = McpFileOptions & {
   readonly header?: readonly string[];
 };
 
-function resolveFolders({ root = "." }: McpServersOptions) {
+export function resolveFolders({ root = "." }: McpServersOptions) {
   return { root: resolveFolder(root), home: resolveHome(process.env) };
 }
 
@@ -121,11 +122,15 @@ function updateServersFile(path: string, name: string, update: (servers: Servers
   throw new PawlError("bad_input", `The MCP server ${name} cannot be used: ${written.problem}.`);
 }
 
-export function list(options: McpServersOptions, terminal: Terminal): number {
+export async function list(options: McpServersOptions, terminal: Terminal): Promise<number> {
   const servers = resolveServers(resolveFolders(options));
-  if (options.json === true) for (const one of servers) terminal.json(toServerRecord(one));
-  else if (servers.length === 0) terminal.out("There is no MCP server. Add one: pawl mcp add NAME -- COMMAND\n");
-  else for (const one of servers) terminal.out(`${sanitize(formatServer(one).replace(/^mcp {2}/, ""))}\n`);
+  if (servers.length === 0 && options.json !== true)
+    terminal.out("There is no MCP server. Add one: pawl mcp add NAME -- COMMAND\n");
+  for (const one of servers) {
+    const hasLogin = one.transport !== null && (await isLoggedIn(one.transport));
+    if (options.json === true) terminal.json({ ...toServerRecord(one), ...(hasLogin ? { loggedIn: true } : {}) });
+    else terminal.out(`${sanitize(`${formatServer(one).replace(/^mcp {2}/, "")}${hasLogin ? "  logged in" : ""}`)}\n`);
+  }
   return exitCodes.done;
 }
 
@@ -166,7 +171,7 @@ export async function test(name: string, options: McpServersOptions, terminal: T
   }
 }
 
-function requireServer(name: string, servers: readonly ResolvedServer[]): ResolvedServer {
+export function requireServer(name: string, servers: readonly ResolvedServer[]): ResolvedServer {
   const found = findServer(name, servers);
   if (found !== undefined) return found;
   const names = servers.map((server) => server.name).join(", ");

@@ -201,6 +201,7 @@ function createContext(
       await servers.restart(name, root, signal);
       return servers.current();
     },
+    acceptTools: servers.accept,
     redaction: terminal.redaction,
     state: control.view.state,
     say: control.say,

@@ -3,7 +3,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { formatServersToStart, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
-import { noServers, restartServer, type StartedServers, startServers } from "../mcp/start-servers.js";
+import { acceptTools, noServers, restartServer, type StartedServers, startServers } from "../mcp/start-servers.js";
 import type { FolderTrust } from "../trust/trust.js";
 
 export type ServerManager = {
@@ -11,6 +11,8 @@ export type ServerManager = {
   readonly start: (root: string, trust: FolderTrust) => Promise<void>;
   /** Restarts a server, unless `signal` aborts the attempt. Other servers stay. */
   readonly restart: (name: string, root: string, signal: AbortSignal) => Promise<void>;
+  /** Accepts tools of a running server. */
+  readonly accept: (name: string, tools: readonly string[]) => void;
   readonly current: () => StartedServers;
   readonly close: () => Promise<void>;
 };
@@ -41,6 +43,9 @@ export function createServerManager(home: string, onStart: (names: string, skip:
         current = await restartServer(current, name, root, AbortSignal.any([signal, closed.signal]));
       });
       await restarting;
+    },
+    accept(name, tools) {
+      current = acceptTools(current, name, tools);
     },
     current: () => current,
     async close() {

@@ -12,6 +12,7 @@ import type { ToolVersion } from "../permissions/rule-test.js";
 import type { FindVersion } from "../permissions/tool-version.js";
 import { listSecrets } from "../terminal/redaction.js";
 import { formatCount } from "../terminal/text.js";
+import { canLogIn, storedLogin } from "./logins.js";
 import type { ResolvedServer } from "./resolve-servers.js";
 import { expandVariables } from "./servers-file.js";
 
@@ -60,6 +61,16 @@ export async function restartServer(
     return await startServer(one, root, signal);
   };
   return combineServers(await Promise.all(started.all.map(restart)));
+}
+
+/** The same servers; the one of this name also offers these new or changed tools. */
+export function acceptTools(started: StartedServers, name: string, names: readonly string[]): StartedServers {
+  const accept = (one: StartedServer): StartedServer => {
+    if (one.name !== name || one.server === null) return one;
+    one.server.accept(names);
+    return { ...one, ...describeTools(one.server) };
+  };
+  return combineServers(started.all.map(accept));
 }
 
 function combineServers(all: readonly StartedServer[]): StartedServers {
@@ -116,8 +127,7 @@ async function startServer(one: ResolvedServer, root: string, signal?: AbortSign
         stderrText = `${stderrText}${text}`.slice(-maxLog - 1);
       },
     });
-    const { tools, problems } = renameTools(server);
-    return { ...one, server, tools, log, problems: [...server.problems, ...problems] };
+    return { ...one, server, log, ...describeTools(server) };
   } catch (error) {
     return { ...stopped, problems: [explainFailure(error, name, transport)] };
   }
@@ -158,7 +168,11 @@ export async function connectServer(
 ): Promise<McpServer> {
   const expanded = expandVariables(name, transport, process.env);
   const transportInRoot =
-    expanded.type === "stdio" ? { ...expanded, cwd: resolve(root, expanded.cwd ?? ".") } : expanded;
+    expanded.type === "stdio"
+      ? { ...expanded, cwd: resolve(root, expanded.cwd ?? ".") }
+      : canLogIn(expanded)
+        ? { ...expanded, login: storedLogin(name) }
+        : expanded;
   try {
     // The permission rules alone decide which calls ask.
     return await connectMcpServer({ name, transport: transportInRoot, trust: "all", defer: "auto", ...more });
@@ -190,14 +204,11 @@ function findVersion(server: McpServer | null, tool: string): ToolVersion | unde
 /** What providers take as the name of a tool. */
 const maxName = 64;
 
-/** The tools under the names that rules have for them: `mcp__docs__search`. */
-function renameTools({ name, tools }: McpServer): {
-  readonly tools: readonly AnyTool[];
-  readonly problems: readonly string[];
-} {
+/** The tools under the names that rules have for them, such as `mcp__docs__search`, and what cannot be used. */
+function describeTools({ name, tools, problems: ownProblems }: McpServer): Pick<StartedServer, "tools" | "problems"> {
   const all = tools.map((tool) => ({ ...tool, name: toRuleName(name, tool.name) }));
   const problems = all
     .filter((tool) => tool.name.length > maxName)
     .map((tool) => `${tool.name}: its name is longer than ${maxName} characters`);
-  return { tools: all.filter((tool) => tool.name.length <= maxName), problems };
+  return { tools: all.filter((tool) => tool.name.length <= maxName), problems: [...ownProblems, ...problems] };
 }

@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import type { McpCommandOptions } from "../commands/mcp.js";
 import * as servers from "../commands/mcp-servers.js";
-import { type AddCommand, addModelOptions, addPermissionOptions, formatExamples } from "./options.js";
+import { type AddCommand, addModelOptions, addPermissionOptions, formatExamples, parsePort } from "./options.js";
 
 const collectOption = (value: string, all: readonly string[] = []): readonly string[] => [...all, value];
 
@@ -65,7 +65,7 @@ export const addMcp =
       );
     addSubcommand("list", "list the MCP servers, where they are from, and which are off")
       .addHelpText("after", formatExamples("pawl mcp list", "pawl mcp list --json"))
-      .action(async (_: unknown, self: Command) => finish(servers.list(self.optsWithGlobals(), terminal)));
+      .action(async (_: unknown, self: Command) => finish(await servers.list(self.optsWithGlobals(), terminal)));
     addSubcommand("test", "start an MCP server, list its tools, and stop it")
       .argument("<name>", "its name")
       .addHelpText("after", formatExamples("pawl mcp test docs"))
@@ -79,4 +79,20 @@ export const addMcp =
       .action(async (name: string, _: unknown, self: Command) =>
         finish(servers.remove(name, self.optsWithGlobals(), terminal)),
       );
+    addSubcommand("login", "log in to an MCP server: prints the address of its login page and waits for you")
+      .argument("<name>", "its name")
+      .option("--port <number>", "the local port that the browser is redirected to (default: any free port)", parsePort)
+      .option("--scope <scopes>", "the scopes to request if the server names none")
+      .addHelpText("after", formatExamples("pawl mcp login web", "pawl mcp login web --port 8976"))
+      .action(async (name: string, _: unknown, self: Command) => {
+        const { login } = await import("../commands/mcp-login.js");
+        finish(await login(name, self.optsWithGlobals(), terminal));
+      });
+    addSubcommand("logout", "delete the stored login to an MCP server")
+      .argument("<name>", "its name")
+      .addHelpText("after", formatExamples("pawl mcp logout web"))
+      .action(async (name: string, _: unknown, self: Command) => {
+        const { logout } = await import("../commands/mcp-login.js");
+        finish(await logout(name, self.optsWithGlobals(), terminal));
+      });
   };

@@ -84,6 +84,8 @@ export type ToolCallPart = {
 /** The whole text of an output that was cut: a blob of its session, in UTF-8. A lone surrogate is three bytes. */
 export type FullOutput = {
   readonly blob: string;
+  /** Whether the tool returned text, or a value, which the blob holds as JSON. Absent in logs written before version 0.2. */
+  readonly type?: "text" | "json";
   /** Its size in bytes. */
   readonly bytes: number;
   /** The number of its lines. */
@@ -113,6 +115,8 @@ export type ToolOutput =
       readonly text: string;
       /** Present if the output was cut: where the whole of it is. */
       readonly full?: FullOutput;
+      /** Present if the output was cut and the whole is not stored: whether the tool returned text or a value. */
+      readonly cut?: "text" | "json";
     }
   /** A value. */
   | {

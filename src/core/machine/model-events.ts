@@ -59,6 +59,14 @@ export type SummaryRequest = {
 type WithRunId = { readonly runId: string };
 type WithStep = WithRunId & { readonly modelCallIndex: number };
 
+/** A system prompt that an agent's function returned for a run. */
+export type RunPrompt = {
+  /** The SHA-256 of the text, which is a blob of the session. */
+  readonly blob: string;
+  /** Its size in bytes. */
+  readonly bytes: number;
+};
+
 export type ModelEventBody =
   /** A model is about to be called. */
   | (WithStep & {
@@ -68,6 +76,10 @@ export type ModelEventBody =
       readonly purpose: Purpose;
       /** The run's input, if a hook changed it. */
       readonly input?: readonly UserMessage[];
+      /** In an agent's first call of a run: the system prompt that its function returned. */
+      readonly runPrompt?: RunPrompt;
+      /** In a run's first call: the run's params after validation, if the agent's schema changed them. */
+      readonly params?: { readonly [name: string]: Json };
       /** What hooks chose instead of the run's options. */
       readonly activeTools?: readonly string[];
       readonly toolChoice?: ToolChoice;
@@ -145,6 +157,8 @@ export type ModelEventBody =
       readonly fault?: Fault;
       /** The blob with the session's data as it stands, if there is any. */
       readonly dataBlob?: string;
+      /** The system prompt of the current run, for a reader that begins here. */
+      readonly runPrompt?: RunPrompt;
       /** The texts of context sources that the last run went by, for a reader that begins here. */
       readonly sources?: SourcesOfRun;
     })

@@ -23,6 +23,8 @@ export type RunOptions = {
   readonly model?: string;
   /** Settings of the run's model calls. They go before the agent's. */
   readonly settings?: ModelSettings;
+  /** Passed to its tools, hooks and policies as `params`. */
+  readonly params?: { readonly [name: string]: Json };
   /** The agent that the run begins with, if it is not the one that has the session. */
   readonly agent?: string;
 };

@@ -84,11 +84,13 @@ export function blobsOf(event: Event): readonly string[] {
       event.toolsHash ?? [],
       (event.messages ?? []).flatMap(blobsOfRef),
       blobsOfSources(event.sources),
+      event.runPrompt?.blob ?? [],
     ].flat();
   if (event.type === "compacted")
     return [
       ...(event.requests ?? []).flatMap(({ prompt, text }) => [prompt, text]),
       ...blobsOfSources(event.sources?.list),
+      ...(event.runPrompt === undefined ? [] : [event.runPrompt.blob]),
       ...(event.dataBlob === undefined ? [] : [event.dataBlob]),
     ];
   return [outputIn(event), returnedIn(event)].flatMap((output) => (output === undefined ? [] : blobsOfOutput(output)));

@@ -27,6 +27,7 @@ export function applyHandoff(transcript: Transcript, seq: number, { messages }: 
   transcript.sources = null;
   const { run } = transcript;
   if (run === null) return;
+  run.prompt = null;
   // A prompt belongs to its model call, and the filter may have left it out.
   if (messages !== undefined) run.lastPrompt = null;
   dropOverrides(run);
@@ -36,13 +37,14 @@ export function applyHandoff(transcript: Transcript, seq: number, { messages }: 
   run.compacted = null;
 }
 
-/** What a run overrides belongs to the agent that it began with; the shape of its answer and who can be asked do not. */
+/** What a run overrides belongs to the agent that it began with; its output schema, its params and who can be asked do not. */
 export function dropOverrides(run: { options: RunOptions }): void {
-  const { interactive, providerOptions, output } = run.options;
+  const { interactive, providerOptions, output, params } = run.options;
   run.options = {
     ...(interactive === undefined ? {} : { interactive }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),
+    ...(params === undefined ? {} : { params }),
   };
 }
 

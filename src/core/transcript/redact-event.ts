@@ -46,7 +46,14 @@ const contentFields: ReadonlySet<string> = new Set([
   ...["invalid", "description", "warnings", "retained", "stopSequences", "cause", "unset"],
 ]);
 /** Fields that hold data of any shape. */
-const freeFormFields: ReadonlySet<string> = new Set(["value", "set", "providerMetadata", "providerOptions", "schema"]);
+const freeFormFields: ReadonlySet<string> = new Set([
+  "value",
+  "set",
+  "providerMetadata",
+  "providerOptions",
+  "params",
+  "schema",
+]);
 
 /**
  * The same event with other content; the same object if nothing changed.

@@ -4,6 +4,7 @@
 
 import { type AssistantMessage, type Json, onlyCallsCode, type Usage, type UserMessage } from "../data/message.js";
 import type { EventOf, HookRecord, RunOptions } from "../machine/event.js";
+import type { RunPrompt } from "../machine/model-events.js";
 import type { RunLimits } from "../machine/run-limits.js";
 import type { Purpose } from "../machine/state.js";
 import type { LastCall } from "./call-records.js";
@@ -23,6 +24,10 @@ export type RunRecord = {
   readonly by?: string;
   /** The span that the request was made in, as W3C's `traceparent`. */
   readonly traceparent?: string;
+  /** The run's params after validation, if the agent's schema changed those in the options. */
+  params: { readonly [name: string]: Json } | null;
+  /** The system prompt that the agent's function returned for this run; null if none is known. */
+  prompt: RunPrompt | null;
   /** What hooks chose for the present step instead of the run's options. */
   choices: HookChoices;
   /** The last step after which the `afterStep` hooks were called. */
@@ -106,6 +111,8 @@ export function createRunRecord(
     purpose: "step",
     summary: plainSummary,
     preparedSeq: seq,
+    params: null,
+    prompt: null,
     pausedSince: null,
     lastPrompt: null,
     answer: "",

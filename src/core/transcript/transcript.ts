@@ -220,6 +220,8 @@ function applyPrepared(transcript: Transcript, seq: number, event: EventOf<"prep
   const { run } = transcript;
   if (run === null) return;
   recordPrepared(run, seq, event);
+  if (event.params !== undefined) run.params = event.params;
+  if (event.runPrompt !== undefined) run.prompt = event.runPrompt;
   if (event.purpose !== "unpause" || transcript.calls.size > 0) run.pausedSince = null;
   else run.pausedSince ??= event.modelCallIndex;
   transcript.shownResults.budget = event.resultBytes;

@@ -88,13 +88,18 @@ function toolDecidedEvents(
     const callBefore = findCall(before, event.callKey);
     const isFirst = callBefore?.status === "deciding" && callBefore.edited === undefined;
     const bodies: PublicEventBody[] = isFirst
-      ? [{ type: "tool_call", input: record.input, ...pickRepair(event), ...call }]
+      ? [{ type: "tool_call", input: record.input, ...pickRepair(event), ...pickInvalid(event), ...call }]
       : [];
     const callAfter = findCall(after, event.callKey);
     bodies.push(...externalRequestEvents(callAfter, call, record));
     if (callAfter?.status === "asking") bodies.push({ ...toApprovalRequest(callAfter, record), ...call });
     return bodies;
   });
+}
+
+/** A call can be blocked before its input is validated, so its input may be invalid as well. */
+function pickInvalid({ decision: { verdict } }: EventOf<"tool_decided">): { readonly invalid?: true } {
+  return verdict === "reject" || verdict === "block" ? { invalid: true } : {};
 }
 
 function toolWaitingEvents(
@@ -194,7 +199,7 @@ function toolFinishedEvents(event: EventOf<"tool_finished">, transcript: Transcr
     const returned = event.returned === undefined ? {} : { returned: event.returned };
     const cut = result.cut === undefined ? {} : { cut: result.cut };
     return [
-      ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
+      ...(record.decided ? [] : [{ type: "tool_call", input: record.input, invalid: true, ...call } as const]),
       { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...returned, ...cut, ...call },
       {
         type: "call_complete",

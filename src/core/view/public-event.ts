@@ -137,6 +137,8 @@ export type PublicEventBody =
       readonly input: Json;
       /** How the call was repaired. */
       readonly repair?: Repair;
+      /** The input does not fit the tool's schema, or the call ended before its input was validated. The call does not run. */
+      readonly invalid?: true;
     } & CallFields)
   /** The call started a child session, and waits for it. */
   | ({ readonly type: "child_started"; readonly childId: string } & CallFields)

@@ -2,6 +2,7 @@
  * The known providers: the client package of each, and the variables with its key and address.
  */
 import type { ProviderMetadata } from "../../core/data/message.js";
+import { isLoopbackHost } from "../../platform/loopback.js";
 
 /** Environment variables, as in `process.env`. */
 export type ProviderEnvironment = { readonly [name: string]: string | undefined };
@@ -150,9 +151,7 @@ export function findAddress(provider: KnownProvider, environment: ProviderEnviro
 
 /** Whether an address is on this machine. */
 export function isLoopback(address: string): boolean {
-  if (!URL.canParse(address)) return false;
-  const { hostname } = new URL(address);
-  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127\./.test(hostname);
+  return URL.canParse(address) && isLoopbackHost(new URL(address).hostname);
 }
 
 /** Whether an address is OpenAI's. */

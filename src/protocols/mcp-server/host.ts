@@ -1,7 +1,7 @@
 /**
  * The program that serves agents to MCP clients.
  */
-import type { Session, StreamItem } from "../../index.js";
+import type { Message, Session, StreamItem } from "../../index.js";
 import type { PostableSession } from "../run-cursors.js";
 
 /** An agent that is offered as a tool. */
@@ -16,6 +16,13 @@ export type McpHost = {
   readonly agents: readonly McpAgent[];
   /** Opens the session with this id, or a new one. It throws if the caller may not use it. */
   readonly openSession: (agent: string, sessionId: string | undefined) => Promise<CalledSession>;
+  /** The sessions that the caller can read, as resources. Default: there are none. */
+  readonly sessions?: {
+    /** The ids that begin with this prefix, newest first. At most 100. */
+    readonly list: (prefix: string) => Promise<readonly string[]>;
+    /** Null if there is no such session, or if the caller may not read it. */
+    readonly messages: (id: string) => Promise<readonly Message[] | null>;
+  };
   /** Makes sure that a process drives the session. @returns why none does; null if it ended, waits, or continues */
   readonly carryOn: (session: CalledSession) => Promise<string | null>;
   readonly makeId: () => string;

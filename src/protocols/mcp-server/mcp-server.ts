@@ -5,8 +5,9 @@ import type * as Sdk from "@modelcontextprotocol/server";
 import { PawlError } from "../../index.js";
 import { type AgentCall, type CallState, callAgent } from "./call-agent.js";
 import type { McpAgent, McpHost } from "./host.js";
+import { formatTranscript } from "./transcript.js";
 
-export type McpServerSdk = Pick<typeof Sdk, "Server" | "createRequestStateCodec" | "inputRequired">;
+export type McpServerSdk = Pick<typeof Sdk, "ProtocolError" | "Server" | "createRequestStateCodec" | "inputRequired">;
 
 /** How long a client may take to send answers, in seconds. */
 const stateSeconds = 7 * 24 * 60 * 60;
@@ -19,7 +20,7 @@ export function createStateCodec(sdk: McpServerSdk, key: Uint8Array): Sdk.Reques
 
 export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.RequestStateCodec<CallState>): Sdk.Server {
   const server = new sdk.Server(host.info, {
-    capabilities: { tools: {} },
+    capabilities: { tools: {}, ...(host.sessions === undefined ? {} : { resources: {}, completions: {} }) },
     requestState: { verify: codec.verify },
   });
   server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toTool) }));
@@ -47,7 +48,53 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
     const session = await host.openSession(mcpAgent.name, state?.sessionId ?? readSessionId(params._meta));
     return callAgent({ ...call, session }, state);
   });
+  if (host.sessions !== undefined) serveTranscripts(sdk, server, host.sessions);
   return server;
+}
+
+const transcriptScheme = "pawl://sessions/";
+const transcriptTemplate = `${transcriptScheme}{id}`;
+const transcriptType = "text/markdown";
+/** JSON-RPC "invalid params", also for sessions that the caller may not read, so that they look like unknown ones. */
+const invalidParams = -32_602;
+
+/** Each session is a resource. Clients can complete its id. */
+function serveTranscripts(sdk: McpServerSdk, server: Sdk.Server, sessions: NonNullable<McpHost["sessions"]>): void {
+  server.setRequestHandler("resources/list", async () => ({
+    resources: (await sessions.list("")).map((id) => ({
+      uri: `${transcriptScheme}${encodeURIComponent(id)}`,
+      name: id,
+      mimeType: transcriptType,
+    })),
+  }));
+  server.setRequestHandler("resources/templates/list", () => ({
+    resourceTemplates: [
+      {
+        uriTemplate: transcriptTemplate,
+        name: "session",
+        description: "The conversation of a session.",
+        mimeType: transcriptType,
+      },
+    ],
+  }));
+  server.setRequestHandler("resources/read", async ({ params: { uri } }) => {
+    const id = uri.startsWith(transcriptScheme) ? decodeId(uri.slice(transcriptScheme.length)) : null;
+    const messages = id === null ? null : await sessions.messages(id);
+    if (messages === null) throw new sdk.ProtocolError(invalidParams, "There is no such resource.");
+    return { contents: [{ uri, mimeType: transcriptType, text: formatTranscript(messages) }] };
+  });
+  server.setRequestHandler("completion/complete", async ({ params: { ref, argument } }) => {
+    const isOurs = ref.type === "ref/resource" && ref.uri === transcriptTemplate && argument.name === "id";
+    return { completion: { values: isOurs ? [...(await sessions.list(argument.value))] : [] } };
+  });
+}
+
+function decodeId(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
 }
 
 // The cast is safe: the forms have plain fields only.

@@ -97,9 +97,9 @@ function isSettled({ state, preliminary }: JsonObject): boolean {
 
 function collectKnown(parts: readonly JsonObject[]): KnownContent {
   const known = createKnownContent();
-  for (const { type, toolCallId, input, data } of parts) {
+  for (const { type, toolCallId, toolName, input, data } of parts) {
     if (typeof toolCallId === "string") {
-      known.calls.add(toolCallId);
+      known.calls.set(toolCallId, typeof toolName === "string" ? toolName : String(type).replace("tool-", ""));
       known.inputs.set(toolCallId, input);
     }
     if (type === "data-pawl-question" && isObject(data) && typeof data.callKey === "string") {

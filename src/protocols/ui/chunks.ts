@@ -3,9 +3,9 @@
  *
  * 1. One run is one message of the assistant, and the id of the run is the id of the message.
  * 2. A call is named by its `callKey`, which no other call of the session has. An approval has the same id.
- * 3. The tools are dynamic ones: the page knows them by name, not by type.
+ * 3. All tools are dynamic: the page knows them by name, not by type. `typed-tools.ts` turns the chunks of `uiTools` into typed ones.
  */
-import type { FilePart, PendingApproval, PublicEvent, SourcePart, ToolCallPart } from "../../index.js";
+import type { FilePart, PendingApproval, PublicEvent, SourcePart, ToolCallPart, ToolOutput } from "../../index.js";
 import { type CallChange, type NotedItem, questionKey, type ViewChange } from "../../view/view-change.js";
 import { formatOutput, toDisplayValue } from "../display-output.js";
 import type { RunWaiting } from "../run-flow.js";
@@ -20,7 +20,8 @@ export type UiChunk =
       readonly type: "tool-input-start";
       readonly toolCallId: string;
       readonly toolName: string;
-      readonly dynamic: true;
+      /** Absent if the page knows the tool by type. */
+      readonly dynamic?: true;
     }
   | { readonly type: "tool-input-delta"; readonly toolCallId: string; readonly inputTextDelta: string }
   | {
@@ -28,15 +29,19 @@ export type UiChunk =
       readonly toolCallId: string;
       readonly toolName: string;
       readonly input: unknown;
-      readonly dynamic: true;
+      readonly dynamic?: true;
       readonly providerExecuted?: true;
+      /** The input may not fit the tool's type. Not sent to the page. */
+      readonly invalid?: true;
     }
   | { readonly type: "tool-approval-request"; readonly approvalId: string; readonly toolCallId: string }
   | {
       readonly type: "tool-output-available";
       readonly toolCallId: string;
       readonly output: unknown;
-      readonly dynamic: true;
+      readonly dynamic?: true;
+      /** Not sent to the page. */
+      readonly source?: OutputSource;
       readonly preliminary?: true;
       readonly providerExecuted?: true;
     }
@@ -44,7 +49,16 @@ export type UiChunk =
       readonly type: "tool-output-error";
       readonly toolCallId: string;
       readonly errorText: string;
-      readonly dynamic: true;
+      readonly dynamic?: true;
+      readonly source?: OutputSource;
+    }
+  /** Replaces the input and the result of a typed tool's call if the input may not fit the type. */
+  | {
+      readonly type: "tool-input-error";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: null;
+      readonly errorText: string;
     }
   | { readonly type: "tool-output-denied"; readonly toolCallId: string }
   | { readonly type: "file"; readonly url: string; readonly mediaType: string }
@@ -61,6 +75,9 @@ export type UiChunk =
   | { readonly type: "abort"; readonly reason?: string }
   | { readonly type: "error"; readonly errorText: string }
   | DataChunk;
+
+/** The tool that an output is from, and the output as the log has it. */
+export type OutputSource = { readonly toolName: string | undefined; readonly output?: ToolOutput };
 
 /** Parts of Pawl's own. A transient part is shown to `onData`, and is no part of the message. */
 export type DataChunk = {
@@ -83,8 +100,8 @@ export type RunMetadata = {
 
 /** What the page has already. */
 export type KnownContent = {
-  /** The calls that have parts. */
-  readonly calls: Set<string>;
+  /** The calls that have parts, and their tools. */
+  readonly calls: Map<string, string>;
   /** The questions, by `questionKey`. */
   readonly questions: Map<string, QuestionData>;
   /** The inputs of the calls that ask, by their keys. */
@@ -111,7 +128,7 @@ export type QuestionData = {
 };
 
 export function createKnownContent(): KnownContent {
-  return { calls: new Set(), questions: new Map(), inputs: new Map() };
+  return { calls: new Map(), questions: new Map(), inputs: new Map() };
 }
 
 export function toChunks(item: ViewChange | RunWaiting, known: KnownContent): readonly UiChunk[] {
@@ -152,11 +169,14 @@ export function toChunks(item: ViewChange | RunWaiting, known: KnownContent): re
 
 function startCall(callKey: string, name: string, known: KnownContent): readonly UiChunk[] {
   if (known.calls.has(callKey)) return [];
-  known.calls.add(callKey);
+  known.calls.set(callKey, name);
   return [{ type: "tool-input-start", toolCallId: callKey, toolName: name, dynamic: true }];
 }
 
-function createErrorChunk(toolCallId: string, errorText: string): UiChunk {
+function createErrorChunk(
+  toolCallId: string,
+  errorText: string,
+): Extract<UiChunk, { readonly type: "tool-output-error" }> {
   return { type: "tool-output-error", toolCallId, errorText, dynamic: true };
 }
 
@@ -170,7 +190,8 @@ function toCallChunks(callKey: string, change: CallChange, known: KnownContent):
       return toInputChunks(change, known);
     case "preliminary": {
       const output = toDisplayValue(change.output);
-      return [{ type: "tool-output-available", toolCallId: callKey, output, dynamic: true, preliminary: true }];
+      const source = { toolName: known.calls.get(callKey), output: change.output };
+      return [{ type: "tool-output-available", toolCallId: callKey, output, dynamic: true, preliminary: true, source }];
     }
     case "progress":
       return [createDataChunk("progress", { callKey, note: change.note }, true)];
@@ -246,13 +267,22 @@ function createDataChunk(name: string, data: DataChunk["data"], transient?: true
   return transient === undefined ? chunk : { ...chunk, transient };
 }
 
-type NamedCall = { readonly callKey: string; readonly name: string; readonly input: unknown };
+type NamedCall = {
+  readonly callKey: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly invalid?: true;
+};
 
-function toInputChunks({ callKey, name, input }: NamedCall, known: KnownContent): readonly UiChunk[] {
-  return [
-    ...startCall(callKey, name, known),
-    { type: "tool-input-available", toolCallId: callKey, toolName: name, input, dynamic: true },
-  ];
+function toInputChunks({ callKey, name, input, invalid }: NamedCall, known: KnownContent): readonly UiChunk[] {
+  const available = {
+    type: "tool-input-available",
+    toolCallId: callKey,
+    toolName: name,
+    input,
+    dynamic: true,
+  } as const;
+  return [...startCall(callKey, name, known), invalid === undefined ? available : { ...available, invalid }];
 }
 
 type Question = Extract<PublicEvent, { readonly type: "approval_requested" }>;
@@ -299,11 +329,12 @@ function toAnswerChunks(event: AnswerEvent, known: KnownContent): readonly UiChu
 }
 
 export function toResultChunk(event: Extract<PublicEvent, { readonly type: "tool_result" }>): UiChunk {
-  const { callKey: toolCallId, outcome, output, returned = output, isError } = event;
+  const { callKey: toolCallId, name: toolName, outcome, output, returned = output, isError } = event;
   if (outcome === "denied") return { type: "tool-output-denied", toolCallId };
-  if (isError) return createErrorChunk(toolCallId, formatOutput(output));
+  if (isError) return { ...createErrorChunk(toolCallId, formatOutput(output)), source: { toolName } };
   // As in the AI SDK, a page gets what the tool returned, whatever the model reads of it.
-  return { type: "tool-output-available", toolCallId, output: toDisplayValue(returned), dynamic: true };
+  const source = { toolName, output: returned };
+  return { type: "tool-output-available", toolCallId, output: toDisplayValue(returned), dynamic: true, source };
 }
 
 function toFinalChunks({ result }: Extract<PublicEvent, { readonly type: "final" }>): readonly UiChunk[] {

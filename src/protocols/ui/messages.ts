@@ -8,6 +8,7 @@ import { createSessionView } from "../../view/session-view.js";
 import type { ReadableSession } from "../run-flow.js";
 import { createKnownContent, type DataChunk, type RunMetadata, toChunks, type UiChunk } from "./chunks.js";
 import { formatMessageId } from "./run-chunks.js";
+import type { ChunkTyper } from "./typed-tools.js";
 
 type UiPart = { readonly type: string; readonly [key: string]: unknown };
 
@@ -18,12 +19,15 @@ export type UiMessage = {
   readonly parts: readonly UiPart[];
 };
 
-/** All messages of a session, oldest first. */
-export async function readUiMessages(session: ReadableSession): Promise<readonly UiMessage[]> {
+/** All messages of a session, oldest first. `createTyper` is called for each message. */
+export async function readUiMessages(
+  session: ReadableSession,
+  createTyper: () => ChunkTyper,
+): Promise<readonly UiMessage[]> {
   const messages: UiMessage[] = [];
   let run: {
     readonly id: string;
-    readonly take: (event: PublicEvent) => void;
+    readonly take: (event: PublicEvent) => Promise<void>;
     readonly message: () => UiMessage;
   } | null = null;
   const finishRun = () => {
@@ -39,9 +43,9 @@ export async function readUiMessages(session: ReadableSession): Promise<readonly
         role: "user",
         parts: event.input.flatMap(({ parts }) => parts.map(toUserPart)),
       });
-      run = createAssistantMessage(event.runId, session.id);
+      run = createAssistantMessage(event.runId, session.id, createTyper());
     } else if (run !== null && (!("runId" in event) || event.runId === undefined || event.runId === run.id))
-      run.take(event);
+      await run.take(event);
   }
   finishRun();
   return messages;
@@ -56,7 +60,7 @@ function toUserPart(part: UserPart): UiPart {
   return { type: "file", mediaType, url, ...(filename === undefined ? {} : { filename }) };
 }
 
-function createAssistantMessage(id: string, sessionId: string) {
+function createAssistantMessage(id: string, sessionId: string, typer: ChunkTyper) {
   const view = createSessionView();
   const known = createKnownContent();
   const parts: { [key: string]: unknown; type: string }[] = [];
@@ -83,8 +87,9 @@ function createAssistantMessage(id: string, sessionId: string) {
         return;
       }
       case "tool-input-start": {
-        const { toolCallId, toolName } = chunk;
-        const part = { type: "dynamic-tool", toolCallId, toolName, state: "input-streaming", input: undefined };
+        const { toolCallId, toolName, dynamic } = chunk;
+        const tool = dynamic === true ? { type: "dynamic-tool", toolName } : { type: `tool-${toolName}` };
+        const part = { ...tool, toolCallId, state: "input-streaming", input: undefined };
         parts.push(part);
         callParts.set(toolCallId, part);
         return;
@@ -97,6 +102,9 @@ function createAssistantMessage(id: string, sessionId: string) {
         return;
       case "tool-output-available":
         change(chunk.toolCallId, { state: "output-available", output: chunk.output });
+        return;
+      case "tool-input-error":
+        change(chunk.toolCallId, { state: "output-error", input: undefined, errorText: chunk.errorText });
         return;
       case "tool-output-error":
         change(chunk.toolCallId, { state: "output-error", errorText: chunk.errorText });
@@ -132,8 +140,12 @@ function createAssistantMessage(id: string, sessionId: string) {
 
   return {
     id,
-    take: (event: PublicEvent) => {
-      for (const change of view.apply(event)) for (const chunk of toChunks(change, known)) applyChunk(chunk);
+    async take(event: PublicEvent) {
+      for (const change of view.apply(event))
+        for (const chunk of toChunks(change, known)) {
+          const typed = typer(chunk);
+          for (const one of typed instanceof Promise ? await typed : typed) applyChunk(one);
+        }
       if (event.type === "approval_answered") applyDenial(callParts.get(event.callKey), event);
     },
     message: (): UiMessage => ({ id: formatMessageId(id), role: "assistant", metadata, parts }),

@@ -9,6 +9,7 @@ import type { RunResult } from "../../core/view/outcome.js";
 import type { CompiledInput } from "../tools/schema.js";
 import type { Answers } from "./answer-types.js";
 import type { ResumeOptions } from "./local-run-options.js";
+import type { RunParams } from "./params.js";
 import type { Replay, ReplayOptions } from "./replay-types.js";
 import type { ItemsOf } from "./stream-types.js";
 
@@ -25,6 +26,8 @@ export type ChildAgent = {
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
+  /** Returns the params of the child's run. */
+  readonly params?: (input: unknown, parent: { readonly params: RunParams }) => RunParams;
   /** The shape of its answers; absent if they are texts. */
   readonly output?: CompiledInput;
   /** The agents behind the tools of the agents that it reaches. Those of the named agent come first. */

@@ -9,6 +9,7 @@ import type { CompiledInput } from "../tools/schema.js";
 import type { AgentFamily, ChildAgent, ParentLink } from "./agent-family.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { compileOutput } from "./local-run-options.js";
+import type { RunParams } from "./params.js";
 
 const agentMark = Symbol("pawl.agent");
 
@@ -39,6 +40,17 @@ export type AgentToolOptions<Input> = {
    * answer as JSON. An answer that does not fit is sent back once, and then the call fails. Default: a text.
    */
   readonly output?: InputSchema<unknown>;
+  /**
+   * Returns the params of the agent's run, given the input and the params of the parent's run. Default: none. The model writes the
+   * input, so take a tenant or a user from the parent's params instead.
+   */
+  readonly params?: (
+    input: Input,
+    parent: {
+      /** The params of the parent's run. */
+      readonly params: RunParams;
+    },
+  ) => RunParams;
   /** The share of the parent's remaining token budget that one call may use. Above 0, up to 1. Default: 0.5. */
   readonly budgetShare?: number;
 };
@@ -49,6 +61,7 @@ export type AgentOfTool<Handle> = {
   readonly budgetShare: number;
   readonly request: (input: unknown) => string;
   readonly output?: CompiledInput;
+  readonly params?: (input: unknown, parent: { readonly params: RunParams }) => RunParams;
 };
 
 const taskSchema = {
@@ -65,6 +78,7 @@ const agentToolRules: OptionTable<AgentToolOptions<never>> = {
   request: aFunction,
   output: anyValue,
   budgetShare: anyValue,
+  params: aFunction,
 };
 const agentToolNames = {
   toolName: "name",
@@ -96,6 +110,7 @@ export function createAgentTool<Handle, Input>(
     agent,
     budgetShare,
     request: (given) => (request === undefined ? readTask(given) : request(given as Input)),
+    ...(options.params === undefined ? {} : { params: options.params as NonNullable<AgentOfTool<Handle>["params"]> }),
     ...(options.output === undefined
       ? {}
       : { output: compileOutput(options.output, `The option output of the tool "${name}"`) }),

@@ -52,6 +52,7 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId" | "history" | "dropOp
   providerOptions: anObject,
   model: aString,
   settings: anObject,
+  params: anObject,
   by: anyValue,
   traceparent: aTraceparent,
   ...localRules,

@@ -11,6 +11,7 @@ import type { RunLimits } from "../../core/machine/run-limits.js";
 import type { SessionBinding, State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
+import type { SystemPrompt } from "../../ports/context.js";
 import type { RunModel, ToolSpecification } from "../../ports/model.js";
 import type { Observer } from "../../ports/observer.js";
 import type { CanExecuteTool } from "../../ports/permission.js";
@@ -38,7 +39,7 @@ export type CompiledAgent = {
   readonly named: ReadonlyMap<string, CalledModel>;
   readonly settings?: ModelSettings;
   readonly promptCache: PromptCache;
-  readonly systemPrompt?: string;
+  readonly systemPrompt?: SystemPrompt<unknown, unknown>;
   readonly tools: ReadonlyMap<string, CompiledTool>;
   readonly specifications: readonly ToolSpecification[];
   /** Whether some of its tools are not among the specifications: the model finds them. */
@@ -65,6 +66,8 @@ export type CompiledAgent = {
   readonly runModel?: RunModel;
   /** The agent is only rehearsed: it plays a recorded session. The agents that it reaches inherit it. */
   readonly rehearsal?: Rehearsal;
+  /** The schema of its runs' params; null if they have none. */
+  readonly params: CompiledInput | null;
   readonly services: Services;
   readonly compaction: Compaction;
   readonly context: CompiledContext;

@@ -20,6 +20,7 @@ import { checkPart, createPartError, type Input, type InputMessage, type InputPa
 import { checkReachedPrices, compileLimits, type Limits } from "./limits.js";
 import { type LocalOptions, toOutputSchema, toRecordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
+import { checkParams, type RunParams } from "./params.js";
 import { namesOfRunTools } from "./run-tools.js";
 import { toRecordedToolChoice } from "./tool-choice.js";
 
@@ -52,6 +53,11 @@ export type StartOptions = {
   /** If false, nobody can answer approvals: a call that would ask is denied. Default: true. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+  /**
+   * Passed to tools, hooks, policies and a dynamic system prompt as `params`: plain JSON that fits the agent's `params` schema.
+   * The log stores it, so it must not contain secrets.
+   */
+  readonly params?: RunParams;
   /** The name of one of the agent's `models`, which takes the place of its `model` in this run. */
   readonly model?: string;
   /** Settings of the run's model calls. They go before the agent's. */
@@ -103,6 +109,7 @@ export function createInputBody(
   const limits =
     options.limits === undefined ? agent.limits : compileLimits({ ...agent.limits, ...options.limits }, agent);
   checkReachedPrices(limits, agent);
+  if (mode !== "steer") checkParams(options.params, findFirstAgent(options.agent, agent));
   const { traceparent = agent.activeTraceparent() } = options;
   return createBody(input, { ...options, traceparent }, runId, mode, skip, {
     limits,
@@ -225,7 +232,8 @@ const maxRunId = 200;
 /** The options that the log stores; undefined if there are none. @throws PawlError `bad_input` */
 export function toRunOptions(options: StartOptions): RunOptions | undefined {
   const tools = namesOfRunTools(options);
-  const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings } = options;
+  const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings, params } =
+    options;
   const output = toOutputSchema(options);
   const stopWhen = toRecordedConditions(options);
   const stored: RunOptions = {
@@ -238,6 +246,7 @@ export function toRunOptions(options: StartOptions): RunOptions | undefined {
     ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(output === undefined ? {} : { output }),
     ...(model === undefined ? {} : { model }),
+    ...(params === undefined ? {} : { params }),
     ...(settings === undefined ? {} : { settings: compileSettings(settings, "bad_input") }),
     ...(stopWhen === undefined ? {} : { stopWhen }),
   };

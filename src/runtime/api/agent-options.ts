@@ -17,6 +17,7 @@ import type { ContextOptions } from "../../context/context-options.js";
 import type { ServiceOptions } from "../../context/services.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
+import type { SystemPrompt } from "../../ports/context.js";
 import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts, RunModel } from "../../ports/model.js";
 import type { CanExecuteTool } from "../../ports/permission.js";
@@ -25,14 +26,15 @@ import type { RepairToolCall } from "../../ports/repair.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
 import type { Store } from "../../ports/store.js";
-import type { RunTool } from "../../ports/tool.js";
+import type { InputSchema, RunTool } from "../../ports/tool.js";
 import type { Handoff } from "../agent/handoffs.js";
 import type { Limits } from "../agent/limits.js";
 import type { Fallback } from "../model/models.js";
 import type { WatchOptions } from "../observers/listeners.js";
 import type { Tools } from "../tools/compile-tools.js";
 
-export type AgentOptions<ModelLike = Model> = WatchOptions &
+// biome-ignore lint/suspicious/noExplicitAny: a list of options of agents with different deps has no narrower type.
+export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOptions &
   ServiceOptions & {
     /** Sessions belong to the agent of this name. Default: "agent". */
     readonly name?: string;
@@ -51,9 +53,13 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
      */
     readonly promptCache?: PromptCache;
     /** The tools that the model can call: a list, or those of the AI SDK by name. Default: none. */
-    readonly tools?: Tools;
-    /** What the model is told before the conversation. Default: nothing. */
-    readonly systemPrompt?: string;
+    readonly tools?: Tools<NoInfer<Deps>, NoInfer<Params>>;
+    /**
+     * The system prompt: a string, or a function that returns one for each run, given the run's `params`, its principal and the
+     * session's data. The function is called once per run, before the first model call. The run keeps the prompt until it ends, in
+     * other processes as well. If the function throws or takes more than 10 seconds, the run fails with `hook_failed`. Default: none.
+     */
+    readonly systemPrompt?: SystemPrompt<NoInfer<Deps>, NoInfer<Params>>;
     /** The limits of its runs. */
     readonly limits?: Limits;
     /**
@@ -76,16 +82,21 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     /** The agents that the model can hand a session over to. The conversation stays; prompt, tools and model change. */
     readonly handoffs?: readonly Handoff[];
     /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
-    readonly canExecuteTool?: CanExecuteTool;
+    readonly canExecuteTool?: CanExecuteTool<NoInfer<Deps>, NoInfer<Params>>;
     /**
      * Repairs calls that cannot be used as the model wrote them, after the built-in repairs: near names; JSON with fences,
      * comments or trailing commas. Null: no call is repaired.
      */
     readonly repairToolCall?: RepairToolCall | null;
     /** Code that is called at points of a run, in this order. */
-    readonly hooks?: readonly Hook[];
-    /** Tools get this as `context.deps`. */
-    readonly deps?: unknown;
+    readonly hooks?: readonly Hook<NoInfer<Deps>, NoInfer<Params>>[];
+    /** Passed to tools, hooks and policies as `context.deps`. Its type must satisfy all of them. */
+    readonly deps?: Deps;
+    /**
+     * The schema of the params of a run (`run(input, { params })`): an object of plain JSON, for example with a tenant and a language.
+     * Tools, hooks, policies and a dynamic system prompt get them as `params`. Default: runs take no params.
+     */
+    readonly params?: InputSchema<Params>;
     /**
      * Runs tool calls instead of the tools' `execute`: in another process, from a record, or not at all. Child agents and
      * handoffs inherit it.
@@ -117,7 +128,10 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   settings: anObject,
   promptCache: oneOf(...promptCacheModes),
   tools: anyValue,
-  systemPrompt: aString,
+  systemPrompt: {
+    accepts: (value) => typeof value === "string" || typeof value === "function",
+    expected: "a string, or a function that returns one",
+  },
   limits: anObject,
   stopWhen: anyValue,
   context: anObject,
@@ -132,6 +146,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   deps: anyValue,
   runTool: aFunction,
   runModel: aFunction,
+  params: anyValue,
   root: aString,
   store: aStore,
   clock: anObject,

@@ -19,6 +19,7 @@ export type ClientRunOptions = Pick<
   | "providerOptions"
   | "model"
   | "settings"
+  | "params"
   | "output"
   | "stopWhen"
 >;
@@ -34,6 +35,7 @@ const optionNames: { readonly [Name in keyof ClientRunOptions]-?: true } = {
   providerOptions: true,
   model: true,
   settings: true,
+  params: true,
   output: true,
   stopWhen: true,
 };

@@ -25,6 +25,7 @@ import {
 import { createHandoffTools, listConditionalHandoffs } from "../agent/handoffs.js";
 import { compileLimits } from "../agent/limits.js";
 import { compileSettings } from "../agent/model-settings.js";
+import { compileParams } from "../agent/params.js";
 import { checkConditionTools, compileStopWhen } from "../agent/stop-conditions.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { createCheckedStore } from "../log/checked-store.js";
@@ -129,6 +130,7 @@ export function compileAgent<ModelLike>(
     hooks: compileHooks(options.hooks ?? []),
     stopWhen: compileConditions(options, compiled.tools),
     deps: options.deps,
+    params: options.params === undefined ? null : compileParams(options.params),
     locals: new Map(),
     ...(root === undefined ? {} : { root }),
     graph,

@@ -32,6 +32,7 @@ export type SendOptions = Pick<
   | "providerOptions"
   | "model"
   | "settings"
+  | "params"
   | "output"
   | "traceparent"
 > & {

@@ -18,8 +18,11 @@ import { collectFindings, type RunResult, resultOf } from "../../core/view/outco
 import { hmacSha256 } from "../../platform/hash.js";
 import type { Store } from "../../ports/store.js";
 import { type ChildAgent, findChildAgent, takeUpParent } from "../agent/agent-family.js";
+import type { RunParams } from "../agent/params.js";
+import { normaliseJson } from "../tools/to-json.js";
 import { capOrKeepWhole } from "../work/cap-output.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
+import { getParams } from "../work/run-params.js";
 import { limitToReserved, reserveBudget } from "./child-budget.js";
 import { budgetUsedUp, childNotFinished, errorOutput } from "./prompts.js";
 
@@ -32,14 +35,16 @@ export async function startChild(
   { runId, callKey }: EffectOf<"run_tool">,
   child: ChildAgent,
   input: unknown,
-  { sessionId, state, parts, transcript, now }: EffectContext,
+  context: EffectContext,
 ): Promise<EventBody> {
+  const { sessionId, state, parts, transcript, now } = context;
   const span = parseTraceparent(transcript.run?.traceparent);
   const childId = deriveChildId(sessionId, callKey);
   const reserved = reserveBudget(callKey, state, parts.family);
   if (reserved === "nothing")
     return { type: "tool_finished", runId, callKey, outcome: "error", output: errorOutput(budgetUsedUp) };
   const text = child.request(input);
+  const params = child.params?.(input, { params: getParams(context) });
   const body: InboxBody = {
     type: "input",
     mode: "queue",
@@ -47,7 +52,7 @@ export async function startChild(
     input: [{ role: "user", parts: [{ type: "text", text }] }],
     limits: limitToReserved(reserved, child.limits),
     ...(span === undefined ? {} : { traceparent: traceparentOf(span) }),
-    ...(child.output === undefined ? {} : { options: { output: child.output.jsonSchema } }),
+    ...childOptions(child, params),
     session: {
       ...child.sessionInfo(text),
       parent: { sessionId, callKey, ...(span === undefined ? {} : { traceId: span.traceId }) },
@@ -58,6 +63,17 @@ export async function startChild(
   await parts.store.post(childId, { id: `run/${body.runId}`, at: now(), body });
   return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
 }
+
+function childOptions({ output }: ChildAgent, params: RunParams | undefined): Pick<ChildInput, "options"> {
+  const options = {
+    ...(output === undefined ? {} : { output: output.jsonSchema }),
+    // A copy, checked in the same way as the params of a caller.
+    ...(params === undefined ? {} : { params: normaliseJson(params) as RunParams }),
+  };
+  return Object.keys(options).length === 0 ? {} : { options };
+}
+
+type ChildInput = Extract<InboxBody, { readonly type: "input" }>;
 
 export async function postAbort(
   { childId, callKey }: Pick<EffectOf<"cancel_child">, "childId" | "callKey">,

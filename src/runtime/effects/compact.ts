@@ -155,6 +155,7 @@ function applySummary(
     summary,
     ...(retained.length === 0 ? {} : { retained }),
     ...(transcript.sources === null ? {} : { sources: sourcesOfRun(transcript.sources) }),
+    ...(transcript.run === null || transcript.run.prompt === null ? {} : { runPrompt: transcript.run.prompt }),
     ...(Object.keys(transcript.data).length === 0 ? {} : { dataBlob: queueData(transcript.data, memory.texts) }),
     replaced: { from: firstReplacedSeq(transcript), messages: cut },
     tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),

@@ -18,6 +18,7 @@ import { resolveList } from "../work/message-lists.js";
 import { listOfferedTools } from "../work/offered-tools.js";
 import { type Prompt, resolvePrompt } from "../work/prompt-blobs.js";
 import { buildRequestMessages } from "../work/request-messages.js";
+import { getAgentPrompt } from "../work/run-prompt.js";
 
 export type RequestResult =
   | { readonly type: "request"; readonly request: ModelRequest }
@@ -58,8 +59,8 @@ function withoutDeferred({ specifications }: Prompt): readonly ToolSpecification
 
 /** The prompt of a step of this agent, unless a hook changes it. */
 function currentPrompt(context: EffectContext): Prompt {
-  const { parts, transcript } = context;
-  const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
+  const { transcript } = context;
+  const systemPrompt = transcript.run?.options.systemPrompt ?? getAgentPrompt(context);
   return { systemPrompt, specifications: listOfferedTools(context) };
 }
 

@@ -21,13 +21,14 @@ export function createPermissionContext(
   { transcript }: EffectContext,
   sent: ResolvedList | null,
 ): PermissionContext {
-  const { sessionId, runId, principal, deps } = own;
+  const { sessionId, runId, principal, deps, params } = own;
   return Object.freeze({
     sessionId,
     runId,
     ...(principal === undefined ? {} : { principal }),
     toolCallId,
     deps,
+    params,
     get signal() {
       return own.signal;
     },

@@ -25,6 +25,8 @@ import type { EffectContext } from "../work/effect-context.js";
 import { loadRunSources, needsSources, pickChangedSources, promptBeside, sourcesFor } from "../work/loaded-sources.js";
 import { createListReferences } from "../work/message-lists.js";
 import { collectNewHashes, type PromptBlobs } from "../work/prompt-blobs.js";
+import { needsParams, pickChangedParams, validateParams } from "../work/run-params.js";
+import { loadRunPrompt, needsRunPrompt, pickNewRunPrompt } from "../work/run-prompt.js";
 
 export function prepare(context: EffectContext, cancellation: Cancellation): MaybePromise<EventBody | undefined> {
   const { state } = context;
@@ -52,6 +54,8 @@ function prepareStep(
   cancellation: Cancellation,
   earlier: readonly HookRecord[],
 ): MaybePromise<EventBody> {
+  if (needsParams(state.runId, context)) return runCoroutine(prepareWithParams(state, context, cancellation, earlier));
+  if (needsRunPrompt(context)) return runCoroutine(prepareWithPrompt(state, context, cancellation, earlier));
   if (needsSources(state.runId, context))
     return runCoroutine(prepareWithSources(state, context, cancellation, earlier));
   const missing = missingToolRecords(state, context);
@@ -101,17 +105,50 @@ function* prepareWithSources(
   earlier: readonly HookRecord[],
 ): Coroutine<EventBody> {
   const failed = yield* loadRunSources(toRunData(state, context), context, cancellation);
-  if (failed !== null) return createSourcesFailure(state, failed, earlier);
+  if (failed !== null) return createPreparationFailure("context sources", state, failed, earlier);
   return yield* wait(prepareStep(state, context, cancellation, earlier));
 }
 
-/** It is recorded as a failed hook, so a replay does not load what failed then. */
-function createSourcesFailure(
+function* prepareWithParams(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+  earlier: readonly HookRecord[],
+): Coroutine<EventBody> {
+  const problem = yield* validateParams(state.runId, context);
+  if (problem !== null) return createParamsRefusal(state, problem, earlier);
+  return yield* wait(prepareStep(state, context, cancellation, earlier));
+}
+
+function* prepareWithPrompt(
+  state: StepPreparing,
+  context: EffectContext,
+  cancellation: Cancellation,
+  earlier: readonly HookRecord[],
+): Coroutine<EventBody> {
+  const problem = yield* loadRunPrompt(context, cancellation);
+  if (problem !== null) return createPreparationFailure("system prompt", state, problem, earlier);
+  return yield* wait(prepareStep(state, context, cancellation, earlier));
+}
+
+/** The run ends like one that `beforeRun` refuses. */
+function createParamsRefusal(
   { runId, modelCallIndex }: StepPreparing,
   message: string,
   earlier: readonly HookRecord[],
 ): EventBody {
-  const record: HookRecord = { name: "context sources", hook: "beforeLLMCall", ms: 0, outcome: "threw", message };
+  const fault = { code: "bad_input", message, retryable: false };
+  return { type: "run_finished", runId, modelCallIndex, reason: "refused", fault, ...pickHookRecords(earlier) };
+}
+
+/** It is recorded as a failed hook, so a replay does not load what failed then. */
+function createPreparationFailure(
+  name: string,
+  { runId, modelCallIndex }: StepPreparing,
+  message: string,
+  earlier: readonly HookRecord[],
+): EventBody {
+  const record: HookRecord = { name, hook: "beforeLLMCall", ms: 0, outcome: "threw", message };
   const fault = { code: "hook_failed", message, retryable: false };
   const end = { type: "run_finished", runId, modelCallIndex, reason: "hook_failed", fault } as const;
   return { ...end, ...pickHookRecords([...earlier, record]) };
@@ -156,6 +193,8 @@ function createPreparedEvent(
     ...collectNewHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
     ...(sources === null ? {} : pickChangedSources(runId, sources, transcript)),
+    ...pickChangedParams(runId, context),
+    ...pickNewRunPrompt(context),
     ...pickHookRecords(records),
   };
 }

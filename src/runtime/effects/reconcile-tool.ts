@@ -19,6 +19,7 @@ import type { CompiledTool } from "../tools/compile-tools.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capResult } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
+import { getParams } from "../work/run-params.js";
 import { validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
 import { finalOutcome, type Raw } from "./model-output.js";
@@ -79,9 +80,10 @@ function callReconcile(
   reconcile: Reconcile,
   { input, steps }: { readonly input: unknown; readonly steps: readonly FinishedToolStep[] },
   { tool }: CompiledTool,
-  { sessionId, parts, state }: EffectContext,
+  context: EffectContext,
   cancellation: Cancellation,
 ): MaybePromise<SettledCall> {
+  const { sessionId, parts, state } = context;
   const ownCancellation = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(ownCancellation));
   const request = {
@@ -92,6 +94,7 @@ function callReconcile(
     runId,
     ...pickPrincipal(state),
     deps: resolveDeps(parts, sessionId, runId),
+    params: getParams(context),
     steps,
   };
   const { timeoutMs = defaultToolTimeoutMs } = tool;

@@ -9,6 +9,7 @@ import type { ToolContext } from "../../ports/tool.js";
 import { resolveDeps } from "../agent/local-run-options.js";
 import { publishProgress } from "../subscribers/broadcast.js";
 import type { ResolvedList } from "../work/message-lists.js";
+import { getParams } from "../work/run-params.js";
 import { listSeenMessages } from "../work/seen-messages.js";
 import type { StepCall } from "./step-host.js";
 import { createToolData } from "./tool-data.js";
@@ -54,6 +55,7 @@ export function createToolContext(call: ContextCall, work: ToolWork): ToolContex
     sessionId,
     runId,
     deps: resolveDeps(parts, sessionId, runId),
+    params: getParams(context),
     services: parts.services,
     progress: (note) => publishProgress(subscribers, callKey, note),
     step: ((...step) => getToolSteps(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],

@@ -17,6 +17,7 @@ import { type Awaitable, type MaybePromise, wait } from "../lib/coroutine.js";
 import { formatError } from "../lib/error-text.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
 import type { CancellableHookContext, EffectContext } from "../work/effect-context.js";
+import { getParams } from "../work/run-params.js";
 
 /** What a hook's answer does to the value that the hooks of a point may change. */
 export type HookVerdict<Value> =
@@ -156,6 +157,7 @@ function createHookContext(context: EffectContext): CancellableHookContext {
     runId,
     ...pickPrincipal(state),
     deps: resolveDeps(parts, sessionId, runId),
+    params: getParams(context),
     get signal() {
       return getSignal(cancellation);
     },

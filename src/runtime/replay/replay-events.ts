@@ -30,6 +30,8 @@ import { attachChanges } from "../work/data-changes.js";
 import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
 import { restoreSources } from "../work/loaded-sources.js";
 import { readPromptBlob } from "../work/prompt-blobs.js";
+import { restoreParams } from "../work/run-params.js";
+import { restoreRunPrompt } from "../work/run-prompt.js";
 import { canBeReplayed, splitRequests } from "./recorded-attempts.js";
 import { isOfRunAlone, type Recorded, withRecordedTools } from "./recorded-tools.js";
 
@@ -157,11 +159,13 @@ export function createEventReplay({
     return { type, key: "replay", runId: event.runId, callKey: call.callKey, attempt };
   }
 
-  /** Also for an entry that is not made again: later calls of the run have the same texts. */
-  async function recallTexts(event: EventOf<"prepared">, state: State): Promise<void> {
+  /** Also for an entry that is not made again: later calls of the run have the same texts and params. */
+  async function restoreFromEvent(event: EventOf<"prepared">, state: State): Promise<void> {
     const { name, context } = getSessionAgent(parts, state);
     if (event.sources !== undefined && context.sources.length > 0)
       await restoreSources({ runId: event.runId, agent: name }, event, memory);
+    await restoreRunPrompt(name, event, memory);
+    restoreParams(event, memory);
   }
 
   async function prepareAgain(event: EventOf<"prepared">, state: State, transcript: Transcript) {
@@ -197,7 +201,7 @@ export function createEventReplay({
 
   async function recomputeEvent(event: Event, state: State, transcript: Transcript): Promise<EventBody | undefined> {
     now = event.at;
-    if (event.type === "prepared") await recallTexts(event, state);
+    if (event.type === "prepared") await restoreFromEvent(event, state);
     if (event.hooks !== undefined) return undefined;
     switch (event.type) {
       case "restarted":

@@ -5,7 +5,7 @@ import { checkTool } from "../../check-tool.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { ProviderToolReference, ToolSpecification } from "../../ports/model.js";
-import type { AnyTool } from "../../ports/tool.js";
+import type { AnyTool, Tool } from "../../ports/tool.js";
 import { type AiSdkTool, fromAiSdkTool } from "./ai-sdk-tool.js";
 import { isToolSearch } from "./ai-sdk-tool-search.js";
 import { type CompiledInput, compileInput } from "./schema.js";
@@ -19,8 +19,12 @@ export type CompiledTool = {
   readonly isBuiltIn?: true;
 };
 
+// biome-ignore-start lint/suspicious/noExplicitAny: inputs and deps are contravariant, as in AnyTool.
 /** A list of tools, or a record as in the AI SDK, whose keys are the names. */
-export type Tools = readonly AnyTool[] | { readonly [name: string]: AnyTool | AiSdkTool };
+export type Tools<Deps = any, Params = any> =
+  | readonly Tool<any, any, Deps, Params>[]
+  | { readonly [name: string]: Tool<any, any, Deps, Params> | AiSdkTool };
+// biome-ignore-end lint/suspicious/noExplicitAny: inputs and deps are contravariant, as in AnyTool.
 
 /** @throws PawlError `duplicate_tool`; `bad_configuration` for a name, a schema or a description that cannot be used */
 export function normaliseTools(tools: Tools): ReadonlyMap<string, CompiledTool> {

@@ -16,6 +16,7 @@ import type { EffectContext, ToldSources } from "./effect-context.js";
 import { sourcesFor } from "./loaded-sources.js";
 import { checkList, pickPaused } from "./message-lists.js";
 import { listOfferedTools } from "./offered-tools.js";
+import { getAgentPrompt } from "./run-prompt.js";
 
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
@@ -51,10 +52,11 @@ export function buildContext(
   const shown =
     manager === defaultContextManager ? null : nextMessages(transcript, state, { input, append: noMessages });
   const newInput = nextInput(transcript, state);
+  const own = getAgentPrompt(context);
   try {
     const built = manager.build({
       run,
-      ...(parts.systemPrompt === undefined ? {} : { systemPrompt: parts.systemPrompt }),
+      ...(own === undefined ? {} : { systemPrompt: own }),
       ...(transcript.run?.options.systemPrompt === undefined
         ? {}
         : { runSystemPrompt: transcript.run.options.systemPrompt }),

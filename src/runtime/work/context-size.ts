@@ -12,6 +12,7 @@ import type { CompactionView, ContextSize } from "../../ports/compaction.js";
 import { chooseModel } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
 import { listOfferedTools } from "./offered-tools.js";
+import { getAgentPrompt } from "./run-prompt.js";
 
 /** From this part of the budget on, an answer that ended with `length` filled the context window (FIN-3). */
 const nearLimitRatio = 0.8;
@@ -46,8 +47,8 @@ function estimateSourceTokens({ sources }: Transcript): number {
 const bytesPerToken = 4;
 
 function pickPromptAndTools(context: EffectContext) {
-  const { parts, transcript } = context;
-  const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
+  const { transcript } = context;
+  const systemPrompt = transcript.run?.options.systemPrompt ?? getAgentPrompt(context);
   return { ...(systemPrompt === undefined ? {} : { systemPrompt }), tools: listOfferedTools(context) };
 }
 

@@ -4,12 +4,14 @@
 import type { ToolOutput, UserMessage } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody, EventOf } from "../../core/machine/event.js";
+import type { RunPrompt } from "../../core/machine/model-events.js";
 import type { SourceChange, SourceReference } from "../../core/machine/sources.js";
 import type { State } from "../../core/machine/state.js";
 import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { HookContext } from "../../ports/hook.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import type { RunParams } from "../agent/params.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
 import type { SpareController } from "../model/stream-attempt.js";
@@ -103,6 +105,15 @@ export type ProcessMemory = SpareController & {
   readonly texts: PromptBlobs;
   /** The texts of context sources that the present run goes by. */
   sources: LoadedSources | null;
+  /** The system prompt that an agent's function made for a run. `reference` is null if the store has lost the text. */
+  runPrompt: {
+    readonly runId: string;
+    readonly agent: string;
+    readonly text: string;
+    readonly reference: RunPrompt | null;
+  } | null;
+  /** The checked params of a run. */
+  params: { readonly runId: string; readonly value: RunParams } | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
   /** What running calls have changed in the session's data and is not committed, by call key. */
@@ -131,6 +142,8 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     holder,
     texts: createPromptBlobs(sessionId, store),
     sources: null,
+    runPrompt: null,
+    params: null,
     validated: null,
     changes: null,
     spareHookContext: null,

@@ -6,12 +6,20 @@
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
 
-import { type ClientSession, type EventsOptions, findOpenRun, PawlError } from "../../index.js";
+import {
+  type ClientSession,
+  type EventsOptions,
+  findOpenRun,
+  PawlError,
+  type Redact,
+  redactJson,
+} from "../../index.js";
 import { postAgui } from "../../protocols/agui/agui.js";
 import type { AguiBody } from "../../protocols/agui/request.js";
 import type { PostableSession } from "../../protocols/run-cursors.js";
 import { postChat, resumeChat } from "../../protocols/ui/chat.js";
 import { readUiMessages } from "../../protocols/ui/messages.js";
+import { type ChunkTyper, createChunkTyper, typeChunks } from "../../protocols/ui/typed-tools.js";
 import { parseCursor, startCursor } from "../../stream/cursor.js";
 import { type EventFormat, startEventStream } from "../event-stream.js";
 import { deriveId, type Principal } from "../principal.js";
@@ -19,7 +27,7 @@ import { redactItems } from "../redact-items.js";
 import { eventStreamContent, responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
-import { authorizeSession, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import { authorizeSession, chooseParams, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { anyJson, object, oneOf, string } from "../shape.js";
 import { pickRoot } from "./sessions.js";
@@ -87,7 +95,7 @@ export const chatRoutes: readonly Route[] = [
       const runId = await findOpenRun(context.settings.store, session.id);
       if (runId === null) return { status: 204, bytes: null };
       const connection = new AbortController();
-      const chunks = await resumeChat(session, runId, connection.signal);
+      const chunks = typeChunks(await resumeChat(session, runId, connection.signal), createTyper(context, session.id));
       return createStreamResponse(routeRequest, context, session.id, chunks, connection, uiFormat);
     },
   },
@@ -101,7 +109,7 @@ export const chatRoutes: readonly Route[] = [
     content: { 200: responseContents.uiMessages },
     async handle(routeRequest, context) {
       const session = await findChatSession(routeRequest, context, routeRequest.params.chat ?? "", undefined);
-      const messages = session === null ? [] : await readUiMessages(session);
+      const messages = session === null ? [] : await readUiMessages(session, () => createTyper(context, session.id));
       return { status: 200, json: { messages } };
     },
   },
@@ -143,11 +151,28 @@ async function handleChat(routeRequest: RouteRequest, context: ServerContext): P
   const { id, agent } = routeRequest.body as { readonly id: string; readonly agent?: string };
   const session = await openOrBeginSession(routeRequest, context, id, agent);
   // The worker of this process, or of another, sees that a session was answered, and goes on with it.
-  const chunks = await postChat(routeRequest.body, session, {
+  const posted = await postChat(routeRequest.body, session, {
     by: routeRequest.principal.id,
     signal: connection.signal,
   });
+  const chunks = typeChunks(posted, createTyper(context, session.id));
   return createStreamResponse(routeRequest, context, session.id, chunks, connection, uiFormat);
+}
+
+/** Larger outputs are not sent to a page. */
+const maxWholeBytes = 1024 * 1024;
+
+function createTyper({ settings }: ServerContext, sessionId: string): ChunkTyper {
+  return createChunkTyper(settings.uiTools, async ({ blob, bytes, type }) => {
+    const content = bytes > maxWholeBytes ? null : await settings.store.getBlob(sessionId, blob);
+    return content === null ? null : redactWhole(new TextDecoder().decode(content), type, settings.redact);
+  });
+}
+
+/** Redacts the values of JSON one by one, so that the result is still JSON. */
+function redactWhole(text: string, type: "text" | "json" | undefined, redact: Redact): string {
+  if (type !== "json") return redact(text);
+  return JSON.stringify(redactJson(JSON.parse(text), redact));
 }
 
 async function openOrBeginSession(
@@ -223,7 +248,8 @@ export function createPostedSession(
   return {
     ...session,
     async send(input, options) {
-      const sendOptions = { ...agentOptions, by: principal.id, ...settings.traceOf(request) };
+      const params = await chooseParams(context, { principal, request }, agent);
+      const sendOptions = { ...agentOptions, ...params, by: principal.id, ...settings.traceOf(request) };
       const sent = await session.send(input, { ...options, ...sendOptions });
       context.loneRuns?.runStarted(id, sent.runId);
       return sent;

@@ -7,15 +7,17 @@
  * 3. A server that drains aborts nothing. It responds to the open calls: their results say that the run continues.
  */
 
+import type { Message } from "../../index.js";
 import type { CalledSession, McpHost } from "../../protocols/mcp-server/index.js";
 import { maxResponseMs, type OpenCall } from "../open-calls.js";
 import { randomBase64url } from "../principal.js";
 import { anyJson, eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
-import { authorizeSession, isAllowed, type ServerContext } from "../server-context.js";
+import { authorizeSession, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { createFailureLine } from "../server-options.js";
+import { loadSessionInfo } from "../session-info.js";
 import type { Sink } from "../sink.js";
 import type { OpenStream } from "../watch.js";
 import { createPostedSession } from "./chats.js";
@@ -137,6 +139,36 @@ function encodeRefusal(id: string | number): Uint8Array {
   return new TextEncoder().encode(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
 }
 
+/** How many sessions are examined to find those that the principal can read. */
+const maxExamined = 1_000;
+const maxListed = 100;
+
+function createReadableSessions({ principal }: RouteRequest, context: ServerContext): NonNullable<McpHost["sessions"]> {
+  return {
+    async list(prefix) {
+      const ids: string[] = [];
+      const { store } = context.settings;
+      for (const summary of await store.list({ parent: null, limit: maxExamined })) {
+        const { sessionId } = summary;
+        if (!sessionId.startsWith(prefix)) continue;
+        const info = await loadSessionInfo(store, summary);
+        if (await isAllowed(context, principal, "read", { id: sessionId, info })) ids.push(sessionId);
+        if (ids.length === maxListed) break;
+      }
+      return ids;
+    },
+    async messages(id) {
+      try {
+        const { session } = await authorizeSession(context, principal, "read", id);
+        return redactSecrets(context, await session.messages()) as readonly Message[];
+      } catch (error) {
+        if (error instanceof ServerError && (error.code === "no_session" || error.code === "forbidden")) return null;
+        throw error;
+      }
+    },
+  };
+}
+
 /** @param calledIds collects the sessions of the call */
 function createMcpHost(
   routeRequest: RouteRequest,
@@ -161,6 +193,7 @@ function createMcpHost(
       const authorized = await authorizeSession(context, principal, "run", sessionId);
       return createPostedSession(routeRequest, context, sessionId, authorized.requested.info?.agent ?? agent);
     },
+    ...(principal.scopes.includes("read") ? { sessions: createReadableSessions(routeRequest, context) } : {}),
     carryOn: async () => null,
     makeId: () => randomBase64url(16),
     by: principal.id,

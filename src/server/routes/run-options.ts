@@ -15,6 +15,7 @@ export const runOptionsShape = object({
   providerOptions: anyJson("Options for the model's provider."),
   model: string("One of the agent's models, by its name."),
   settings: anyJson("Settings of the model calls."),
+  params: anyJson("The params of the run, passed to the agent's tools, hooks and policies."),
   output: anyJson("The JSON Schema of the answer."),
   stopWhen: anyJson("Stop conditions."),
 });

@@ -5,7 +5,7 @@
 import type { AnswerOptions, ApprovalDecision, ClientSession, SendOptions } from "../../index.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
-import { authorizeSession, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import { authorizeSession, chooseParams, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { anyJson, boolean, integer, object, oneOf, string } from "../shape.js";
 import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-options.js";
@@ -139,9 +139,12 @@ async function sendInput({ request, principal, params, body }: RouteRequest, con
   if (extraAction !== null && !(await isAllowed(context, principal, extraAction, requested, { options })))
     throw new ServerError("forbidden", `You may not do this in session ${requested.id} (${extraAction}).`);
   const key = request.headers.get("idempotency-key");
+  // A steer belongs to a run that has its params.
+  const runParams = mode === "steer" ? {} : await chooseParams(context, { principal, request }, requested.info?.agent);
   const sent = await withClientErrors(
     session.send(input, {
       ...options,
+      ...runParams,
       by: principal.id,
       ...context.settings.traceOf(request),
       ...(mode === undefined ? {} : { mode }),

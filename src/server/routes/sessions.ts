@@ -18,6 +18,7 @@ import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import {
   authorizeSession,
+  chooseParams,
   isAllowed,
   type ReadableSession,
   redactSecrets,
@@ -268,8 +269,12 @@ async function beginSession({ request, principal, body }: RouteRequest, context:
       "session_busy",
       `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
     );
-  const traceOptions = context.settings.traceOf(request);
-  const sendOptions = { ...(key === null ? {} : { runId: key }), ...pickRoot(agents.get(agent)), ...traceOptions };
+  const sendOptions = {
+    ...(await chooseParams(context, { principal, request }, agent)),
+    ...(key === null ? {} : { runId: key }),
+    ...pickRoot(agents.get(agent)),
+    ...context.settings.traceOf(request),
+  };
   const { runId } = await withClientErrors(
     client.session(id).send(input, { ...options, agent, by: principal.id, ...sendOptions }),
   );

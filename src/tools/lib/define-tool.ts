@@ -1,5 +1,5 @@
 /**
- * `defineTool`: infers the type of a tool's input from its schema.
+ * `defineTool` and `defineToolFor`: infer the type of a tool's input from its schema.
  */
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
@@ -14,9 +14,38 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
     ? Input
     : { readonly [key: string]: Json };
 
+/** The type of a tool's input as the model writes it, before the schema transforms it: in the log, in streams and on pages. */
+export type RawInputOf<Schema> = Schema extends StandardSchemaV1
+  ? StandardSchemaV1.InferInput<Schema>
+  : Schema extends AiSdkSchema<infer Input>
+    ? Input
+    : { readonly [key: string]: Json };
+
+/** A tool whose name and schema the compiler knows. `~types` is never set; only the compiler reads it. */
+export type DefinedTool<Name extends string, Schema, Output, Deps = unknown, Params = unknown> = Tool<
+  InputOf<Schema>,
+  Output,
+  Deps,
+  Params
+> & {
+  readonly name: Name;
+  readonly "~types"?: { readonly schema: Schema; readonly output: Output };
+};
+
+type Definition<Name extends string, Schema, Output, Deps, Params> = Omit<
+  Tool<InputOf<Schema>, Output, Deps, Params>,
+  "input" | "name" | "~deps" | "~params"
+> & {
+  /** The name by which the model calls it: 1 to 64 letters, digits, `_` or `-`. */
+  readonly name: Name;
+  /** The schema of its input. */
+  readonly input: Schema;
+};
+
 /**
- * Returns the tool unchanged. The type of its input is inferred from its schema. Throws a PawlError `bad_configuration` for a
- * name that providers do not accept, for an unknown option, and for a missing description.
+ * Returns the tool unchanged. The type of its input is inferred from its schema, and the type of `deps` from an annotation on
+ * `execute`: `(input, { deps }: ToolContext<Deps>) => …`. Throws a PawlError `bad_configuration` for a name that providers do not
+ * accept, for an unknown option, and for a missing description.
  *
  * @example
  * ```ts
@@ -31,13 +60,47 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
  * });
  * ```
  */
-export function defineTool<const Schema extends InputSchema<unknown>, Output>(
-  tool: Omit<Tool<InputOf<Schema>, Output>, "input"> & {
-    /** The schema of its input. */
-    readonly input: Schema;
-  },
-): Tool<InputOf<Schema>, Output> {
+export function defineTool<
+  const Schema extends InputSchema<unknown>,
+  Output,
+  Deps = unknown,
+  const Name extends string = string,
+  Params = unknown,
+>(tool: Definition<Name, Schema, Output, Deps, Params>): DefinedTool<Name, Schema, Output, Deps, Params> {
   checkTool("defineTool()", tool as unknown as AnyTool);
   // The compiler cannot know that a schema accepts the type that is inferred from it.
-  return tool as unknown as Tool<InputOf<Schema>, Output>;
+  return tool as unknown as DefinedTool<Name, Schema, Output, Deps, Params>;
+}
+
+/** A `defineTool` whose tools have typed `deps` and `params` without an annotation. */
+export type DefineToolFor<Deps, Params = unknown> = <
+  const Schema extends InputSchema<unknown>,
+  Output,
+  const Name extends string = string,
+>(
+  tool: Definition<Name, Schema, Output, Deps, Params>,
+) => DefinedTool<Name, Schema, Output, Deps, Params>;
+
+/**
+ * Returns a `defineTool` whose tools get `deps` and `params` of these types in `execute`, `needsApproval` and `reconcile`, whatever
+ * the order of the members. Call it once in a program.
+ *
+ * @example
+ * ```ts
+ * import { z } from "zod";
+ *
+ * type Deps = { readonly orders: Map<string, number> };
+ * const tool = defineToolFor<Deps>();
+ * const find = tool({
+ *   name: "find_order",
+ *   description: "Finds the total of an order",
+ *   input: z.object({ order: z.string() }),
+ *   readOnly: true,
+ *   execute: ({ order }, { deps }) => deps.orders.get(order) ?? "There is no such order.",
+ * });
+ * const agent = createAgent({ model, deps: { orders: new Map([["A1", 80]]) }, tools: [find] });
+ * ```
+ */
+export function defineToolFor<Deps, Params = unknown>(): DefineToolFor<Deps, Params> {
+  return (tool) => defineTool(tool);
 }

@@ -11,6 +11,7 @@ import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { Question, ToolContext } from "../../ports/tool.js";
 import { parseInputRequest, toElicitResult } from "./questions.js";
+import type { ListedTool } from "./tool-list.js";
 import { toToolOutput } from "./tool-output.js";
 
 /** What a server answers: its result, or what it must know first. */
@@ -33,6 +34,8 @@ type StoredReply = Reply | { readonly type: "large" } | { readonly type: "failed
 type RoundsCall = {
   readonly server: string;
   readonly send: Send;
+  /** The schema of the structured content, if the tool has one. */
+  readonly outputSchema: ListedTool["outputSchema"];
   /** The call changes nothing, so a request may be repeated. */
   readonly readOnly: boolean;
   /** How long a question is open. Without it, questions do not expire. */
@@ -53,7 +56,7 @@ export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
   let askedCount = 0;
   for (let round = 1; round <= maxRounds; round += 1) {
     const reply = await sendRound(call, round, continuation);
-    if (reply.type === "result") return toToolOutput(reply.result);
+    if (reply.type === "result") return toToolOutput(reply.result, call.outputSchema);
     const requests = Object.entries(reply.requests);
     if (askedCount + requests.length > maxQuestions)
       throw new Error(`The MCP server "${server}" asks more than ${maxQuestions} questions in one call.`);

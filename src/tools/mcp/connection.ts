@@ -14,7 +14,9 @@ import { PawlError } from "../../errors.js";
 import type { ToolContext } from "../../ports/tool.js";
 import type { Continuation, Reply } from "./call-in-rounds.js";
 import { createLiveQuestions } from "./live-questions.js";
+import { createLoginFetch } from "./login/login.js";
 import type { McpServerOptions, McpTransport } from "./options.js";
+import { type ListName, passRawResults, readRawList } from "./raw-results.js";
 
 export type Connection = {
   /**
@@ -26,6 +28,12 @@ export type Connection = {
   readonly call: (call: ServerCall) => Promise<Reply>;
   /** Whether the server asks people between requests, not within them. Known once the connection was open. */
   readonly asksBetweenRequests: () => boolean;
+  /** The server's instructions for the model, if it has any. Known once the connection was open. */
+  readonly instructions: () => string | undefined;
+  /** Reads one of the server's lists; empty if it has no such list. @throws Error if the server cannot be reached, or its reply cannot be read */
+  readonly list: (name: ListName, signal: AbortSignal) => Promise<RawList>;
+  /** @throws Error as `list` does, or with the server's error message */
+  readonly request: (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
   readonly close: () => Promise<void>;
 };
 
@@ -56,6 +64,9 @@ export function createConnection(
   let opening: Promise<OpenConnection> | null = null;
   let closed = false;
   let stderr = "";
+  let instructions: string | undefined;
+  /** When the list of tools expires, by `performance.now()`. The first call afterwards reads it again. */
+  let staleAt = Number.POSITIVE_INFINITY;
   /** Which protocol the server speaks. It is asked once. */
   let priorDiscovery: Sdk.PriorDiscovery | undefined;
 
@@ -87,17 +98,20 @@ export function createConnection(
     const requestOptions = { timeout: connectTimeoutMs, ...(signal === undefined ? {} : { signal }) };
     try {
       signal?.throwIfAborted();
-      await client.connect(await createTransport(transport, sdk, recordStderr), {
+      await client.connect(passRawResults(await createTransport(transport, sdk, recordStderr)), {
         ...requestOptions,
         ...(priorDiscovery === undefined ? {} : { prior: priorDiscovery }),
       });
       priorDiscovery = toPriorDiscovery(client);
+      instructions = client.getInstructions();
       if (priorDiscovery.kind === "modern" && client.getServerCapabilities()?.tools?.listChanged === true)
         await client.listen({ toolsListChanged: true }, requestOptions).catch(() => {});
       await refreshTools(client, requestOptions);
     } catch (error) {
       await client.close().catch(() => {});
       const cause = signal?.aborted === true ? signal.reason : error;
+      const loginNeeded = findLoginNeeded(cause);
+      if (loginNeeded !== null) throw loginNeeded;
       throw new Error(`The MCP server "${name}" cannot be reached (${formatError(cause)})${formatStderrNote()}`, {
         cause,
       });
@@ -109,7 +123,16 @@ export function createConnection(
   }
 
   async function refreshTools(client: Sdk.Client, requestOptions: Sdk.RequestOptions): Promise<void> {
-    onTools(await listTools(client, requestOptions));
+    const { items, ttlMs } = await readList(client, "tools", requestOptions);
+    staleAt = ttlMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + boundTtl(ttlMs);
+    onTools(items);
+  }
+
+  /** If the list cannot be read again, the old one stays in use. */
+  async function listIfStale(client: Sdk.Client): Promise<void> {
+    if (performance.now() < staleAt) return;
+    staleAt = performance.now() + minTtlMs;
+    await refreshTools(client, { timeout: connectTimeoutMs }).catch(() => {});
   }
 
   function recordStderr(text: string): void {
@@ -130,6 +153,7 @@ export function createConnection(
     asksBetweenRequests: () => priorDiscovery?.kind === "modern",
     async call({ name: tool, input, continuation, signal, context }) {
       const { client } = await open();
+      await listIfStale(client);
       const liveCall = questions.beginCall(context, timeoutMs);
       try {
         // The input fits the tool's schema, and the schema of an MCP tool is always that of an object.
@@ -157,12 +181,31 @@ export function createConnection(
         liveCall.end();
       }
     },
+    instructions: () => instructions,
+    async list(listName, signal) {
+      const { client } = await open();
+      const { resources, prompts } = client.getServerCapabilities() ?? {};
+      const isThere = listName === "prompts" ? prompts !== undefined : listName === "tools" || resources !== undefined;
+      if (!isThere) return { items: [], ttlMs: undefined };
+      return await readList(client, listName, { timeout: timeoutMs, signal });
+    },
+    async request(method, params, signal) {
+      const { client } = await open();
+      return await client.request({ method, params: { ...params } }, anyResult, { timeout: timeoutMs, signal });
+    },
     async close() {
       closed = true;
       const last = await opening?.catch(() => null);
       await last?.client.close();
     },
   };
+}
+
+const minTtlMs = 60_000;
+const maxTtlMs = 86_400_000;
+
+function boundTtl(ttlMs: number): number {
+  return Math.min(maxTtlMs, Math.max(minTtlMs, ttlMs));
 }
 
 /** A server at an address is asked which protocol it speaks. A program would have to be started twice for that. */
@@ -192,36 +235,65 @@ const noopSchemaValidator: Sdk.jsonSchemaValidator = {
 /** The pages of a list that are read at most. */
 const maxPages = 64;
 
-/** All tools of a server, as the server wrote them. */
-async function listTools(client: Sdk.Client, requestOptions: Sdk.RequestOptions): Promise<readonly unknown[]> {
-  const listed: unknown[] = [];
+/** One of a server's lists. */
+export type RawList = {
+  /** Unchecked, as the server sent them. */
+  readonly items: readonly unknown[];
+  /** How long the list may be used, in milliseconds. Undefined: until the server reports a change. */
+  readonly ttlMs: number | undefined;
+};
+
+const listMethods: { readonly [name in ListName]: string } = {
+  tools: "tools/list",
+  resources: "resources/list",
+  resourceTemplates: "resources/templates/list",
+  prompts: "prompts/list",
+};
+
+async function readList(client: Sdk.Client, name: ListName, requestOptions: Sdk.RequestOptions): Promise<RawList> {
+  const items: unknown[] = [];
   let cursor: string | undefined;
+  let ttlMs: number | undefined;
   for (let pages = 0; pages < maxPages; pages += 1) {
-    const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
-    const { tools, nextCursor } = await client.request(request, toolListSchema, requestOptions);
-    listed.push(...tools);
-    if (nextCursor === undefined || nextCursor === cursor) return listed;
-    cursor = nextCursor;
+    const request = { method: listMethods[name], ...(cursor === undefined ? {} : { params: { cursor } }) };
+    const page = await client.request(request, listPageSchema, requestOptions);
+    items.push(...page.items);
+    ttlMs = Math.min(page.ttlMs ?? Number.POSITIVE_INFINITY, ttlMs ?? Number.POSITIVE_INFINITY);
+    if (page.nextCursor === undefined || page.nextCursor === cursor) break;
+    cursor = page.nextCursor;
   }
-  return listed;
+  return { items, ttlMs: ttlMs === Number.POSITIVE_INFINITY ? undefined : ttlMs };
 }
 
-type ToolListPage = { readonly tools: readonly unknown[]; readonly nextCursor?: string };
+/** Accepts any result: the caller checks it. */
+const anyResult: StandardSchemaV1<unknown, unknown> = {
+  "~standard": { version: 1, vendor: "pawl", validate: (value) => ({ value }) },
+};
 
-/** The shape of an answer to `tools/list`, without the shape of the tools. */
-const toolListSchema: StandardSchemaV1<unknown, ToolListPage> = {
+type ListPage = { readonly items: readonly unknown[]; readonly nextCursor?: string; readonly ttlMs?: number };
+
+/** Checks a page of a list, but not its items. */
+const listPageSchema: StandardSchemaV1<unknown, ListPage> = {
   "~standard": {
     version: 1,
     vendor: "pawl",
     validate(value) {
-      const { tools, nextCursor } = Object(value) as { readonly tools?: unknown; readonly nextCursor?: unknown };
-      if (!Array.isArray(tools)) return { issues: [{ message: "the answer to tools/list has no list of tools" }] };
-      return { value: { tools, ...(typeof nextCursor === "string" ? { nextCursor } : {}) } };
+      const { nextCursor, ttlMs } = Object(value) as { readonly nextCursor?: unknown; readonly ttlMs?: unknown };
+      const items = readRawList(value);
+      if (items === undefined) return { issues: [{ message: "the reply has no list" }] };
+      return {
+        value: {
+          items,
+          ...(typeof nextCursor === "string" ? { nextCursor } : {}),
+          ...(typeof ttlMs === "number" && ttlMs >= 0 ? { ttlMs } : {}),
+        },
+      };
     },
   },
 };
 
-async function importSdk(): Promise<typeof Sdk> {
+/** @throws PawlError `missing_package` */
+export async function importSdk(): Promise<typeof Sdk> {
   try {
     return await import("@modelcontextprotocol/client");
   } catch (cause) {
@@ -239,8 +311,9 @@ async function createTransport(
   recordStderr: (text: string) => void,
 ): Promise<Sdk.Transport> {
   if (transport.type === "http") {
-    const { url, headers = {} } = transport;
-    return new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+    const { url, headers = {}, login } = transport;
+    const loginFetch = login === undefined ? {} : { fetch: createLoginFetch(sdk, url, login) };
+    return new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, ...loginFetch });
   }
   const { command, args = [], env = {}, cwd } = transport;
   const stdio: typeof StdioSdk = await import("@modelcontextprotocol/client/stdio");
@@ -254,6 +327,13 @@ async function createTransport(
   const decoder = new StringDecoder("utf8");
   child.stderr?.on("data", (bytes: Buffer) => recordStderr(decoder.write(bytes)));
   return child;
+}
+
+/** The MCP library wraps the errors of its `fetch`. */
+function findLoginNeeded(error: unknown): PawlError | null {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof PawlError && cause.code === "login_needed") return cause;
+  return null;
 }
 
 function formatError(error: unknown): string {

@@ -1,6 +1,12 @@
 /**
  * `pawl/tools/mcp`: tools from MCP servers, for one agent or, as a plugin, for all agents of an engine.
  */
-export type { McpPins, McpProtocol, McpServerOptions, McpTransport, McpTrust } from "./options.js";
+
+export { logInToMcpServer, type McpLogInOptions } from "./log-in.js";
+export { fileCredentials, type McpCredentials, type McpStoredLogin } from "./login/credentials.js";
+export type { McpLogin } from "./login/login.js";
+export type { McpPins, McpProtocol, McpRequestOptions, McpServerOptions, McpTransport, McpTrust } from "./options.js";
 export { createMcpPlugin, type McpPluginOptions } from "./plugin.js";
-export { connectMcpServer, type McpServer } from "./server.js";
+export type { McpPrompt, McpPromptText } from "./prompts.js";
+export type { McpResource, McpResourceContent, McpResources } from "./resources.js";
+export { connectMcpServer, type McpServer, type McpToolVersion } from "./server.js";

@@ -4,6 +4,7 @@
 
 import { createHash } from "node:crypto";
 import {
+  aBoolean,
   aFunction,
   anArray,
   anObject,
@@ -18,6 +19,8 @@ import {
 import { showHidden } from "../../core/data/hidden-characters.js";
 import { canonicalJson } from "../../core/data/json.js";
 import { PawlError } from "../../errors.js";
+import type { McpLogin } from "./login/login.js";
+import { checkLogin } from "./login/login-options.js";
 
 /** How to reach a server. */
 export type McpTransport =
@@ -42,6 +45,8 @@ export type McpTransport =
       readonly url: string;
       /** Headers of every request, for example one with a token. Default: none. */
       readonly headers?: Readonly<Record<string, string>>;
+      /** Logs in by OAuth when the server requires it. Default: a server that requires a login cannot be reached. */
+      readonly login?: McpLogin;
     };
 
 /**
@@ -64,6 +69,8 @@ export type McpPins = {
   readonly server: string;
   /** The hashes of each tool's description, input schema and annotations, by the server's name for the tool. */
   readonly tools: Readonly<Record<string, string>>;
+  /** The hash of the server's instructions, if they are used. */
+  readonly instructions?: string;
 };
 
 /** How a server is reached, and which of its tools are offered. */
@@ -85,6 +92,15 @@ export type McpServerOptions = {
    * servers with "auto" together take more than a tenth of the model's context window. Default: false.
    */
   readonly defer?: boolean | "auto";
+  /**
+   * Whether `sources` contains the server's instructions for the model: at most 4,096 characters, marked as untrusted. Default: false.
+   */
+  readonly instructions?: boolean;
+  /**
+   * Whether the model can read the server's resources, with the tool `NAME_read_resource`. Its calls need approval unless `trust` is
+   * `hints` or `all`. Default: false.
+   */
+  readonly resources?: boolean;
   /** Milliseconds that the server may be silent during a call. Progress that it reports counts. Default: 60,000. */
   readonly timeoutMs?: number;
   /**
@@ -100,6 +116,12 @@ export type McpServerOptions = {
   readonly onStderr?: (text: string) => void;
 };
 
+/** The options of a request to a server. */
+export type McpRequestOptions = {
+  /** Ends the wait. Default: it ends after the server's `timeoutMs`. */
+  readonly signal?: AbortSignal;
+};
+
 const serverRules: OptionTable<McpServerOptions> = {
   name: anyValue,
   transport: anObject,
@@ -108,6 +130,8 @@ const serverRules: OptionTable<McpServerOptions> = {
   pins: anObject,
   tools: anArray,
   defer: { accepts: (value) => typeof value === "boolean" || value === "auto", expected: 'true, false or "auto"' },
+  instructions: aBoolean,
+  resources: aBoolean,
   timeoutMs: timeLimit,
   answerTimeoutMs: timeLimit,
   connectTimeoutMs: timeLimit,
@@ -125,7 +149,7 @@ const stdioRules: OptionTable<StdioTransport> = {
   env: anObject,
   cwd: nonEmptyString,
 };
-const httpRules: OptionTable<HttpTransport> = { type: anyValue, url: anyValue, headers: anObject };
+const httpRules: OptionTable<HttpTransport> = { type: anyValue, url: anyValue, headers: anObject, login: anObject };
 
 function checkTransport(transport: McpTransport): void {
   if (transport.type === "stdio") checkOptions("transport", stdioRules, transport);
@@ -145,7 +169,10 @@ export function checkMcpOptions(options: McpServerOptions): void {
       "bad_configuration",
       `An MCP server cannot be named ${JSON.stringify(name)}. Use 1 to 32 letters, digits, "_" and "-".`,
     );
-  if (transport.type === "http") checkUrl(name, transport.url);
+  if (transport.type === "http") {
+    checkUrl(name, transport.url);
+    if (transport.login !== undefined) checkLogin(transport.url, transport.login);
+  }
   if (pins !== undefined && pins.server !== hashServer(transport))
     throw new PawlError(
       "mcp_server_changed",

@@ -59,7 +59,26 @@ function parseSchema(untrusted: unknown): JsonObject | string {
   const object = schema as JsonObject;
   if (object.type !== "object") return "the schema of its question is not that of an object";
   const measure = measureSchema(schema);
-  return "fault" in measure ? `the schema of its question is out of bounds (${measure.fault})` : object;
+  return "fault" in measure
+    ? `the schema of its question is out of bounds (${measure.fault})`
+    : makeDefaultsOptional(object);
+}
+
+/** A field that has a default is not required. */
+function makeDefaultsOptional(schema: JsonObject): JsonObject {
+  const defaults = collectDefaults(schema);
+  if (!Array.isArray(schema.required) || Object.keys(defaults).length === 0) return schema;
+  return { ...schema, required: schema.required.filter((name) => !Object.hasOwn(defaults, String(name))) };
+}
+
+function collectDefaults({ properties }: JsonObject): JsonObject {
+  const fields = Object.entries(Object(properties) as JsonObject);
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => {
+      const { default: value } = Object(field) as { readonly default?: Json };
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /** What the server is told. The answer fits the schema of the question: this was checked where it was posted. */
@@ -67,7 +86,8 @@ export function toElicitResult(question: Question, answer: Answered): ElicitResu
   if (answer.type === "expired") return { action: "cancel" };
   if (answer.type === "declined") return { action: "decline" };
   if (question.url !== undefined) return { action: "accept" };
-  return { action: "accept", content: answer.value as NonNullable<ElicitResult["content"]> };
+  const content = { ...collectDefaults(question.schema as JsonObject), ...Object(answer.value) };
+  return { action: "accept", content };
 }
 
 function formatName(name: unknown): string {

@@ -3,11 +3,22 @@
  * unless the user trusts the server, and a changed tool needs approval again (SEC-10).
  */
 import type { Tool as McpTool } from "@modelcontextprotocol/client";
-import type { ToolOutput } from "../../core/data/message.js";
+import type { Json, ToolOutput } from "../../core/data/message.js";
+import type { ContextSource } from "../../ports/context.js";
 import type { Tool, ToolContext } from "../../ports/tool.js";
 import { callInRounds, type Send } from "./call-in-rounds.js";
 import { type Connection, createConnection } from "./connection.js";
-import { checkMcpOptions, formatServer, hashServer, type McpPins, type McpServerOptions } from "./options.js";
+import { createInstructions } from "./instructions.js";
+import {
+  checkMcpOptions,
+  formatServer,
+  hashServer,
+  type McpPins,
+  type McpRequestOptions,
+  type McpServerOptions,
+} from "./options.js";
+import { createPrompts, type McpPrompt, type McpPromptText } from "./prompts.js";
+import { createReadTool, createResources, type McpResourceContent, type McpResources } from "./resources.js";
 import { type ListedTool, parseListing } from "./tool-list.js";
 import { toToolOutput } from "./tool-output.js";
 
@@ -17,20 +28,63 @@ export type McpServer = {
   readonly name: string;
   /** The whole command or address, with control characters made visible. */
   readonly command: string;
-  /** The tools that the server listed at the connection. Tools that it adds later are left out. */
+  /**
+   * The tools that the server listed when it was connected, and those that were accepted since. A tool that the server adds later is
+   * not included: `waiting` has its name. Tools that the server has removed are not included either. An agent keeps the tools that it
+   * was created with.
+   */
   readonly tools: readonly Tool[];
   /** The server's own names of these tools, by the names that the model is given. */
   readonly ownNames: Readonly<Record<string, string>>;
   /**
-   * The current pins. Once a person has checked the server, store them, and pass them as `pins` at the next connection.
+   * The current pins, without those of waiting tools. Once a person has checked the server, store them, and pass them as `pins` at
+   * the next connection.
    */
   readonly pins: () => McpPins;
   /** The server's names of the tools that are new or differ from the pins. Calls of them need approval. */
   readonly changed: () => readonly string[];
-  /** The tools that were left out, each with the reason. */
+  /** The server's names of the tools that it has added since it was connected. The model does not see them. */
+  readonly waiting: () => readonly string[];
+  /** Returns the server's current version of a tool, for review before `accept`; undefined if the server does not list the tool. */
+  readonly latest: (name: string) => McpToolVersion | undefined;
+  /**
+   * Accepts waiting tools and the changes of changed ones, after a person has looked at them. Default: all. Then pass the tools to
+   * the agent again: `agent.with({ tools: [...server.tools] })`.
+   */
+  readonly accept: (names?: readonly string[]) => void;
+  /**
+   * The server's instructions, for the `context.sources` of an agent. Empty without the option `instructions`, and if they differ
+   * from their pin.
+   */
+  readonly sources: readonly ContextSource[];
+  /** Lists the server's resources and resource templates. @throws Error if the server cannot be reached */
+  readonly resources: (options?: McpRequestOptions) => Promise<McpResources>;
+  /** Reads a resource. @throws Error if the server cannot be reached, or refuses */
+  readonly read: (uri: string, options?: McpRequestOptions) => Promise<readonly McpResourceContent[]>;
+  /** Lists the server's prompts. @throws Error if the server cannot be reached */
+  readonly prompts: (options?: McpRequestOptions) => Promise<readonly McpPrompt[]>;
+  /**
+   * Returns the text of a prompt. It is untrusted: show it to a person before it is sent in the person's name.
+   * @throws Error if the server cannot be reached, or refuses
+   */
+  readonly prompt: (
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options?: McpRequestOptions,
+  ) => Promise<McpPromptText>;
+  /** Omitted tools and instructions, each with the reason. */
   readonly problems: readonly string[];
   /** Closes the connection, and ends the server if it was started for the connection. */
   readonly close: () => Promise<void>;
+};
+
+/** A tool as the server describes it now. */
+export type McpToolVersion = {
+  /** The server's name of the tool. */
+  readonly name: string;
+  readonly description: string;
+  /** The JSON Schema of its input. */
+  readonly input: { readonly [key: string]: Json };
 };
 
 /**
@@ -39,7 +93,7 @@ export type McpServer = {
  * If a call fails, or the server ends during a call, the call has an error result. The next call starts the server
  * again.
  *
- * @throws PawlError `bad_configuration`, `missing_package`, or `mcp_server_changed` if it is not the pinned server
+ * @throws PawlError `bad_configuration`, `missing_package`, `login_needed`, or `mcp_server_changed` if it is not the pinned server
  * @throws Error if the server cannot be reached
  *
  * @example
@@ -59,27 +113,70 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
   checkMcpOptions(options);
   let listedTools: readonly ListedTool[] = [];
   let problems: readonly string[] = [];
+  const listingOptions = {
+    server: options.name,
+    wantedTools: options.tools,
+    overHttp: options.transport.type === "http",
+  };
   const connection = createConnection(
     options,
     (tools) => {
-      ({ tools: listedTools, problems } = parseListing(options.name, tools, options.tools));
+      ({ tools: listedTools, problems } = parseListing(tools, listingOptions));
     },
-    (name) => toSdkTool(listedTools.find((tool) => tool.name === name)),
+    (name) => toSdkTool(findTool(listedTools, name)),
   );
   await connection.open();
-  const pinnedHashes = options.pins?.tools ?? collectHashes(listedTools);
-  const isChanged = ({ name }: ListedTool) =>
-    listedTools.find((tool) => tool.name === name)?.hash !== pinnedHashes[name];
+  const pinnedHashes = new Map(Object.entries(options.pins?.tools ?? collectHashes(listedTools)));
+  const isChanged = (name: string) => findTool(listedTools, name)?.hash !== pinnedHashes.get(name);
+  const offer = (listed: ListedTool) => createTool(listed, options, connection, isChanged);
+  const offered = new Map(listedTools.map((listed) => [listed.name, { listed, tool: offer(listed) }]));
+  const getPresent = () =>
+    [...offered.values()].filter(({ listed }) => findTool(listedTools, listed.name) !== undefined);
+  const changed = () => getPresent().flatMap(({ listed: { name } }) => (isChanged(name) ? [name] : []));
+  const waiting = () => listedTools.flatMap(({ name }) => (offered.has(name) ? [] : [name]));
+  const instructions = createInstructions(connection.instructions(), options);
+  const readTool = options.resources === true ? createReadTool(options, connection) : null;
+  const allProblems = [...problems, ...instructions.problems];
   return {
     name: options.name,
     command: formatServer(options.transport),
-    tools: listedTools.map((tool) => createTool(tool, options, connection, isChanged)),
-    ownNames: Object.freeze(Object.fromEntries(listedTools.map(({ toolName, name }) => [toolName, name]))),
-    pins: () => ({ server: hashServer(options.transport), tools: collectHashes(listedTools) }),
-    changed: () => listedTools.filter((tool) => tool.hash !== pinnedHashes[tool.name]).map((tool) => tool.name),
-    problems,
+    get tools() {
+      const present = getPresent().map(({ tool }) => tool);
+      const isNameTaken = present.some(({ name }) => name === readTool?.name);
+      return readTool === null || isNameTaken ? present : [...present, readTool];
+    },
+    get ownNames() {
+      return Object.freeze(Object.fromEntries(getPresent().map(({ listed: { toolName, name } }) => [toolName, name])));
+    },
+    pins() {
+      const tools = collectHashes(listedTools.filter(({ name }) => offered.has(name)));
+      return { server: hashServer(options.transport), tools, ...instructions.pin };
+    },
+    changed,
+    waiting,
+    latest(name) {
+      const listed = findTool(listedTools, name);
+      if (listed === undefined) return undefined;
+      return { name, description: listed.description, input: structuredClone(listed.inputSchema) };
+    },
+    accept(names = [...waiting(), ...changed()]) {
+      for (const name of names) {
+        const listed = findTool(listedTools, name);
+        if (listed === undefined) continue;
+        pinnedHashes.set(name, listed.hash);
+        offered.set(name, { listed, tool: offer(listed) });
+      }
+    },
+    sources: instructions.sources,
+    ...createResources(connection),
+    ...createPrompts(connection),
+    problems: allProblems,
     close: connection.close,
   };
+}
+
+function findTool(listedTools: readonly ListedTool[], name: string): ListedTool | undefined {
+  return listedTools.find((tool) => tool.name === name);
 }
 
 /** What the MCP library needs of a tool to call it. */
@@ -95,9 +192,9 @@ function createTool(
   listed: ListedTool,
   { name: server, trust = "ask", answerTimeoutMs, defer }: McpServerOptions,
   connection: Connection,
-  isChanged: (listed: ListedTool) => boolean,
+  isChanged: (name: string) => boolean,
 ): Tool {
-  const { name, toolName, description, inputSchema, saysReadOnly } = listed;
+  const { name, toolName, description, inputSchema, outputSchema, saysReadOnly } = listed;
   const alwaysAsks = trust === "ask" || (trust === "hints" && !saysReadOnly);
   const readOnly = trust === "hints" && saysReadOnly;
   return {
@@ -105,19 +202,24 @@ function createTool(
     description,
     input: inputSchema,
     readOnly,
-    needsApproval: () => alwaysAsks || isChanged(listed),
+    needsApproval: () => alwaysAsks || isChanged(name),
     ...(defer === undefined ? {} : { defer }),
     ...(connection.asksBetweenRequests() ? { durable: true } : {}),
     execute: (input, context) => {
       const send: Send = (continuation, signal) => connection.call({ name, input, continuation, signal, context });
-      if (connection.asksBetweenRequests()) return callInRounds({ server, send, readOnly, answerTimeoutMs, context });
-      return callOnce(send, context);
+      if (connection.asksBetweenRequests())
+        return callInRounds({ server, send, outputSchema, readOnly, answerTimeoutMs, context });
+      return callOnce(send, outputSchema, context);
     },
   };
 }
 
-async function callOnce(send: Send, { signal }: ToolContext): Promise<ToolOutput> {
+async function callOnce(
+  send: Send,
+  outputSchema: ListedTool["outputSchema"],
+  { signal }: ToolContext,
+): Promise<ToolOutput> {
   const reply = await send({}, signal);
-  if (reply.type === "result") return toToolOutput(reply.result);
+  if (reply.type === "result") return toToolOutput(reply.result, outputSchema);
   throw new Error("The server asks for input in a way that its protocol does not have.");
 }

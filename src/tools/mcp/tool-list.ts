@@ -6,6 +6,7 @@ import { type Schema, Validator } from "@cfworker/json-schema";
 import { checkJson } from "../../core/data/json.js";
 import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
+import { findHeaderProblem } from "./header-marks.js";
 import { hashJson } from "./options.js";
 
 /** A usable tool of a server. */
@@ -19,7 +20,11 @@ export type ListedTool = {
   /** The server's claim, which may be false. */
   readonly saysReadOnly: boolean;
   readonly hash: string;
+  /** The schema of its structured content; null if it has no usable one. The model does not see it. */
+  readonly outputSchema: JsonObject | null;
 };
+
+type JsonObject = { readonly [key: string]: Json };
 
 export type Listing = { readonly tools: readonly ListedTool[]; readonly problems: readonly string[] };
 
@@ -28,11 +33,17 @@ const maxDescription = 16_384;
 const maxSchemaBytes = 262_144;
 const maxName = 64;
 
-export function parseListing(
-  server: string,
-  tools: readonly unknown[],
-  wantedTools: readonly string[] | undefined,
-): Listing {
+type ListingOptions = {
+  /** The name of the server. */
+  readonly server: string;
+  /** If given, only these tools are used. */
+  readonly wantedTools: readonly string[] | undefined;
+  /** Whether parameters can be marked for HTTP headers. */
+  readonly overHttp: boolean;
+};
+
+export function parseListing(tools: readonly unknown[], options: ListingOptions): Listing {
+  const { wantedTools } = options;
   const listed = new Map<string, ListedTool>();
   const problems: string[] = [];
   const names = new Set(tools.map(nameOf));
@@ -44,7 +55,7 @@ export function parseListing(
       `The server lists ${chosen.length} tools; only the first ${maxTools} are used. Name the tools that you need.`,
     );
   for (const tool of chosen.slice(0, maxTools)) {
-    const parsed = parseTool(server, tool);
+    const parsed = parseTool(tool, options);
     const omittedNote = `The tool ${JSON.stringify(nameOf(tool).slice(0, 100))} is left out:`;
     if (typeof parsed === "string") problems.push(`${omittedNote} ${parsed}.`);
     else if (listed.has(parsed.toolName)) problems.push(`${omittedNote} the server lists it twice.`);
@@ -54,7 +65,9 @@ export function parseListing(
 }
 
 /** What a server says of a tool. It may have any shape. */
-type UntrustedTool = { readonly [field in "name" | "description" | "inputSchema" | "annotations"]?: unknown };
+type UntrustedTool = {
+  readonly [field in "name" | "description" | "inputSchema" | "outputSchema" | "annotations"]?: unknown;
+};
 
 function nameOf(tool: unknown): string {
   const { name } = Object(tool) as UntrustedTool;
@@ -62,13 +75,15 @@ function nameOf(tool: unknown): string {
 }
 
 /** Returns the tool, or the reason why it cannot be used. */
-function parseTool(server: string, tool: unknown): ListedTool | string {
-  const { description = "", inputSchema, annotations } = Object(tool) as UntrustedTool;
+function parseTool(tool: unknown, { server, overHttp }: ListingOptions): ListedTool | string {
+  const { description = "", inputSchema, outputSchema, annotations } = Object(tool) as UntrustedTool;
   const name = nameOf(tool);
   if (name === "") return "it has no name";
   if (typeof description !== "string") return "its description is no text";
   const schema = parseInputSchema(inputSchema);
   if (typeof schema === "string") return schema;
+  const headerProblem = overHttp ? findHeaderProblem(schema) : null;
+  if (headerProblem !== null) return headerProblem;
   const { readOnlyHint } = Object(annotations) as { readonly readOnlyHint?: unknown };
   const saysReadOnly = readOnlyHint === true;
   return {
@@ -78,7 +93,14 @@ function parseTool(server: string, tool: unknown): ListedTool | string {
     inputSchema: schema,
     saysReadOnly,
     hash: hashJson({ name, description, schema, saysReadOnly }),
+    outputSchema: readOutputSchema(outputSchema),
   };
+}
+
+/** A tool with an unusable output schema can still be used. */
+function readOutputSchema(schema: unknown): JsonObject | null {
+  const parsed = schema === undefined ? "absent" : parseInputSchema(schema);
+  return typeof parsed === "string" ? null : parsed;
 }
 
 /** Returns the schema, or the reason why it cannot be used. */

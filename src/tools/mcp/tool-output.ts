@@ -1,13 +1,23 @@
 /**
  * Converts the result of an MCP call into a tool's output. Text stays text; images and audio become files.
  */
+import { type Schema, Validator } from "@cfworker/json-schema";
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import { canonicalJson, parseJson } from "../../core/data/json.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
+import { withTimeLimit } from "../../platform/run-bounded.js";
 
 type McpContent = CallToolResult["content"][number];
 
-/** @throws Error with the server's text, if the server marks the result as an error */
-export function toToolOutput(result: CallToolResult): ToolOutput {
+type OutputSchema = { readonly [key: string]: Json };
+
+/**
+ * @param schema of the structured content
+ * @throws Error with the server's text, if the server marks the result as an error
+ */
+export function toToolOutput(result: CallToolResult, schema: OutputSchema | null = null): ToolOutput {
+  const structured = result.isError === true || schema === null ? undefined : readStructured(result, schema);
+  if (structured !== undefined) return toStructuredOutput(structured, result.content);
   const parts = result.content.map(toPart);
   const texts = parts.filter((part) => part.type === "text");
   const text = texts.map((part) => part.text).join("\n");
@@ -18,6 +28,33 @@ export function toToolOutput(result: CallToolResult): ToolOutput {
   if (parts.length === 0 && result.structuredContent !== undefined)
     return { type: "json", value: result.structuredContent as Json };
   return { type: "text", text: text === "" ? "(no output)" : text };
+}
+
+/** Returns the structured content if it fits the server's own schema. */
+function readStructured({ structuredContent }: CallToolResult, schema: OutputSchema): Json | undefined {
+  if (structuredContent === undefined) return undefined;
+  // The MCP library has parsed the result from JSON.
+  const value = structuredContent as Json;
+  try {
+    // The schema is untrusted.
+    const fits = withTimeLimit(() => new Validator(structuredClone(schema) as Schema, "2020-12").validate(value).valid);
+    return fits ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Omits texts that only repeat the structured content. */
+function toStructuredOutput(value: Json, content: CallToolResult["content"]): ToolOutput {
+  const written = canonicalJson(value);
+  const others = content.map(toPart).filter((part) => part.type !== "text" || !repeats(part.text, written));
+  if (others.length === 0) return { type: "json", value };
+  return { type: "content", parts: [{ type: "text", text: JSON.stringify(value) }, ...others] };
+}
+
+function repeats(text: string, written: string): boolean {
+  const parsed = parseJson(text);
+  return parsed.ok && canonicalJson(parsed.value) === written;
 }
 
 function toPart(content: McpContent): TextPart | FilePart {

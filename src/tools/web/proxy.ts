@@ -6,6 +6,7 @@
  */
 import { BlockList, isIP } from "node:net";
 import { PawlError } from "../../errors.js";
+import { isLoopbackHost } from "../../platform/loopback.js";
 
 /** Environment variables, by name. */
 export type ProxyEnvironment = { readonly [name: string]: string | undefined };
@@ -73,17 +74,8 @@ function decodeCredential(text: string): string {
 function bypassesProxy(url: URL, noProxy: string): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   const port = url.port === "" ? (url.protocol === "https:" ? "443" : "80") : url.port;
-  if (isLoopback(host)) return true;
+  if (isLoopbackHost(host)) return true;
   return noProxy.split(/[\s,]+/).some((entry) => entry !== "" && matchesNoProxyEntry(entry.toLowerCase(), host, port));
-}
-
-function isLoopback(host: string): boolean {
-  return (
-    host === "localhost" ||
-    host.endsWith(".localhost") ||
-    host === "::1" ||
-    (isIP(host) === 4 && host.startsWith("127."))
-  );
 }
 
 /**

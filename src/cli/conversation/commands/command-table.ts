@@ -40,6 +40,14 @@ export type Command = {
   readonly run: (context: CommandContext, words: string) => Promise<void>;
 };
 
+const mcpCommand: Command & { readonly name: "mcp" } = {
+  name: "mcp",
+  takes: "[log x]",
+  about: "the MCP servers, and why some are off; what x has written; restart, accept, read and prompt x",
+  atRest: false,
+  run: runMcpCommand,
+};
+
 export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "help",
@@ -129,13 +137,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     run: runContextCommand,
   },
   { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
-  {
-    name: "mcp",
-    takes: "[log x]",
-    about: "the MCP servers, and why some are off; what x has written, and /mcp restart x",
-    atRest: false,
-    run: runMcpCommand,
-  },
+  mcpCommand,
   { name: "skills", takes: "", about: "the skills that the model is told of", atRest: false, run: runSkillsCommand },
   {
     name: "trust",
@@ -234,6 +236,7 @@ function renderHelp(columns: number, commands: readonly Command[]): readonly Lin
 const helpNotes: readonly string[] = [
   "!command runs a command of yours in the folder; its output joins your next message.",
   "@path adds a file of the folder to the message.",
+  "/server:prompt shows a prompt of an MCP server, and asks whether to send it.",
   "// begins a message that starts with a slash.",
   "pawl --screen-reader starts without a live screen; the setting ui.screenReader does so each time.",
 ];
@@ -247,6 +250,10 @@ export function findCommand(line: string, custom: readonly CustomCommand[]): Com
   const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line) ?? [];
   const all = listCommands(custom);
   const exact = all.find((command) => command.name === name);
+  const [, server, prompt] = /^([^:]+):(.*)$/s.exec(name) ?? [];
+  // `/docs:review a b` is short for `/mcp prompt docs review a b`.
+  if (exact === undefined && server !== undefined)
+    return { type: "command", command: mcpCommand, words: `prompt ${server} ${prompt} ${words}`.trim() };
   const candidates = matchingCommands(name, custom);
   const [only] = candidates;
   const command = exact ?? (candidates.length === 1 ? only : undefined);

@@ -1,6 +1,7 @@
 /**
- * `/mcp`: lists the MCP servers, their tools, and why some are off; shows a server's log; restarts a server. The tools of a
- * session are fixed when a talk begins, so a restart begins a new talk with the same session.
+ * `/mcp`: lists the MCP servers, their tools, and why some are off; shows a server's log; restarts a server; and takes over its
+ * new tools, resources and prompts. The tools of a session are fixed when a talk begins, so a restart begins a new talk with the same
+ * session.
  */
 import { PawlError } from "../../../index.js";
 import { formatServer } from "../../mcp/format-server.js";
@@ -10,22 +11,35 @@ import { type Line, lineOf, wrapLine } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
 import { renderList } from "../lines/list-lines.js";
 import { wrapNote } from "../lines/view-lines.js";
+import { acceptServerTools, readServerResource, sendServerPrompt } from "./mcp-content.js";
 import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
 import { showFullText } from "./show-full-text.js";
 
-/** @param words nothing, `log NAME` or `restart NAME` */
+/** @param words nothing, or a verb, the name of a server, and what the verb takes */
 export async function runMcpCommand(context: CommandContext, words: string): Promise<void> {
-  const [, verb, name = ""] = /^(\S+)(?:\s+(\S+))?$/.exec(words) ?? [];
-  switch (verb ?? words) {
+  const [, verb = "", name = "", more = ""] = /^(\S*)\s*(\S*)\s*([\s\S]*)$/.exec(words) ?? [];
+  if (more !== "" && verb !== "read" && verb !== "prompt") throw createUsageError(words);
+  switch (verb) {
     case "":
       return list(context);
     case "log":
       return await showLog(context, requireServer(context, name));
     case "restart":
       return await restart(context, requireServer(context, name));
+    case "accept":
+      return await acceptServerTools(context, requireServer(context, name));
+    case "read":
+      return await readServerResource(context, requireServer(context, name), more);
+    case "prompt":
+      return await sendServerPrompt(context, requireServer(context, name), more);
     default:
-      throw new PawlError("bad_input", `/mcp takes nothing, log NAME or restart NAME, not ${JSON.stringify(words)}.`);
+      throw createUsageError(words);
   }
+}
+
+function createUsageError(words: string): PawlError {
+  const usage = "log NAME, restart NAME, accept NAME, read NAME [URI] or prompt NAME [PROMPT]";
+  return new PawlError("bad_input", `/mcp takes nothing, ${usage}, not ${JSON.stringify(words)}.`);
 }
 
 /** The command that restarts a server. */
@@ -55,6 +69,7 @@ function list({ servers, say, redaction, columns }: CommandContext): void {
     return [
       ...renderList([{ head: state, about, style }], columns()),
       ...(names === "" ? [] : wrapLine(lineOf(`    ${toOneLine(names)}`, "dim"), columns())),
+      ...renderWaiting(one, columns()),
     ];
   });
   say([
@@ -62,8 +77,19 @@ function list({ servers, say, redaction, columns }: CommandContext): void {
     ...formatServerNotes(servers, restartCommand).flatMap((note) =>
       wrapLine(lineOf(toOneLine(redaction.text(note)), "yellow"), columns()),
     ),
-    ...wrapNote("/mcp log NAME shows what a server has written; /mcp restart NAME starts it again.", columns(), "dim"),
+    ...wrapNote(
+      "/mcp log NAME shows what a server has written; /mcp restart NAME starts it again; /mcp read NAME and /mcp prompt NAME use its resources and prompts.",
+      columns(),
+      "dim",
+    ),
   ]);
+}
+
+function renderWaiting({ name, server }: StartedServer, columns: number): readonly Line[] {
+  const waiting = server?.waiting() ?? [];
+  if (waiting.length === 0) return [];
+  const names = `${formatCount(waiting.length, "new tool")}, which the model does not see: ${waiting.join(", ")}.`;
+  return wrapLine(lineOf(toOneLine(`    ${names} To look: /mcp accept ${name}`), "yellow"), columns);
 }
 
 /** The maximum number of lines of a log that are shown without a pager. */

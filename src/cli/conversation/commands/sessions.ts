@@ -59,6 +59,8 @@ export type CommandContext = {
   readonly servers: StartedServers;
   /** Ends an MCP server and starts it again, unless `signal` ends the attempt. What it gives counts from the next talk on. */
   readonly restartServer: (name: string, signal: AbortSignal) => Promise<StartedServers>;
+  /** Offers these new or changed tools of an MCP server from the next talk on. */
+  readonly acceptTools: (server: string, names: readonly string[]) => void;
   readonly background: BackgroundProcesses;
   readonly redaction: Redaction;
   readonly state: () => ViewState;

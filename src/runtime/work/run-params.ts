@@ -1,0 +1,58 @@
+/**
+ * The params of the current run, and their validation before its first model call.
+ */
+import { deepFreeze } from "../../core/data/freeze.js";
+import { canonicalJson, checkJson } from "../../core/data/json.js";
+import type { EventOf } from "../../core/machine/event.js";
+import { formatParamsProblem, noParams, type RunParams } from "../agent/params.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import type { EffectContext } from "./effect-context.js";
+
+type RunContext = Pick<EffectContext, "transcript" | "memory">;
+
+/** The `context.params` of tools, hooks and policies. */
+export function getParams({ transcript: { run }, memory }: RunContext): RunParams {
+  if (run === null) return noParams;
+  return memory.params?.runId === run.runId ? memory.params.value : (run.params ?? run.options.params ?? noParams);
+}
+
+/**
+ * Whether this process has yet to validate the params. A compaction drops the validated params, so the schema validates them again
+ * in a process that has not seen them.
+ */
+export function needsParams(runId: string, { parts, transcript: { run }, memory }: EffectContext): boolean {
+  if (parts.params === null || parts.isReplay === true || run === null || run.params !== null) return false;
+  return run.preparedSeq === run.startSeq && memory.params?.runId !== runId;
+}
+
+/** Validates the params, and stores the result in memory. @returns why they do not fit; null if they do */
+export function* validateParams(runId: string, { parts, transcript, memory }: EffectContext): Coroutine<string | null> {
+  const given = transcript.run?.options.params ?? noParams;
+  const checked = yield* wait(parts.params?.validate(given) ?? { ok: true as const, value: given });
+  if (!checked.ok) return formatParamsProblem(parts.name, checked.issues);
+  const stored = checkJson(checked.value);
+  if (!stored.ok || typeof stored.value !== "object" || stored.value === null || Array.isArray(stored.value))
+    return formatParamsProblem(parts.name, [
+      { path: "", message: "the schema turns them into something other than a plain JSON object" },
+    ]);
+  memory.params = { runId, value: deepFreeze(structuredClone(stored.value)) as RunParams };
+  return null;
+}
+
+/** The params that a `prepared` event has to store: none if the log has them already. */
+export function pickChangedParams(
+  runId: string,
+  { transcript: { run }, memory: { params } }: RunContext,
+): Pick<EventOf<"prepared">, "params"> {
+  if (params === null || params.runId !== runId || run === null || run.params !== null) return {};
+  const isUnchanged = canonicalJson(run.options.params ?? noParams) === canonicalJson(params.value);
+  return isUnchanged ? {} : { params: params.value };
+}
+
+/** Restores the params of a recorded run, for a replay. */
+export function restoreParams(
+  { runId, params }: Pick<EventOf<"prepared">, "runId" | "params">,
+  memory: EffectContext["memory"],
+): void {
+  if (params !== undefined) memory.params = { runId, value: params };
+}

@@ -1,0 +1,24 @@
+/**
+ * The metadata of the server as an OAuth protected resource (RFC 9728).
+ */
+import { metadataPath } from "../oauth.js";
+import { anyJson } from "../response-schemas.js";
+import type { Route } from "../route.js";
+import { ServerError } from "../server-error.js";
+
+const summary = "The metadata that an OAuth client needs to log in (RFC 9728), if the server has the option `oauth`.";
+
+/** The metadata is public, because a client reads it before it can log in. */
+export const oauthRoutes: readonly Route[] = [metadataPath, `${metadataPath}/mcp`].map((path) => ({
+  method: "GET",
+  path,
+  action: "metadata",
+  scope: null,
+  summary,
+  responses: { 200: "{ resource, authorization_servers, scopes_supported, bearer_methods_supported }" },
+  content: { 200: anyJson },
+  handle(_, { settings }) {
+    if (settings.oauth === null) throw new ServerError("not_found", "This server does not have the option oauth.");
+    return { status: 200, json: settings.oauth.metadata };
+  },
+}));

@@ -1,0 +1,185 @@
+/**
+ * Logins to MCP servers, with the real library, over HTTP.
+ */
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createAgent } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { connectMcpServer, fileCredentials, logInToMcpServer, type McpLogin } from "../../src/tools/mcp/index.js";
+import { verifies } from "../verifies.js";
+import { createTempFolder } from "./folder.js";
+import { type LoginServer, startLoginServer, visit } from "./login-server.js";
+
+const storedIn = () => join(createTempFolder(), "logins", "mcp.json");
+
+function person(file: string, options: Partial<Extract<McpLogin, { as: "person" }>> = {}): McpLogin {
+  return { as: "person", credentials: fileCredentials(file), show: visit, waitMs: 5_000, ...options };
+}
+
+async function connect({ url }: LoginServer, login: McpLogin) {
+  const server = await connectMcpServer({ name: "s", transport: { type: "http", url, login }, trust: "all" });
+  onTestFinished(server.close);
+  return server;
+}
+
+/** What the model reads of one call. */
+async function callOnce(server: Awaited<ReturnType<typeof connect>>): Promise<string> {
+  const model = createScriptedModel([{ calls: [{ name: "s_who" }] }, { text: "Done." }]);
+  await createAgent({ model, tools: server.tools }).run("Go");
+  const [part] = model.requests[1]?.messages.at(-1)?.parts ?? [];
+  return part?.type === "tool_result" && part.output.type === "text" ? part.output.text : "";
+}
+
+describe("a person who logs in to an MCP server", () => {
+  test("does so once: later connections and processes find the login", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = storedIn();
+    const warn = vi.spyOn(console, "warn");
+    onTestFinished(() => warn.mockRestore());
+    expect(await callOnce(await connect(login, person(file)))).toBe("you");
+    expect(login.counts).toMatchObject({ registrations: 1, logins: 1 });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const later: McpLogin = { as: "person", credentials: fileCredentials(file) };
+    expect(await callOnce(await connect(login, later))).toBe("you");
+    expect(login.counts).toMatchObject({ registrations: 1, logins: 1, refreshes: 0 });
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  test("stays logged in when a token expires", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const server = await connect(login, person(storedIn()));
+    login.expire();
+    expect(await callOnce(server)).toBe("you");
+    expect(login.counts).toMatchObject({ logins: 1, refreshes: 1, reuses: 0 });
+  });
+
+  test("keeps the login when the authorization server cannot be reached", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const server = await connect(login, person(storedIn()));
+    login.expire();
+    login.faults.isUnreachable = true;
+    expect(await callOnce(server)).toMatch(/^Error: .*gave no result/);
+    login.faults.isUnreachable = false;
+    expect(await callOnce(server)).toBe("you");
+    expect(login.counts).toMatchObject({ logins: 1, refreshes: 1 });
+  });
+
+  test("grants more when a call needs it", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const server = await connect(login, person(storedIn()));
+    login.faults.scope = "files";
+    expect(await callOnce(server)).toBe("you");
+    expect(login.counts).toMatchObject({ logins: 2 });
+  });
+
+  test("replaces a login by another one beside running calls", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = storedIn();
+    const server = await connect(login, person(file));
+    await logInToMcpServer({ url: login.url, login: person(file) });
+    expect(login.counts).toMatchObject({ logins: 2 });
+    expect(await callOnce(server)).toBe("you");
+    await fileCredentials(file).write(login.url, {});
+    expect(readFileSync(file, "utf8")).toBe("{}");
+  });
+});
+
+describe("a login to an MCP server fails", () => {
+  test("if nobody can log in, and registers nothing", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const nobody: McpLogin = { as: "person", credentials: fileCredentials(storedIn()) };
+    await expect(connect(login, nobody)).rejects.toMatchObject({ code: "login_needed" });
+    expect(login.counts).toMatchObject({ registrations: 0, logins: 0 });
+  });
+
+  test("if the login has ended elsewhere", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = storedIn();
+    await connect(login, person(file));
+    const nobody: McpLogin = { as: "person", credentials: fileCredentials(file) };
+    const server = await connect(login, nobody);
+    login.expire();
+    // Somebody who has stolen the file is quicker.
+    const stolen = JSON.parse(readFileSync(file, "utf8"))[login.url];
+    const body = new URLSearchParams({
+      grant_type: "refresh_token",
+      refresh_token: stolen.tokens.refresh_token,
+      client_id: stolen.client.client_id,
+    });
+    await fetch(new URL("/token", login.url), { method: "POST", body });
+    expect(await callOnce(server)).toContain("requires a login");
+    expect(JSON.parse(readFileSync(file, "utf8"))[login.url].tokens).toBeUndefined();
+  });
+
+  test.each([
+    ["another issuer in its metadata", { issuer: "https://elsewhere.example.org" }],
+    ["the resource of another server", { resource: "https://elsewhere.example.org/mcp" }],
+    ["a browser that comes back from another issuer", { iss: "https://elsewhere.example.org" }],
+  ])("for %s", verifies("PROT-6#login"), async (_what, faults) => {
+    const login = await startLoginServer();
+    Object.assign(login.faults, faults);
+    await expect(connect(login, person(storedIn()))).rejects.toThrow("cannot be reached");
+    expect(login.counts.logins).toBe(0);
+  });
+
+  test("if nobody comes back in time", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const slow = person(storedIn(), { show: () => {}, waitMs: 50 });
+    await expect(connect(login, slow)).rejects.toThrow("Nobody logged in within 50 ms");
+  });
+
+  test("if its file is another one", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = join(createTempFolder(), "logins.json");
+    writeFileSync(file, '{"a": 1}');
+    await expect(connect(login, person(file))).rejects.toThrow("does not contain logins");
+  });
+});
+
+test("a browser that comes back from another login changes nothing", verifies("PROT-6#login"), async () => {
+  const login = await startLoginServer();
+  const statuses: number[] = [];
+  const show = async (page: URL) => {
+    const wrong = new URL(page.searchParams.get("redirect_uri") ?? "");
+    wrong.search = "?code=stolen&state=guessed";
+    statuses.push((await fetch(wrong)).status);
+    await visit(page);
+  };
+  expect(await callOnce(await connect(login, person(storedIn(), { show })))).toBe("you");
+  expect(statuses).toEqual([400]);
+});
+
+test("a program logs in by its own secret", verifies("PROT-6#login"), async () => {
+  const login = await startLoginServer();
+  const client: McpLogin = {
+    as: "client",
+    credentials: fileCredentials(storedIn()),
+    client: { id: "program", secret: "secret" },
+  };
+  const server = await connect(login, client);
+  login.expire();
+  expect(await callOnce(server)).toBe("you");
+  expect(login.counts).toMatchObject({ registrations: 0, logins: 0 });
+});
+
+test("of several users of a login, one refreshes it", verifies("PROT-6#login"), async () => {
+  const login = await startLoginServer();
+  const file = storedIn();
+  const servers = await Promise.all(Array.from({ length: 4 }, () => connect(login, person(file))));
+  expect(login.counts.logins).toBe(1);
+  login.expire();
+  expect(await Promise.all(servers.map(callOnce))).toEqual(["you", "you", "you", "you"]);
+  expect(login.counts).toMatchObject({ logins: 1, refreshes: 1, reuses: 0 });
+});
+
+test.each([
+  ["an address that others can read", { url: "http://example.org/mcp" }, "begins with https://"],
+  ["a program without a secret", { login: { as: "client" } }, "needs login.client with an id and a secret"],
+  ["an unknown option", { login: { as: "person", opn: true } }, "opn"],
+  ["no store", { login: { as: "person", credentials: undefined } }, "fileCredentials(path)"],
+] as const)("a login is refused for %s", verifies("PROT-6#login"), async (_what, options, message) => {
+  const { url, login } = options as { readonly url?: string; readonly login?: object };
+  const all = { as: "person", credentials: fileCredentials(storedIn()), ...login } as McpLogin;
+  await expect(logInToMcpServer({ url: url ?? "https://example.org/mcp", login: all })).rejects.toThrow(message);
+});
