@@ -53,6 +53,7 @@ export type May = (
 
 /** A request that starts a run. */
 export type RunRequest = {
+  /** The sender of the request. */
   readonly principal: Principal;
   /** The session's agent; absent if the request does not name the agent of its session. */
   readonly agent?: string;

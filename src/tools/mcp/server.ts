@@ -82,6 +82,7 @@ export type McpServer = {
 export type McpToolVersion = {
   /** The server's name of the tool. */
   readonly name: string;
+  /** Its description for the model, which is untrusted. */
   readonly description: string;
   /** The JSON Schema of its input. */
   readonly input: { readonly [key: string]: Json };
