@@ -14,7 +14,18 @@ import { chromium } from "./chromium.mjs";
 
 const pages = "docs/inspector";
 const taken = resolve("temp/inspector-pictures");
-const names = ["children", "fork", "live", "many-steps", "screens", "session-page", "states", "tabs", "writing"];
+const names = [
+  "children",
+  "evals",
+  "fork",
+  "live",
+  "many-steps",
+  "screens",
+  "session-page",
+  "states",
+  "tabs",
+  "writing",
+];
 const tests = names.map((name) => `test/inspector/${name}.long.test.ts`);
 
 /** A picture of the pages → the picture of a test: screen, size and colours. */
@@ -27,6 +38,7 @@ const shown = {
   "cost-phone.png": "cost-narrow-dark",
   "cost.png": "cost-wide-light",
   "eastern-phone.png": "eastern-narrow-dark",
+  "evals.png": "evals-middle-light",
   "fork.png": "fork-middle-light",
   "hundred.png": "hundred-wide-dark",
   "kept.png": "kept-middle-dark",
@@ -58,7 +70,22 @@ const screens = [
     "deny",
     "form",
   ],
-  ...["answered", "log", "fork", "replay", "elsewhere", "cost", "find", "open", "keys", "live", "empty", "failed"],
+  ...[
+    "answered",
+    "log",
+    "fork",
+    "replay",
+    "label",
+    "evals",
+    "elsewhere",
+    "cost",
+    "find",
+    "open",
+    "keys",
+    "live",
+    "empty",
+    "failed",
+  ],
   ...["offline", "arabic", "eastern", "emoji"],
 ];
 const sheets = `${pages}/screens`;
