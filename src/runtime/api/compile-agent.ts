@@ -72,27 +72,8 @@ export function compileAgent<ModelLike>(
   graph: AgentGraph | null,
 ): CompiledAgent {
   const { rehearsal } = surroundings;
-  const {
-    name = "agent",
-    tools: ownTools = [],
-    limits = {},
-    leaseMs = 15_000,
-    systemPrompt,
-    canExecuteTool,
-    root,
-  } = options;
-  const shared = {
-    store: createCheckedStore(options.store ?? surroundings.createStore()),
-    clock: createCheckedClock(options.clock ?? systemClock),
-    makeId: options.makeId ?? makeRandomId,
-    leaseMs: checkLease(leaseMs),
-    ...defined({
-      address: checkAddress(options.address),
-      runTool: options.runTool,
-      runModel: options.runModel,
-      rehearsal,
-    }),
-  };
+  const { name = "agent", tools: ownTools = [], limits = {}, systemPrompt, canExecuteTool, root } = options;
+  const shared = compileShared(options, surroundings);
   const compiledModels = compileModels(options, surroundings.asModel);
   const compaction = compileCompaction(options.compaction, surroundings);
   const models = [...compiledModels.models, ...compiledModels.named.values()].map(({ model }) => model);
@@ -139,6 +120,18 @@ export function compileAgent<ModelLike>(
     ...defined({ toolOutput: surroundings.toolOutput }),
     childObservers,
     ...compileListeners(watched),
+  };
+}
+
+/** What the agent has in common with the agents that it reaches. */
+function compileShared<ModelLike>(options: AgentOptions<ModelLike>, surroundings: Surroundings<ModelLike>) {
+  const { store, clock = systemClock, makeId = makeRandomId, leaseMs = 15_000, address, runTool, runModel } = options;
+  return {
+    store: createCheckedStore(store ?? surroundings.createStore()),
+    clock: createCheckedClock(clock),
+    makeId,
+    leaseMs: checkLease(leaseMs),
+    ...defined({ address: checkAddress(address), runTool, runModel, rehearsal: surroundings.rehearsal }),
   };
 }
 
