@@ -54,6 +54,7 @@ export type {
   RunLimits,
   RunResult,
   RunToolChoice,
+  RunWait,
   SessionBinding,
   SessionInfo,
   State,
@@ -167,6 +168,8 @@ export type {
   Reconciled,
   RecoverOption,
   RunTool,
+  Signalled,
+  SleepOptions,
   StepContext,
   StepOptions,
   Tool,
@@ -174,6 +177,7 @@ export type {
   ToolResult,
   ToolRetry,
   ToolRun,
+  WaitForOptions,
 } from "./ports/tool.js";
 export type {
   LoopTrace,

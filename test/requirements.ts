@@ -374,6 +374,12 @@ const rows = {
     "A recorded session becomes a case by one command, redacted; cases by hand; tools answer from the record or from functions; nothing outside runs.",
   "EVAL-2":
     "`pawl eval`: a matrix of models and prompts, repetitions, a budget, progress; judges as functions and models; a baseline, JSON, JUnit, exit codes; a killed run goes on without paying twice; a page in the inspector.",
+
+  // TIME: agents that act by themselves, and are woken by the world
+  "TIME-1":
+    "`ctx.sleep(name, { ms | until })` in durable tools: held in no process, never early, ended by abort; the wall clock stands still; the result is `waiting`.",
+  "TIME-2":
+    "`ctx.waitFor(name, { key, schema, timeoutMs })` and `client.signal(key, value, { id })`: a signal is given once to each wait that is open for its key and to each that begins while it is kept, in order; a repeated id counts once; a misfit is passed over.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -639,6 +645,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "BOX-3",
   "BOX-4",
   "BOX-5",
+  "TIME-1",
+  "TIME-2",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

@@ -306,7 +306,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
  * process drives it at the moment, or if another process took it over.
  */
 function mayBeStalled({ result, isTaken }: DriveResult): boolean {
-  if (result === null || result.status === "awaiting_human") return true;
+  if (result === null || result.status === "awaiting_human" || result.status === "waiting") return true;
   return result.status === "interrupted" ? result.reason === "store_failed" : isTaken;
 }
 

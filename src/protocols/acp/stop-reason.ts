@@ -35,6 +35,8 @@ export function toTurnEnd(result: RunResult): TurnEnd {
     }
     case "interrupted":
       return { type: "failed", message: result.error?.message ?? result.text };
+    case "waiting":
+      return { type: "stopped", stopReason: "end_turn" };
     case "awaiting_human":
       return { type: "failed", message: "The run waits for an answer that this editor cannot give." };
   }

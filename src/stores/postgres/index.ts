@@ -19,6 +19,7 @@ import * as reads from "./reads.js";
 import { applyRedaction, prepareRedaction } from "./redact.js";
 import { retryTransient } from "./retry.js";
 import * as sessions from "./sessions.js";
+import { createSignalStore } from "./signals.js";
 import { createStatements } from "./statements.js";
 import { verify } from "./verify.js";
 import { createWatch, type NotificationListener, type Watch } from "./watch.js";
@@ -135,9 +136,12 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
       assertOpen();
       for (const id of commit.record ?? []) checkId("message", id);
       try {
+        const { sessionId } = lease;
         const result = await commitQueue.commit(lease, commit);
-        if (result.type === "ok" && commit.events.length > 0)
-          watch.notifyAll({ sessionId: lease.sessionId, in: "log", key: String(result.seq) });
+        if (result.type !== "ok") return result;
+        if (commit.events.length > 0) watch.notifyAll({ sessionId, in: "log", key: String(result.seq) });
+        // A new wait may have got a signal that was kept.
+        if (commit.waits !== undefined) watch.notifyAll({ sessionId, in: "inbox", key: `waits/${result.seq}` });
         return result;
       } catch (error) {
         throw toStoreError(error, db.storeName);
@@ -181,6 +185,10 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
+    signals: createSignalStore(db, {
+      run: runWithRetry,
+      notify: (change) => watch.notifyAll({ ...change, in: "inbox" }),
+    }),
     verify: (sessionId) => runWithRetry(() => verify(db, sessionId ?? null)),
     close: () => {
       closing ??= close();

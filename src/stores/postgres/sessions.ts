@@ -1,6 +1,7 @@
 /**
  * What is written to sessions beside commits. Each function is one statement.
  */
+import { formatVersion } from "../../core/machine/state.js";
 import type { ClaimOptions, ClaimResult, Lease, PostResult, ReleaseResult } from "../../ports/store.js";
 import { checksumOf } from "../shared/checksum.js";
 import { checkFormat, corruptError, decodeHolder, decodeState, verifyCommitChecksum } from "../shared/decode.js";
@@ -31,6 +32,7 @@ export async function claim(db: Database, sessionId: string, options: ClaimOptio
       now,
       leaseMs,
       deadHolder,
+      formatVersion,
     ]);
     if (row?.outcome === "held" && row.holder !== null) {
       const currentHolder = decodeHolder(row.holder, position);

@@ -27,6 +27,7 @@ import {
 } from "./redact.js";
 import { prepareStatements } from "./schema.js";
 import * as sessions from "./sessions.js";
+import { createSignalStore } from "./signal-store.js";
 import { createTransactions, retryWhileBusy, type Transactions } from "./transactions.js";
 import { verify } from "./verify.js";
 import { createPoller } from "./watch.js";
@@ -190,7 +191,9 @@ function createStore(
       const encoded = sessions.encodeCommit(lease.sessionId, commit);
       const bytes = encoded.events.length + encoded.state.length;
       const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes, lease.sessionId);
-      if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, in: "log" });
+      // A new wait may have got a signal that was kept.
+      const changed = commit.waits === undefined ? ({ in: "log" } as const) : {};
+      if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, ...changed });
       return result;
     },
     redact: async (lease, redaction): Promise<CommitResult> => {
@@ -240,6 +243,7 @@ function createStore(
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
+    signals: createSignalStore(db, { read, write, notify: (sessionId) => watchers.notify({ sessionId, in: "inbox" }) }),
     verify: (sessionId) => verify(db, read, sessionId ?? null),
     close: () => {
       closing ??= close();
