@@ -12,7 +12,7 @@ export type MemoryWait = SignalWait & { given: string | null };
 type WaitingSession = {
   readonly sessionId: string;
   inbox: Map<string, InboxMessage>;
-  readonly taken: Set<string>;
+  readonly takenIds: Set<string>;
   /** The beginnings of the ids of the messages by which its calls got signals. Null as long as there are none. */
   had: Set<string> | null;
   waits: readonly MemoryWait[];
@@ -31,7 +31,7 @@ export const noWaits: readonly MemoryWait[] = [];
 
 /** Marks the id of a message as taken. */
 export function takeId(session: WaitingSession, id: string): void {
-  session.taken.add(id);
+  session.takenIds.add(id);
   if (!isSignalMessage(id)) return;
   session.had ??= new Set();
   session.had.add(id.slice(0, id.indexOf("/", id.indexOf("/") + 1) + 1));
@@ -72,7 +72,7 @@ function takeBack(session: WaitingSession, { callKey, key, given }: MemoryWait):
   const message = given === null ? undefined : session.inbox.get(given);
   if (given === null || message === undefined) return;
   session.inbox.delete(given);
-  session.taken.delete(given);
+  session.takenIds.delete(given);
   const { body } = message;
   const value = body.type === "answer" && body.answer.type === "reply" ? body.answer.value : null;
   const { id } = value as { readonly id: string };
