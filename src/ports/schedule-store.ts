@@ -42,6 +42,8 @@ export type SlotRow = {
   readonly runId?: string;
   /** How many slots this row stands for, if more than one. */
   readonly count?: number;
+  /** There were more slots than `count`: not all of them were counted. */
+  readonly isMinimum?: true;
 };
 
 /** A slot is fired, and the schedule moves on. */
@@ -49,7 +51,8 @@ export type Fire = {
   readonly id: string;
   /** What the caller saw. If the row has another `rev` or `slot` by now, nothing is written. */
   readonly rev: number;
-  readonly slot: number;
+  /** Null: the row is paused or over. */
+  readonly slot: number | null;
   /** The next slot, and when it is due; null: the schedule is over. */
   readonly next: { readonly slot: number; readonly dueAt: number } | null;
   /** What became of slots, in their order. */

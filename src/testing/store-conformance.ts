@@ -15,6 +15,7 @@ import { consumeCases, messageIdCases, postCases, recordCases } from "./conforma
 import { claimCases, expiryCases, releaseCases, renewCases } from "./conformance/leases.js";
 import { dueCases, listCases } from "./conformance/lists.js";
 import { redactCases } from "./conformance/redacting.js";
+import { scheduleStoreCases } from "./conformance/schedules.js";
 import { signalling } from "./conformance/signals.js";
 import { loadAtCases } from "./conformance/states.js";
 import { withStoreClock } from "./conformance/store-clock.js";
@@ -47,6 +48,7 @@ const caseGroups: { readonly [subject: string]: readonly StoreCase[] } = {
   blob: blobCases,
   redact: redactCases,
   signal: signalling,
+  schedule: scheduleStoreCases,
   delete: deleteCases,
   upkeep: upkeepCases,
 };

@@ -38,6 +38,7 @@ import {
   sortAskingSessions,
   toSummary,
 } from "./lists.js";
+import { createScheduleStore, deleteDelayed, type MemorySchedules } from "./schedules.js";
 import * as signals from "./signals.js";
 
 type DeleteOptions = { readonly now: number; readonly force?: boolean };
@@ -51,6 +52,7 @@ type MemoryState = {
   /** Sorted by `sortAskingSessions`; null if the order has changed since it was last asked for. */
   sortedAsking: readonly AskingMemorySession[] | null;
   readonly signals: signals.MemorySignals;
+  readonly schedules: MemorySchedules;
   epoch: number;
   open: boolean;
 };
@@ -78,6 +80,7 @@ export function createMemoryStore(): Store {
       waiting: new Map(),
       post: (sessionId, message) => void post(memory, sessionId, message),
     },
+    schedules: new Map(),
     epoch: 0,
     open: true,
   };
@@ -147,6 +150,10 @@ export function createMemoryStore(): Store {
         return signals.drop(memory.signals, now, limit);
       },
     },
+    schedules: createScheduleStore(memory.schedules, {
+      assertOpen: () => void getSessions(memory),
+      post: (sessionId, message) => void post(memory, sessionId, message),
+    }),
     close: async () => {
       memory.open = false;
       memory.watchers.end();
@@ -316,6 +323,7 @@ function deleteSession(memory: MemoryState, session: Session | undefined, option
   memory.sessions.delete(session.sessionId);
   memory.maybeDue.delete(session);
   signals.forgetWaits(memory.signals, session);
+  deleteDelayed(memory.schedules, session.sessionId);
   for (const blob of session.blobs.values()) releaseBlob(memory, blob);
   if (session.askedAt !== null) memory.sortedAsking = null;
   memory.watchers.notify({ sessionId: session.sessionId });

@@ -3,6 +3,7 @@
  */
 import { initialFormat } from "../../core/machine/state.js";
 import { maxLeaseFactor } from "../shared/lease.js";
+import { scheduleFunctions } from "./schedules.js";
 import { signalFunctions } from "./signal-functions.js";
 
 /** Whether the lease in this row has neither run out nor become void, in SQL: see `isLive` of the stores' shared rules. */
@@ -29,6 +30,7 @@ export function buildFunctions(schema: string): readonly string[] {
     buildAppend(clauses),
     ...ofFirstRelease(clauses),
     ...signalFunctions(clauses, { names: namesOf(appendParameters), parameters: appendParameters }),
+    ...scheduleFunctions(clauses),
     ...buildOtherFunctions(clauses),
     ...buildReadFunctions(schema),
   ];

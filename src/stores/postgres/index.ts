@@ -18,8 +18,9 @@ import { createPgliteListener, openListener } from "./pool.js";
 import * as reads from "./reads.js";
 import { applyRedaction, prepareRedaction } from "./redact.js";
 import { retryTransient } from "./retry.js";
+import { createScheduleStore } from "./schedules.js";
 import * as sessions from "./sessions.js";
-import { createSignalStore } from "./signals.js";
+import { createSignalStore, type SignalAccess } from "./signals.js";
 import { createStatements } from "./statements.js";
 import { verify } from "./verify.js";
 import { createWatch, type NotificationListener, type Watch } from "./watch.js";
@@ -123,6 +124,11 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
     }
   };
 
+  const access: SignalAccess = {
+    run: runWithRetry,
+    notify: (change) => watch.notifyAll({ ...change, in: "inbox" }),
+  };
+
   return {
     tellsAllChanges: true,
     claim: async (sessionId, options) => {
@@ -185,10 +191,8 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
-    signals: createSignalStore(db, {
-      run: runWithRetry,
-      notify: (change) => watch.notifyAll({ ...change, in: "inbox" }),
-    }),
+    signals: createSignalStore(db, access),
+    schedules: createScheduleStore(db, access),
     verify: (sessionId) => runWithRetry(() => verify(db, sessionId ?? null)),
     close: () => {
       closing ??= close();

@@ -2,6 +2,7 @@
  * The statements of a PostgreSQL store. Numbers are read as `float8`, because drivers give `bigint` in different shapes.
  */
 import { liveLeaseSql } from "./functions.js";
+import { scheduleStatements } from "./schedules.js";
 import { quoteIdentifier } from "./schema.js";
 
 /** The columns of a commit that is appended, in the order of the parameters of `append`, with their types. */
@@ -40,6 +41,7 @@ export function createStatements(schema: string) {
   return {
     ...writeStatements(s),
     ...signalling(s),
+    ...scheduleStatements(s),
     ...readStatements(s),
     ...listStatements(s),
     ...queueStatements(s),

@@ -25,6 +25,7 @@ import {
   prepareRedaction,
   type WalScrubber,
 } from "./redact.js";
+import { createScheduleStore } from "./schedules.js";
 import { prepareStatements } from "./schema.js";
 import * as sessions from "./sessions.js";
 import { createSignalStore } from "./signal-store.js";
@@ -177,6 +178,7 @@ function createStore(
     closeHandle();
   };
   let closing: Promise<void> | null = null;
+  const access = { read, write, notify: (sessionId: string) => watchers.notify({ sessionId, in: "inbox" }) };
 
   return {
     claim: async (sessionId, options) => {
@@ -243,7 +245,8 @@ function createStore(
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
-    signals: createSignalStore(db, { read, write, notify: (sessionId) => watchers.notify({ sessionId, in: "inbox" }) }),
+    signals: createSignalStore(db, access),
+    schedules: createScheduleStore(db, access),
     verify: (sessionId) => verify(db, read, sessionId ?? null),
     close: () => {
       closing ??= close();

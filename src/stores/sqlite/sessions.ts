@@ -179,6 +179,7 @@ export function deleteSession(
   statements.dropMessages.run(head.id);
   statements.dropBlobs.run(head.id);
   statements.dropWaits.run(head.id);
+  statements.dropDelayed.run(sessionId);
   statements.dropSession.run(head.id);
   return true;
 }

@@ -100,3 +100,24 @@ export const signalStatements = {
     WHERE kept_until > ? AND (signals.key, number) > (?, coalesce((SELECT number FROM signals WHERE key = ? AND id = ?), -1))
     ORDER BY signals.key, number LIMIT ?`,
 } as const;
+
+const scheduleColumns = `${bytes("id", "session", "last", "body")}, rev, ${numbers("slot", "due_at", "body_sum")}`;
+
+export const scheduleStatements = {
+  schedule: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.id = ?`,
+  scheduleList: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.session IS ? AND schedules.id > ? ORDER BY schedules.id LIMIT ?`,
+  dueSchedules: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.due_at <= ? ORDER BY schedules.due_at, schedules.id LIMIT ?`,
+  nextDueSchedule: `SELECT ${numbers("due_at")} FROM schedules WHERE schedules.due_at > ? ORDER BY schedules.due_at LIMIT 1`,
+  countSchedules: "SELECT count(*) AS count FROM schedules WHERE session IS ?",
+  putSchedule: `INSERT INTO schedules (id, rev, slot, due_at, session, body, body_sum) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, slot = excluded.slot, due_at = excluded.due_at, session = excluded.session,
+      body = excluded.body, body_sum = excluded.body_sum`,
+  moveSchedule: "UPDATE schedules SET slot = ?, due_at = ?, last = ? WHERE id = ?",
+  dropSchedule: "DELETE FROM schedules WHERE id = ?",
+  dropDelayed: "DELETE FROM schedules WHERE session = ?",
+  slots: `SELECT ${bytes("body")} FROM slots WHERE schedule = ? ORDER BY number DESC LIMIT ?`,
+  addSlot: "INSERT INTO slots (schedule, body) VALUES (?, ?)",
+  trimSlots:
+    "DELETE FROM slots WHERE schedule = ? AND number <= (SELECT number FROM slots WHERE schedule = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
+  dropSlots: "DELETE FROM slots WHERE schedule = ?",
+} as const;
