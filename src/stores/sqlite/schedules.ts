@@ -38,8 +38,8 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
       return write(() => {
         const stored = find(id);
         if (rev !== (stored?.rev ?? 0) + 1) return { type: "conflict", rev: stored?.rev ?? 0 } as const;
-        const { count } = statements.countSchedules.get(sessionId) as { readonly count: number };
         const max = sessionId === null ? maxSchedules : maxDelayedOfSession;
+        const { count } = statements.countSchedules.get(sessionId, max) as { readonly count: number };
         if (stored === null && count >= max) return { type: "full" } as const;
         statements.putSchedule.run(id, rev, slot, dueAt, sessionId, text, checksumOf(text));
         return { type: "ok" } as const;

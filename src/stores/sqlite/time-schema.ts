@@ -108,7 +108,8 @@ export const scheduleStatements = {
   scheduleList: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.session IS ? AND schedules.id > ? ORDER BY schedules.id LIMIT ?`,
   dueSchedules: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.due_at <= ? ORDER BY schedules.due_at, schedules.id LIMIT ?`,
   nextDueSchedule: `SELECT ${numbers("due_at")} FROM schedules WHERE schedules.due_at > ? ORDER BY schedules.due_at LIMIT 1`,
-  countSchedules: "SELECT count(*) AS count FROM schedules WHERE session IS ?",
+  /** Two parameters, because libsql takes a single null for an object of named ones. */
+  countSchedules: "SELECT count(*) AS count FROM (SELECT 1 FROM schedules WHERE session IS ? LIMIT ?)",
   putSchedule: `INSERT INTO schedules (id, rev, slot, due_at, session, body, body_sum) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, slot = excluded.slot, due_at = excluded.due_at, session = excluded.session,
       body = excluded.body, body_sum = excluded.body_sum`,
