@@ -35,7 +35,7 @@ export function scheduleFunctions(of: string): readonly string[] {
         RETURN;
       END IF;
       IF present = 0 AND (SELECT count(*) FROM schedules WHERE session IS NOT DISTINCT FROM p_session) >=
-          CASE WHEN p_session IS NULL THEN ${maxSchedules} ELSE ${maxDelayedOfSession} END THEN
+          (CASE WHEN p_session IS NULL THEN ${maxSchedules} ELSE ${maxDelayedOfSession} END) THEN
         outcome := 'full';
         RETURN;
       END IF;
