@@ -6,7 +6,7 @@ import { type Fault, type Json, type Usage, untrimmedTextOf } from "../data/mess
 import { type InterruptedReason, type Reason, reasons } from "../data/reasons.js";
 import { roundCost } from "../data/usage.js";
 import type { CallsState } from "../machine/calls.js";
-import { asksOutside, type Call, hasCalls, isAsleep, openQuestionsOf, type State } from "../machine/state.js";
+import { asksOutside, type Call, hasCalls, isSuspended, openQuestionsOf, type State } from "../machine/state.js";
 import type { CallRecords } from "../transcript/call-records.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, noQuestions } from "./child-questions.js";
@@ -148,8 +148,9 @@ function findAskedAt(call: Call, { stopping }: CallsState): number | undefined {
 }
 
 /**
- * The result of a run that has ended, or that waits for a person, a time or a signal; null while the run goes on. The approvals are those of the
- * session itself, without those of child sessions.
+ * The result of a run that has ended, or that waits for a person, a time or a signal; null while the run goes on. A sleep or
+ * wait of up to five seconds counts as going on. The approvals are those of the session itself, without those of child
+ * sessions.
  *
  * @example
  * ```ts
@@ -184,7 +185,9 @@ export function resultOf(sessionId: string, state: State, transcript: Transcript
         approvals: approvalsOf(sessionId, state, transcript),
       };
     case "tool_running":
-      return isAsleep(state) ? { ...base, status: "waiting", text: run.answer.trim(), waits: listWaits(state) } : null;
+      return isSuspended(state)
+        ? { ...base, status: "waiting", text: run.answer.trim(), waits: listWaits(state) }
+        : null;
     case "preparing":
     case "model_running":
       return null;
