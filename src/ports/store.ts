@@ -17,9 +17,17 @@ import type { Entry, Event } from "../core/machine/event.js";
 import type { InboxMessage } from "../core/machine/inbox.js";
 import type { SignalWait } from "../core/machine/signal-waits.js";
 import type { SessionInfo, State, Status } from "../core/machine/state.js";
-
 import type { ScheduleStore } from "./schedule-store.js";
 import type { SignalStore } from "./signal.js";
+
+/** A wait for a signal, as a commit names it. */
+export type CommittedWait = SignalWait & {
+  /**
+   * The id of the message by which the wait has got its signal already, in the store from which the session is imported. The
+   * wait gets no other signal then.
+   */
+  readonly given?: string;
+};
 
 /** A process that holds leases. A dead holder on this host can be replaced at once. */
 export type Holder = {
@@ -102,7 +110,7 @@ export type Commit = {
    * message, in the same transaction. If the message of a wait that is over is still in the inbox, it is taken back, and the signal is
    * there for the next wait of the call. A store without `signals` leaves this alone.
    */
-  readonly waits?: readonly SignalWait[];
+  readonly waits?: readonly CommittedWait[];
   /**
    * Gives the lease back in the same transaction; refused as `inbox_not_empty` if messages would be left in the inbox, or if a new wait
    * would get a signal at once.

@@ -9,7 +9,7 @@ import { checkJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
-import { findSignalKeyFault, maxSignalsOfKey } from "../../ports/signal.js";
+import { createSignalFullError, findSignalKeyFault } from "../../ports/signal.js";
 import type { Store } from "../../ports/store.js";
 import { checkNoteAndBy } from "./check-answer.js";
 
@@ -79,11 +79,7 @@ export function createSendSignal(store: Store, clock: Clock, makeId: MakeId): Se
       value: structuredClone(checked.value),
       ...defined({ by }),
     });
-    if (sent.type === "full")
-      throw new PawlError(
-        "signal_full",
-        `The store keeps ${maxSignalsOfKey} signals with the key "${key}" and takes no more. Give signals of one kind keys of their own, such as "order-1041-paid", or keep them for less time (keepMs).`,
-      );
+    if (sent.type === "full") throw createSignalFullError(key);
     return deepFreeze({ id, isNew: sent.isNew, sessions: sent.sessions });
   };
 }

@@ -4,6 +4,7 @@
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { isSignalMessage, type SignalWait } from "../../core/machine/signal-waits.js";
 import { maxSignalsOfKey, type Signal, type SignalResult } from "../../ports/signal.js";
+import type { CommittedWait } from "../../ports/store.js";
 import { createSignalMessage, hadPrefix, isInTime, nameOfWait } from "../shared/signals.js";
 
 /** A wait, and the id of the message by which it got its signal. */
@@ -41,25 +42,28 @@ export function takeId(session: WaitingSession, id: string): void {
 export function wouldGetSignal(
   signals: MemorySignals,
   session: WaitingSession,
-  waits: readonly SignalWait[],
+  waits: readonly CommittedWait[],
   at: number,
 ): boolean {
   const known = new Set(session.waits.map(nameOfWait));
-  return waits.some((wait) => !known.has(nameOfWait(wait)) && findKept(signals, session, wait, at) !== undefined);
+  return waits.some(
+    (wait) =>
+      wait.given === undefined && !known.has(nameOfWait(wait)) && findKept(signals, session, wait, at) !== undefined,
+  );
 }
 
 /** Mutates the waits of a session: ends those that are over, and gives new ones what is kept for them. */
 export function changeWaits(
   signals: MemorySignals,
   session: WaitingSession,
-  waits: readonly SignalWait[],
+  waits: readonly CommittedWait[],
   at: number,
 ): void {
   const wanted = new Set(waits.map(nameOfWait));
   const current = new Map(session.waits.map((wait) => [nameOfWait(wait), wait]));
   for (const wait of session.waits) if (!wanted.has(nameOfWait(wait))) takeBack(session, wait);
   forgetWaits(signals, session);
-  session.waits = waits.map((wait) => current.get(nameOfWait(wait)) ?? { ...wait, given: null });
+  session.waits = waits.map((wait) => current.get(nameOfWait(wait)) ?? { ...wait, given: wait.given ?? null });
   for (const wait of session.waits) {
     signals.waiting.set(wait.key, (signals.waiting.get(wait.key) ?? new Set()).add(session));
     const kept = wait.given === null ? findKept(signals, session, wait, at) : undefined;

@@ -83,7 +83,8 @@ function appendWaiting(
         AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(wanted) x WHERE x->>'callKey' = o.call AND x->>'step' = o.step));
     FOR w IN SELECT x->>'key' AS key, x->>'callKey' AS call, x->>'step' AS step, (x->>'expiresAt')::float8 AS expires
         FROM jsonb_array_elements(wanted) WITH ORDINALITY AS e(x, n)
-        WHERE NOT EXISTS (SELECT 1 FROM waits o WHERE o.session = sid AND o.call = x->>'callKey' AND o.step = x->>'step')
+        WHERE NOT x ? 'given'
+          AND NOT EXISTS (SELECT 1 FROM waits o WHERE o.session = sid AND o.call = x->>'callKey' AND o.step = x->>'step')
         ORDER BY n LOOP
       SELECT * INTO g FROM find_kept(sid, w.key, w.call, w.expires, p_at, back);
       CONTINUE WHEN NOT FOUND;
@@ -108,8 +109,8 @@ function appendWaiting(
     DELETE FROM messages m WHERE m.session = sid AND m.id = ANY (back);
     DELETE FROM waits o WHERE o.session = sid
       AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(wanted) x WHERE x->>'callKey' = o.call AND x->>'step' = o.step);
-    INSERT INTO waits (session, call, step, key, expires_at)
-      SELECT sid, x->>'callKey', x->>'step', x->>'key', (x->>'expiresAt')::float8 FROM jsonb_array_elements(wanted) x ON CONFLICT DO NOTHING;
+    INSERT INTO waits (session, call, step, key, expires_at, given)
+      SELECT sid, x->>'callKey', x->>'step', x->>'key', (x->>'expiresAt')::float8, x->>'given' FROM jsonb_array_elements(wanted) x ON CONFLICT DO NOTHING;
     FOR gift IN SELECT x FROM jsonb_array_elements(gifts) x LOOP
       PERFORM give(gift);
     END LOOP;

@@ -15,7 +15,12 @@ export function encodeSignal({ id, key, at, keptUntil, value, by }: Signal): str
 export function decodeSignal(text: string, sum: number, file: string): Signal {
   const place = outsideSessions(file, "a signal");
   const parsed = parseJson(verifyChecksum(text, sum, place), { maxDepth: maxEntryDepth });
-  const signal = parsed.ok ? (parsed.value as Partial<Signal> | null) : null;
+  return checkSignal(parsed.ok ? parsed.value : null, place);
+}
+
+/** @throws the error of the position */
+export function checkSignal(value: unknown, position: RowPosition): Signal {
+  const signal = value as Partial<Signal> | null;
   const isWhole =
     typeof signal === "object" &&
     typeof signal?.id === "string" &&
@@ -24,7 +29,7 @@ export function decodeSignal(text: string, sum: number, file: string): Signal {
     Number.isFinite(signal.keptUntil) &&
     signal.value !== undefined &&
     (signal.by === undefined || typeof signal.by === "string");
-  if (!isWhole) throw corruptError(place, "it does not parse");
+  if (!isWhole) throw corruptError(position, "it is not a signal");
   return signal as Signal;
 }
 

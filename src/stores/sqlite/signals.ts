@@ -3,6 +3,7 @@
  */
 import type { SignalWait } from "../../core/machine/signal-waits.js";
 import { maxSignalsOfKey, type Signal } from "../../ports/signal.js";
+import type { CommittedWait } from "../../ports/store.js";
 import { checksumOf } from "../shared/checksum.js";
 import { encodeMessage } from "../shared/encode.js";
 import { decodeSignal, encodeSignal } from "../shared/signal-rows.js";
@@ -31,12 +32,14 @@ export function listWaits({ statements }: Database, id: number): readonly Stored
 }
 
 /** Whether a wait that is new would get a signal at once. */
-export function wouldGetSignal(db: Database, id: number, waits: readonly SignalWait[], at: number): boolean {
-  return newWaits(listWaits(db, id), waits).some((wait) => findKept(db, id, wait, at) !== null);
+export function wouldGetSignal(db: Database, id: number, waits: readonly CommittedWait[], at: number): boolean {
+  return newWaits(listWaits(db, id), waits).some(
+    (wait) => wait.given === undefined && findKept(db, id, wait, at) !== null,
+  );
 }
 
 /** Ends the waits that are over, and gives new ones what is kept for them. */
-export function changeWaits(db: Database, id: number, waits: readonly SignalWait[], at: number): void {
+export function changeWaits(db: Database, id: number, waits: readonly CommittedWait[], at: number): void {
   const { statements } = db;
   const current = listWaits(db, id);
   const wanted = new Set(waits.map(nameOfWait));
@@ -49,12 +52,13 @@ export function changeWaits(db: Database, id: number, waits: readonly SignalWait
   for (const wait of newWaits(current, waits)) {
     const { key, callKey, step, expiresAt = null } = wait;
     statements.addWait.run(id, callKey, step, key, expiresAt);
-    const kept = findKept(db, id, wait, at);
+    if (wait.given !== undefined) statements.serveWait.run(wait.given, id, callKey, step);
+    const kept = wait.given === undefined ? findKept(db, id, wait, at) : null;
     if (kept !== null) give(db, id, wait, kept);
   }
 }
 
-function newWaits(current: readonly SignalWait[], waits: readonly SignalWait[]): readonly SignalWait[] {
+function newWaits(current: readonly SignalWait[], waits: readonly CommittedWait[]): readonly CommittedWait[] {
   const known = new Set(current.map(nameOfWait));
   return waits.filter((wait) => !known.has(nameOfWait(wait)));
 }

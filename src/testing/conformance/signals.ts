@@ -5,8 +5,8 @@ import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { SignalWait } from "../../core/machine/signal-waits.js";
 import type { Call, State } from "../../core/machine/state.js";
 import type { Signal, SignalStore } from "../../ports/signal.js";
-import type { CommitResult, Lease, Store } from "../../ports/store.js";
-import { claim, createCases, createCommit, createState, leaseMs, type StoreCase, t0 } from "./bench.js";
+import type { CommitResult, CommittedWait, Lease, Store } from "../../ports/store.js";
+import { claim, createCases, createCommit, createMessage, createState, leaseMs, type StoreCase, t0 } from "./bench.js";
 
 /** A store may lack signals: then there is nothing to check. */
 function signalCases(checks: {
@@ -64,7 +64,7 @@ function waitingState(seq: number, waits: readonly SignalWait[]): State {
 async function waitingSession(store: Store, sessionId = "s") {
   const lease: Lease = await claim(store, sessionId);
   let seq = 0;
-  const tryWaits = async (waits: readonly SignalWait[], more: object = {}): Promise<CommitResult["type"]> => {
+  const tryWaits = async (waits: readonly CommittedWait[], more: object = {}): Promise<CommitResult["type"]> => {
     const parts = { state: waitingState(seq + 1, waits), activity: "waiting", at, waits, ...more } as const;
     const { type } = await store.commit(lease, createCommit(seq, parts));
     if (type === "ok") seq += 1;
@@ -72,7 +72,7 @@ async function waitingSession(store: Store, sessionId = "s") {
   };
   return {
     tryWaits,
-    async waits(waits: readonly SignalWait[], more: object = {}) {
+    async waits(waits: readonly CommittedWait[], more: object = {}) {
       strictEqual(await tryWaits(waits, more), "ok");
     },
     /** What is in the inbox: the call, its wait, and the signal that it is given. */
@@ -242,6 +242,19 @@ export const signalling = signalCases({
       (await signals.list(at, { limit: 10 })).map((one) => `${one.key} ${one.id}`),
       ["a 3", "b 3"],
     );
+  },
+
+  "a wait that comes with its signal, as in an import, gets no other one": async (store, signals) => {
+    await signals.send(signal("kept"));
+    const session = await waitingSession(store);
+    await store.post("s", createMessage("signal/1"));
+    await session.waits([{ ...wait("a"), given: "signal/1" }]);
+    deepStrictEqual(await signals.send(signal("later")), nothing);
+    deepStrictEqual(
+      (await store.inbox("s")).map(({ id }) => id),
+      ["signal/1"],
+    );
+    deepStrictEqual(await store.verify(), []);
   },
 
   "a session that is deleted waits for nothing more": async (store, signals) => {
