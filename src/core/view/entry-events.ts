@@ -75,9 +75,9 @@ export function publicEvents(
   add(runEndEvents(sessionId, transcript, before, after));
   const isQuestion = event.type === "child_waiting" || event.type === "tool_asked";
   const hasNewQuestion = isQuestion && events.some(({ type }) => type === "approval_requested");
-  // The last question to a person was answered, and the rest of the calls sleep on.
-  const hasLastAnswer = before.status === "awaiting_human" && after.status === "tool_running";
-  if (isSuspended(after) && (!isSuspended(before) || hasNewQuestion || hasLastAnswer)) {
+  // A run that sleeps may come to wait for a person as well, and go on sleeping after the last answer.
+  const waitsAnew = !isSuspended(before) || before.status !== after.status;
+  if (isSuspended(after) && (waitsAnew || hasNewQuestion)) {
     const approvals = after.status === "awaiting_human" ? approvalsOf(sessionId, after, transcript, questions) : [];
     const waits = listWaits(after);
     add([{ type: "suspended", runId: after.runId, approvals, ...(waits.length === 0 ? {} : { waits }) }]);
