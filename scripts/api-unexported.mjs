@@ -45,6 +45,7 @@ const reasons = [
       "LogStore",
       "MakeId",
       "MayReach",
+      "SendSignal",
       "ShellInput",
       "Synchronous",
       "statuses",

@@ -12,6 +12,7 @@ import type { InboxMessage } from "../core/machine/inbox.js";
 
 /** The row of a schedule. */
 export type ScheduleRow = {
+  /** The id of the schedule, or of the delayed message. */
   readonly id: string;
   /** Goes up by one with each edit, not with a slot. The first is 1. */
   readonly rev: number;
@@ -28,7 +29,12 @@ export type ScheduleRow = {
 };
 
 /** The run of a slot. */
-export type PostedRun = { readonly slot: number; readonly sessionId: string; readonly runId: string };
+export type PostedRun = {
+  /** In epoch milliseconds. */
+  readonly slot: number;
+  readonly sessionId: string;
+  readonly runId: string;
+};
 
 /** What became of a slot, or of several in a row. */
 export type SlotRow = {
@@ -48,17 +54,27 @@ export type SlotRow = {
 
 /** A slot is fired, and the schedule moves on. */
 export type Fire = {
+  /** The id of the row. */
   readonly id: string;
   /** What the caller saw. If the row has another `rev` or `slot` by now, nothing is written. */
   readonly rev: number;
   /** Null: the row is paused or over. */
   readonly slot: number | null;
   /** The next slot, and when it is due; null: the schedule is over. */
-  readonly next: { readonly slot: number; readonly dueAt: number } | null;
+  readonly next: {
+    /** In epoch milliseconds. */
+    readonly slot: number;
+    /** In epoch milliseconds. */
+    readonly dueAt: number;
+  } | null;
   /** What became of slots, in their order. */
   readonly outcomes: readonly SlotRow[];
   /** Messages to sessions. One whose id is taken in its session is left out. */
-  readonly posts: readonly { readonly sessionId: string; readonly message: InboxMessage }[];
+  readonly posts: readonly {
+    readonly sessionId: string;
+    /** The message, as `Store.post` takes it. */
+    readonly message: InboxMessage;
+  }[];
   /** The run that these posts begin, if they begin one. */
   readonly last?: PostedRun;
   /** Removes the row instead of moving it: it was a delayed message. */
@@ -67,9 +83,14 @@ export type Fire = {
 
 /** What became of a row that was put. */
 export type PutResult =
+  /** The row was written. */
   | { readonly type: "ok" }
   /** The present row has another `rev` than the one before this; 0: there is none. Nothing was written. */
-  | { readonly type: "conflict"; readonly rev: number }
+  | {
+      readonly type: "conflict";
+      /** The revision of the present row; 0 if there is none. */
+      readonly rev: number;
+    }
   /** The store has as many schedules, or the session as many delayed messages, as it may. */
   | { readonly type: "full" };
 
@@ -77,6 +98,7 @@ export type PutResult =
 export interface ScheduleStore {
   /** Makes a row (`rev` 1), or replaces the one whose `rev` is one less. What became of its slots and its last run stay. */
   put(row: Omit<ScheduleRow, "last">): Promise<PutResult>;
+  /** The row with this id; null if there is none. */
   get(id: string): Promise<ScheduleRow | null>;
   /** Rows by id: the schedules, or the delayed messages of a session. */
   list(options: {

@@ -2,7 +2,6 @@
  * Signals: facts that arrive from outside, under a key that the sender and the waiting tool agree on.
  */
 import type { Json } from "../core/data/message.js";
-import { PawlError } from "../errors.js";
 
 /** A signal as a store gets it. */
 export type Signal = {
@@ -21,6 +20,7 @@ export type Signal = {
 
 /** What a store did with a signal. */
 export type SignalResult =
+  /** The signal is kept, and its waits have got it. */
   | {
       readonly type: "ok";
       /** False if the store had a signal with this id and key already. Then nothing was done. */
@@ -42,13 +42,6 @@ export interface SignalStore {
   ): Promise<readonly Signal[]>;
   /** Removes signals that are not kept any more, at most `limit`; returns how many were removed. */
   drop(now: number, limit: number): Promise<number>;
-}
-
-export function createSignalFullError(key: string): PawlError {
-  return new PawlError(
-    "signal_full",
-    `The store keeps ${maxSignalsOfKey} signals with the key "${key}" and takes no more. Give signals of one kind keys of their own, such as "order-1041-paid", or keep them for less time (keepMs).`,
-  );
 }
 
 /** The most signals that a store keeps for one key. */

@@ -1,7 +1,6 @@
 /**
  * The items of a step in reading order, from its events and from the message that is being streamed.
  */
-import { defined } from "../../core/data/defined.js";
 import type { Fault, Json, PublicEvent, PublicEventOf, RunResult, ToolOutput } from "../../index.js";
 import type { PartialMessage } from "../../server/client/index.js";
 import { textOfInput } from "./session-state.js";
@@ -167,7 +166,11 @@ function toCallChange(event: PublicEvent): CallChange | null {
     }
     case "wait_started": {
       const { step, on, until, key, passedOver = 0, at } = event;
-      const wait: CallWait = { step, on, ...defined({ until, key }), passedOver, at, endedAt: null };
+      const wait: CallWait = {
+        ...{ step, on, passedOver, at, endedAt: null },
+        ...(until === undefined ? {} : { until }),
+        ...(key === undefined ? {} : { key }),
+      };
       return changeCall((item) => ({ ...item, waits: [...item.waits, wait] }));
     }
     case "wait_over":

@@ -9,7 +9,7 @@ import { checkJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
-import { createSignalFullError, findSignalKeyFault } from "../../ports/signal.js";
+import { findSignalKeyFault, maxSignalsOfKey } from "../../ports/signal.js";
 import type { Store } from "../../ports/store.js";
 import { checkNoteAndBy } from "./check-answer.js";
 
@@ -79,7 +79,11 @@ export function createSendSignal(store: Store, clock: Clock, makeId: MakeId): Se
       value: structuredClone(checked.value),
       ...defined({ by }),
     });
-    if (sent.type === "full") throw createSignalFullError(key);
+    if (sent.type === "full")
+      throw new PawlError(
+        "signal_full",
+        `The store keeps ${maxSignalsOfKey} signals with the key "${key}" and takes no more. Give each thing its own key, such as "order-1041-paid", or keep signals for less time (keepMs).`,
+      );
     return deepFreeze({ id, isNew: sent.isNew, sessions: sent.sessions });
   };
 }

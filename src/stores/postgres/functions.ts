@@ -3,7 +3,7 @@
  */
 import { initialFormat } from "../../core/machine/state.js";
 import { maxLeaseFactor } from "../shared/lease.js";
-import { scheduleFunctions } from "./schedules.js";
+import { scheduleFunctions } from "./schedule-functions.js";
 import { signalFunctions } from "./signal-functions.js";
 
 /** Whether the lease in this row has neither run out nor become void, in SQL: see `isLive` of the stores' shared rules. */

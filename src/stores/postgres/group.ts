@@ -8,17 +8,10 @@ import type { Commit, CommitResult, Lease } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
 import { encodeEvents, encodeInfo, encodeState } from "../shared/encode.js";
 import { checkSeq } from "../shared/rules.js";
-import { isConnectionLost, isTransient, type PostgresQuery } from "./client.js";
+import { isConnectionLost, isTransient } from "./client.js";
 import { createBackoff } from "./retry.js";
 import { appendWaiting } from "./signals.js";
-import { appendTypes, type Statements } from "./statements.js";
-
-export type Database = {
-  readonly query: PostgresQuery["query"];
-  readonly statements: Statements;
-  /** The store's name in messages. */
-  readonly storeName: string;
-};
+import { type AppendOutcome, appendTypes, type Database } from "./statements.js";
 
 type ParameterRow = readonly unknown[];
 type CommitJob = {
@@ -135,8 +128,6 @@ export function encodeCommit(
 function toColumnText(text: string | undefined): string | null {
   return text === undefined ? null : text.replaceAll("\0", "\uFFFD");
 }
-
-export type AppendOutcome = { readonly outcome: string; readonly tail: number | null; readonly message: string | null };
 
 async function sendGroup(db: Database, group: readonly CommitJob[], busyMs: number): Promise<void> {
   // A commit that changes what its session waits for locks keys before its session: it is a statement of its own.

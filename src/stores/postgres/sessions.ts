@@ -7,7 +7,7 @@ import { checksumOf } from "../shared/checksum.js";
 import { checkFormat, corruptError, decodeHolder, decodeState, verifyCommitChecksum } from "../shared/decode.js";
 import { assumeAlive } from "../shared/lease.js";
 import { hashBlob, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
-import type { Database } from "./group.js";
+import type { Database } from "./statements.js";
 
 type ClaimRow = {
   readonly outcome: "held" | "newer" | "claimed";

@@ -9,7 +9,7 @@ import { checkId } from "../shared/rules.js";
 import { decodeSignal, encodeSignal } from "../shared/signal-rows.js";
 import { createSignalMessage } from "../shared/signals.js";
 import type { StoredWait } from "../shared/verify-waits.js";
-import type { AppendOutcome, Database } from "./group.js";
+import type { AppendOutcome, Database } from "./statements.js";
 
 /** A message by which a wait gets a signal, as the functions take it. */
 type Gift = {

@@ -1,8 +1,9 @@
 /**
  * The statements of a PostgreSQL store. Numbers are read as `float8`, because drivers give `bigint` in different shapes.
  */
+import type { PostgresQuery } from "./client.js";
 import { liveLeaseSql } from "./functions.js";
-import { scheduleStatements } from "./schedules.js";
+import { scheduleStatements } from "./schedule-functions.js";
 import { quoteIdentifier } from "./schema.js";
 
 /** The columns of a commit that is appended, in the order of the parameters of `append`, with their types. */
@@ -35,6 +36,15 @@ export const appendTypes = [
 ] as const;
 
 export type Statements = ReturnType<typeof createStatements>;
+
+export type Database = {
+  readonly query: PostgresQuery["query"];
+  readonly statements: Statements;
+  /** The store's name in messages. */
+  readonly storeName: string;
+};
+
+export type AppendOutcome = { readonly outcome: string; readonly tail: number | null; readonly message: string | null };
 
 export function createStatements(schema: string) {
   const s = quoteIdentifier(schema);

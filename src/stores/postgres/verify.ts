@@ -16,10 +16,10 @@ import {
   type OwnRow,
 } from "../shared/verify-rows.js";
 import { findWaitProblems } from "../shared/verify-waits.js";
-import type { Database } from "./group.js";
 import { readInbox } from "./reads.js";
 import { queryFirst } from "./sessions.js";
 import { listWaits } from "./signals.js";
+import type { Database } from "./statements.js";
 
 type SessionRow = OwnRow & { readonly id: string };
 type BlobRow = { readonly hash: string; readonly bytes: Uint8Array };

@@ -26,7 +26,7 @@ import {
   type WalScrubber,
 } from "./redact.js";
 import { createScheduleStore } from "./schedules.js";
-import { prepareStatements } from "./schema.js";
+import { type Database, prepareStatements } from "./schema.js";
 import * as sessions from "./sessions.js";
 import { createSignalStore } from "./signal-store.js";
 import { createTransactions, retryWhileBusy, type Transactions } from "./transactions.js";
@@ -148,7 +148,7 @@ async function openDatabase(options: SqliteOptions): Promise<OpenedDatabase> {
 }
 
 function createStore(
-  db: sessions.Database,
+  db: Database,
   transactions: Transactions,
   pollMs: number,
   scrubber: WalScrubber,

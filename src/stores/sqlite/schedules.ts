@@ -6,7 +6,8 @@ import { checksumOf } from "../shared/checksum.js";
 import { encodeMessage } from "../shared/encode.js";
 import { decodeSchedule, decodeSlot, type ScheduleColumns } from "../shared/schedule-rows.js";
 import { type ByteColumns, decodeColumn, decodeNullableColumn } from "./driver.js";
-import { type Database, post } from "./sessions.js";
+import type { Database } from "./schema.js";
+import { post } from "./sessions.js";
 import type { SqliteAccess } from "./signal-store.js";
 
 type Row = ByteColumns<ScheduleColumns>;

@@ -229,6 +229,9 @@ export const statements = {
 
 export type Statements = { readonly [Name in keyof typeof statements]: SqliteStatement };
 
+/** The database of a store, as its parts need it. */
+export type Database = { readonly statements: Statements; readonly file: string };
+
 export function prepareStatements(handle: SqliteHandle): Statements {
   const prepared: { [name: string]: SqliteStatement } = {};
   for (const [name, sql] of Object.entries(statements)) prepared[name] = avoidGet(handle.prepare(sql));

@@ -20,11 +20,8 @@ import { assumeAlive, isHeld, isLive, type LeaseHold } from "../shared/lease.js"
 import { type StateRow, toStateAt } from "../shared/rows.js";
 import { checkSeq, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
 import { type ByteColumns, decodeColumn, type SqliteBytes } from "./driver.js";
-import type { Statements } from "./schema.js";
+import type { Database } from "./schema.js";
 import { changeWaits, wouldGetSignal } from "./signals.js";
-
-/** The database of a store, as its parts need it. */
-export type Database = { readonly statements: Statements; readonly file: string };
 
 const activities: readonly Activity[] = ["resting", "active", "waiting"];
 

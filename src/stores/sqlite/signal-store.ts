@@ -3,7 +3,7 @@
  */
 import type { SignalStore } from "../../ports/signal.js";
 import { checkId } from "../shared/rules.js";
-import type { Database } from "./sessions.js";
+import type { Database } from "./schema.js";
 import { addSignal, dropSignals, listSignals, type ServedPage, servePage, type WaitPosition } from "./signals.js";
 
 /** How the parts of a store run their work. */

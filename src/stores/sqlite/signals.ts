@@ -10,7 +10,7 @@ import { decodeSignal, encodeSignal } from "../shared/signal-rows.js";
 import { createSignalMessage, endOfPrefix, hadPrefix, nameOfWait, waitsOfPage } from "../shared/signals.js";
 import type { StoredWait } from "../shared/verify-waits.js";
 import { type ByteColumns, decodeColumn, decodeNullableColumn, type SqliteBytes } from "./driver.js";
-import type { Database } from "./sessions.js";
+import type { Database } from "./schema.js";
 
 type WaitRow = ByteColumns<{
   readonly call: string;

@@ -27,7 +27,7 @@ import {
   toBytes,
 } from "./driver.js";
 import { readInbox } from "./reads.js";
-import type { Database } from "./sessions.js";
+import type { Database } from "./schema.js";
 import { listWaits } from "./signals.js";
 
 type SessionRow = ByteColumns<OwnRow> & { readonly id: number };

@@ -14,7 +14,6 @@ import { isSignalMessage, signalWaits } from "../../core/machine/signal-waits.js
 import { activityOf, initialState, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import { createSignalFullError } from "../../ports/signal.js";
 import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
 import { nameOfWait } from "../shared/signals.js";
 import { maxIdsPerLine } from "./lines.js";
@@ -117,7 +116,7 @@ export function createImportWriter(store: Store, holder: Holder): ImportWriter {
           return;
         case "signal":
           if (store.signals === undefined) throw noSignalsError();
-          if ((await store.signals.send(item.signal)).type === "full") throw createSignalFullError(item.signal.key);
+          if ((await store.signals.send(item.signal)).type === "full") throw signalFullError(item.signal.key);
           return;
         case "taken":
           return recordIds(store, session(), item.ids);
@@ -223,5 +222,12 @@ function noSignalsError(): PawlError {
   return new PawlError(
     "store_lacks",
     "The export has signals, and this store keeps none: it has no `signals`. Import it into one of Pawl's stores.",
+  );
+}
+
+function signalFullError(key: string): PawlError {
+  return new PawlError(
+    "signal_full",
+    `The store already keeps as many signals with the key "${key}" as it can, so the export could not be imported completely. Import it into an empty store, or wait until signals are kept no longer and import it again.`,
   );
 }
