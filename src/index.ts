@@ -250,6 +250,7 @@ export {
 export type { RedactionOptions, RedactionResult } from "./runtime/api/redact.js";
 export { findBeginning, findOpenRun, type SessionBeginning } from "./runtime/api/session-beginning.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";
+export type { SentSignal, SignalOptions } from "./runtime/api/signal.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { type PendingApprovalsOptions, pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
 export {
