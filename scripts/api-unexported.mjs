@@ -27,6 +27,7 @@ const reasons = [
       "UrlConnection",
       "ResultBase",
       "SessionState",
+      "SignalWait",
       "SourceReference",
       "WithOutput",
       "WorkingSession",

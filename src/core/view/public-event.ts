@@ -194,7 +194,9 @@ export type PublicEventBody =
   /** The sleep or wait of a tool is over. The tool goes on when its other waits and questions are over, too. */
   | ({
       readonly type: "wait_over";
+      /** The name of the sleep or wait among the steps of the call. */
       readonly step: string;
+      /** `time`: the tool slept. `signal`: it waited for a signal. */
       readonly on: WaitKind;
       /** What ended it: its time, or the signal. */
       readonly by: WaitKind;
