@@ -364,14 +364,11 @@ export type PublicEventBody =
       /** What it threw, or what is wrong with its value. */
       readonly message: string;
     }
-  /**
-   * The run stops for now: it waits for a person, or its tools sleep or wait for signals, for more than five seconds. The
-   * approvals are all open ones, those of child sessions included.
-   */
+  /** The run waits for a person, or its tools sleep or wait for signals for more than five seconds. */
   | {
       readonly type: "suspended";
       readonly runId: string;
-      /** The open questions. Empty if no person is asked. */
+      /** All open questions, those of child sessions included. Empty if no person is asked. */
       readonly approvals: readonly PendingApproval[];
       /** The sleeps and waits for signals, if there are any. */
       readonly waits?: readonly RunWait[];
