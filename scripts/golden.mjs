@@ -25,10 +25,10 @@ function keep(version) {
   const to = join(folder, "released", version);
   mkdirSync(to, { recursive: true });
   const formats = readdirSync(folder).filter((name) => /^v\d+$/.test(name));
-  const newest = formats.sort((a, b) => Number(a.slice(1)) - Number(b.slice(1))).at(-1);
-  for (const file of readdirSync(join(folder, newest))) {
-    const recording = JSON.parse(readFileSync(join(folder, newest, file), "utf8"));
-    writeFileSync(join(to, file), `${JSON.stringify(recording)}\n`);
-  }
+  for (const format of formats)
+    for (const file of readdirSync(join(folder, format))) {
+      const recording = JSON.parse(readFileSync(join(folder, format, file), "utf8"));
+      writeFileSync(join(to, file), `${JSON.stringify(recording)}\n`);
+    }
   console.log(`The golden logs of ${version} are in ${to}.`);
 }

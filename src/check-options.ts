@@ -129,10 +129,10 @@ export const timeLimit: OptionRule = {
   expected: "milliseconds, more than 0, or Infinity for no limit",
 };
 
-export function numberFrom(least: number): OptionRule {
+export function numberFrom(least: number, most = Number.POSITIVE_INFINITY): OptionRule {
   return {
-    accepts: (value) => Number.isFinite(value) && (value as number) >= least,
-    expected: `a number of ${least} or more`,
+    accepts: (value) => Number.isFinite(value) && (value as number) >= least && (value as number) <= most,
+    expected: most === Number.POSITIVE_INFINITY ? `a number of ${least} or more` : `a number from ${least} to ${most}`,
   };
 }
 

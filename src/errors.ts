@@ -31,6 +31,8 @@ export const errorCodes = Object.freeze([
   "store_corrupt",
   "store_failed",
   "store_closed",
+  "store_lacks",
+  "signal_full",
   "not_storable",
   "internal",
 ] as const);

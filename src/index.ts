@@ -54,6 +54,7 @@ export type {
   RunLimits,
   RunResult,
   RunToolChoice,
+  RunWait,
   SessionBinding,
   SessionInfo,
   State,
@@ -133,8 +134,10 @@ export type { CanExecuteTool, Permission, PermissionRequest } from "./ports/perm
 export type { PromptCache } from "./ports/prompt-cache.js";
 export type { Repaired, RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
+export type { Fire, PostedRun, PutResult, ScheduleRow, ScheduleStore, SlotRow } from "./ports/schedule-store.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService, WholeOutput } from "./ports/services.js";
 export type { DataPatch, SessionData, ToolData } from "./ports/session-data.js";
+export type { Signal, SignalResult, SignalStore } from "./ports/signal.js";
 export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "./ports/stop-condition.js";
 export type {
   Activity,
@@ -144,6 +147,7 @@ export type {
   ClaimResult,
   Commit,
   CommitResult,
+  CommittedWait,
   Holder,
   Lease,
   ListOptions,
@@ -169,6 +173,8 @@ export type {
   Reconciled,
   RecoverOption,
   RunTool,
+  Signalled,
+  SleepOptions,
   StepContext,
   StepOptions,
   Tool,
@@ -176,6 +182,7 @@ export type {
   ToolResult,
   ToolRetry,
   ToolRun,
+  WaitForOptions,
 } from "./ports/tool.js";
 export type {
   LoopTrace,
@@ -246,6 +253,7 @@ export {
 export type { RedactionOptions, RedactionResult } from "./runtime/api/redact.js";
 export { findBeginning, findOpenRun, type SessionBeginning } from "./runtime/api/session-beginning.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";
+export type { SentSignal, SignalOptions } from "./runtime/api/signal.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { type PendingApprovalsOptions, pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
 export {

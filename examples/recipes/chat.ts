@@ -25,6 +25,8 @@ async function reply(agent: Agent, message: Message, onText: (text: string) => v
       return result.text;
     case "awaiting_human":
       return "A colleague has to look at this first. You will get an answer here.";
+    case "waiting":
+      return "This goes on later by itself. You will get an answer here.";
     case "interrupted":
       return "Please send that again.";
     case "failed":

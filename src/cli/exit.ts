@@ -13,6 +13,7 @@ export function exitCodeOf(result: RunResult): number {
     case "aborted":
       return reasons[result.reason].exitCode;
     case "awaiting_human":
+    case "waiting":
       return exitCodes.waiting;
     case "interrupted":
       return exitCodes.interrupted;

@@ -82,5 +82,13 @@ export type { RunRecord } from "./transcript/run-record.js";
 export { appendEntry, createTranscript, type Transcript } from "./transcript/transcript.js";
 export { type ChildPlace, type ChildQuestions, questionPlaces } from "./view/child-questions.js";
 export { publicEvents } from "./view/entry-events.js";
-export { approvalsOf, askedAt, type PendingApproval, type RunResult, resultOf, textOfEnd } from "./view/outcome.js";
+export {
+  approvalsOf,
+  askedAt,
+  type PendingApproval,
+  type RunResult,
+  type RunWait,
+  resultOf,
+  textOfEnd,
+} from "./view/outcome.js";
 export type { PublicEvent, PublicEventBody, PublicEventOf, PublicEventType } from "./view/public-event.js";

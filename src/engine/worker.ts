@@ -34,6 +34,10 @@ type RefusalRecord = { readonly times: number; readonly until: number };
 /** Among how many sessions a worker chooses, for each place that it has. */
 const overfetchFactor = 4;
 
+/** How often a worker removes signals that are kept no longer, and how many in one transaction. */
+const dropEveryMs = 60_000;
+const signalsPerDrop = 1_000;
+
 /** Milliseconds that a worker waits for its claims before it claims more. An agent may take long to be found. */
 const maxClaimMs = 100;
 
@@ -67,6 +71,8 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   /** Whether something has happened that the last look may not have seen. */
   let isWoken = false;
   let interruptWait = () => {};
+  /** When old signals are removed next, by the clock's `elapsed`. */
+  let nextDropAt = Number.NEGATIVE_INFINITY;
 
   function wake(): void {
     isWoken = true;
@@ -191,6 +197,13 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     return { result, isTaken };
   }
 
+  /** Removes signals that are kept no longer: at most once a minute, because nothing depends on it. */
+  async function dropOldSignals(): Promise<void> {
+    if (store.signals === undefined || clock.elapsed() < nextDropAt) return;
+    nextDropAt = clock.elapsed() + dropEveryMs;
+    while (!isStopped && (await store.signals.drop(clock.now(), signalsPerDrop)) === signalsPerDrop);
+  }
+
   /** Begins with what is due, as far as there are places. Resolves to whether it has begun with anything. */
   async function claimDue(): Promise<boolean> {
     isWoken = false;
@@ -244,6 +257,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     // A session may be done before its claim was waited for: only a look that begins with nothing says that nothing is due.
     while ((await claimDue()) || running.size > 0) if (running.size > 0) await Promise.race(running.values());
     await scoring.catchUp({ isForced: true });
+    await dropOldSignals();
   }
 
   async function run(): Promise<void> {
@@ -258,6 +272,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
         try {
           await claimDue();
           void scoring.catchUp();
+          await dropOldSignals();
           failures = 0;
           await waitForWake(pollMs);
         } catch (error) {
@@ -306,7 +321,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
  * process drives it at the moment, or if another process took it over.
  */
 function mayBeStalled({ result, isTaken }: DriveResult): boolean {
-  if (result === null || result.status === "awaiting_human") return true;
+  if (result === null || result.status === "awaiting_human" || result.status === "waiting") return true;
   return result.status === "interrupted" ? result.reason === "store_failed" : isTaken;
 }
 

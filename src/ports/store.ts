@@ -8,12 +8,26 @@
  * 5. The log is gap-free from 1. What comes back is what went in, NUL and lone surrogates too, or was refused. Only `redact` changes
  *    what was committed, and never a number.
  * 6. Reads validate what they find; damage is a `PawlError` with code `store_corrupt`.
- * 7. Times are handed in (epoch milliseconds). A store of several machines may keep the time of leases itself, by one clock for all
+ * 7. A signal reaches each wait that is open for its key, and each that begins while it is kept: `waits` of a commit and `signals.send`
+ *    see each other's rows, whichever comes first. What a store does not have (`signals`, `schedules`) is `store_lacks` for who asks.
+ * 8. Times are handed in (epoch milliseconds). A store of several machines may keep the time of leases itself, by one clock for all
  *    callers: in `claim`, `renew`, `due` and `delete`. Everything else goes by the time that is handed in.
  */
 import type { Entry, Event } from "../core/machine/event.js";
 import type { InboxMessage } from "../core/machine/inbox.js";
+import type { SignalWait } from "../core/machine/signal-waits.js";
 import type { SessionInfo, State, Status } from "../core/machine/state.js";
+import type { ScheduleStore } from "./schedule-store.js";
+import type { SignalStore } from "./signal.js";
+
+/** A wait for a signal, as a commit names it. */
+export type CommittedWait = SignalWait & {
+  /**
+   * The id of the message by which the wait has got its signal already, in the store from which the session is imported. The
+   * wait gets no other signal then.
+   */
+  readonly given?: string;
+};
 
 /** A process that holds leases. A dead holder on this host can be replaced at once. */
 export type Holder = {
@@ -89,7 +103,18 @@ export type Commit = {
   readonly consume?: readonly string[];
   /** Message ids to mark as taken without a message. If an id is taken already, the commit is refused as `duplicate`. */
   readonly record?: readonly string[];
-  /** Gives the lease back in the same transaction; refused as `inbox_not_empty` if messages would be left in the inbox. */
+  /**
+   * All signals for which the session waits after these events: `signalWaits(state)`. Absent: the same as before.
+   *
+   * A wait that is new gets the oldest kept signal with its key that was sent before the wait ends and that its call has not had: as a
+   * message, in the same transaction. If the message of a wait that is over is still in the inbox, it is taken back, and the signal is
+   * there for the next wait of the call. A store without `signals` leaves this alone.
+   */
+  readonly waits?: readonly CommittedWait[];
+  /**
+   * Gives the lease back in the same transaction; refused as `inbox_not_empty` if messages would be left in the inbox, or if a new wait
+   * would get a signal at once.
+   */
   readonly release?: boolean;
 };
 
@@ -304,6 +329,10 @@ export interface Store {
       readonly force?: boolean;
     },
   ): Promise<boolean>;
+  /** Signals for waiting tools. A store that lacks it keeps sessions that sleep, and none that wait for signals. */
+  readonly signals?: SignalStore;
+  /** Schedules and delayed messages. */
+  readonly schedules?: ScheduleStore;
   /** Looks for damage: gaps, rows that do not parse, blobs that do not match their hash. */
   verify(sessionId?: string): Promise<readonly StoreProblem[]>;
   /** Ends the work of the store. What is asked of it afterwards is refused as `store_closed`. */

@@ -59,7 +59,62 @@ export type ToolContext<Deps = unknown, Params = unknown> = {
    * @throws StepError `not_durable`; `step_failed` if the answer does not fit the schema
    */
   ask<T = Json>(question: Question<T>): Promise<Answered<T>>;
+  /**
+   * Sleeps for `ms` milliseconds or until a time. No process holds the tool meanwhile: it is called again when the time has
+   * come, and this call then returns. Only for tools with `durable: true`. At most ten years.
+   *
+   * @throws StepError `not_durable`; PawlError `bad_input`
+   */
+  sleep(name: string, options: SleepOptions): Promise<void>;
+  /**
+   * Waits for a signal with this key, which any process can send (`client.signal`). No process holds the tool meanwhile.
+   * Only for tools with `durable: true`.
+   *
+   * A signal that was sent earlier counts if the store still keeps it and this call has not had it. So a loop gets each
+   * signal once, in the order in which they were sent.
+   *
+   * @throws StepError `not_durable`; `step_failed` after 20 signals whose values do not fit the schema; PawlError `bad_input`
+   */
+  waitFor<T = Json>(name: string, options: WaitForOptions<T>): Promise<Signalled<T>>;
 };
+
+/** How long a tool sleeps. */
+export type SleepOptions =
+  | {
+      /** Milliseconds. */
+      readonly ms: number;
+      readonly until?: never;
+    }
+  | {
+      /** When the sleep ends: epoch milliseconds, a `Date`, or an ISO 8601 string with a UTC offset. */
+      readonly until: number | Date | string;
+      readonly ms?: never;
+    };
+
+/** Which signal a tool waits for, and how long. */
+export type WaitForOptions<T = Json> = {
+  /** The key that the sender names: 1 to 200 printable ASCII characters. */
+  readonly key: string;
+  /** The shape of the value. Signals with other values are passed over, and the wait goes on. Default: any JSON. */
+  readonly schema?: InputSchema<T>;
+  /** Milliseconds. 0 only looks whether there is a signal. Default: the wait does not expire. */
+  readonly timeoutMs?: number;
+};
+
+/** The outcome of a wait for a signal. */
+export type Signalled<T = Json> =
+  /** A signal arrived. */
+  | {
+      readonly type: "signalled";
+      /** The value that was sent with it. */
+      readonly value: T;
+      /** The id of the signal. */
+      readonly id: string;
+      /** Who sent it, as the sender says. */
+      readonly by?: string;
+    }
+  /** No signal was sent in time. */
+  | { readonly type: "expired" };
 
 /** What the function of a tool step gets. */
 export type StepContext = {

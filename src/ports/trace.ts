@@ -49,14 +49,16 @@ export type TracedAttempt = TraceSpan & {
   readonly text?: string;
 };
 
-/** A wait for a person's answer, for an external result, or for another agent. */
+/** A wait for a person's answer, for an external result, for another agent, for a time or for a signal. */
 export type TracedWait = TraceSpan & {
   /** What was waited for. */
-  readonly for: "person" | "external" | "child";
+  readonly for: "person" | "external" | "child" | "time" | "signal";
   /** Who answered, in the words of the program that passed the answer on. */
   readonly by?: string;
   /** The other agent's session. */
   readonly childId?: string;
+  /** The name of the sleep, or of the wait for a signal, among the steps of the call. */
+  readonly step?: string;
 };
 
 /** A tool step, with all its tries. */

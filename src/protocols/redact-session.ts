@@ -1,5 +1,5 @@
 /**
- * A readable session with secrets masked in its events. Waiting calls are shown unmasked.
+ * A readable session with secrets masked in its events. Waiting calls and results are not masked.
  */
 import type { StreamItem } from "../index.js";
 import type { ReadableSession } from "./run-flow.js";
@@ -7,12 +7,12 @@ import type { ReadableSession } from "./run-flow.js";
 export type RedactStream = () => (item: StreamItem) => readonly StreamItem[];
 
 export function redactSession(session: ReadableSession, redactStream: RedactStream): ReadableSession {
-  const { id, pendingApprovals, state } = session;
+  const { id, pendingApprovals, state, result } = session;
   async function* redactedEvents(
     options: Parameters<ReadableSession["events"]>[0] = {},
   ): AsyncGenerator<StreamItem, void> {
     const redact = redactStream();
     for await (const item of session.events({ ...options, children: false })) yield* redact(item as StreamItem);
   }
-  return { id, pendingApprovals, state, events: redactedEvents as ReadableSession["events"] };
+  return { id, pendingApprovals, state, result, events: redactedEvents as ReadableSession["events"] };
 }

@@ -8,7 +8,7 @@ import type { RunCursor, RunFlowOptions } from "./run-flow.js";
 /** A session that accepts requests and can be watched. */
 export type PostableSession = Pick<
   Session,
-  "id" | "send" | "events" | "state" | "answer" | "provideResult" | "pendingApprovals"
+  "id" | "send" | "events" | "state" | "result" | "answer" | "provideResult" | "pendingApprovals"
 >;
 
 /** Sends input, and returns the cursor of its run. A repeated request does not start a second run. */

@@ -1,17 +1,17 @@
 /**
- * The flow of one run, from a cursor to the run's end, or until the run only waits for decisions.
+ * The flow of one run, from a cursor to the run's end, or until the run only waits: for decisions, a time or a signal.
  *
- * 1. The flow ends at `suspended` only while the session still waits. A `suspended` that was answered since is skipped.
+ * 1. The flow ends at `suspended` only while the session still waits. A `suspended` that is over by now is skipped.
  * 2. The point where the flow ends is in the log, so a reader that joins later gets the same.
  */
 
-import type { PendingApproval, Session, StreamItem } from "../index.js";
+import type { PendingApproval, RunWait, Session, StreamItem } from "../index.js";
 import { formatCursor } from "../stream/cursor.js";
 import { createSessionView } from "../view/session-view.js";
 import { questionKey, type ViewChange } from "../view/view-change.js";
 
 /** The reading side of a session. */
-export type ReadableSession = Pick<Session, "id" | "events" | "pendingApprovals" | "state">;
+export type ReadableSession = Pick<Session, "id" | "events" | "pendingApprovals" | "state" | "result">;
 
 /** A run, and the cursor from which to read it. */
 export type RunCursor = {
@@ -26,8 +26,14 @@ export type RunFlowOptions = RunCursor & {
   readonly signal?: AbortSignal;
 };
 
-/** The last item of a flow if the run has not ended: the waiting calls. */
-export type RunWaiting = { readonly type: "waiting"; readonly approvals: readonly PendingApproval[] };
+/** The last item of a flow if the run has not ended: what it waits for. */
+export type RunWaiting = {
+  readonly type: "waiting";
+  /** The waiting calls. Empty if no person is asked. */
+  readonly approvals: readonly PendingApproval[];
+  /** The sleeps and waits for signals. Empty if a person is asked. */
+  readonly waits: readonly RunWait[];
+};
 
 /** The last item is the end of the run, or `waiting`. */
 export async function* streamRun(
@@ -35,18 +41,18 @@ export async function* streamRun(
   { runId, after, answered = noAnswers, signal }: RunFlowOptions,
 ): AsyncGenerator<ViewChange | RunWaiting, void, undefined> {
   const view = createSessionView();
-  const approvals = await listOpenApprovals(session, answered);
+  const waiting = await listWaiting(session, answered);
   // If nothing is asked or answered after this cursor, no event will show that the run waits.
-  const hasEventAhead = approvals.length === 0 || answered.size > 0 || (await suspendsAgain(session, runId, after));
+  const hasEventAhead = !isStopped(waiting) || answered.size > 0 || (await suspendsAgain(session, runId, after));
   const options = hasEventAhead ? { after, ...(signal === undefined ? {} : { signal }) } : { after, follow: false };
   for await (const item of session.events(options)) {
     if (!matchesRunOrCall(item, runId)) continue;
-    const waiting = await findWaiting(session, item, runId, answered);
+    const stopped = await findWaiting(session, item, runId, answered);
     yield* view.apply(item);
-    if (waiting !== null) return yield { type: "waiting", approvals: waiting };
+    if (stopped !== null) return yield stopped;
     if (item.type === "final") return;
   }
-  if (!hasEventAhead) yield { type: "waiting", approvals };
+  if (!hasEventAhead) yield waiting;
 }
 
 const noAnswers: ReadonlySet<string> = new Set();
@@ -66,24 +72,45 @@ export async function listOpenApprovals(
   return (await session.pendingApprovals()).filter((candidate) => !answered.has(questionKey(candidate)));
 }
 
-/** The waiting calls, if the run has done nothing but wait since this item; else null. */
+/** What the session waits for. A run that is queued behind the current one waits with it. */
+async function listWaiting(session: ReadableSession, answered: ReadonlySet<string>): Promise<RunWaiting> {
+  const [approvals, waits] = await Promise.all([listOpenApprovals(session, answered), listWaits(session)]);
+  return { type: "waiting", approvals, waits: approvals.length === 0 ? waits : [] };
+}
+
+function isStopped({ approvals, waits }: RunWaiting): boolean {
+  return approvals.length > 0 || waits.length > 0;
+}
+
+/** The sleeps and waits for signals of the current run; empty if it goes on. Short ones do not stop a run. */
+async function listWaits(session: ReadableSession): Promise<readonly RunWait[]> {
+  const state = await session.state();
+  // The result of a run costs a read of its log.
+  if (state.status !== "tool_running" || state.parkedSince === undefined) return [];
+  const result = await session.result();
+  return result?.status === "waiting" ? result.waits : [];
+}
+
+/** What the run waits for, if it has done nothing but wait since this item; else null. */
 async function findWaiting(
   session: ReadableSession,
   item: StreamItem,
   runId: string,
   answered: ReadonlySet<string>,
-): Promise<readonly PendingApproval[] | null> {
+): Promise<RunWaiting | null> {
   // After a denial of one of several calls, the run keeps waiting, and no other event shows that.
   const isAnswer = item.type === "approval_answered" || item.type === "tool_result";
   if (item.type !== "suspended" && !(isAnswer && answered.has(questionKey(item)))) return null;
   // The order matters: a call that waits again by now has a later event.
   const { status } = await session.state();
-  const waiting = await listOpenApprovals(session, answered);
-  if (status !== "awaiting_human" || waiting.length === 0) return null;
-  if (item.type === "suspended" && !item.approvals.some((candidate) => includesApproval(waiting, candidate)))
-    return null;
+  const waiting = await listWaiting(session, answered);
+  if (!isStopped(waiting) || (waiting.approvals.length > 0 && status !== "awaiting_human")) return null;
+  const isOver =
+    item.type === "suspended" &&
+    item.approvals.length > 0 &&
+    !item.approvals.some((candidate) => includesApproval(waiting.approvals, candidate));
   // The run was suspended again later: the flow ends there.
-  return (await suspendsAgain(session, runId, formatCursor(item))) ? null : waiting;
+  return isOver || (await suspendsAgain(session, runId, formatCursor(item))) ? null : waiting;
 }
 
 function includesApproval(waiting: readonly PendingApproval[], approval: PendingApproval): boolean {

@@ -127,6 +127,7 @@ export function toWaitAttributes(call: TracedCall, wait: TracedWait): Attributes
     "pawl.call.key": call.callKey,
     "pawl.wait.for": wait.for,
     "pawl.wait.by": wait.by,
+    "pawl.wait.step": wait.step,
     "pawl.wait.duration_ms": wait.durationMs,
   });
 }

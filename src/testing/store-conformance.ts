@@ -15,6 +15,8 @@ import { consumeCases, messageIdCases, postCases, recordCases } from "./conforma
 import { claimCases, expiryCases, releaseCases, renewCases } from "./conformance/leases.js";
 import { dueCases, listCases } from "./conformance/lists.js";
 import { redactCases } from "./conformance/redacting.js";
+import { scheduleStoreCases } from "./conformance/schedules.js";
+import { signalling } from "./conformance/signals.js";
 import { loadAtCases } from "./conformance/states.js";
 import { withStoreClock } from "./conformance/store-clock.js";
 import { describeCases, filterCases } from "./conformance/summaries.js";
@@ -45,6 +47,8 @@ const caseGroups: { readonly [subject: string]: readonly StoreCase[] } = {
   watch: watchCases,
   blob: blobCases,
   redact: redactCases,
+  signal: signalling,
+  schedule: scheduleStoreCases,
   delete: deleteCases,
   upkeep: upkeepCases,
 };

@@ -169,12 +169,22 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
   const ready = calls.filter((call) => call.status === "ready");
   const asked = calls.flatMap((call) => {
     if (call.status === "running") return stopping === null ? (call.held ?? []).map((one) => one.askedAt) : [];
-    return "askedAt" in call ? [call.askedAt ?? 0] : [];
+    return "askedAt" in call && !sleeps(call) ? [call.askedAt ?? 0] : [];
   });
   check(askedAt(state) === (asked.length === 0 ? null : Math.min(...asked)), "what is asked is not told, or too late");
   const blockedCalls = calls.filter(
-    (call) => call.status === "asking" || (call.status === "waiting" && "askedAt" in call),
+    (call) => (call.status === "asking" && !sleeps(call)) || (call.status === "waiting" && "askedAt" in call),
   );
+  const isAtRest = stopping === null && calls.every((call) => sleeps(call) || ["done", "ready"].includes(call.status));
+  check(
+    "parkedSince" in state === (isAtRest && calls.some(sleeps)),
+    `parked or not with calls ${calls.map((call) => call.status).join(" ")}`,
+  );
+  if ("parkedSince" in state) {
+    check(state.v === 3, "a sleep in a log of format 2");
+    const hasClock = effects(state).some((effect) => effect.type === "sleep" && effect.timer === "wall_clock");
+    check(!hasClock || limits.wallClockIncludesWaiting === true, "the wall clock of a run runs while it sleeps");
+  }
   check(callsIn("running").length <= limits.toolConcurrency, "more calls run than may");
   for (const call of calls) {
     const names = listOpenQuestions(call).map(({ step }) => step);
@@ -209,6 +219,12 @@ function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
       "a handoff is forgotten",
     );
   }
+}
+
+/** The call waits, and no person is asked: for a time, a signal, or a child that does. */
+function sleeps(call: Call): boolean {
+  if (call.status === "waiting") return call.on === "child" && "asleep" in call;
+  return call.status === "asking" && call.open !== undefined && call.open.every((one) => one.for !== undefined);
 }
 
 type RunProgress = Pick<RunState, "modelCallIndex" | "attempt" | "counters" | "waitedMs" | "usage" | "startedAt">;
@@ -389,8 +405,19 @@ function createCallWatch() {
   const questions = new Map<string, Set<string>>();
 
   /** A question of a tool is over. The tool runs again when none is open. */
-  function settleQuestion(callKey: string, questionId: string, before: State): void {
+  function settleQuestion(
+    callKey: string,
+    questionId: string,
+    before: State,
+    by: { readonly timerAt: number } | { readonly answerId: string },
+  ): void {
     const call = hasCalls(before) ? before.calls.find((one) => one.callKey === callKey) : undefined;
+    const question = call === undefined ? undefined : listOpenQuestions(call).find(({ step }) => step === questionId);
+    if ("timerAt" in by) check((question?.expiresAt ?? Infinity) <= by.timerAt, "a wait ends before its time");
+    else {
+      const expected = by.answerId.startsWith("signal/") ? "signal" : undefined;
+      check(question?.for === expected, `${by.answerId} ends a wait for ${question?.for ?? "a person"}`);
+    }
     if (call?.status === "running") {
       const isOpen = call.held?.some(({ step }) => step === questionId) === true;
       check(isOpen, `the question ${questionId} of the running call ${callKey} is settled, and was not open`);
@@ -421,7 +448,8 @@ function createCallWatch() {
         open.set(event.callKey, "asked");
         break;
       case "timer_fired":
-        if (event.questionId !== undefined) settleQuestion(event.callKey ?? "", event.questionId, before);
+        if (event.questionId !== undefined)
+          settleQuestion(event.callKey ?? "", event.questionId, before, { timerAt: event.at });
         break;
       case "model_finished": {
         const step = `${event.runId}/${event.modelCallIndex}`;
@@ -437,7 +465,7 @@ function createCallWatch() {
         if (event.decision.verdict === "ask") open.set(event.callKey, "asked");
         break;
       case "answered":
-        if (event.questionId !== undefined) settleQuestion(event.callKey, event.questionId, before);
+        if (event.questionId !== undefined) settleQuestion(event.callKey, event.questionId, before, event);
         if (event.answer.type === "approve" || event.answer.type === "rerun" || event.answer.type === "modify")
           open.set(event.callKey, "free");
         break;

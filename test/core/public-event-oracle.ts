@@ -47,7 +47,7 @@ export function createEventWatch() {
         break;
       case "suspended":
         check(currentRunId === event.runId, "a run waits that is not under way");
-        hasQuestions = event.approvals.length > 0;
+        hasQuestions = event.approvals.length > 0 || (event.waits ?? []).length > 0;
         suspended = true;
         break;
       case "call_start":
@@ -110,7 +110,8 @@ export function createEventWatch() {
       const isRunOver = after.status === "idle" || (isTerminal(after) && after.afterRunHooksPending !== true);
       check((currentRunId === null) === isRunOver, "the end of a run is not told, or too soon");
       const isAwaitingHuman = after.status === "awaiting_human";
-      check(isAwaitingHuman || !suspended, "told to wait for nobody");
+      check(isAwaitingHuman || sleepsLong(after) || !suspended, "told to wait for nobody");
+      check(!sleepsLong(after) || suspended || sleepsLong(before), "nobody is told that the run sleeps");
       // The questions of children are in their own logs, which are not there.
       const waitsForChild =
         hasCalls(after) && after.calls.some((call) => call.status === "waiting" && call.on === "child");
@@ -118,4 +119,15 @@ export function createEventWatch() {
       check(!isAwaitingHuman || suspended || before.status === "awaiting_human", "nobody is told that the run waits");
     },
   };
+}
+
+/** The run sleeps for more than five seconds from when its last call went to sleep. */
+function sleepsLong(state: State): boolean {
+  if (state.status !== "tool_running" || state.parkedSince === undefined) return false;
+  const since = state.parkedSince;
+  const ends = state.calls.flatMap((call) => {
+    if (call.status === "asking") return (call.open ?? []).map((one) => one.expiresAt ?? Infinity);
+    return call.status === "waiting" && call.on === "child" ? [call.asleep?.until ?? Infinity] : [];
+  });
+  return ends.every((end) => end > since + 5_000);
 }

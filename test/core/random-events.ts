@@ -432,7 +432,18 @@ function createToolStep(
     () => ({ type: "tool_asked", ...core, message: "Which?", ...(chance.oneIn(2) ? { expiresAt: at + 50 } : {}) }),
     () => ({ type: "tool_asked", ...core, message: "Which?", schema: { type: "string" }, ...randomChanges(session) }),
   ])();
-  return holdSometimes(event, { state, at });
+  return waitSometimes(holdSometimes(event, { state, at }), { state, at });
+}
+
+/** A chance of its own: the tool may sleep, or wait for a signal, instead of asking a person. */
+function waitSometimes(event: EventBody, { state, at }: Pick<Session, "state" | "at">): EventBody {
+  if (event.type !== "tool_asked" || event.held === true) return event;
+  const chance = createChance(state.seq + 43 * at);
+  if (!chance.oneIn(3)) return event;
+  const { schema: _, ...rest } = event;
+  const expiresAt = at + chance.pick([1, 50, 20_000]);
+  if (chance.oneIn(2)) return { ...rest, for: "time", expiresAt };
+  return { ...rest, for: "signal", key: "paid", ...(chance.oneIn(2) ? { expiresAt } : {}) };
 }
 
 /** A chance of its own, so that the sessions that a seed draws stay as they are: the tool may go on with its question. */
@@ -449,7 +460,10 @@ function createChildReport(
 ): EventBody {
   const childSeq = chance.oneIn(4) ? chance.below(seq + 1) : seq + 1;
   const askedAt = chance.oneIn(2) ? null : 1_000 + seq;
-  return { type: "child_waiting", runId, callKey, childId: `child of ${callKey}`, askedAt, childSeq };
+  const report = { type: "child_waiting", runId, callKey, childId: `child of ${callKey}`, askedAt, childSeq } as const;
+  const ownChance = createChance(seq + 47);
+  if (askedAt !== null || !ownChance.oneIn(2)) return report;
+  return { ...report, asleep: ownChance.oneIn(2) ? {} : { until: 10_000 + seq } };
 }
 
 function createReconciliation({ runId, callKey, attempt }: CallAttempt, session: Session, chance: Chance): EventBody {
@@ -520,7 +534,9 @@ function listAnswersToTool(
         { type: "decline", note: "no" },
       ]);
   const named = questionId === undefined || chance.oneIn(12) ? {} : { questionId };
-  return [{ type: "answered", runId, callKey, answerId: `a${state.seq}`, answer, ...named }];
+  const isSignal = createChance(state.seq + 53).oneIn(open.some((one) => one.for === "signal") ? 2 : 12);
+  const answerId = `${isSignal ? "signal/" : ""}a${state.seq}`;
+  return [{ type: "answered", runId, callKey, answerId, answer, ...named }];
 }
 
 /** An event of any kind, about something that exists or does not. */

@@ -73,14 +73,22 @@ export const steps =
   ({ modelCallIndex }: ModelRequest) =>
     script[modelCallIndex - 1];
 
-/** An agent that hands work to another one, which asks before it does any. */
-export function family(bench: Bench, asks: boolean): Parts {
+const nap = tool("nap", {
+  durable: true,
+  async execute(_input, { sleep }) {
+    await sleep("nap", { ms: 60_000 });
+    return "nap is over";
+  },
+});
+
+/** An agent that hands work to another one, which uses this tool. */
+export function family(bench: Bench, used: "look" | "guarded" | "nap"): Parts {
   const takesTime = () => new Promise<string>((resolve) => bench.clock.after(1_000, () => resolve("guarded is done")));
   const guarded = tool("guarded", { needsApproval: true, execute: takesTime });
   const researcher = bench.start(
-    agentOf(steps({ calls: [call(asks ? "guarded" : "look")] }, { text: "It is a catch." }), {
+    agentOf(steps({ calls: [call(used)] }, { text: "It is a catch." }), {
       name: "researcher",
-      tools: tools.map((one) => (one.name === "guarded" ? guarded : one)),
+      tools: [...tools.map((one) => (one.name === "guarded" ? guarded : one)), ...(used === "nap" ? [nap] : [])],
     }),
   ).agent;
   const delegate = { name: "researcher", input: { task: "What is a pawl?" } };

@@ -3,7 +3,14 @@
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { type EventOf, formatVersion, initialState, type State, transition } from "../../src/core/index.js";
+import {
+  type EventOf,
+  formatVersion,
+  initialFormat,
+  initialState,
+  type State,
+  transition,
+} from "../../src/core/index.js";
 import { createAgent, createMemoryStore, createWorker, type Store, type WorkerReport } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { localStores, withStore } from "../support/stores.js";
@@ -12,7 +19,7 @@ import { loadInto, type RecordedRow, type Recording } from "./recording.js";
 
 const proven = verifies("STOR-5");
 const recorded: Recording = JSON.parse(
-  readFileSync(new URL(`v${formatVersion}/backoff.json`, import.meta.url), "utf8"),
+  readFileSync(new URL(`v${initialFormat}/backoff.json`, import.meta.url), "utf8"),
 );
 const { rows = [], blobs = [] } = recorded.sessions[0] ?? {};
 const agentOver = (store: Store) =>
@@ -102,7 +109,7 @@ test("who cannot carry a session on gives its lease back at once", proven, async
 
 test("each row names its format, and so does a session's first entry", proven, () => {
   for (const { state, events } of rows) {
-    expect(state.v).toBe(formatVersion);
-    for (const event of events) if (event.type === "session_created") expect(event.v).toBe(formatVersion);
+    expect(state.v).toBe(initialFormat);
+    for (const event of events) if (event.type === "session_created") expect(event.v).toBe(initialFormat);
   }
 });

@@ -9,6 +9,7 @@ import {
   initialState,
   type State,
 } from "../../src/core/index.js";
+import { signalWaits } from "../../src/core/machine/signal-waits.js";
 import { createMemoryStore, type Store } from "../../src/index.js";
 import { sha256 } from "../../src/platform/hash.js";
 import type { Commit } from "../../src/ports/store.js";
@@ -103,6 +104,7 @@ export async function loadInto(store: Store, { sessions }: Recording): Promise<v
         expectedSeq: seq,
         askedAt: askedAt(row.state),
         record: taken,
+        waits: signalWaits(row.state),
         ...(isLast ? { release: true } : {}),
       });
       if (written.type !== "ok") throw new Error(`row ${index + 1} of ${sessionId}: ${written.type}`);

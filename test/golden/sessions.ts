@@ -4,6 +4,7 @@
 import type { Hook, Json, Message, Model, ModelDelta, Session } from "../../src/index.js";
 import { stepCount, textMatches, toolCalled } from "../../src/runtime/agent/stop-conditions.js";
 import type { Agent } from "../../src/runtime/api/build-agent.js";
+import { createClient } from "../../src/runtime/api/client.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { agentOf, call, family, steps, tool, tools } from "./agents.js";
 import { authorScenarios } from "./author-sessions.js";
@@ -66,6 +67,21 @@ const order = tool("order", {
     await Promise.all([step("mail", () => {}), step("note", () => "noted")]);
     const said = await ask({ message: "From which account?", schema: { type: "string" }, expiresInMs: 60_000 });
     return said.type === "answered" ? `paid from ${said.value}` : "not paid";
+  },
+});
+
+/** A tool that sleeps and waits for signals. */
+const deliver = tool("deliver", {
+  durable: true,
+  async execute(_input, { sleep, waitFor }) {
+    await sleep("a moment", { ms: 3_000 });
+    const schema = { type: "object", required: ["cents"] } as const;
+    const paid = await waitFor("payment", { key: "order-7-paid", schema, timeoutMs: 1_800_000 });
+    const [signed] = await Promise.all([
+      waitFor("signature", { key: "order-7-signed", timeoutMs: 1_800_000 }),
+      sleep("until delivery", { ms: 3_600_000 }),
+    ]);
+    return `${paid.type} ${signed.type}`;
   },
 });
 
@@ -178,6 +194,44 @@ export const scenarios: readonly RecordedScenario[] = [
       for (let turn = 0; turn < 10; turn += 1) await bench.settle();
       await session.answer("r/1/1", { type: "reply", value: "DE02" }, { by: "Ada" });
       for (let turn = 0; turn < 10; turn += 1) await bench.settle();
+    },
+  },
+  {
+    name: "sleeps",
+    about: "a tool that sleeps, and waits for signals: one that it passes over, one in time, none in time",
+    parts: () =>
+      agentOf(
+        ({ runId, modelCallIndex }) =>
+          runId === "r" && modelCallIndex === 1 ? { calls: [call("deliver")] } : { text: "Delivered." },
+        { tools: [deliver] },
+      ),
+    async play({ bench, session, ask }) {
+      const { signal } = createClient({ store: bench.store, clock: bench.clock });
+      const settle = async (turns = 20) => {
+        for (let turn = 0; turn < turns; turn += 1) await bench.settle();
+      };
+      await ask("Deliver it.", "r");
+      await settle();
+      await bench.clock.advance(3_000);
+      await settle();
+      await signal("order-7-paid", "nonsense", { id: "1" });
+      await signal("order-7-paid", { cents: 9_900 }, { id: "2", by: "stripe" });
+      session.resume().catch(() => {});
+      await settle();
+      for (const ms of [1_800_000, 1_800_000]) {
+        bench.clock.jump(ms);
+        session.resume().catch(() => {});
+        await settle();
+      }
+    },
+  },
+  {
+    name: "asleep",
+    about: "a child that sleeps, under a parent that waits for it; the recording ends there",
+    parts: (bench) => family(bench, "nap"),
+    async play({ bench, ask }) {
+      await ask("Explain.", "r");
+      for (let turn = 0; turn < 20; turn += 1) await bench.settle();
     },
   },
   {
@@ -319,19 +373,19 @@ export const scenarios: readonly RecordedScenario[] = [
   {
     name: "children",
     about: "an agent as a tool: its session, its share of the budget, its result",
-    parts: (bench) => family(bench, false),
+    parts: (bench) => family(bench, "look"),
     play: async ({ ask }) => ask("Explain.", "r"),
   },
   {
     name: "child-waiting",
     about: "cut off while a child waits for a person",
-    parts: (bench) => family(bench, true),
+    parts: (bench) => family(bench, "guarded"),
     play: async ({ ask }) => ask("Explain.", "r"),
   },
   {
     name: "child-asked",
     about: "a child that waited for a person, and went on with the answer",
-    parts: (bench) => family(bench, true),
+    parts: (bench) => family(bench, "guarded"),
     async play({ bench, session, ask }) {
       await ask("Explain.", "r");
       const [question] = await session.pendingApprovals();

@@ -9,6 +9,7 @@ import {
   type EventType,
   formatVersion,
   type InboxBody,
+  initialFormat,
   initialState,
   type PublicEventType,
   reasons,
@@ -170,6 +171,8 @@ test("every event has a row that tells its public events, and every public event
     late_result: true,
     hook_failed: true,
     suspended: true,
+    wait_started: true,
+    wait_over: true,
     final: true,
   };
   const text = under("## Public events");
@@ -207,10 +210,10 @@ test("every column of SQLite's tables has a row, and no row is without a column"
 });
 
 test("every member that the golden logs show is named", proven, () => {
-  const folder = `test/golden/v${formatVersion}`;
-  const recordings = readdirSync(folder).map(
-    (file): Recording => JSON.parse(readFileSync(join(folder, file), "utf8")) as Recording,
-  );
+  const recordings = [initialFormat, formatVersion].flatMap((format) => {
+    const folder = `test/golden/v${format}`;
+    return readdirSync(folder).map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")) as Recording);
+  });
   // A line is "event run_started.limits.maxSteps: number".
   const members = formatOf(recordings).flatMap((line) =>
     line

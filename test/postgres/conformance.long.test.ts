@@ -10,6 +10,7 @@ import {
   type PostgresOptions,
   type PostgresQuery,
 } from "../../src/stores/postgres/index.js";
+import { timeTableNames } from "../../src/stores/postgres/time-tables.js";
 import { type StoreUnderTest, storeConformance } from "../../src/testing/store-conformance.js";
 import { resolveCheckTool } from "../support/check-tools.js";
 import { hasPostgres, type PostgresServer, startPostgres } from "../support/postgres.js";
@@ -29,7 +30,8 @@ async function stopClock(connection: PostgresConnection, direct: Direct): Promis
 /** Each case finds empty tables. */
 async function underTest(connection: PostgresConnection, direct: Direct): Promise<StoreUnderTest> {
   const options: PostgresOptions = { ...connection, ...("url" in connection ? { connections: 3 } : {}), pollMs: 10 };
-  for (const table of ["sessions", "commits", "messages", "blobs"]) await direct.query(`DELETE FROM pawl.${table}`);
+  for (const table of `sessions commits messages blobs ${timeTableNames}`.split(" "))
+    await direct.query(`DELETE FROM pawl.${table}`);
   const store = await openPostgresStore(options);
   const opened = [store];
   const open = async () => {

@@ -27,6 +27,8 @@ const context: ToolContext = {
   progress: () => {},
   step: () => Promise.reject(new Error("no steps here")),
   ask: () => Promise.reject(new Error("no questions here")),
+  sleep: () => Promise.reject(new Error("no sleeps here")),
+  waitFor: () => Promise.reject(new Error("no waits here")),
 };
 
 const echo: AnyTool = {

@@ -9,6 +9,7 @@ import {
   type Event,
   formatVersion,
   type HookPoint,
+  initialFormat,
   initialState,
   transition,
 } from "../../src/core/index.js";
@@ -155,8 +156,11 @@ describe("the trace of any log", () => {
     );
   });
 
-  const folder = new URL(`../golden/v${formatVersion}/`, import.meta.url);
-  test.each(readdirSync(folder))("recorded in %s holds to the same", verifies("TRC-1"), async (file) => {
+  const folder = new URL("../golden/", import.meta.url);
+  const files = [initialFormat, formatVersion].flatMap((format) =>
+    readdirSync(new URL(`v${format}/`, folder)).map((file) => `v${format}/${file}`),
+  );
+  test.each(files)("recorded in %s holds to the same", verifies("TRC-1"), async (file) => {
     const recording = JSON.parse(readFileSync(new URL(file, folder), "utf8")) as Recording;
     const store = createMemoryStore();
     await loadInto(store, recording);

@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import Libsql from "libsql";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { formatVersion } from "../../src/core/machine/state.js";
+import { formatVersion, initialFormat } from "../../src/core/machine/state.js";
 import { createAgent } from "../../src/index.js";
 import { createCheckpoints } from "../../src/stores/sqlite/checkpoints.js";
 import { isWalSafe, prepareFile } from "../../src/stores/sqlite/file.js";
@@ -195,14 +195,33 @@ describe("files", () => {
       await withHandle(path, (handle) => handle.exec("PRAGMA user_version = 1"));
       const refused = {
         code: "older_format",
-        message: expect.stringMatching(/sessions\.db .*tables 1; this version reads tables 2.* move the file away/),
+        message: expect.stringMatching(
+          /sessions\.db .*tables 1; this version reads tables 2 and later.* move the file away/,
+        ),
       };
       await expect(openSqliteStore({ path })).rejects.toMatchObject(refused);
       await expect(describeSqlite(path)).rejects.toMatchObject(refused);
-      await withHandle(path, (handle) => handle.exec("PRAGMA user_version = 2"));
-      const store = await openSqliteStore({ path });
-      expect(await store.read("s")).toHaveLength(1);
-      await store.close();
+    });
+  });
+
+  test("that 0.1 made are brought up to date when they are opened, also by several processes at once", async () => {
+    await withTempFolder(async (folder) => {
+      const path = join(folder, "sessions.db");
+      const tables = readFileSync(new URL("sqlite-tables-of-0.1.sql", import.meta.url), "utf8");
+      await withHandle(path, (handle) => handle.exec(tables));
+      const stores = await Promise.all([1, 2, 3].map(() => openSqliteStore({ path })));
+      const [store] = stores;
+      await store?.signals?.send({ id: "1", key: "paid", at: 1, keptUntil: 2, value: null });
+      expect(await stores[2]?.signals?.list(1, { limit: 2 })).toHaveLength(1);
+      await Promise.all(stores.map((one) => one.close()));
+      expect(await describeSqlite(path)).toMatchObject({ tables: tablesVersion });
+      const columnsOf = (file: string) =>
+        withHandle(file, (handle) =>
+          handle.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").all(),
+        );
+      const fresh = join(folder, "fresh.db");
+      await (await openSqliteStore({ path: fresh })).close();
+      expect(await columnsOf(path)).toEqual(await columnsOf(fresh));
     });
   });
 
@@ -212,7 +231,7 @@ describe("files", () => {
       await (await openSqliteStore({ path })).close();
       expect(await describeSqlite(path)).toMatchObject({ tables: tablesVersion, format: null });
       await make(path);
-      expect(await describeSqlite(path)).toMatchObject({ tables: tablesVersion, format: formatVersion });
+      expect(await describeSqlite(path)).toMatchObject({ tables: tablesVersion, format: initialFormat });
     });
   });
 

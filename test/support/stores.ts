@@ -20,13 +20,15 @@ export function createFailingStore(inner: Store): FailingStore {
   let isDown = false;
   const createDiskError = () => new Error("the disk is gone");
   const intercepted: Store = Object.fromEntries(
-    Object.entries(inner).map(([name, method]) => [
-      name,
-      (...args: readonly unknown[]) => {
+    Object.entries(inner).map(([name, method]) => {
+      // Signals and schedules do not fail.
+      if (typeof method === "object") return [name, method];
+      const guardedOperation = (...args: readonly unknown[]) => {
         if (isDown && name !== "watch" && name !== "close") return Promise.reject(createDiskError());
         return Reflect.apply(method, inner, args);
-      },
-    ]),
+      };
+      return [name, guardedOperation];
+    }),
   ) as unknown as Store;
   return {
     store: {

@@ -328,7 +328,10 @@ function waysOf(agent: Agent, store: Store, id: string) {
     session: ["data", "events", "messages", "pendingApprovals", "replay", "result", "state"],
     client: ["answerTo", "data", "events", "messages", "pendingApprovals", "result", "state", "tools"],
     engine: ["agents", "plugins"],
-    store: ["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "messageIds", "read", "verify"],
+    store: [
+      ...["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "messageIds", "read"],
+      ...["schedules", "signals", "verify"],
+    ],
   } as const;
   const ways: Ways = {
     options: () => ({ ...agent.options, store: undefined, model: undefined }),
@@ -358,6 +361,17 @@ function waysOf(agent: Agent, store: Store, id: string) {
     loadAt: () => store.loadAt(id, 5),
     read: () => store.read(id),
     verify: () => store.verify(id),
+    keptSignals: async () => {
+      await createClient({ store }).signal("paid", { cents: [9_900] });
+      return store.signals?.list(0, { limit: 10 });
+    },
+    scheduleRows: async () => {
+      await store.schedules?.put({ id: "daily", rev: 1, slot: 1, dueAt: 1, body: { agent: "victim" } });
+      return store.schedules?.list({ limit: 10 });
+    },
+    scheduleRow: () => store.schedules?.get("daily"),
+    dueRows: () => store.schedules?.due(Number.MAX_SAFE_INTEGER, 10),
+    slotRows: () => store.schedules?.slots("daily", 10),
     findBeginning: () => findBeginning(store, id),
     modelRequest: () => modelRequest(store, id, { runId: "r", modelCallIndex: 2 }),
     modelRequests: () => modelRequests(store, id),

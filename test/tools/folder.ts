@@ -63,5 +63,7 @@ export function createToolContext(signal = new AbortController().signal): ToolCo
     progress: () => {},
     step: () => Promise.reject(new Error("no steps here")),
     ask: () => Promise.reject(new Error("no questions here")),
+    sleep: () => Promise.reject(new Error("no sleeps here")),
+    waitFor: () => Promise.reject(new Error("no waits here")),
   };
 }

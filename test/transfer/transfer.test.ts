@@ -111,7 +111,7 @@ describe("an export that is not as it was written", () => {
 
   test("is of a later version: it is refused as such", async () => {
     const text = await exportToText(await createSourceStore());
-    const changes = { '"version":1': '"version":2', '"format":2': '"format":3', '"type":"prepared"': '"type":"new"' };
+    const changes = { '"version":1': '"version":2', '"format":3': '"format":4', '"type":"prepared"': '"type":"new"' };
     for (const later of Object.entries(changes).map(([from, to]) => text.replace(from, to)))
       await expect(importText(createMemoryStore(), later)).rejects.toMatchObject({ code: "newer_format" });
   });

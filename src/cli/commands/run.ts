@@ -107,10 +107,14 @@ async function findLatestSession(store: Store, folder: string): Promise<SessionS
   throw new PawlError("no_session", `No session has worked in ${folder} yet. Leave out --continue to start one.`);
 }
 
-function createBusyError({ sessionId, status }: SessionSummary): PawlError {
+function createBusyError({ sessionId, status, activity }: SessionSummary): PawlError {
   const id = shortId(sessionId);
   const obstacle =
-    status === "awaiting_human" ? "waits for an answer" : "has a run that is under way or was interrupted";
+    status === "awaiting_human"
+      ? "waits for an answer"
+      : activity === "waiting"
+        ? "has a run that sleeps, or waits for another session"
+        : "has a run that is under way or was interrupted";
   return new PawlError(
     "session_busy",
     `Session ${id} ${obstacle}. First continue it (pawl resume ${id}) or end it (pawl abort ${id}).`,

@@ -47,7 +47,9 @@ export function progressOf({ status, activity, holder, inbox }: SessionSummary):
   if (status === "awaiting_human") return "waiting";
   const isResting = activity === "resting" && inbox === 0;
   if (isResting) return status === "idle" ? "empty" : status;
-  return holder !== null && !isHolderDead(holder) ? "running" : "interrupted";
+  if (holder !== null && !isHolderDead(holder)) return "running";
+  // It sleeps, or waits for a signal or for another session.
+  return activity === "waiting" && inbox === 0 ? "waiting" : "interrupted";
 }
 
 function formatTable(shown: readonly SessionSummary[], all: readonly SessionSummary[], terminal: Terminal): string {

@@ -35,10 +35,12 @@ async function readMessage(words: readonly string[]): Promise<string> {
   throw new PawlError("bad_input", 'There is no message. Give one, as in pawl steer ID "Leave the tests alone"');
 }
 
-function formatConfirmation({ sessionId, status, holder }: SessionSummary, skips: boolean): string {
+function formatConfirmation({ sessionId, status, activity, holder }: SessionSummary, skips: boolean): string {
   const id = sanitize(shortId(sessionId));
   if (holder !== null && !isHolderDead(holder)) return `Sent to ${id}. The model gets it with its next call.\n`;
   if (status === "awaiting_human" && !skips)
     return `Sent to ${id}. The model gets it after the waiting calls are answered: pawl approvals ${id}\n`;
+  if (activity === "waiting" && !skips)
+    return `Sent to ${id}. The model gets it after the call, which sleeps or waits for another session.\n`;
   return `Sent to ${id}, but no process drives the run. To continue: pawl resume ${id}, or pawl worker\n`;
 }

@@ -4,6 +4,7 @@
  * 1. Everything that is shown of the session comes from its stream, so it looks the same after a restart.
  * 2. The view yields while many items arrive, so that keys are still handled.
  */
+import { clearTimeout, setTimeout as setTimer } from "node:timers";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { hasCalls, isResting } from "../../core/index.js";
 import {
@@ -13,6 +14,7 @@ import {
   isHolderDead,
   type Model,
   type RunResult,
+  type RunWait,
   type Store,
   type StreamItem,
   type UserPart,
@@ -90,6 +92,8 @@ export type SessionControl = {
 
 /** The number of log entries that are shown when a session is opened. */
 const maxShown = 600;
+/** A timer of Node takes no more. When it ends early, the session sleeps on, and another timer is set. */
+const maxTimerMs = 2 ** 31 - 1;
 /** How long the view works before it lets keys be handled; milliseconds. */
 const sliceMs = 8;
 
@@ -102,6 +106,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */
   let replayedQuestions: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
   const closing = new AbortController();
+  let wakeTimer: ReturnType<typeof setTimer> | undefined;
   let display: Promise<void> | null = null;
 
   function say(lines: readonly Line[]): void {
@@ -182,8 +187,22 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const tracked = new Set<Promise<void>>();
 
   function track(outcome: Promise<RunResult>): void {
-    const tracking = outcome.then(reportInterruption, fail).finally(() => tracked.delete(tracking));
+    const tracking = outcome.then(handleResult, fail).finally(() => tracked.delete(tracking));
     tracked.add(tracking);
+  }
+
+  function handleResult(result: RunResult): void {
+    if (result.status === "waiting") wakeAtEnd(result.waits);
+    else reportInterruption(result);
+  }
+
+  /** No worker runs on most machines, so the terminal continues its own session when a sleep of its tools is over. */
+  function wakeAtEnd(waits: readonly RunWait[]): void {
+    const ends = waits.flatMap(({ until }) => until ?? []);
+    if (ends.length === 0 || closing.signal.aborted) return;
+    const delayMs = Math.min(maxTimerMs, Math.max(0, Math.min(...ends) - Date.now()));
+    clearTimeout(wakeTimer);
+    wakeTimer = setTimer(resumeRun, delayMs);
   }
 
   function reportInterruption(result: RunResult): void {
@@ -297,6 +316,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     fail,
     async close(graceMs) {
       unwatch();
+      clearTimeout(wakeTimer);
       await agent.shutdown({ graceMs });
       closing.abort();
       await display;

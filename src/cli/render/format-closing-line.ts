@@ -6,6 +6,7 @@ import type { Reason, RunResult, Usage } from "../../index.js";
 import { shortId } from "../files/session-store.js";
 import { formatCount, formatDuration, sanitize, toOneLine } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
+import { formatWaits } from "../wait-text.js";
 import { type CacheSavings, formatCacheShare, noSavings } from "./cache-savings.js";
 
 /** The sentence that stands for the reason if the model gave no text. */
@@ -45,6 +46,8 @@ function describeEnding(result: RunResult): { readonly colour: "green" | "yellow
       };
     case "awaiting_human":
       return { colour: "yellow", text: `waiting for ${formatCount(result.approvals.length, "answer")}` };
+    case "waiting":
+      return { colour: "yellow", text: formatWaits(result.waits) };
     case "interrupted": {
       const why = result.error === undefined ? "" : `: ${toOneLine(result.error.message)}`;
       const lossNote = result.resumable ? "" : ". Nothing of the request was kept: run it again";

@@ -18,6 +18,7 @@ import {
 import { formatDecision, formatDecisionType } from "../decisions/format-decision.js";
 import { sanitize } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
+import { formatWait } from "../wait-text.js";
 import { addSavings, type CacheSavings, noSavings } from "./cache-savings.js";
 import { formatClosingLine } from "./format-closing-line.js";
 import { formatCompaction } from "./format-compaction.js";
@@ -218,6 +219,9 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       break;
     case "approval_requested":
       if (options.canAsk !== true) writeLine(state, style("yellow", `  ${sanitize(event.name)} waits for an answer`));
+      break;
+    case "wait_started":
+      writeLine(state, style("dim", `  ${sanitize(event.name)} is ${formatWait(event)}`));
       break;
     case "approval_answered":
       writeLine(state, style("dim", `  ${sanitize(event.name)}: ${sanitize(formatAnswer(event))}`));

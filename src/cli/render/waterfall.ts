@@ -118,13 +118,20 @@ function toAttemptRows(attempt: TracedAttempt): readonly Row[] {
   return [row, { kind: "wait", label, note: "before the next attempt", startedAt: endOf(row), durationMs: retryInMs }];
 }
 
-const waitReasons = { person: "for a person", external: "for its result", child: "for another agent" } as const;
+const waitReasons = {
+  person: "for a person",
+  external: "for its result",
+  child: "for another agent",
+  time: "asleep",
+  signal: "for a signal",
+} as const;
 
 function toCallRows({ name, outcome, ran, waits, steps = [], repair }: TracedCall, decidedAt: number): readonly Row[] {
   const failed = outcome !== undefined && outcome !== "ok";
   const repaired = repair === undefined ? "" : ", repaired";
   const waited = waits.map((wait): Row => {
-    const by = wait.by === undefined ? "" : ` (${wait.by})`;
+    const named = wait.by ?? wait.step;
+    const by = named === undefined ? "" : ` (${named})`;
     const after = ran === undefined && wait === waits.at(-1) && outcome !== undefined ? `, then ${outcome}` : "";
     const { startedAt, durationMs } = wait;
     return { kind: "wait", label: name, note: `${waitReasons[wait.for]}${by}${after}`, failed, startedAt, durationMs };

@@ -63,7 +63,8 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
       case "left": {
         const { sessionId } = report;
         const result = redaction.value(report.result);
-        const isOver = result.status !== "awaiting_human" && result.status !== "interrupted";
+        const { status } = result;
+        const isOver = status !== "awaiting_human" && status !== "waiting" && status !== "interrupted";
         if (!isOver) write(sessionId, getRenderer(sessionId).end(result, Date.now()));
         if (result.status === "awaiting_human")
           writeLine(sessionId, style("yellow", `to answer: pawl approvals ${sanitize(shortId(sessionId))}`));

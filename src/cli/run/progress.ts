@@ -72,6 +72,7 @@ export function createProgress({ showsText = true }: ProgressOptions = {}): Prog
         calls.set(item.callKey, { since: now, name: item.name });
         break;
       case "approval_requested":
+      case "wait_started":
         calls.delete(item.callKey);
         break;
       case "progress":

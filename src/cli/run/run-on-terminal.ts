@@ -61,6 +61,7 @@ export async function runOnTerminal(
   const state: ShownState = { seq: after, undecided: new Set(), denied: 0, hasEnd: false, hasSteered: false };
   let result = await runUntilPause(run, session, state, () => start(session));
   while (!("exitCode" in result)) {
+    if (result.status === "waiting") break;
     if (result.status !== "awaiting_human") {
       if (!(await hasFollowUpRun(session, state))) break;
       result = await runUntilPause(run, session, state, () => awaitOutcome(session));
@@ -161,7 +162,7 @@ async function runUntilPause(
   const steeringInput = listenForMessages(run, session, state);
   try {
     const result = await Promise.race([action(), exitWatch.exited]);
-    await steeringInput?.end("exitCode" in result || result.status !== "awaiting_human" ? "discard" : "finish");
+    await steeringInput?.end("exitCode" in result || !waitsForSomething(result) ? "discard" : "finish");
     streamEnd.abort();
     const [showing] = await Promise.allSettled([shown]);
     // After a failure of the store, the stream fails too. The result tells the cause.
@@ -176,6 +177,10 @@ async function runUntilPause(
     streamEnd.abort();
     view.pause();
   }
+}
+
+function waitsForSomething({ status }: RunResult): boolean {
+  return status === "awaiting_human" || status === "waiting";
 }
 
 function updateState(state: ShownState, item: StreamItem): void {

@@ -30,6 +30,8 @@ export function createJsonRunView(terminal: Terminal): RunView {
       const { status, runId, sessionId } = result;
       if (status === "awaiting_human")
         terminal.json({ type: "suspended", runId, approvals: result.approvals, sessionId });
+      else if (status === "waiting")
+        terminal.json({ type: "suspended", runId, approvals: [], waits: result.waits, sessionId });
       else if (status === "interrupted") terminal.json({ type: "interrupted", result });
       else terminal.json({ type: "final", runId, result, sessionId });
     },

@@ -50,7 +50,14 @@ export type OpenQuestion = {
   /** The name of the tool step that asks. */
   readonly step: string;
   readonly expiresAt?: number;
+  /** What ends the wait instead of a person: its time alone, or a signal with this `key`. */
+  readonly for?: WaitKind;
+  /** The key of the signal. */
+  readonly key?: string;
 };
+
+/** What a tool may wait for besides people. */
+export type WaitKind = "time" | "signal";
 
 /** A question that was asked at `askedAt` (epoch milliseconds), and whose tool goes on running. */
 export type HeldQuestion = OpenQuestion & { readonly askedAt: number };
@@ -63,8 +70,16 @@ type ChildReport = {
   readonly childId?: string;
   /** Since when the child waits for a person, in epoch milliseconds. Absent: it does not. */
   readonly askedAt?: number;
+  /** The child sleeps or waits for a signal. Absent: it does not. */
+  readonly asleep?: ChildSleep;
   /** The entry of the child that the report is about. */
   readonly childSeq?: number;
+};
+
+/** How long a child session sleeps. */
+export type ChildSleep = {
+  /** When its first sleep or wait ends, in epoch milliseconds. Absent: it waits for signals alone, and for ever. */
+  readonly until?: number;
 };
 
 /** How many attempts of a call have failed and were tried again. */
@@ -172,7 +187,14 @@ export function isHeldOutside({ status }: Call): boolean {
 
 /** A person must answer this call or its child session, or a caller must provide its result. */
 export function asksOutside(call: Call): call is Call & { readonly askedAt: number } {
-  return call.status === "asking" || (call.status === "waiting" && call.askedAt !== undefined);
+  if (call.status === "asking") return !isParked(call);
+  return call.status === "waiting" && call.askedAt !== undefined;
+}
+
+/** The tool, or the child session, sleeps or waits for signals. No process holds it, and no person is asked. */
+export function isParked(call: Call): boolean {
+  if (call.status === "waiting") return call.on === "child" && call.asleep !== undefined;
+  return call.status === "asking" && call.open !== undefined && call.open.every((one) => one.for !== undefined);
 }
 
 /** The questions of a tool that are open; undefined if there is none. */

@@ -1,9 +1,10 @@
 /**
  * The next state of one tool call after an event, an answer or a restart.
  */
-
+import { defined } from "../data/defined.js";
 import { applyChildReport, pickChildReport } from "./child-reports.js";
 import type { Answer, EventOf, Repair } from "./event.js";
+import { isSignalMessage } from "./signal-waits.js";
 import {
   type Call,
   type CallOutcome,
@@ -55,7 +56,7 @@ function applyQuestion(call: Call, event: EventOf<"tool_asked">): Call {
   if (!(call.status === "running" || isAsking) || call.attempt !== attempt) return call;
   const earlier = isAsking ? (call.open ?? []) : [];
   if (earlier.length >= maxOpenQuestions || earlier.some((one) => one.step === step)) return call;
-  const question: OpenQuestion = expiresAt === undefined ? { step } : { step, expiresAt };
+  const question: OpenQuestion = { step, ...defined({ expiresAt, for: event.for, key: event.key }) };
   const askedAt = isAsking ? call.askedAt : at;
   const { policy } = call;
   return {
@@ -80,9 +81,13 @@ function applyQuestionWhileRunning(call: Call, { attempt, step, expiresAt, at }:
 
 type CallWithQuestions = AskingCall | Extract<Call, { status: "running" }>;
 
-function applyToolAnswer(call: CallWithQuestions, { answer, questionId }: EventOf<"answered">): Call {
+function applyToolAnswer(call: CallWithQuestions, { answer, answerId, questionId }: EventOf<"answered">): Call {
   const isAnswer = answer.type === "reply" || answer.type === "decline";
-  if (!isAnswer || questionId === undefined || questionOf(call, questionId) === undefined) return call;
+  const question = questionId === undefined ? undefined : questionOf(call, questionId);
+  if (!isAnswer || questionId === undefined || question === undefined) return call;
+  // People answer people's questions, and signals end the waits for them. Only its time ends a sleep.
+  const isBySignal = isSignalMessage(answerId);
+  if (question.for === undefined ? isBySignal : question.for === "time" || !isBySignal) return call;
   return removeQuestion(call, questionId);
 }
 

@@ -26,7 +26,9 @@ import {
   type CallOutcome,
   type Cut,
   callKeyOf,
+  formatVersion,
   isHeldOutside,
+  isParked,
   type Preparing,
   type RunState,
   type ToolRunning,
@@ -123,8 +125,10 @@ export function applyToCalls(state: CallsState, event: CallEvent): CallsState | 
 /** A failed attempt is progress, too: there are only so many. A run that is about to end does not try again. */
 function recordProgress(state: CallsState, call: Call, event: CallEvent): CallsState {
   if (event.type === "tool_finished") return recordResult(state, call, event);
+  if (event.type === "child_waiting" && event.asleep !== undefined) return { ...state, v: formatVersion };
   // A question is progress: the tool got that far.
-  if (event.type === "tool_asked") return { ...state, restarts: 0 };
+  if (event.type === "tool_asked")
+    return { ...state, restarts: 0, ...(event.for === undefined ? {} : { v: formatVersion }) };
   if (event.type !== "tool_failed") return state;
   const isEnding = state.stopping !== null || state.doneSeq !== null;
   const calls = isEnding ? abandonRetries(state.calls, state.seq + 1) : state.calls;
@@ -171,18 +175,30 @@ export function settleCalls(state: CallsState, at: number): CallsState | Prepari
   const settled = settleHandoffs(state, calls);
   if (settled !== undefined) return startHandover(state, settled, at);
   if (calls.every((call) => call.status === "done")) return endStep(state, at);
-  const isAwaitingHuman = calls.some(asksOutside) && state.stopping === null && calls.every(isHeldOutside);
-  if (isAwaitingHuman) {
-    if (state.status === "awaiting_human") return calls === state.calls ? state : { ...state, calls };
-    return toAwaitingHuman(state, { ...pickStepFields(state), calls, since: at });
-  }
-  if (state.status === "tool_running") return calls === state.calls ? state : { ...state, calls };
-  return toToolRunning(addWaitingTime(state, at), { ...pickStepFields(state), calls });
+  const isHeld = state.stopping === null && calls.every(isHeldOutside);
+  const asks = isHeld && calls.some(asksOutside);
+  const sleeps = isHeld && !asks && calls.some(isParked) && !calls.some(isAtWork);
+  if (waitOf(state) === (asks ? "human" : sleeps ? "parked" : undefined))
+    return calls === state.calls ? state : { ...state, calls };
+  const run = addWaitingTime(state, at);
+  if (asks) return toAwaitingHuman(run, { ...pickStepFields(state), calls, since: at });
+  return toToolRunning(run, { ...pickStepFields(state), calls, ...(sleeps ? { parkedSince: at } : {}) });
+}
+
+/** What the run as a whole waits for in this state. While it waits, its clock stands still. */
+function waitOf(state: CallsState): "human" | "parked" | undefined {
+  if (state.status === "awaiting_human") return "human";
+  return state.parkedSince === undefined ? undefined : "parked";
+}
+
+/** A child session is at work for the call. */
+function isAtWork(call: Call): boolean {
+  return call.status === "waiting" && call.on === "child" && !isParked(call);
 }
 
 /** The results of handoffs follow in the same commit, and the step ends with them. */
 function startHandover(state: CallsState, { calls, handoff }: SettledHandoffs, at: number): CallsState {
-  const run = state.status === "awaiting_human" ? addWaitingTime(state, at) : state;
+  const run = addWaitingTime(state, at);
   return toToolRunning(handoff === undefined ? run : { ...run, handoff }, { ...pickStepFields(state), calls });
 }
 
@@ -190,13 +206,14 @@ function pickStepFields({ cut, doneSeq, paused = false }: CallsState) {
   return { cut, doneSeq, paused };
 }
 
-/** Adds the time that the run waited for a person, now that the wait is over. */
-function addWaitingTime(state: AwaitingHuman, at: number): RunState {
-  return { ...state, waitedMs: state.waitedMs + Math.max(0, at - state.since) };
+/** Adds the time for which the run waited, now that the wait is over. */
+function addWaitingTime(state: CallsState, at: number): RunState {
+  const since = state.status === "awaiting_human" ? state.since : state.parkedSince;
+  return since === undefined ? state : { ...state, waitedMs: state.waitedMs + Math.max(0, at - since) };
 }
 
 function endStep(state: CallsState, at: number): Preparing {
-  const run = state.status === "awaiting_human" ? addWaitingTime(state, at) : state;
+  const run = addWaitingTime(state, at);
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
   if (state.doneSeq !== null) return finishRun(run, "done");
   if (state.cut !== null) return continueAfterCut(run, state.cut, at);

@@ -1,21 +1,26 @@
 /**
- * What a child session tells its parent about its waiting for a person.
+ * What a child session tells its parent about its waiting for a person, and about its sleep.
  *
  * 1. The parent is to be told (`parentUntold`) whenever the run begins or ceases to wait for a person, and whenever
- *    other questions are open: also those of a tool that goes on running while it asks. At the end of a run its result
- *    is sent instead.
+ *    other questions are open: also those of a tool that goes on running while it asks. The same holds for sleeps and
+ *    waits for signals that take a while. At the end of a run its result is sent instead.
  * 2. Each report has the number of the entry that it is about. So neither a repetition nor a report that comes after a
  *    later one counts.
  */
+import { defined } from "../data/defined.js";
 import type { Effect } from "./effect.js";
 import type { EventOf } from "./event.js";
 import {
   type ActiveState,
   asksOutside,
   type Call,
+  type ChildSleep,
   callOf,
+  earliestEnd,
   type HeldQuestion,
   hasCalls,
+  isAsleep,
+  isSuspended,
   isTerminal,
   type State,
 } from "./state.js";
@@ -23,8 +28,22 @@ import {
 /** Marks the next state of a child session if its parent is to be told. Mutates it: it is not shared yet. */
 export function markParentReportDue(before: State, after: State): void {
   if (after.status === "idle" || isTerminal(after)) return;
-  if (hasSameQuestions(before, after) && !hasNewQuestionWhileRunning(before, after)) return;
+  if (hasSameQuestions(before, after) && !hasNewQuestionWhileRunning(before, after) && isSameSleep(before, after))
+    return;
   (after as { parentUntold?: number }).parentUntold = after.seq;
+}
+
+/** Whether both states sleep until the same time, or neither sleeps. */
+function isSameSleep(before: State, after: State): boolean {
+  const [earlier, now] = [sleepOf(before), sleepOf(after)];
+  return (earlier === undefined) === (now === undefined) && earlier?.until === now?.until;
+}
+
+/** What a parent is told of a sleep. A short one is not worth two messages. */
+function sleepOf(state: State): ChildSleep | undefined {
+  if (!isAsleep(state) || !isSuspended(state)) return undefined;
+  const until = earliestEnd(state);
+  return until === undefined ? {} : { until };
 }
 
 /** Whether both states wait for the same answers, or neither waits for any. */
@@ -102,17 +121,19 @@ export function createParentReportEffects(state: ActiveState): readonly Effect[]
   const { runId, parentUntold: seq, session } = state;
   if (seq === undefined || session?.parent === undefined) return [];
   const askedAt = state.status === "awaiting_human" ? state.since : null;
-  return [{ type: "tell_parent", key: `${runId}/tell/${seq}`, runId, parent: session.parent, askedAt, seq }];
+  const asleep = sleepOf(state);
+  const report = { askedAt, ...(asleep === undefined ? {} : { asleep }), seq };
+  return [{ type: "tell_parent", key: `${runId}/tell/${seq}`, runId, parent: session.parent, ...report }];
 }
 
 type ChildCall = Extract<Call, { readonly status: "running" } | { readonly status: "waiting"; readonly on: "child" }>;
 
 /** Notes on a call what its child session reported. The report may come before the entry that says that the call waits. */
-export function applyChildReport(call: Call, { childId, childSeq, askedAt }: EventOf<"child_waiting">): Call {
+export function applyChildReport(call: Call, { childId, childSeq, askedAt, asleep }: EventOf<"child_waiting">): Call {
   if (!isChildCall(call) || childSeq <= (call.childSeq ?? 0)) return call;
   if (call.childId !== undefined && call.childId !== childId) return call;
-  const { askedAt: _, ...rest } = call;
-  return askedAt === null ? { ...rest, childId, childSeq } : { ...rest, childId, childSeq, askedAt };
+  const { askedAt: _, asleep: __, ...rest } = call;
+  return { ...rest, childId, childSeq, ...(askedAt === null ? {} : { askedAt }), ...defined({ asleep }) };
 }
 
 function isChildCall(call: Call): call is ChildCall {
@@ -124,9 +145,10 @@ export function pickChildReport({
   childId,
   childSeq,
   askedAt,
-}: Extract<Call, { readonly status: "running" }>): Pick<ChildCall, "childId" | "childSeq" | "askedAt"> {
+  asleep,
+}: Extract<Call, { readonly status: "running" }>): Pick<ChildCall, "childId" | "childSeq" | "askedAt" | "asleep"> {
   if (childSeq === undefined || childId === undefined) return {};
-  return askedAt === undefined ? { childId, childSeq } : { childId, childSeq, askedAt };
+  return { childId, childSeq, ...defined({ askedAt, asleep }) };
 }
 
 /** The calls that wait for a child session. */

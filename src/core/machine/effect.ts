@@ -3,6 +3,7 @@
  * are wanted and not running, and signals effects that are running and no longer wanted. Each effect settles with one
  * event.
  */
+import type { ChildSleep } from "./call-state.js";
 import type { Timer } from "./event.js";
 
 /** Work that a state wants in flight. It settles with one event. */
@@ -79,6 +80,8 @@ export type Effect =
       readonly parent: { readonly sessionId: string; readonly callKey: string };
       /** Since when it waits, in epoch milliseconds; null: it does not. */
       readonly askedAt: number | null;
+      /** It sleeps or waits for a signal. */
+      readonly asleep?: ChildSleep;
       readonly seq: number;
     }
   /** Calls the `afterRun` hooks. */

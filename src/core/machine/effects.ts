@@ -21,7 +21,7 @@ import {
   type TerminalState,
   type ToolRunning,
 } from "./state.js";
-import { computeDeadline } from "./steps.js";
+import { computeDeadline, isClockHeld } from "./steps.js";
 
 /**
  * The effects that should be in flight in this state.
@@ -50,10 +50,9 @@ function collectRunEffects(state: ActiveState): readonly Effect[] {
     case "model_running":
       return withDeadline(state, [createStepEffect(state)]);
     case "tool_running":
-      return withDeadline(state, collectCallEffects(state));
     case "awaiting_human": {
       const wanted = collectCallEffects(state);
-      return state.limits.wallClockIncludesWaiting === true ? withDeadline(state, wanted) : wanted;
+      return isClockHeld(state) ? wanted : withDeadline(state, wanted);
     }
   }
 }
@@ -143,12 +142,13 @@ function createCallEffect(runId: string, call: Call): Effect | undefined {
   }
 }
 
-/** Each question of a tool expires by itself. */
+/** Each question of a tool expires by itself, and each sleep and wait ends by itself. */
 function addExpiryTimers(wanted: Effect[], runId: string, { callKey }: Call, open: readonly OpenQuestion[]): void {
-  for (const { step, expiresAt } of open) {
+  for (const { step, expiresAt, for: wait } of open) {
     if (expiresAt === undefined) continue;
-    const key = `${callKey}/expiry/${step}`;
-    wanted.push({ type: "sleep", key, runId, timer: "approval", until: expiresAt, callKey, questionId: step });
+    const timer = wait === undefined ? "approval" : "wait";
+    const key = `${callKey}/${wait === undefined ? "expiry" : "wait"}/${step}`;
+    wanted.push({ type: "sleep", key, runId, timer, until: expiresAt, callKey, questionId: step });
   }
 }
 

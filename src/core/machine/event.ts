@@ -30,7 +30,7 @@ export type { PolicyDecision, Repair } from "./policy-decision.js";
 export type { RunOptions, RunToolChoice, ToolChoice } from "./run-options.js";
 
 /** The name of a timer of a run. */
-export type Timer = "backoff" | "grace" | "approval" | "wall_clock" | "tool_retry";
+export type Timer = "backoff" | "grace" | "approval" | "wall_clock" | "tool_retry" | "wait";
 
 type WithRunId = { readonly runId: string };
 type WithCallKey = WithRunId & { readonly callKey: string };

@@ -1,6 +1,8 @@
 /**
  * What a child session and its parent say to each other.
  */
+import type { ChildSleep } from "./call-state.js";
+
 type WithRunId = { readonly runId: string };
 
 export type FamilyEventBody =
@@ -14,6 +16,8 @@ export type FamilyEventBody =
       readonly callKey: string;
       readonly childId: string;
       readonly askedAt: number | null;
+      /** The child sleeps or waits for a signal, and no person is asked. From format 3 on. */
+      readonly asleep?: ChildSleep;
       /** The entry of the child that this report is about. */
       readonly childSeq: number;
     })

@@ -8,6 +8,7 @@ import { defined } from "../data/defined.js";
 import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
+import type { ChildSleep } from "./call-state.js";
 import type { CompactionRequest } from "./compaction-request.js";
 import type { Answer, EventBody, EventOf, RunOptions } from "./event.js";
 import { lateHistoryNote, type SeededHistory } from "./history.js";
@@ -97,6 +98,8 @@ export type InboxBody =
       readonly callKey: string;
       readonly childId: string;
       readonly askedAt: number | null;
+      /** The child sleeps or waits for a signal. */
+      readonly asleep?: ChildSleep;
       /** The entry of the child that the report is about. */
       readonly seq: number;
     }
@@ -182,8 +185,9 @@ function toCandidateEvents(message: InboxMessage, state: State, defaults: Holder
       ];
     case "child": {
       if (!hasCalls(state)) return [];
-      const { callKey, childId, askedAt, seq: childSeq } = body;
-      return [{ type: "child_waiting", runId: state.runId, callKey, childId, askedAt, childSeq }];
+      const { callKey, childId, askedAt, asleep, seq: childSeq } = body;
+      const report = { callKey, childId, askedAt, ...defined({ asleep }), childSeq };
+      return [{ type: "child_waiting", runId: state.runId, ...report }];
     }
     case "compaction_request": {
       const { type: _, ...asked } = body;

@@ -13,7 +13,7 @@ import { deepFreeze } from "../data/freeze.js";
 import type { Fault, Usage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
-import { type Call, isHeldOutside } from "./call-state.js";
+import { type Call, isHeldOutside, isParked, openQuestionsOf } from "./call-state.js";
 import type { RunLimits } from "./run-limits.js";
 import type { SessionInfo } from "./session-info.js";
 
@@ -22,19 +22,28 @@ export {
   type Call,
   type CallOutcome,
   type CallPolicy,
+  type ChildSleep,
   callKeyOf,
   type HeldQuestion,
   isHeldOutside,
+  isParked,
   maxOpenQuestions,
   type OpenQuestion,
   openQuestionsOf,
   questionOf,
   type Recover,
+  type WaitKind,
 } from "./call-state.js";
 export type { SessionBinding, SessionInfo } from "./session-info.js";
 
-/** The version of the log's and the state's format. A store row names it. */
-export const formatVersion = 2;
+/** The newest format of logs and states. Each row of a store names the format of its state. */
+export const formatVersion = 3;
+
+/**
+ * The format in which a session begins. A session moves on to a newer format with the first entry that an older reader
+ * would misunderstand, and not before: so older versions of Pawl can carry on every other session.
+ */
+export const initialFormat = 2;
 
 /** The oldest format that is still read. Format 1 came before the first release and was never promised. */
 export const oldestFormat = 2;
@@ -100,8 +109,8 @@ export type Counters = {
 };
 
 type SessionState = {
-  /** The number of the format. */
-  readonly v: typeof formatVersion;
+  /** The number of the format: 3 from the session's first sleep or wait for a signal on. */
+  readonly v: typeof initialFormat | typeof formatVersion;
   /** The last entry folded into this state. */
   readonly seq: number;
   /** What the session is bound to; null before its first entry. */
@@ -174,7 +183,7 @@ export type RunState = SessionState & {
   readonly usage: Usage;
   /** Restarts since the last progress. */
   readonly restarts: number;
-  /** Milliseconds spent waiting for a person. */
+  /** Milliseconds spent waiting for a person, a time or a signal. */
   readonly waitedMs: number;
   /** The model to use: 0 is the agent's, n its n-th fallback. The run does not go back to an earlier model. */
   readonly fallback: number;
@@ -255,6 +264,8 @@ export type ToolRunning = RunState & {
   readonly doneSeq: number | null;
   /** The provider has not finished its turn: it waits for the results of these calls. */
   readonly paused?: boolean;
+  /** Since when every open call sleeps or waits for a signal, in epoch milliseconds. The run's clock stands still. */
+  readonly parkedSince?: number;
 };
 /** Every open call waits for a person or for a result from outside. */
 export type AwaitingHuman = RunState & {
@@ -295,7 +306,7 @@ export type Status = State["status"];
 
 /** A session with an empty log. */
 export const initialState: Idle = deepFreeze({
-  v: formatVersion,
+  v: initialFormat,
   seq: 0,
   session: null,
   status: "idle",
@@ -323,16 +334,46 @@ export function activityOf(state: State): "resting" | "active" | "waiting" {
   return isWaiting(state) ? "waiting" : "active";
 }
 
-/** A run is under way and cannot go on before a person or another session answers. */
+/** A run is under way and cannot go on before a person or another session answers, a time comes or a signal arrives. */
 export function isWaiting(state: State): boolean {
   if (state.status === "awaiting_human") return true;
   return (
     state.status === "tool_running" &&
     state.stopping === null &&
-    state.calls.some((call) => call.status === "waiting") &&
+    state.calls.some((call) => call.status === "waiting" || isParked(call)) &&
     state.calls.every(isHeldOutside)
   );
 }
+
+/** Every open call sleeps or waits for a signal: nobody is asked, and no work is in flight, here or in a child. */
+export function isAsleep(state: State): state is ToolRunning & { readonly parkedSince: number } {
+  return state.status === "tool_running" && state.parkedSince !== undefined;
+}
+
+/**
+ * Whether the run stops for now: it waits for a person, or it sleeps or waits for a signal, and that for longer than
+ * `shortWaitMs`.
+ */
+export function isSuspended(state: State): state is AwaitingHuman | ToolRunning {
+  if (state.status === "awaiting_human") return true;
+  return isAsleep(state) && (earliestEnd(state) ?? Number.POSITIVE_INFINITY) > state.parkedSince + shortWaitMs;
+}
+
+/** When the first of the sleeps and waits of a run ends, in epoch milliseconds; undefined if none ends by itself. */
+export function earliestEnd({ calls }: ToolRunning): number | undefined {
+  const ends = calls.flatMap((call) =>
+    call.status === "waiting" && call.on === "child"
+      ? (call.asleep?.until ?? [])
+      : (openQuestionsOf(call) ?? []).flatMap(({ expiresAt }) => expiresAt ?? []),
+  );
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/**
+ * A sleep or wait that ends within this time stays with its process and its lease: giving the session back and claiming it
+ * again costs more.
+ */
+export const shortWaitMs = 5_000;
 
 /** Whether the state has tool calls. */
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {

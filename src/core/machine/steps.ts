@@ -2,7 +2,17 @@
  * The way from one step to the next, and to the end of a run.
  */
 import type { Reason } from "../data/reasons.js";
-import type { AwaitingHuman, Cut, ModelRunning, Preparing, Purpose, RunState, ToolRunning } from "./state.js";
+import {
+  type ActiveState,
+  type AwaitingHuman,
+  type Cut,
+  isAsleep,
+  type ModelRunning,
+  type Preparing,
+  type Purpose,
+  type RunState,
+  type ToolRunning,
+} from "./state.js";
 
 /** The fields that every state of a run has. A new optional field must be listed in `optionalFields`. */
 export function pickRunState(state: RunState): RunState {
@@ -81,13 +91,17 @@ export function toModelRunning(
   return state;
 }
 
-export function toToolRunning(run: RunState, { calls, cut, doneSeq, paused }: OwnFields<ToolRunning>): ToolRunning {
+export function toToolRunning(
+  run: RunState,
+  { calls, cut, doneSeq, paused, parkedSince }: OwnFields<ToolRunning>,
+): ToolRunning {
   const state = pickRunState(run) as Mutable<ToolRunning>;
   state.status = "tool_running";
   state.calls = calls;
   state.cut = cut;
   state.doneSeq = doneSeq;
   if (paused === true) state.paused = true;
+  if (parkedSince !== undefined) state.parkedSince = parkedSince;
   return state;
 }
 
@@ -103,6 +117,11 @@ export function toAwaitingHuman(
   if (paused === true) state.paused = true;
   state.since = since;
   return state;
+}
+
+/** The clock of a run stops while the run waits for a person, a time or a signal, unless its limits say otherwise. */
+export function isClockHeld(state: ActiveState): boolean {
+  return (state.status === "awaiting_human" || isAsleep(state)) && state.limits.wallClockIncludesWaiting !== true;
 }
 
 /** Goes to the next step, unless a limit of the run is reached. */

@@ -3,6 +3,7 @@
  */
 import type { Fault, Json } from "../data/message.js";
 import type { DataPatch } from "../data/session-data.js";
+import type { WaitKind } from "./call-state.js";
 
 type WithToolStep = {
   readonly runId: string;
@@ -54,4 +55,8 @@ export type ToolStepEventBody =
       readonly data?: DataPatch;
       /** True if the process waits for the answer, and the call goes on running. */
       readonly held?: boolean;
+      /** No person is asked: the tool sleeps until `expiresAt`, or waits for a signal with this `key`. From format 3 on. */
+      readonly for?: WaitKind;
+      /** The key of the signal. */
+      readonly key?: string;
     });

@@ -35,7 +35,7 @@ import {
   type Preparing,
   type State,
 } from "./state.js";
-import { findReachedLimit, isOutOfTime, nextStep, pickRunState, toPreparing } from "./steps.js";
+import { findReachedLimit, isClockHeld, isOutOfTime, nextStep, pickRunState, toPreparing } from "./steps.js";
 import { abandonLocalWork, abandonWork, markUsagePartial, stopRun } from "./stopping.js";
 import { transitionTable } from "./transition-table.js";
 
@@ -298,20 +298,16 @@ function applyTimerFired(state: ActiveState, event: EventOf<"timer_fired">): Sta
         ? { ...state, attempt: state.attempt + 1, backoff: null }
         : state;
     case "wall_clock":
-      return state.limits.maxWallClockMs === undefined || state.stopping !== null || isClockPaused(state)
+      return state.limits.maxWallClockMs === undefined || state.stopping !== null || isClockHeld(state)
         ? state
         : stopRun(state, "max_wall_clock", event.at);
     case "grace":
       return state.stopping === null ? state : abandonWork(state, event.at);
     case "approval":
     case "tool_retry":
+    case "wait":
       return hasCalls(state) ? applyToCalls(state, event) : state;
   }
-}
-
-/** The clock of a run stops while the run waits for a person, unless its limits say otherwise. */
-function isClockPaused({ status, limits }: ActiveState): boolean {
-  return status === "awaiting_human" && limits.wallClockIncludesWaiting !== true;
 }
 
 /** A run that waits for an answer has no work in flight, so opening its session is no restart. */

@@ -3,6 +3,7 @@
  */
 import type { Fault, Json } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
+import type { WaitKind } from "../machine/state.js";
 import type { ValueBlob } from "../machine/tool-step-events.js";
 
 /** A tool step that is over, or a question that is answered. */
@@ -45,7 +46,7 @@ export type QuestionAnswer =
   /** Nobody answered in time. */
   | { readonly type: "expired" };
 
-/** A question as it was asked. */
+/** A question as it was asked, or a sleep or wait as it began. */
 export type QuestionRecord = {
   readonly step: string;
   /** What the person is asked. */
@@ -59,6 +60,10 @@ export type QuestionRecord = {
   readonly expiresAt?: number;
   /** Its process waits for the answer: a tool that runs again is not given it. */
   readonly held?: true;
+  /** No person is asked: the tool sleeps, or waits for a signal. */
+  readonly for?: WaitKind;
+  /** The key of the signal. */
+  readonly key?: string;
 };
 
 /** What the log says of a call's tool steps. The lists grow: a call may have a thousand steps. */
@@ -133,7 +138,8 @@ function toStepRecord({ step, outcome, value, valueBlob, fault }: EventOf<"tool_
   };
 }
 
-function toQuestionRecord({ step, message, schema, url, expiresAt, held, at }: EventOf<"tool_asked">): QuestionRecord {
+function toQuestionRecord(event: EventOf<"tool_asked">): QuestionRecord {
+  const { step, message, schema, url, expiresAt, held, at, for: wait, key } = event;
   return {
     step,
     message,
@@ -142,6 +148,8 @@ function toQuestionRecord({ step, message, schema, url, expiresAt, held, at }: E
     askedAt: at,
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(held === true ? { held } : {}),
+    ...(wait === undefined ? {} : { for: wait }),
+    ...(key === undefined ? {} : { key }),
   };
 }
 

@@ -12,7 +12,7 @@ import type { PendingApproval } from "./outcome.js";
 import type { CallFields, PublicEventBody } from "./public-event.js";
 import { dataChangedEvents } from "./session-events.js";
 import { formatQuestion } from "./tool-questions.js";
-import { questionAskedEvents, questionExpiredEvents, toolStepEvent } from "./tool-step-events.js";
+import { findWait, questionAskedEvents, questionExpiredEvents, toolStepEvent } from "./tool-step-events.js";
 
 type CallEvent = EventOf<
   | "tool_decided"
@@ -118,7 +118,7 @@ function timerFiredEvents(event: EventOf<"timer_fired">, transcript: Transcript)
   const { runId, callKey } = event;
   return callKey === undefined
     ? []
-    : eventsForCall(transcript, { runId, callKey }, (call) => questionExpiredEvents(event, call));
+    : eventsForCall(transcript, { runId, callKey }, (call, record) => questionExpiredEvents(event, call, record));
 }
 
 /** The request for a result from outside, if the call waits for one. */
@@ -175,20 +175,24 @@ export function recoveryQuestionEvents(
 function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
   const { answer, by, questionId, overruled } = event;
   const note = "note" in answer ? answer.note : undefined;
-  return eventsForCall(transcript, event, (call, record) => [
-    {
-      type: "approval_answered",
-      answer: answer.type,
-      ...(answer.type === "modify" ? { input: answer.input } : {}),
-      ...(questionId === undefined ? {} : { questionId }),
-      ...(answer.type === "reply" ? { value: answer.value } : {}),
-      ...(note === undefined ? {} : { note }),
-      ...(by === undefined ? {} : { by }),
-      ...(overruled === undefined ? {} : { overruled }),
-      ...call,
-    },
-    ...externalRequestEvents(findCall(after, event.callKey), call, record),
-  ]);
+  return eventsForCall(transcript, event, (call, record) => {
+    const wait = findWait(record, questionId);
+    if (wait !== undefined) return [{ type: "wait_over", ...wait, by: "signal", ...call }];
+    return [
+      {
+        type: "approval_answered",
+        answer: answer.type,
+        ...(answer.type === "modify" ? { input: answer.input } : {}),
+        ...(questionId === undefined ? {} : { questionId }),
+        ...(answer.type === "reply" ? { value: answer.value } : {}),
+        ...(note === undefined ? {} : { note }),
+        ...(by === undefined ? {} : { by }),
+        ...(overruled === undefined ? {} : { overruled }),
+        ...call,
+      },
+      ...externalRequestEvents(findCall(after, event.callKey), call, record),
+    ];
+  });
 }
 
 function toolFinishedEvents(event: EventOf<"tool_finished">, transcript: Transcript): readonly PublicEventBody[] {

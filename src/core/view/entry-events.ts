@@ -15,7 +15,7 @@ import { roundCost } from "../data/usage.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";
-import { isTerminal, type State } from "../machine/state.js";
+import { isSuspended, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { attemptFailedEvents, compactedEvent } from "./attempt-events.js";
 import { createCallEvents, recoveryQuestionEvents } from "./call-events.js";
@@ -30,6 +30,7 @@ import {
   runEndEvents,
   withdrawnEvents,
 } from "./run-events.js";
+import { listWaits } from "./run-wait.js";
 import { toSessionEvent } from "./session-events.js";
 
 /**
@@ -74,9 +75,12 @@ export function publicEvents(
   add(runEndEvents(sessionId, transcript, before, after));
   const isQuestion = event.type === "child_waiting" || event.type === "tool_asked";
   const hasNewQuestion = isQuestion && events.some(({ type }) => type === "approval_requested");
-  if (after.status === "awaiting_human" && (before.status !== "awaiting_human" || hasNewQuestion)) {
-    const approvals = approvalsOf(sessionId, after, transcript, questions);
-    add([{ type: "suspended", runId: after.runId, approvals }]);
+  // A run that sleeps may come to wait for a person as well, and go on sleeping after the last answer.
+  const waitsAnew = !isSuspended(before) || before.status !== after.status;
+  if (isSuspended(after) && (waitsAnew || hasNewQuestion)) {
+    const approvals = after.status === "awaiting_human" ? approvalsOf(sessionId, after, transcript, questions) : [];
+    const waits = listWaits(after);
+    add([{ type: "suspended", runId: after.runId, approvals, ...(waits.length === 0 ? {} : { waits }) }]);
   }
   return events;
 }

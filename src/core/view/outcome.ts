@@ -6,14 +6,16 @@ import { type Fault, type Json, type Usage, untrimmedTextOf } from "../data/mess
 import { type InterruptedReason, type Reason, reasons } from "../data/reasons.js";
 import { roundCost } from "../data/usage.js";
 import type { CallsState } from "../machine/calls.js";
-import { asksOutside, type Call, hasCalls, openQuestionsOf, type State } from "../machine/state.js";
+import { asksOutside, type Call, hasCalls, isSuspended, openQuestionsOf, type State } from "../machine/state.js";
 import type { CallRecords } from "../transcript/call-records.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, noQuestions } from "./child-questions.js";
 import type { PendingApproval } from "./pending-approval.js";
+import { listWaits, type RunWait } from "./run-wait.js";
 import { formatQuestion, listToolQuestions } from "./tool-questions.js";
 
 export type { PendingApproval } from "./pending-approval.js";
+export type { RunWait } from "./run-wait.js";
 
 type ResultBase = {
   readonly sessionId: string;
@@ -66,6 +68,15 @@ export type RunResult<Output = never> = ResultBase &
         readonly status: "awaiting_human";
         /** The open questions, those of child sessions included. */
         readonly approvals: readonly PendingApproval[];
+      }
+    /**
+     * Tools of the run sleep, or wait for signals. The run goes on when the time comes or the signal arrives, in whichever
+     * process drives the store: a worker, a call of `resume`, a serverless tick.
+     */
+    | {
+        readonly status: "waiting";
+        /** The sleeps and the waits for signals. */
+        readonly waits: readonly RunWait[];
       }
     /** The run stopped in this process, and can be resumed. */
     | {
@@ -137,8 +148,9 @@ function findAskedAt(call: Call, { stopping }: CallsState): number | undefined {
 }
 
 /**
- * The result of a run that has ended or waits for a person; null while the run goes on. The approvals are those of the
- * session itself, without those of child sessions.
+ * The result of a run that has ended, or that waits for a person, a time or a signal; null while the run goes on. A sleep or
+ * wait of up to five seconds counts as going on. The approvals are those of the session itself, without those of child
+ * sessions.
  *
  * @example
  * ```ts
@@ -172,9 +184,12 @@ export function resultOf(sessionId: string, state: State, transcript: Transcript
         text: run.answer.trim(),
         approvals: approvalsOf(sessionId, state, transcript),
       };
+    case "tool_running":
+      return isSuspended(state)
+        ? { ...base, status: "waiting", text: run.answer.trim(), waits: listWaits(state) }
+        : null;
     case "preparing":
     case "model_running":
-    case "tool_running":
       return null;
   }
 }

@@ -19,8 +19,8 @@ import type { Reason } from "../data/reasons.js";
 import type { AfterFailure, HookPoint, Overruled, Repair } from "../machine/event.js";
 import type { HistorySource } from "../machine/history.js";
 import type { SourceChange } from "../machine/sources.js";
-import type { CallOutcome, SessionInfo } from "../machine/state.js";
-import type { PendingApproval, RunResult } from "./outcome.js";
+import type { CallOutcome, SessionInfo, WaitKind } from "../machine/state.js";
+import type { PendingApproval, RunResult, RunWait } from "./outcome.js";
 
 /** An attempt that failed, of the model call or of the tool call. Times are in milliseconds. */
 export type FailedAttemptOf = {
@@ -178,6 +178,30 @@ export type PublicEventBody =
       readonly by?: string;
       /** The person approved, but `canExecuteTool` denied the call by then. `answer` and `note` are that denial. */
       readonly overruled?: Overruled;
+    } & CallFields)
+  /** A tool sleeps, or waits for a signal. No process holds it meanwhile. */
+  | ({
+      readonly type: "wait_started";
+      /** The name of the sleep or wait among the steps of the call. */
+      readonly step: string;
+      /** `time`: the tool sleeps. `signal`: it waits for a signal. */
+      readonly on: WaitKind;
+      /** When the wait ends at the latest, in epoch milliseconds. */
+      readonly until?: number;
+      /** The key of the signal. */
+      readonly key?: string;
+      /** How many signals this wait has passed over, because their values did not fit its schema. */
+      readonly passedOver?: number;
+    } & CallFields)
+  /** The sleep or wait of a tool is over. The tool goes on when its other waits and questions are over, too. */
+  | ({
+      readonly type: "wait_over";
+      /** The name of the sleep or wait among the steps of the call. */
+      readonly step: string;
+      /** `time`: the tool slept. `signal`: it waited for a signal. */
+      readonly on: WaitKind;
+      /** What ended it: its time, or the signal. */
+      readonly by: WaitKind;
     } & CallFields)
   /** A tool step is over. A tool that runs again is given it, and no event follows. */
   | ({
@@ -342,12 +366,14 @@ export type PublicEventBody =
       /** What it threw, or what is wrong with its value. */
       readonly message: string;
     }
-  /** The run waits for a person. The approvals are all open ones, those of child sessions included. */
+  /** The run waits for a person, or its tools sleep or wait for signals for more than five seconds. */
   | {
       readonly type: "suspended";
       readonly runId: string;
-      /** The open questions. */
+      /** All open questions, those of child sessions included. Empty if no person is asked. */
       readonly approvals: readonly PendingApproval[];
+      /** The sleeps and waits for signals, if there are any. */
+      readonly waits?: readonly RunWait[];
     }
   /** The run has ended: the last event of every run. It has the same result as `run()`. */
   | {

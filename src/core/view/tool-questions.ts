@@ -18,7 +18,8 @@ export type ToolQuestion = {
 
 /** The open questions of a call's tool, in the order in which they were asked. */
 export function listToolQuestions(open: readonly OpenQuestion[], { steps }: CallRecord): readonly ToolQuestion[] {
-  return open.flatMap(({ step }) => {
+  return open.flatMap(({ step, for: wait }) => {
+    if (wait !== undefined) return [];
     const asked = steps?.asked.findLast((one) => one.step === step);
     return asked === undefined ? [] : [toToolQuestion(asked)];
   });

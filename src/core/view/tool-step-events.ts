@@ -1,9 +1,12 @@
 /**
- * The public events of what a tool does durably: its steps, and its questions to a person.
+ * The public events of what a tool does durably: its steps, its questions to a person, its sleeps and waits.
  */
+import { defined } from "../data/defined.js";
 import type { EventOf } from "../machine/event.js";
+import type { WaitKind } from "../machine/state.js";
 import type { CallRecord } from "../transcript/results.js";
 import type { CallFields, PublicEventBody } from "./public-event.js";
+import { passedOver } from "./run-wait.js";
 import { toToolQuestion } from "./tool-questions.js";
 
 export function toolStepEvent(
@@ -32,6 +35,10 @@ export function questionAskedEvents(
 ): readonly PublicEventBody[] {
   const asked = steps?.asked.findLast((one) => one.step === step);
   if (asked === undefined) return [];
+  if (asked.for !== undefined) {
+    const { for: on, expiresAt: until, key } = asked;
+    return [{ type: "wait_started", step, on, ...defined({ until, key }), ...passedOver(step), ...call }];
+  }
   const { askedAt: _, ...question } = toToolQuestion(asked);
   return [{ type: "approval_requested", input, ...question, ...call }];
 }
@@ -40,6 +47,18 @@ export function questionAskedEvents(
 export function questionExpiredEvents(
   { questionId }: EventOf<"timer_fired">,
   call: CallFields,
+  record: CallRecord,
 ): readonly PublicEventBody[] {
+  const wait = findWait(record, questionId);
+  if (wait !== undefined) return [{ type: "wait_over", ...wait, by: "time", ...call }];
   return questionId === undefined ? [] : [{ type: "approval_answered", answer: "expired", questionId, ...call }];
+}
+
+/** The sleep or wait of this name; undefined for a question to a person. */
+export function findWait(
+  { steps }: CallRecord,
+  step: string | undefined,
+): { readonly step: string; readonly on: WaitKind } | undefined {
+  const asked = steps?.asked.findLast((one) => one.step === step);
+  return asked?.for === undefined ? undefined : { step: asked.step, on: asked.for };
 }

@@ -105,6 +105,15 @@ const statusLabels: { readonly [status: string]: string } = {
   aborted: "aborted",
 };
 
+/** `sleeps until 2026-12-01 14:02`, `waits for order-7-paid`. */
+export function formatWait({ on, until, key }: WaitFields): string {
+  const end = until === undefined ? "" : ` until ${formatExactTime(until).slice(0, 16)}`;
+  if (on === "time") return `sleeps${end}`;
+  return on === "signal" ? `waits for ${key ?? "a signal"}${end}` : `its child sleeps${end}`;
+}
+
+type WaitFields = { readonly on: string; readonly until?: number; readonly key?: string };
+
 export function formatStatus(status: string): string {
   return statusLabels[status] ?? status;
 }

@@ -6,7 +6,15 @@
  * 3. A store that was restored (`reset`) discards everything.
  */
 
-import type { PendingApproval, PublicEvent, RunResult, TraceRecord, UserMessage } from "../../index.js";
+import type {
+  PendingApproval,
+  PublicEvent,
+  PublicEventOf,
+  RunResult,
+  RunWait,
+  TraceRecord,
+  UserMessage,
+} from "../../index.js";
 import type { CacheLoss } from "../../models/index.js";
 import type { ListedSession, LiveSource, PartialMessage } from "../../server/client/index.js";
 import { compareCursors, formatCursor } from "../../stream/cursor.js";
@@ -31,7 +39,14 @@ export type SessionNow = Omit<ListedSession, "lastRun" | "hasChildren"> & {
     readonly usage: RunResult["usage"];
   } | null;
   readonly waiting: readonly PendingApproval[];
+  /** The sleeps and waits for signals of the run, as far as the stream has told. Absent: they are in the result of the run. */
+  readonly waits?: readonly RunWait[];
 };
+
+/** What the run of a session waits for, besides people. */
+export function listWaits({ waits, run }: SessionNow): readonly RunWait[] {
+  return waits ?? (run?.result?.status === "waiting" ? run.result.waits : []);
+}
 
 export type Loaded<Value> =
   | { readonly status: "loading" }
@@ -312,13 +327,21 @@ function updateNow(now: SessionState["now"], event: PublicEvent): SessionState["
   if (now.status !== "ready") return now;
   const { value } = now;
   if (event.type === "run_started")
-    return toReady({ ...value, run: { runId: event.runId, result: null, usage: {} }, waiting: [] });
-  if (event.type === "suspended") return toReady({ ...value, waiting: event.approvals });
+    return toReady({ ...value, run: { runId: event.runId, result: null, usage: {} }, waiting: [], waits: [] });
+  if (event.type === "suspended") return toReady({ ...value, waiting: event.approvals, waits: event.waits ?? [] });
+  if (event.type === "wait_over" || event.type === "tool_result")
+    return toReady({ ...value, waits: listWaits(value).filter((wait) => !isEndedBy(wait, event)) });
   if (event.type === "approval_answered")
     return toReady({ ...value, waiting: value.waiting.filter(({ callKey }) => callKey !== event.callKey) });
   if (event.type !== "final") return now;
   const { runId, result } = event;
-  return toReady({ ...value, waiting: [], run: { runId, result, usage: result.usage } });
+  return toReady({ ...value, waiting: [], waits: [], run: { runId, result, usage: result.usage } });
+}
+
+/** A call that has its result waits for nothing more. */
+function isEndedBy(wait: RunWait, event: PublicEventOf<"wait_over" | "tool_result">): boolean {
+  if (wait.callKey !== event.callKey) return false;
+  return event.type === "tool_result" || (wait.on !== "child" && wait.step === event.step);
 }
 
 function applyListed(state: SessionState, session: ListedSession): SessionState {

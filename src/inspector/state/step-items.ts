@@ -16,6 +16,17 @@ export type CallAnswer = {
   readonly at: number;
 };
 
+export type CallWait = {
+  readonly step: string;
+  readonly on: "time" | "signal";
+  readonly until?: number;
+  readonly key?: string;
+  /** The signals before, whose values did not fit. */
+  readonly passedOver: number;
+  readonly at: number;
+  readonly endedAt: number | null;
+};
+
 export type CallItem = {
   readonly kind: "call";
   readonly callKey: string;
@@ -35,6 +46,8 @@ export type CallItem = {
   readonly ms: number | null;
   readonly tries: readonly { readonly attempt: number; readonly message: string; readonly retryInMs: number }[];
   readonly steps: readonly { readonly step: string; readonly outcome: string; readonly ms: number }[];
+  /** The sleeps of the tool, and its waits for signals. */
+  readonly waits: readonly CallWait[];
   readonly childId: string | null;
   /** When the child session began, in epoch milliseconds. The call lasts as long as the child. */
   readonly childSince: number | null;
@@ -106,6 +119,7 @@ function createCallItem(callKey: string, name: string): CallItem {
       ms: null,
       tries: [],
       steps: [],
+      waits: [],
       childId: null,
       childSince: null,
       isLate: false,
@@ -150,6 +164,20 @@ function toCallChange(event: PublicEvent): CallChange | null {
         answers: [...item.answers, { answer, by, note, input, value, overruled, at }],
       }));
     }
+    case "wait_started": {
+      const { step, on, until, key, passedOver = 0, at } = event;
+      const wait: CallWait = {
+        ...{ step, on, passedOver, at, endedAt: null },
+        ...(until === undefined ? {} : { until }),
+        ...(key === undefined ? {} : { key }),
+      };
+      return changeCall((item) => ({ ...item, waits: [...item.waits, wait] }));
+    }
+    case "wait_over":
+      return changeCall((item) => ({
+        ...item,
+        waits: item.waits.map((wait) => (wait.step === event.step ? { ...wait, endedAt: event.at } : wait)),
+      }));
     case "tool_step": {
       const { step, outcome, durationMs } = event;
       return changeCall((item) => ({ ...item, steps: [...item.steps, { step, outcome, ms: durationMs }] }));

@@ -123,8 +123,10 @@ function updateRow(row: StepRow, event: PublicEvent): StepRow {
     case "tool_call":
       return updateCall(row, event.callKey, (call) => ({ ...call, name: event.name }));
     case "approval_requested":
+    case "wait_started":
       return addFlag({ ...row, waitsSince: row.waitsSince ?? event.at }, "waits");
     case "approval_answered":
+    case "wait_over":
       return removeFlag(endWait(row, event.at), "waits");
     case "tool_result":
       return removeFlag(

@@ -7,7 +7,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
 import { formatErrorMessage } from "../api.js";
 import { formatCost, formatStatus, toOneLine } from "../state/format.js";
-import type { Loaded, SessionNow } from "../state/session-state.js";
+import { type Loaded, listWaits, type SessionNow } from "../state/session-state.js";
 import { type StepItem, toStepItems } from "../state/step-items.js";
 import { RouteLink } from "./common.js";
 import { useInspector } from "./hooks.js";
@@ -63,7 +63,7 @@ function ChildFacts({ child, childId }: { readonly child: Loaded<Child>; readonl
       </>
     );
   const { info, status, run, waiting } = child.value.now;
-  const isWaiting = waiting.length > 0;
+  const isWaiting = waiting.length + listWaits(child.value.now).length > 0;
   return (
     <>
       <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} label={isWaiting ? "waits" : formatStatus(status)} />

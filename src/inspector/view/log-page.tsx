@@ -24,7 +24,8 @@ const pageSize = 500;
 
 const eventTypes = [
   ...["session_created", "run_started", "run_queued", "steered", "message", "text", "reasoning", "tool_call"],
-  ...["approval_requested", "approval_answered", "tool_result", "tool_failed", "call_complete", "step_finished"],
+  ...["approval_requested", "approval_answered", "wait_started", "wait_over", "tool_result", "tool_failed"],
+  ...["call_complete", "step_finished"],
   ...["attempt_failed", "compacted", "handed_off", "hook_failed", "restarted", "abort_requested", "suspended", "final"],
 ];
 

@@ -4,10 +4,11 @@
  */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { RunWait } from "../../index.js";
 import { formatCursor } from "../../stream/cursor.js";
-import { formatCost, formatCount, formatShortCount, formatStatus, toOneLine } from "../state/format.js";
+import { formatCost, formatCount, formatShortCount, formatStatus, formatWait, toOneLine } from "../state/format.js";
 import type { Route, SessionScreen, StepTab } from "../state/route.js";
-import type { SessionNow, SessionState } from "../state/session-state.js";
+import { listWaits, type SessionNow, type SessionState } from "../state/session-state.js";
 import { isProblem } from "../state/steps.js";
 import { createTimeline, findNextLine, findNextStep, type TimelineLine, toLineId } from "../state/timeline.js";
 import { EmptyState, LoadFailure, RouteLink } from "./common.js";
@@ -164,7 +165,8 @@ export function SessionHeader({ session, screen }: { readonly session: SessionSt
   if (now.status !== "ready") return <header class="session-head" aria-busy="true" />;
   const { info, status, activity, sessionId, waiting, run } = now.value;
   const isRunning = activity === "active" || status === "model_running" || status === "tool_running";
-  const isWaiting = waiting.length > 0;
+  const waits = listWaits(now.value);
+  const isWaiting = waiting.length + waits.length > 0;
   return (
     <header class="session-head">
       <h1 class="cut" dir="auto">
@@ -175,7 +177,7 @@ export function SessionHeader({ session, screen }: { readonly session: SessionSt
       </span>
       <span class={isWaiting ? "state waits" : `state ${status}`}>
         <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
-        {isWaiting ? `${waiting.length === 1 ? "1 call waits" : `${waiting.length} calls wait`}` : formatStatus(status)}
+        {describeState(status, waiting.length, waits)}
       </span>
       {isRunning && live === "none" && (
         <span class="dim" title="Another process drives this session, and its text is not sent here. The log is.">
@@ -195,6 +197,14 @@ export function SessionHeader({ session, screen }: { readonly session: SessionSt
       <SessionViews sessionId={sessionId} screen={screen} />
     </header>
   );
+}
+
+/** `2 calls wait`, `sleeps until 2026-12-01 14:02`, `completed`. */
+function describeState(status: string, calls: number, waits: readonly RunWait[]): string {
+  if (calls > 0) return calls === 1 ? "1 call waits" : `${calls} calls wait`;
+  const [first] = [...waits].sort((a, b) => (a.until ?? Number.MAX_VALUE) - (b.until ?? Number.MAX_VALUE));
+  if (first === undefined) return formatStatus(status);
+  return `${formatWait(first)}${waits.length > 1 ? `, and ${waits.length - 1} more` : ""}`;
 }
 
 function Facts({

@@ -2,9 +2,9 @@
  * Renders the items of a step.
  */
 
-import { formatDuration, toOneLine } from "../state/format.js";
+import { formatDuration, formatWait, toOneLine } from "../state/format.js";
 import type { StepTrace } from "../state/session-state.js";
-import type { CallAnswer, CallItem, StepItem } from "../state/step-items.js";
+import type { CallAnswer, CallItem, CallWait, StepItem } from "../state/step-items.js";
 import { ChildSession } from "./child-session.js";
 import { Ago, Fields, PlainText, RouteLink } from "./common.js";
 import { HookLines } from "./hook-lines.js";
@@ -116,13 +116,14 @@ function Call({
   readonly sessionId: string;
   readonly hooks: Hooks;
 }) {
-  const { name, input, writing, outcome, ms, asked, answers, output, tries, steps, childId, isLate } = item;
+  const { name, input, writing, outcome, ms, asked, answers, output, tries, steps, waits, childId, isLate } = item;
   const isAsking = asked !== null && outcome === null && answers.length === 0;
-  const sign: Sign = isAsking ? "waiting" : signOfOutcome(outcome);
+  const openWait = outcome === null ? waits.find(({ endedAt }) => endedAt === null) : undefined;
+  const sign: Sign = isAsking || openWait !== undefined ? "waiting" : signOfOutcome(outcome);
   return (
     <article class={isAsking ? "call asking" : "call"} aria-label={`Call of ${name}`}>
       <header>
-        <Icon sign={sign} label={isAsking ? "waits" : (outcome ?? "under way")} />
+        <Icon sign={sign} label={sign === "waiting" ? "waits" : (outcome ?? "under way")} />
         <h3 class="mono">{name}</h3>
         {item.repaired !== null && (
           <span class="tag" title={item.repaired}>
@@ -131,7 +132,11 @@ function Call({
         )}
         {isLate && <span class="tag">late</span>}
         <span class="outcome dim">
-          {isAsking ? "waits for an answer" : (outcome ?? (writing === null ? "" : "writing…"))}
+          {isAsking
+            ? "waits for an answer"
+            : openWait !== undefined
+              ? formatWait(openWait)
+              : (outcome ?? (writing === null ? "" : "writing…"))}
         </span>
         <span class="num dim">{ms === null ? "" : formatDuration(ms)}</span>
       </header>
@@ -164,6 +169,9 @@ function Call({
           <span class="num dim">{formatDuration(step.ms)}</span>
         </p>
       ))}
+      {waits.map((wait) => (
+        <WaitLine wait={wait} key={wait.step} />
+      ))}
       {childId !== null && (
         <ChildSession childId={childId} renderItems={(items) => <StepItems items={items} sessionId={childId} />} />
       )}
@@ -177,6 +185,23 @@ function Call({
       {output !== null && <OutputView output={output} isError={item.isError} sessionId={sessionId} />}
       <HookLines hooks={hooks} />
     </article>
+  );
+}
+
+/** A sleep or a wait for a signal, and how long it took. */
+function WaitLine({ wait }: { readonly wait: CallWait }) {
+  const { step, on, key, passedOver, at, endedAt } = wait;
+  const isOpen = endedAt === null;
+  return (
+    <p class="tool-step">
+      <Icon sign={isOpen ? "waiting" : "done"} label={isOpen ? "waits" : "over"} />
+      <span class="mono">{step}</span>
+      <span class="dim">
+        {isOpen ? formatWait(wait) : on === "time" ? "slept" : `waited for ${key ?? "a signal"}`}
+        {passedOver > 0 && `, after ${passedOver} whose value did not fit`}
+      </span>
+      <span class="num dim">{isOpen ? "" : formatDuration(endedAt - at)}</span>
+    </p>
   );
 }
 

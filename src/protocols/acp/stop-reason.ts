@@ -3,6 +3,7 @@
  */
 import type { StopReason } from "@agentclientprotocol/sdk";
 import type { Reason, RunResult } from "../../index.js";
+import { describeWaits } from "../describe-waits.js";
 
 export type TurnEnd =
   | { readonly type: "stopped"; readonly stopReason: StopReason /** For the person: why. */; readonly note?: string }
@@ -35,6 +36,8 @@ export function toTurnEnd(result: RunResult): TurnEnd {
     }
     case "interrupted":
       return { type: "failed", message: result.error?.message ?? result.text };
+    case "waiting":
+      return { type: "stopped", stopReason: "end_turn", note: describeWaits(result.waits) };
     case "awaiting_human":
       return { type: "failed", message: "The run waits for an answer that this editor cannot give." };
   }

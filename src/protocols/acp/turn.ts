@@ -101,6 +101,7 @@ async function followTurn(runId: string, context: AskContext): Promise<RunResult
       signal: stop.signal,
     })) {
       if (item.type === "waiting") {
+        if (item.approvals.length === 0) return await readWaitingResult(open);
         hasAsked = true;
         await askApprovals(item.approvals, answered, context);
         continue;
@@ -115,6 +116,13 @@ async function followTurn(runId: string, context: AskContext): Promise<RunResult
     }
     if (!hasAsked) throw new Error((await failure) ?? "The run ended without a result. Load the session again.");
   }
+}
+
+/** The run sleeps or waits for a signal. If it has gone on meanwhile, the next prompt shows the rest. */
+async function readWaitingResult({ session }: OpenSession): Promise<RunResult> {
+  const result = await session.result();
+  if (result === null) throw new Error("The run continues. Send another prompt to see the rest.");
+  return result;
 }
 
 /** An answer in the log is no longer pending, and a call that is asked again has no answer. */

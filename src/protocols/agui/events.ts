@@ -55,6 +55,12 @@ export function toAguiEvents(item: ViewChange | RunWaiting, run: AguiRun): reado
     case "run_ended":
       return [...endOpenInputs(run), ...toFinalEvents(item.by, run)];
     case "waiting":
+      if (item.approvals.length === 0)
+        return [
+          ...endOpenInputs(run),
+          createCustomEvent("waiting", { waits: item.waits }),
+          createFinishedEvent(run, { type: "success" }),
+        ];
       return [
         ...endOpenInputs(run),
         createFinishedEvent(run, { type: "interrupt", interrupts: item.approvals.map(toInterrupt) }),

@@ -7,6 +7,7 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
 import { questionKey } from "../../view/view-change.js";
+import { describeWaits } from "../describe-waits.js";
 import { formatInterruptId } from "../interrupt-id.js";
 import { redactSession } from "../redact-session.js";
 import { startRun } from "../run-cursors.js";
@@ -80,7 +81,10 @@ async function followCall(
   const redacted = redactSession(session, host.redaction?.stream ?? (() => (item) => [item]));
   try {
     for await (const item of streamRun(redacted, { ...cursor, answered, signal: stop.signal })) {
-      if (item.type === "waiting") return await requestInput(call, cursor.runId, item.approvals);
+      if (item.type === "waiting")
+        return item.approvals.length > 0
+          ? await requestInput(call, cursor.runId, item.approvals)
+          : createTextResult(call, cursor.runId, describeWaits(item.waits), false, "waiting");
       await progress(item);
       if (item.type === "run_ended") return toToolResult(item.by.result, call);
     }

@@ -158,7 +158,7 @@ export function toChunks(item: ViewChange | RunWaiting, known: KnownContent): re
     case "run_ended":
       return toFinalChunks(item.by);
     case "waiting":
-      return [{ type: "finish", finishReason: "tool-calls" }];
+      return [{ type: "finish", finishReason: item.approvals.length > 0 ? "tool-calls" : "other" }];
     case "note":
       return toNoteChunks(item.item);
     case "run_started":

@@ -71,14 +71,16 @@ export function findChildAgent(toolName: string, family: AgentFamily): ChildAgen
 
 /**
  * Takes up the children that a state waits for. A child that cannot be taken up here is due in the store. `atWork`: only
- * those that do not wait for a person.
+ * those that do not wait for a person and do not sleep.
  */
 export async function takeUpChildren(
   state: State,
   family: AgentFamily,
   { atWork = false }: { readonly atWork?: boolean } = {},
 ): Promise<void> {
-  const calls = findChildCalls(state).filter(({ askedAt }) => !atWork || askedAt === undefined);
+  const calls = findChildCalls(state).filter(
+    ({ askedAt, asleep }) => !atWork || (askedAt === undefined && asleep === undefined),
+  );
   await Promise.allSettled(calls.map(({ name, childId }) => findChildAgent(name, family)?.takeUp(childId)));
 }
 

@@ -126,7 +126,8 @@ async function keepLocalsDuring(
   let isContinuing = false;
   try {
     const result = await act();
-    isContinuing = result.status === "awaiting_human" || (result.status === "interrupted" && result.resumable);
+    const isWaiting = result.status === "awaiting_human" || result.status === "waiting";
+    isContinuing = isWaiting || (result.status === "interrupted" && result.resumable);
     return result;
   } finally {
     if (!isContinuing) all.delete(key);

@@ -54,6 +54,7 @@ import { readLook } from "./session-beginning.js";
 import { createDataAccess, type DataAccess } from "./session-data.js";
 import type { SendOptions } from "./session-handle.js";
 import { loadSessionTools } from "./session-tools.js";
+import { createSendSignal, type SendSignal } from "./signal.js";
 
 /** The store that a client posts to. */
 export type ClientOptions = {
@@ -139,6 +140,8 @@ export type ClientSession = AnswersAndData & {
 export type Client = {
   /** A session by its id. */
   readonly session: (sessionId: string) => ClientSession;
+  /** Sends a signal to the tools that wait for it, in all sessions of the store. */
+  readonly signal: SendSignal;
 };
 
 /**
@@ -165,6 +168,7 @@ export function createClient(options: ClientOptions): Client {
       checkSessionId(sessionId);
       return createClientSession(sessionId, deps);
     },
+    signal: createSendSignal(store, clock, makeId),
   };
 }
 

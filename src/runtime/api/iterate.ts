@@ -4,7 +4,7 @@
 
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
-import type { State } from "../../core/machine/state.js";
+import { isAsleep, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import type { LocalSession } from "../session/local-session.js";
@@ -60,6 +60,7 @@ function completesView({ entry, before, after }: CommittedEntry, runId: string):
   const { type } = entry.event;
   if (type === "model_failed" || type === "run_finished") return true;
   if (after.status === "awaiting_human") return before.status !== "awaiting_human";
+  if (isAsleep(after)) return !isAsleep(before);
   return "modelCallIndex" in before && before.runId === runId && after.modelCallIndex > before.modelCallIndex;
 }
 

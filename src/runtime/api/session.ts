@@ -6,7 +6,7 @@ import { deepFreeze } from "../../core/data/freeze.js";
 import { findChildCalls } from "../../core/machine/child-reports.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { initialState, isResting, type State } from "../../core/machine/state.js";
+import { initialState, isResting, isSuspended, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import { findChildAgent, takeUpChildren } from "../agent/agent-family.js";
@@ -29,6 +29,7 @@ import { checkRunId, createInputBody, createSessionInfo } from "../agent/run-inp
 import type { ItemsOf } from "../agent/stream-types.js";
 import { runWithOutput } from "../agent/structured-output.js";
 import { busyError, runFinishedError, throwNoSession } from "../log/driver-errors.js";
+import { isChildDue } from "../log/due-children.js";
 import { loadExistingState } from "../log/known-session.js";
 import { loadCurrentResult, loadRunResult } from "../log/present-result.js";
 import { loadTranscript } from "../log/read-log.js";
@@ -153,7 +154,8 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
     if (isResting(state) && !isPosted && !hasQueued && due === null) throw runFinishedError(id, state);
-    const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
+    const mayWait = isSuspended(state) && !isPosted && (due === null || due > clock.now());
+    const waits = mayWait && !(await isChildDue(store, state, clock.now()));
     // A child may be due although others ask: it goes on while they wait.
     if (waits) await takeUpChildren(state, getSessionFamily(parts, state));
     const waiting = waits ? await result() : null;

@@ -2,6 +2,7 @@
  * Writes a session's commits under its lease.
  */
 
+import { signalWaits } from "../../core/machine/signal-waits.js";
 import { activityOf, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import type { Commit, CommitResult } from "../../ports/store.js";
@@ -67,6 +68,7 @@ export async function commit(
     ...(consume.length === 0 ? {} : { consume }),
     ...(record.length === 0 ? {} : { record }),
     ...(release ? { release } : {}),
+    ...changedWaits(entries),
   };
   try {
     const writing = writePromptBlobs(memory.texts);
@@ -93,6 +95,19 @@ export async function commit(
   } catch (error) {
     return { type: "failed", closing: { type: "interrupted", reason: "store_failed", error } };
   }
+}
+
+/** The signals for which the session waits, if these entries change them. */
+function changedWaits(entries: readonly CommittedEntry[]): Pick<Commit, "waits"> {
+  const [first] = entries;
+  const last = entries.at(-1);
+  if (first === undefined || last === undefined) return {};
+  const before = signalWaits(first.before);
+  const waits = signalWaits(last.after);
+  const isSame =
+    before.length === waits.length &&
+    waits.every(({ callKey, step: item }, index) => before[index]?.callKey === callKey && before[index].step === item);
+  return isSame ? {} : { waits };
 }
 
 /** Tries again while the store is busy, up to `busyRetries` times. */

@@ -35,7 +35,7 @@ import type { Effect } from "../../core/machine/effect.js";
 import { effects, findDueTime } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { hasCalls, isResting, isWaiting, type State } from "../../core/machine/state.js";
+import { hasCalls, isAsleep, isResting, isWaiting, type State, shortWaitMs } from "../../core/machine/state.js";
 import { holderDefaults } from "../agent/compiled-agent.js";
 import { isFinalMessage, isImmediate, perform } from "../effects/perform.js";
 import { abort, createCancellation } from "../lib/cancellation.js";
@@ -196,12 +196,13 @@ function retireEffect(driver: Driver, key: string): void {
   if (!sleeping && isWanted(driver, key)) throw new Error(`The effect ${key} settled and is still wanted.`);
 }
 
-/** The session rests, or waits for somebody outside, whose answer may come to another process. */
+/** The session rests, or waits for something that another process may learn of first. A short sleep stays here. */
 function canRelease(driver: Driver, state: State): boolean {
   if (!(isResting(state) || isWaiting(state)) || driver.checks !== null) return false;
   for (const { early } of driver.jobs.values()) if (early !== undefined) return false;
   const due = findDueTime(wantedEffects(driver, state));
-  return due === null || (isWaiting(state) && due > driver.parts.clock.now());
+  const keptMs = isAsleep(state) ? shortWaitMs : 0;
+  return due === null || (isWaiting(state) && due > driver.parts.clock.now() + keptMs);
 }
 
 /** The draft of a batch, with all its immediate consequences. */
@@ -284,8 +285,7 @@ function isStarted(job: Job | undefined): boolean {
 function startEffect(driver: Driver, effect: Effect): void {
   const work = createEffectContext(driver, driver.state);
   if (work === null) close(driver, agentMissingClosing(driver));
-  else if (effect.type === "sleep")
-    sleep(driver, effect, (event) => enqueue(driver, { events: [event], settled: effect.key }));
+  else if (effect.type === "sleep") sleep(driver, effect, (event) => endSleep(driver, effect, event));
   if (work === null || effect.type === "sleep") return;
   const begun = driver.jobs.get(effect.key);
   const { cancellation } = begun ?? { cancellation: createCancellation() };
@@ -295,6 +295,13 @@ function startEffect(driver: Driver, effect: Effect): void {
     (event) => settleEffect(driver, effect.key, event),
     (error) => close(driver, toClosing(error)),
   );
+}
+
+/** A signal that was sent before a wait ends counts, even if no one has read the inbox since. */
+function endSleep(driver: Driver, { key, timer }: Extract<Effect, { type: "sleep" }>, event: EventBody): void {
+  const end = () => enqueue(driver, { events: [event], settled: key });
+  if (timer === "wait") void wake(driver).then(end);
+  else end();
 }
 
 function settleEffect(driver: Driver, key: string, event: EventBody | undefined): void {

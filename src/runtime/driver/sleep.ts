@@ -23,6 +23,12 @@ export function sleep(
     };
     add({ type: "timer_fired", runId, timer, ...ids });
   };
+  driver.jobs.set(key, { cancellation, sleeps: true });
+  // A session is often opened because its sleep is over: it need not wait for a turn of the event loop.
+  if (timer === "wait" && remainingMs === 0) {
+    fire();
+    return;
+  }
   const cancel = clock.after(ms === undefined ? remainingMs : Math.min(remainingMs, ms), () => {
     // An approval that came in time counts, even if the permission check takes longer.
     const checks = driver.checks?.filter((check) => check.callKey === callKey) ?? [];
@@ -30,5 +36,4 @@ export function sleep(
     else void Promise.all(checks.map(({ done }) => done)).then(fire);
   });
   onCancel(cancellation, cancel);
-  driver.jobs.set(key, { cancellation, sleeps: true });
 }

@@ -3,6 +3,7 @@
  */
 import { anyValue, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
+import type { WaitKind } from "../../core/machine/state.js";
 import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import { PawlError } from "../../errors.js";
 import type { Answered, Question } from "../../ports/tool.js";
@@ -16,6 +17,12 @@ export type PreparedQuestion = {
   readonly schema?: Json;
   readonly url?: string;
   readonly expiresInMs?: number;
+  /** When it ends, in epoch milliseconds, instead of `expiresInMs`. */
+  readonly expiresAt?: number;
+  /** No person is asked: the tool sleeps, or waits for a signal. */
+  readonly for?: WaitKind;
+  /** The key of the signal. */
+  readonly key?: string;
 };
 
 export type ValidateAnswer = CompiledInput["validate"];

@@ -6,6 +6,7 @@
  * 3. A child posts its result to the parent's inbox, and whether it waits for a person. Its state asks for that until it
  *    is done.
  */
+import { defined } from "../../core/data/defined.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import { isLimitReason, type Reason } from "../../core/data/reasons.js";
 import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
@@ -110,16 +111,23 @@ export async function notifyParent(
 }
 
 /**
- * Tells the parent whether this child waits for a person. The parent is taken up after `parent_told` is committed: most
+ * Tells the parent whether this child waits for a person, or sleeps. The parent is taken up after `parent_told` is committed: most
  * often, this child has given its lease back by then.
  */
 export async function reportToParent(
-  { parent, runId, askedAt, seq }: EffectOf<"tell_parent">,
+  { parent, runId, askedAt, asleep, seq }: EffectOf<"tell_parent">,
   { sessionId, parts, now }: EffectContext,
 ): Promise<EventBody> {
-  if (askedAt !== null && !(await isCallOpen(parent, parts.store)))
+  if ((askedAt !== null || asleep !== undefined) && !(await isCallOpen(parent, parts.store)))
     return { type: "abort_requested", runId, note: "the parent waits for it no more" };
-  const body: InboxBody = { type: "child", callKey: parent.callKey, childId: sessionId, askedAt, seq };
+  const body: InboxBody = {
+    type: "child",
+    callKey: parent.callKey,
+    childId: sessionId,
+    askedAt,
+    ...defined({ asleep }),
+    seq,
+  };
   await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
   return { type: "parent_told", runId, askedAt, toldSeq: seq };
 }

@@ -21,8 +21,8 @@ export function createQuestionEvent(
   { expiresInMs, ...shown }: PreparedQuestion,
 ): Extract<EventBody, { readonly type: "tool_asked" }> {
   const { runId, callKey, attempt } = call.effect;
-  const expiresAt = expiresInMs === undefined ? {} : { expiresAt: call.context.now() + expiresInMs };
-  return { type: "tool_asked", runId, callKey, attempt, step, ...shown, ...expiresAt };
+  const expiry = expiresInMs === undefined ? {} : { expiresAt: call.context.now() + expiresInMs };
+  return { type: "tool_asked", runId, callKey, attempt, step, ...shown, ...expiry };
 }
 
 /** A run may be told to stop while a question is on its way. Then nobody is asked. */

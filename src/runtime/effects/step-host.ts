@@ -203,6 +203,8 @@ export function createStepHost(call: StepCall) {
     enter(): void {
       activeSteps += 1;
     },
+    /** When a wait of this name ends, if the log has it. */
+    askedUntil: (step: string) => record.steps?.asked.findLast((one) => one.step === step)?.expiresAt,
     isQuiet: () => activeSteps === 0,
     onQuiet(listener: () => void): void {
       onQuietListener = listener;

@@ -60,6 +60,8 @@ export function createToolContext(call: ContextCall, work: ToolWork): ToolContex
     progress: (note) => publishProgress(subscribers, callKey, note),
     step: ((...step) => getToolSteps(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],
     ask: ((question) => getToolSteps(call, work).ask(question)) as ToolSteps["ask"] as ToolContext["ask"],
+    sleep: (name, options) => getToolSteps(call, work).sleep(name, options),
+    waitFor: ((name, options) => getToolSteps(call, work).waitFor(name, options)) as ToolContext["waitFor"],
     get signal() {
       return signal();
     },

@@ -1,27 +1,32 @@
 /**
- * The questions of a tool: `ctx.ask`.
+ * The questions of a tool (`ctx.ask`), its sleeps (`ctx.sleep`) and its waits for signals (`ctx.waitFor`).
  *
- * 1. There is one way only: the questions are committed, the tool is let go, and it runs again with the answers.
- *    A question of an MCP server within its request is the exception (held-questions.ts).
+ * 1. There is one way only: the questions are committed, the tool is let go, and it runs again with the answers. Sleeps and
+ *    waits are questions that no person answers. A question of an MCP server within its request is the exception
+ *    (held-questions.ts).
  * 2. Nothing else of the tool is under way when it asks. What it asks meanwhile is asked with it.
  * 3. A tool that has ended asks nothing. If it ends while its questions are being committed, they count, and not its end.
  */
+import { defined } from "../../core/data/defined.js";
 import { copyJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { maxOpenQuestions } from "../../core/machine/state.js";
 import type { QuestionAnswer, StepRecord } from "../../core/transcript/tool-steps.js";
 import { isHeld } from "../../ports/held-question.js";
-import type { Answered, Question } from "../../ports/tool.js";
+import type { Answered, Question, Signalled, SleepOptions, WaitForOptions } from "../../ports/tool.js";
 import { afterTurn } from "../lib/event-loop.js";
 import { StepError } from "../tools/step-error.js";
 import { pickData } from "../work/data-changes.js";
 import { isInteractive } from "../work/effect-context.js";
 import { checkQuestionAnswer, type PreparedQuestion, questionOf } from "./check-question.js";
+import { parseSleep, parseWait } from "./check-wait.js";
 import { askWhileRunning, createQuestionEvent, isStopping } from "./held-questions.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import { runStep, type StepHost } from "./step-host.js";
 
 export type ToolQuestions = {
+  readonly sleep: (name: string, options: SleepOptions) => Promise<void>;
+  readonly waitFor: (name: string, options: WaitForOptions<unknown>) => Promise<Signalled<unknown>>;
   readonly ask: (question: Question<unknown>) => Promise<Answered<unknown>>;
   /** Settles when the questions that are being committed are in the log, or are not asked. Null if there are none. */
   readonly asking: () => Promise<void> | null;
@@ -83,18 +88,69 @@ export function createQuestions(host: StepHost): ToolQuestions {
     const { question, parse } = questionOf(given);
     const key = host.admit(given.name ?? "ask");
     if (isHeld(given)) return checkQuestionAnswer(key, await askWhileRunning(host, key, question), parse);
-    if (tool.durable !== true) throw new StepError("not_durable", key, formatNotDurable(tool.name));
+    refuseUnlessDurable(key, "asks");
     return host.pending(async () => {
       const recorded = await host.take(key);
       if (recorded !== undefined) return checkQuestionAnswer(key, await readAnswer(recorded), parse);
       if (!isInteractive(context)) return (await decline(key)) as Answered<unknown>;
-      if (context.recorder.isReplay === true) return host.failUnrecorded(key);
-      host.mayBegin(key, false);
-      return new Promise((_, reject) => {
-        waiting.push({ key, question, reject });
-        host.onQuiet(scheduleAsk);
-        scheduleAsk();
-      });
+      return suspend(key, question);
+    });
+  }
+
+  /** Commits the question and lets the tool go. So this settles only if the call ends before. */
+  function suspend(key: string, question: PreparedQuestion): Promise<never> {
+    if (context.recorder.isReplay === true) return host.failUnrecorded(key);
+    host.mayBegin(key, false);
+    return new Promise((_, reject) => {
+      waiting.push({ key, question, reject });
+      host.onQuiet(scheduleAsk);
+      scheduleAsk();
+    });
+  }
+
+  function refuseUnlessDurable(key: string, verb: string): void {
+    if (tool.durable !== true) throw new StepError("not_durable", key, formatNotDurable(tool.name, verb));
+  }
+
+  async function sleep(name: string, options: SleepOptions): Promise<void> {
+    const now = context.now();
+    const expiresAt = parseSleep(name, options, now);
+    const key = host.admit(name);
+    refuseUnlessDurable(key, "sleeps");
+    await host.pending(async () => {
+      const recorded = await host.take(key);
+      if (recorded !== undefined) return readAnswer(recorded);
+      // A time that has passed is recorded as well: the tool takes the same way whenever it runs again.
+      if (expiresAt <= now) return runStep(host, key, () => ({ type: "expired" }), {});
+      return suspend(key, { message: `Sleeps: ${name}`, for: "time", expiresAt });
+    });
+  }
+
+  async function waitFor(name: string, options: WaitForOptions<unknown>): Promise<Signalled<unknown>> {
+    const { key, schema, parse } = parseWait(name, options);
+    const first = host.admit(name);
+    refuseUnlessDurable(first, "waits");
+    const { timeoutMs } = options;
+    let expiresAt = timeoutMs === undefined ? undefined : Math.ceil(context.now() + timeoutMs);
+    return host.pending(async () => {
+      for (let passedOver = 0; passedOver < maxPassedOver; passedOver += 1) {
+        // A wait that passes over a signal goes on as a step of its own, until the time of the first one.
+        const step = passedOver === 0 ? first : `${first}/${passedOver + 1}`;
+        const recorded = await host.take(step);
+        if (recorded !== undefined) expiresAt = host.askedUntil(step);
+        const question = {
+          message: `Waits for ${key}`,
+          for: "signal",
+          key,
+          ...defined({ schema, expiresAt }),
+        } as const;
+        const answer = await (recorded === undefined ? suspend(step, question) : readAnswer(recorded));
+        if (answer.type !== "answered") return { type: "expired" };
+        const { id, value } = answer.value as { readonly id: string; readonly value: Json };
+        const fit = parse === undefined ? ({ ok: true, value } as const) : await parse(value);
+        if (fit.ok) return { type: "signalled", value: fit.value, id, ...defined({ by: answer.by }) };
+      }
+      throw new StepError("step_failed", first, misfitText(first, key));
     });
   }
 
@@ -110,6 +166,8 @@ export function createQuestions(host: StepHost): ToolQuestions {
 
   return {
     ask,
+    sleep,
+    waitFor,
     asking: () => asking,
     async whenNotAsking() {
       while (asking !== null) await asking;
@@ -122,6 +180,13 @@ function formatUnkeptChanges(why: string): string {
   return `What the tool had changed of the session's data before it asked could not be kept: ${why}`;
 }
 
-function formatNotDurable(name: string): string {
-  return `The tool "${name}" asks, and only a tool with durable: true may: it runs again with the answer. Put all its effects into steps, and set durable: true.`;
+function formatNotDurable(name: string, verb: string): string {
+  return `The tool "${name}" ${verb}, and only a tool with durable: true may: it runs again afterwards. Put all its effects into steps, and set durable: true.`;
+}
+
+/** How many signals whose values do not fit one wait passes over. */
+const maxPassedOver = 20;
+
+function misfitText(step: string, key: string): string {
+  return `The values of ${maxPassedOver} signals with the key "${key}" did not fit the schema of "${step}". Check what is sent with this key.`;
 }

@@ -1,5 +1,5 @@
 /**
- * What a tool has for doing things durably: `ctx.step` and `ctx.ask`.
+ * What a tool has for doing things durably: `ctx.step`, `ctx.ask`, `ctx.sleep` and `ctx.waitFor`.
  */
 import type { StepContext, StepOptions } from "../../ports/tool.js";
 import { checkStep } from "./check-step.js";
@@ -9,6 +9,8 @@ import { createQuestions, type ToolQuestions } from "./tool-questions.js";
 export type ToolSteps = {
   readonly step: (name: string, run: (context: StepContext) => unknown, options?: StepOptions) => Promise<unknown>;
   readonly ask: ToolQuestions["ask"];
+  readonly sleep: ToolQuestions["sleep"];
+  readonly waitFor: ToolQuestions["waitFor"];
   readonly asking: ToolQuestions["asking"];
   readonly end: () => StepEnding | undefined;
   /** The steps that have begun and are not over. */
@@ -39,6 +41,8 @@ export function createToolSteps(call: StepCall): ToolSteps {
   return {
     step,
     ask: questions.ask,
+    sleep: questions.sleep,
+    waitFor: questions.waitFor,
     asking: questions.asking,
     end: () => host.end(),
     underWay: () => [...running],

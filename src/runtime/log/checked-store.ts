@@ -3,6 +3,7 @@
  * from anywhere. The stores of this package check more, and their messages name the place of the damage.
  */
 
+import { defined } from "../../core/data/defined.js";
 import { checkJson } from "../../core/data/json.js";
 import type { Entry } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -92,6 +93,7 @@ function delegateTo(store: Store): Store {
     getBlob: (sessionId, hash) => store.getBlob(sessionId, hash),
     delete: (sessionId, options) => store.delete(sessionId, options),
     verify: (sessionId) => store.verify(sessionId),
+    ...defined({ signals: store.signals, schedules: store.schedules }),
     close: () => store.close(),
   };
 }

@@ -1,7 +1,8 @@
 /**
  * The result of a session's present or last run, or of any run, from the store.
  */
-import type { State } from "../../core/machine/state.js";
+import { isSignalMessage } from "../../core/machine/signal-waits.js";
+import { isAsleep, type State } from "../../core/machine/state.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
@@ -10,8 +11,8 @@ import { findOpenRunId } from "./open-runs.js";
 import { findFinalEvent, readTranscript } from "./read-log.js";
 
 /**
- * The result of the present or last run; null if the run goes on. A run whose questions are all answered goes on, too,
- * even if nobody has taken the answers yet.
+ * The result of the present or last run; null if the run goes on. A run whose questions are all answered, or whose signal
+ * has come, goes on, even if no process has read the answers yet.
  */
 export async function loadCurrentResult(
   store: Pick<Store, "read" | "load" | "loadAt" | "inbox" | "getBlob">,
@@ -21,6 +22,7 @@ export async function loadCurrentResult(
   if (state.status === "idle") return null;
   const approvals = state.status === "awaiting_human" ? await listOpenQuestions(store, sessionId, state) : [];
   if (state.status === "awaiting_human" && approvals.length === 0) return null;
+  if (isAsleep(state) && (await store.inbox(sessionId)).some(({ id }) => isSignalMessage(id))) return null;
   const result = resultOf(sessionId, state, await readTranscript(store, sessionId, state));
   return result?.status === "awaiting_human" ? { ...result, approvals } : result;
 }

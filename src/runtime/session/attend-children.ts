@@ -7,10 +7,11 @@
  * 2. A child that cannot go on here (its store failed) ends the wait for the parent with that failure.
  */
 import { findChildCalls } from "../../core/machine/child-reports.js";
-import type { State } from "../../core/machine/state.js";
+import { isSuspended, type State } from "../../core/machine/state.js";
 import { createTranscript } from "../../core/transcript/transcript.js";
 import { type AgentFamily, findChildAgent } from "../agent/agent-family.js";
 import { type CompiledAgent, getSessionFamily } from "../agent/compiled-agent.js";
+import { isChildDue } from "../log/due-children.js";
 import { loadCurrentResult } from "../log/present-result.js";
 import {
   closeWaiters,
@@ -37,7 +38,7 @@ type WatchingParent = HasWaiters & {
 
 /** Settles those who wait if the run waits for a person, and attends to the children for those who wait on. */
 export async function settleWaitingRun(session: WatchingParent, state: State): Promise<void> {
-  if (state.status === "awaiting_human" && session.waiters.some(endsOnQuestion)) {
+  if (isSuspended(state) && session.waiters.some(endsOnQuestion) && !(await goesOn(session, state))) {
     await releaseAskingChildren(state, getSessionFamily(session.parts, state));
     const result = await loadCurrentResult(session.parts.store, session.sessionId, state);
     if (result !== null && session.driver === null) {
@@ -48,6 +49,11 @@ export async function settleWaitingRun(session: WatchingParent, state: State): P
   }
   if (session.waiters.length > 0 && session.following !== null) attendChildren(session, state);
   else detachChildren(session);
+}
+
+/** The sleep of a child is over. So its parent goes on, though it does not know it yet. */
+function goesOn({ parts: { store, clock } }: WatchingParent, state: State): Promise<boolean> {
+  return isChildDue(store, state, clock.now());
 }
 
 /** Nobody waits behind a question for a message that has joined another run. A message in the inbox may still begin a run. */

@@ -12,7 +12,7 @@ import { type Redact, redactContent } from "../observers/redact.js";
 type OpenCall = { -readonly [Key in keyof Omit<TracedCall, "waits" | "steps">]: TracedCall[Key] } & {
   readonly waits: TracedWait[];
   steps?: TracedToolStep[];
-  waiting: (Pick<TracedWait, "for" | "childId"> & { readonly since: number }) | null;
+  waiting: (Pick<TracedWait, "for" | "childId" | "step"> & { readonly since: number }) | null;
 };
 
 /** Writes content into records. It redacts before it cuts, because a redaction would not recognise half a secret. */
@@ -109,7 +109,11 @@ export function addCallEvents(
     else if (event.type === "approval_requested")
       call.waiting ??= { for: event.why === "external" ? "external" : "person", since: event.at };
     else if (event.type === "approval_answered") endWait(call, event.at, event.by ?? event.overruled?.by);
-    else if (event.type === "tool_call") {
+    else if (event.type === "wait_started")
+      call.waiting ??= { for: event.on, step: redact(event.step), since: event.at };
+    else if (event.type === "wait_over") {
+      if (call.waiting?.step === redact(event.step)) endWait(call, event.at);
+    } else if (event.type === "tool_call") {
       if (event.repair?.by === "call_tool") call.name = event.name;
       else if (event.repair !== undefined) call.repair = traceRepair(event.repair, redact);
       if (content !== null) call.input = content.json(event.input);

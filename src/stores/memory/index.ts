@@ -23,6 +23,7 @@ import type {
 } from "../../ports/store.js";
 import { assumeAlive, isHeld, isLive } from "../shared/lease.js";
 import { checkId, checkSeq, hashBlob, noSessionError, sessionActiveError } from "../shared/rules.js";
+import { findWaitProblems } from "../shared/verify-waits.js";
 import { createWatchers, type Watchers } from "../shared/watchers.js";
 import {
   type AskingMemorySession,
@@ -37,6 +38,8 @@ import {
   sortAskingSessions,
   toSummary,
 } from "./lists.js";
+import { createScheduleStore, deleteDelayed, type MemorySchedules } from "./schedules.js";
+import * as signals from "./signals.js";
 
 type DeleteOptions = { readonly now: number; readonly force?: boolean };
 type MemoryState = {
@@ -48,6 +51,8 @@ type MemoryState = {
   readonly maybeDue: Set<Session>;
   /** Sorted by `sortAskingSessions`; null if the order has changed since it was last asked for. */
   sortedAsking: readonly AskingMemorySession[] | null;
+  readonly signals: signals.MemorySignals;
+  readonly schedules: MemorySchedules;
   epoch: number;
   open: boolean;
 };
@@ -70,6 +75,12 @@ export function createMemoryStore(): Store {
     watchers: createWatchers(),
     maybeDue: new Set(),
     sortedAsking: null,
+    signals: {
+      kept: new Map(),
+      waiting: new Map(),
+      post: (sessionId, message) => void post(memory, sessionId, message),
+    },
+    schedules: new Map(),
     epoch: 0,
     open: true,
   };
@@ -125,6 +136,24 @@ export function createMemoryStore(): Store {
       listAll()
         .filter((session) => sessionId === undefined || session.sessionId === sessionId)
         .flatMap(findProblems),
+    signals: {
+      send: async (signal) => {
+        getSessions(memory);
+        return deepFreeze(signals.send(memory.signals, deepFreeze({ ...signal })));
+      },
+      list: async (now, options) => {
+        getSessions(memory);
+        return deepFreeze(signals.list(memory.signals, now, options));
+      },
+      drop: async (now, limit) => {
+        getSessions(memory);
+        return signals.drop(memory.signals, now, limit);
+      },
+    },
+    schedules: createScheduleStore(memory.schedules, {
+      assertOpen: () => void getSessions(memory),
+      post: (sessionId, message) => void post(memory, sessionId, message),
+    }),
     close: async () => {
       memory.open = false;
       memory.watchers.end();
@@ -163,6 +192,8 @@ function createSession(sessionId: string, at: number): Session {
     log: [],
     inbox: emptyInbox,
     takenIds: new Set(),
+    had: null,
+    waits: signals.noWaits,
     blobs: new Map(),
   };
 }
@@ -208,13 +239,18 @@ function appendCommit(memory: MemoryState, session: Session | undefined, lease: 
   for (const id of record) checkId("message", id);
   const duplicate = record.find((id, index) => session.takenIds.has(id) || record.indexOf(id) < index);
   if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
-  if (commit.release === true && hasUnconsumed(session.inbox, consume)) return { type: "inbox_not_empty" };
+  const { waits } = commit;
+  const isLeft =
+    hasUnconsumed(session.inbox, consume) ||
+    (waits !== undefined && signals.wouldGetSignal(memory.signals, session, waits, commit.at));
+  if (commit.release === true && isLeft) return { type: "inbox_not_empty" };
   checkSeq(commit);
 
   for (const event of commit.events) session.log.push(event);
   for (const id of consume) session.inbox.delete(id);
   if (session.inbox.size === 0) session.inbox = emptyInbox;
-  for (const id of record) session.takenIds.add(id);
+  for (const id of record) signals.takeId(session, id);
+  if (waits !== undefined) signals.changeWaits(memory.signals, session, waits, commit.at);
   if (commit.events.length > 0) {
     recordState(session, commit.state);
     session.updatedAt = commit.at;
@@ -256,7 +292,7 @@ function post(memory: MemoryState, sessionId: string, message: InboxMessage): Po
   checkId("message", message.id);
   const session = ensureSession(memory, sessionId, message.at);
   if (session.takenIds.has(message.id)) return { type: "duplicate" };
-  session.takenIds.add(message.id);
+  signals.takeId(session, message.id);
   if (session.inbox === emptyInbox) session.inbox = new Map();
   session.inbox.set(message.id, message);
   memory.maybeDue.add(session);
@@ -286,6 +322,8 @@ function deleteSession(memory: MemoryState, session: Session | undefined, option
   if (options.force !== true && (leased || session.activity !== "resting")) throw sessionActiveError(session.sessionId);
   memory.sessions.delete(session.sessionId);
   memory.maybeDue.delete(session);
+  signals.forgetWaits(memory.signals, session);
+  deleteDelayed(memory.schedules, session.sessionId);
   for (const blob of session.blobs.values()) releaseBlob(memory, blob);
   if (session.askedAt !== null) memory.sortedAsking = null;
   memory.watchers.notify({ sessionId: session.sessionId });
@@ -293,8 +331,11 @@ function deleteSession(memory: MemoryState, session: Session | undefined, option
 }
 
 function findProblems(session: Session): readonly StoreProblem[] {
-  const { sessionId, log, state, blobs } = session;
-  const problems: StoreProblem[] = [];
+  const { sessionId, log, state, blobs, waits, inbox } = session;
+  const problems: StoreProblem[] = findWaitProblems(state, waits, new Set(inbox.keys())).map((what) => ({
+    sessionId,
+    what,
+  }));
   if (state !== null && state.seq !== log.length)
     problems.push({ sessionId, what: `the state is that of entry ${state.seq}, the log ends at ${log.length}` });
   for (const [index, event] of log.entries())

@@ -15,6 +15,7 @@ import type {
   StateAt,
 } from "../../ports/store.js";
 import { isHeld, type LeaseHold } from "../shared/lease.js";
+import type { MemoryWait } from "./signals.js";
 
 export type MemorySession = {
   readonly sessionId: string;
@@ -34,6 +35,10 @@ export type MemorySession = {
   inbox: Map<string, InboxMessage>;
   /** Every message id that was ever taken, consumed ones too. */
   readonly takenIds: Set<string>;
+  /** See `signals.ts`. */
+  had: Set<string> | null;
+  /** The signals for which its tools wait. All sessions without any share one empty list. */
+  waits: readonly MemoryWait[];
   readonly blobs: Map<string, SharedBlob>;
 };
 

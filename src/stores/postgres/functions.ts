@@ -1,8 +1,10 @@
 /**
  * The functions of a PostgreSQL store: whatever writes to a session. See the rules in schema.ts.
  */
-import { formatVersion } from "../../core/machine/state.js";
+import { initialFormat } from "../../core/machine/state.js";
 import { maxLeaseFactor } from "../shared/lease.js";
+import { scheduleFunctions } from "./schedule-functions.js";
+import { signalFunctions } from "./signal-functions.js";
 
 /** Whether the lease in this row has neither run out nor become void, in SQL: see `isLive` of the stores' shared rules. */
 export function liveLeaseSql(row: string, now: string): string {
@@ -22,13 +24,17 @@ export function buildFunctions(schema: string): readonly string[] {
   // Each function runs with the store's own schema, whatever the caller's search path is. The time limit for locks stands here, because
   // a pooler may refuse it among the parameters of a connection.
   const clauses = `LANGUAGE plpgsql SET search_path = ${schema}, pg_temp SET lock_timeout = '${lockTimeout}' AS`;
-  return [
+  const functions = [
     ...buildHelpers(),
     ...buildLeaseFunctions(clauses),
     buildAppend(clauses),
+    ...ofFirstRelease(clauses),
+    ...signalFunctions(clauses, { names: namesOf(appendParameters), parameters: appendParameters }),
+    ...scheduleFunctions(clauses),
     ...buildOtherFunctions(clauses),
     ...buildReadFunctions(schema),
-  ].map((sql) => sql.replace(/^CREATE FUNCTION/, "CREATE OR REPLACE FUNCTION"));
+  ];
+  return functions.map((sql) => sql.replace(/^CREATE FUNCTION/, "CREATE OR REPLACE FUNCTION"));
 }
 
 /** `lock_session` and `let_go` are called by other functions only, with what those have set. */
@@ -50,13 +56,24 @@ function buildHelpers(): readonly string[] {
   ];
 }
 
+const claimParameters = "p_name text, p_holder text, p_now float8, p_lease_ms float8, p_dead text";
+const claimResult = `OUT outcome text, OUT new_epoch bigint, OUT by_holder text, OUT left_ms float8, OUT seq bigint, OUT v int, OUT state text,
+        OUT state_sum bigint`;
+
+/** `p_a text, p_b int` as `p_a, p_b`. */
+function namesOf(parameters: string): string {
+  return parameters
+    .split(",")
+    .map((parameter) => parameter.trim().split(" ")[0])
+    .join(", ");
+}
+
 function buildLeaseFunctions(clauses: string): readonly string[] {
   return [
     // p_now is the caller's time, for the row of a new session. p_dead is the holder that the caller knows to be dead. left_ms tells
     // how long the lease of the holder still runs.
-    `CREATE FUNCTION claim(p_name text, p_holder text, p_now float8, p_lease_ms float8, p_dead text,
-        OUT outcome text, OUT new_epoch bigint, OUT by_holder text, OUT left_ms float8, OUT seq bigint, OUT v int, OUT state text,
-        OUT state_sum bigint) ${clauses} $$
+    // p_format is the newest format that the caller knows.
+    `CREATE FUNCTION claim(${claimParameters}, p_format int, ${claimResult}) ${clauses} $$
     DECLARE s sessions; c commits; t float8;
     BEGIN
       -- Several workers find the same session at once, and one claims it. The others write nothing, not even a lock.
@@ -74,7 +91,7 @@ function buildLeaseFunctions(clauses: string): readonly string[] {
       END IF;
       SELECT * INTO c FROM commits WHERE session = s.id ORDER BY commits.seq DESC LIMIT 1;
       seq := coalesce(c.seq, 0); v := c.v; state := c.state; state_sum := c.state_sum;
-      IF c.v > ${formatVersion} THEN
+      IF c.v > p_format THEN
         outcome := 'newer';
         RETURN;
       END IF;
@@ -115,7 +132,7 @@ const rowUpdateSql = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_
       is_changed := true;
     END IF;
     IF p_release AND p_count > 0 THEN
-      s.holder := NULL; s.v := ${formatVersion}; s.seq := present + p_count; s.status := p_status; s.updated_at := p_at;
+      s.holder := NULL; s.v := p_v; s.seq := present + p_count; s.status := p_status; s.updated_at := p_at;
       is_changed := true;
     END IF;
     IF is_changed THEN
@@ -126,12 +143,17 @@ const rowUpdateSql = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_
     END IF;
 `;
 
-/** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
-function buildAppend(clauses: string): string {
-  return `CREATE FUNCTION append(p_name text, p_epoch bigint, p_holder text, p_expected bigint, p_count int, p_status text, p_at float8,
+const firstAppendParameters = `p_name text, p_epoch bigint, p_holder text, p_expected bigint, p_count int, p_status text, p_at float8,
       p_events text, p_events_sum bigint, p_state text, p_state_sum bigint, p_activity text, p_due float8, p_asked float8,
       p_consume text, p_record text, p_release boolean, p_info text, p_info_sum bigint, p_agent text, p_parent text, p_title text,
-      p_root text, p_principal text, OUT outcome text, OUT tail bigint, OUT message text) ${clauses} $$
+      p_root text, p_principal text`;
+/** `p_v` is the format of the state. */
+const appendParameters = `${firstAppendParameters}, p_v int`;
+const appendResult = "OUT outcome text, OUT tail bigint, OUT message text";
+
+/** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
+function buildAppend(clauses: string): string {
+  return `CREATE FUNCTION append(${appendParameters}, ${appendResult}) ${clauses} $$
   DECLARE s sessions; present bigint; taken text; is_changed boolean := false;
   BEGIN
     SELECT * INTO s FROM sessions WHERE name = p_name FOR NO KEY UPDATE;
@@ -162,7 +184,7 @@ function buildAppend(clauses: string): string {
     END IF;
     IF p_count > 0 THEN
       INSERT INTO commits (session, seq, v, status, at, epoch, events, events_sum, state, state_sum)
-        VALUES (s.id, present + p_count, ${formatVersion}, p_status, p_at, p_epoch, p_events, p_events_sum, p_state, p_state_sum);
+        VALUES (s.id, present + p_count, p_v, p_status, p_at, p_epoch, p_events, p_events_sum, p_state, p_state_sum);
     END IF;
     IF p_consume <> '[]' THEN
       UPDATE messages SET body = NULL WHERE session = s.id AND id IN (SELECT jsonb_array_elements_text(p_consume::jsonb));
@@ -173,6 +195,17 @@ function buildAppend(clauses: string): string {
 ${rowUpdateSql}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END IF;
     outcome := 'ok'; tail := present + p_count;
   END $$`;
+}
+
+/** What processes of 0.1 call: they go on while newer ones have the store, and know sessions of the first format alone. */
+function ofFirstRelease(clauses: string): readonly string[] {
+  const calls = (name: string, parameters: string) =>
+    `BEGIN SELECT * INTO ${name === "claim" ? "outcome, new_epoch, by_holder, left_ms, seq, v, state, state_sum" : "outcome, tail, message"}
+      FROM ${name}(${namesOf(parameters)}, ${initialFormat}); END`;
+  return [
+    `CREATE FUNCTION claim(${claimParameters}, ${claimResult}) ${clauses} $$ ${calls("claim", claimParameters)} $$`,
+    `CREATE FUNCTION append(${firstAppendParameters}, ${appendResult}) ${clauses} $$ ${calls("append", firstAppendParameters)} $$`,
+  ];
 }
 
 function buildOtherFunctions(clauses: string): readonly string[] {
@@ -208,6 +241,9 @@ function buildOtherFunctions(clauses: string): readonly string[] {
       DELETE FROM commits WHERE session = s.id;
       DELETE FROM messages WHERE session = s.id;
       DELETE FROM blobs WHERE session = s.id;
+      DELETE FROM waits WHERE session = s.id;
+      DELETE FROM schedules WHERE session = s.name;
+      DELETE FROM notices WHERE session = s.name;
       DELETE FROM sessions WHERE id = s.id;
       RETURN 'removed';
     END $$`,

@@ -8,16 +8,10 @@ import type { Commit, CommitResult, Lease } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
 import { encodeEvents, encodeInfo, encodeState } from "../shared/encode.js";
 import { checkSeq } from "../shared/rules.js";
-import { isConnectionLost, isTransient, type PostgresQuery } from "./client.js";
+import { isConnectionLost, isTransient } from "./client.js";
 import { createBackoff } from "./retry.js";
-import { appendTypes, type Statements } from "./statements.js";
-
-export type Database = {
-  readonly query: PostgresQuery["query"];
-  readonly statements: Statements;
-  /** The store's name in messages. */
-  readonly storeName: string;
-};
+import { appendWaiting } from "./signals.js";
+import { type AppendOutcome, appendTypes, type Database } from "./statements.js";
 
 type ParameterRow = readonly unknown[];
 type CommitJob = {
@@ -125,6 +119,7 @@ export function encodeCommit(
     toColumnText(title),
     toColumnText(root),
     toColumnText(principal),
+    state.v,
   ];
   return { row, eventsSum };
 }
@@ -134,9 +129,15 @@ function toColumnText(text: string | undefined): string | null {
   return text === undefined ? null : text.replaceAll("\0", "\uFFFD");
 }
 
-export type AppendOutcome = { readonly outcome: string; readonly tail: number | null; readonly message: string | null };
-
 async function sendGroup(db: Database, group: readonly CommitJob[], busyMs: number): Promise<void> {
+  // A commit that changes what its session waits for locks keys before its session: it is a statement of its own.
+  const waiting = group.filter(({ commit }) => commit.waits !== undefined);
+  if (waiting.length > 0 && group.length > 1) {
+    const others = group.filter(({ commit }) => commit.waits === undefined);
+    const groups = [...waiting.map((job) => [job]), ...(others.length === 0 ? [] : [others])];
+    await Promise.all(groups.map((one) => sendGroup(db, one, busyMs)));
+    return;
+  }
   // Sessions are locked in one order, so that two groups cannot wait for each other.
   const jobs = [...group].sort((a, b) => (a.lease.sessionId < b.lease.sessionId ? -1 : 1));
   const backOff = createBackoff(busyMs);
@@ -163,11 +164,10 @@ async function sendGroup(db: Database, group: readonly CommitJob[], busyMs: numb
   }
 }
 
-async function appendJobs(
-  { query, statements }: Database,
-  jobs: readonly CommitJob[],
-): Promise<readonly AppendOutcome[]> {
+async function appendJobs(db: Database, jobs: readonly CommitJob[]): Promise<readonly AppendOutcome[]> {
+  const { query, statements } = db;
   const [only, ...others] = jobs;
+  if (only?.commit.waits !== undefined) return [await appendWaiting(db, only.row, only.commit.waits)];
   if (only !== undefined && others.length === 0)
     return (await query(statements.append, only.row)).rows as readonly AppendOutcome[];
   const columns = appendTypes.map((_, column) => jobs.map(({ row }) => row[column]));

@@ -12,13 +12,16 @@ import { checkId } from "../shared/rules.js";
 import { createWatchers } from "../shared/watchers.js";
 import { toOpenError, toStoreError } from "./client.js";
 import { connect, connectionRules, type OpenConnection, otherNames, type PostgresConnection } from "./connect.js";
-import { createCommitQueue, type Database } from "./group.js";
+import { createCommitQueue } from "./group.js";
 import { ensureTables } from "./migrate.js";
 import { createPgliteListener, openListener } from "./pool.js";
 import * as reads from "./reads.js";
 import { applyRedaction, prepareRedaction } from "./redact.js";
 import { retryTransient } from "./retry.js";
+import { createScheduleStore } from "./schedules.js";
 import * as sessions from "./sessions.js";
+import { createSignalStore, type SignalAccess } from "./signals.js";
+import type { Database } from "./statements.js";
 import { createStatements } from "./statements.js";
 import { verify } from "./verify.js";
 import { createWatch, type NotificationListener, type Watch } from "./watch.js";
@@ -122,6 +125,11 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
     }
   };
 
+  const access: SignalAccess = {
+    run: runWithRetry,
+    notify: (change) => watch.notifyAll({ ...change, in: "inbox" }),
+  };
+
   return {
     tellsAllChanges: true,
     claim: async (sessionId, options) => {
@@ -135,9 +143,12 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
       assertOpen();
       for (const id of commit.record ?? []) checkId("message", id);
       try {
+        const { sessionId } = lease;
         const result = await commitQueue.commit(lease, commit);
-        if (result.type === "ok" && commit.events.length > 0)
-          watch.notifyAll({ sessionId: lease.sessionId, in: "log", key: String(result.seq) });
+        if (result.type !== "ok") return result;
+        if (commit.events.length > 0) watch.notifyAll({ sessionId, in: "log", key: String(result.seq) });
+        // A new wait may have got a signal that was kept.
+        if (commit.waits !== undefined) watch.notifyAll({ sessionId, in: "inbox", key: `waits/${result.seq}` });
         return result;
       } catch (error) {
         throw toStoreError(error, db.storeName);
@@ -181,6 +192,8 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
+    signals: createSignalStore(db, access),
+    schedules: createScheduleStore(db, access),
     verify: (sessionId) => runWithRetry(() => verify(db, sessionId ?? null)),
     close: () => {
       closing ??= close();

@@ -8,6 +8,7 @@ import { PawlError } from "../../errors.js";
 import { errorCodeOf, type PostgresQuery } from "./client.js";
 import { buildFunctions } from "./functions.js";
 import { migrations, quoteIdentifier, quoteLiteral } from "./schema.js";
+import { timeTableNames } from "./time-tables.js";
 
 /** The version of the tables that this code writes to. */
 export const tablesVersion = migrations.length;
@@ -114,7 +115,7 @@ export function grantStatements(schema: string, role: string): readonly string[]
   return [
     `GRANT USAGE ON SCHEMA ${s} TO ${r};`,
     `GRANT SELECT ON ${qualify("migrations")} TO ${r};`,
-    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${qualify("sessions messages")} TO ${r};`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${qualify(`sessions messages ${timeTableNames}`)} TO ${r};`,
     `GRANT SELECT, INSERT, DELETE ON ${qualify("commits blobs")} TO ${r};`,
     `GRANT USAGE ON SEQUENCE ${qualify("epochs")} TO ${r};`,
     `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${s} TO ${r};`,

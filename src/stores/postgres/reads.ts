@@ -25,8 +25,8 @@ import {
   toSummary,
 } from "../shared/rows.js";
 import { hashBlob, isValidId } from "../shared/rules.js";
-import type { Database } from "./group.js";
 import { queryFirst } from "./sessions.js";
+import type { Database } from "./statements.js";
 
 /** The state in the last row at or before entry `seq`. */
 export async function loadAt(db: Database, sessionId: string, seq: number): Promise<StateAt | null> {

@@ -8,8 +8,9 @@ import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
 import { createRowRedactor, type RedactableRow, type RedactedRow } from "../shared/redact-rows.js";
 import { rowsPerPage } from "../shared/rows.js";
 import { isValidId } from "../shared/rules.js";
-import { type AppendOutcome, type Database, encodeCommit, isCommitWritten, toCommitResult } from "./group.js";
+import { encodeCommit, isCommitWritten, toCommitResult } from "./group.js";
 import { queryFirst } from "./sessions.js";
+import type { AppendOutcome, Database } from "./statements.js";
 
 /** The rows that the statement replaces, and the blobs that it removes. */
 export type PreparedRedaction = { readonly rows: readonly RedactedRow[]; readonly blobs: readonly string[] };

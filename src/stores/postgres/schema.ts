@@ -11,6 +11,8 @@
  *    can become visible any more: rows themselves become visible in another order than that of their own numbers.
  * 7. Leases go by the server's clock, `now_ms`: the clocks of two clients may differ by more than a lease is long.
  */
+import { timeTables } from "./time-tables.js";
+
 const createTablesSql = `
 CREATE TABLE migrations (version int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
 CREATE SEQUENCE epochs;
@@ -85,11 +87,13 @@ CREATE TABLE blobs (
  *
  * 2: only the functions differ. `tail_of` stays behind: a commit that is under way meanwhile may call it.
  * 3: an index for lists by status, and functions that read. Without the index, a list of what is under way reads every session that has ended.
+ * 4: signals, schedules and notices; functions that are given the format of what they write, beside those that processes of 0.1 call.
  */
 export const migrations: readonly (readonly string[])[] = [
   [createTablesSql],
   [],
   ["CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, name) WHERE holder IS NULL"],
+  [timeTables],
 ];
 
 /** A name as it stands in a statement. */

@@ -1,12 +1,13 @@
 /**
  * What is written to sessions beside commits. Each function is one statement.
  */
+import { formatVersion } from "../../core/machine/state.js";
 import type { ClaimOptions, ClaimResult, Lease, PostResult, ReleaseResult } from "../../ports/store.js";
 import { checksumOf } from "../shared/checksum.js";
 import { checkFormat, corruptError, decodeHolder, decodeState, verifyCommitChecksum } from "../shared/decode.js";
 import { assumeAlive } from "../shared/lease.js";
 import { hashBlob, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
-import type { Database } from "./group.js";
+import type { Database } from "./statements.js";
 
 type ClaimRow = {
   readonly outcome: "held" | "newer" | "claimed";
@@ -31,6 +32,7 @@ export async function claim(db: Database, sessionId: string, options: ClaimOptio
       now,
       leaseMs,
       deadHolder,
+      formatVersion,
     ]);
     if (row?.outcome === "held" && row.holder !== null) {
       const currentHolder = decodeHolder(row.holder, position);

@@ -1,7 +1,9 @@
 /**
  * The statements of a PostgreSQL store. Numbers are read as `float8`, because drivers give `bigint` in different shapes.
  */
+import type { PostgresQuery } from "./client.js";
 import { liveLeaseSql } from "./functions.js";
+import { scheduleStatements } from "./schedule-functions.js";
 import { quoteIdentifier } from "./schema.js";
 
 /** The columns of a commit that is appended, in the order of the parameters of `append`, with their types. */
@@ -30,14 +32,26 @@ export const appendTypes = [
   "text",
   "text",
   "text",
+  "int",
 ] as const;
 
 export type Statements = ReturnType<typeof createStatements>;
+
+export type Database = {
+  readonly query: PostgresQuery["query"];
+  readonly statements: Statements;
+  /** The store's name in messages. */
+  readonly storeName: string;
+};
+
+export type AppendOutcome = { readonly outcome: string; readonly tail: number | null; readonly message: string | null };
 
 export function createStatements(schema: string) {
   const s = quoteIdentifier(schema);
   return {
     ...writeStatements(s),
+    ...signalling(s),
+    ...scheduleStatements(s),
     ...readStatements(s),
     ...listStatements(s),
     ...queueStatements(s),
@@ -56,7 +70,7 @@ function writeStatements(s: string) {
     .join(", ");
   return {
     claim: `SELECT outcome, new_epoch::float8 AS epoch, by_holder AS holder, left_ms AS "leftMs", seq::float8 AS seq, v, state,
-      state_sum::float8 AS "stateSum" FROM ${s}.claim($1::text, $2::text, $3::float8, $4::float8, $5::text)`,
+      state_sum::float8 AS "stateSum" FROM ${s}.claim($1::text, $2::text, $3::float8, $4::float8, $5::text, $6::int)`,
     // Locked in the order of groups of commits, so that neither waits for the other.
     renew: `WITH held AS (SELECT s.id FROM ${s}.sessions s
         JOIN unnest($1::text[], $2::bigint[], $3::text[]) AS l(name, epoch, holder) ON s.name = l.name
@@ -64,6 +78,8 @@ function writeStatements(s: string) {
       UPDATE ${s}.sessions s SET lease_until = ${s}.now_ms() + $4::float8, lease_ms = $4 FROM held WHERE s.id = held.id
       RETURNING s.name`,
     release: `SELECT ${s}.release($1::text, $2::bigint, $3::text) AS released`,
+    appendWaiting: `SELECT outcome, tail::float8 AS tail, message
+      FROM ${s}.append_waiting(${values}, $${columnCount + 1}::text, $${columnCount + 2}::text)`,
     append: `SELECT outcome, tail::float8 AS tail, message FROM ${s}.append(${values})`,
     appendAll: `SELECT a.outcome, a.tail::float8 AS tail, a.message
       FROM unnest(${arrays}) WITH ORDINALITY AS c(${columns}, n), LATERAL ${s}.append(${columns}) a ORDER BY c.n`,
@@ -88,6 +104,20 @@ function writeStatements(s: string) {
     putBlob: `SELECT ${s}.put_blob($1::text, $2::text, $3::bytea) AS kept`,
     blob: `SELECT b.bytes FROM ${s}.blobs b JOIN ${s}.sessions s ON s.id = b.session WHERE s.name = $1::text AND b.hash = $2::text`,
     remove: `SELECT ${s}.remove($1::text, $2::boolean) AS outcome`,
+  } as const;
+}
+
+function signalling(s: string) {
+  return {
+    addSignal: `SELECT ${s}.add_signal($1::text, $2::text, $3::float8, $4::float8, $5::text, $6::bigint) AS added`,
+    serveSignal: `SELECT outcome, detail FROM ${s}.serve_signal($1::text, $2::bigint, $3::bigint, $4::text, $5::text, $6::text)`,
+    signalList: `SELECT body, body_sum::float8 AS "bodySum" FROM ${s}.signals WHERE kept_until > $1::float8
+        AND (key, number) > ($2::text, coalesce((SELECT number FROM ${s}.signals WHERE key = $2 AND id = $3::text), -1))
+      ORDER BY key, number LIMIT $4::bigint`,
+    dropSignals: `WITH gone AS (DELETE FROM ${s}.signals WHERE number IN (SELECT number FROM ${s}.signals
+        WHERE kept_until <= $1::float8 AND NOT pending ORDER BY kept_until LIMIT $2::bigint) RETURNING 1)
+      SELECT count(*)::float8 AS count FROM gone`,
+    waitsOf: `SELECT call AS "callKey", step, key, expires_at AS "expiresAt", given FROM ${s}.waits WHERE session = $1::bigint`,
   } as const;
 }
 
@@ -187,6 +217,6 @@ function verifyStatements(s: string) {
     hasBlob: `SELECT 1 FROM ${s}.blobs WHERE session = $1::bigint AND hash = $2::text`,
     blobAfter: `SELECT hash, bytes FROM ${s}.blobs WHERE session = $1::bigint AND hash > $2::text ORDER BY hash LIMIT 1`,
     strays: `SELECT count(*)::float8 AS count FROM (SELECT session FROM ${s}.commits UNION SELECT session FROM ${s}.messages
-        UNION SELECT session FROM ${s}.blobs) o WHERE o.session NOT IN (SELECT id FROM ${s}.sessions)`,
+        UNION SELECT session FROM ${s}.blobs UNION SELECT session FROM ${s}.waits) o WHERE o.session NOT IN (SELECT id FROM ${s}.sessions)`,
   } as const;
 }

@@ -15,9 +15,11 @@ import {
   missingBlobError,
   type OwnRow,
 } from "../shared/verify-rows.js";
-import type { Database } from "./group.js";
+import { findWaitProblems } from "../shared/verify-waits.js";
 import { readInbox } from "./reads.js";
 import { queryFirst } from "./sessions.js";
+import { listWaits } from "./signals.js";
+import type { Database } from "./statements.js";
 
 type SessionRow = OwnRow & { readonly id: string };
 type BlobRow = { readonly hash: string; readonly bytes: Uint8Array };
@@ -54,7 +56,13 @@ async function findSessionProblems(db: Database, session: SessionRow): Promise<r
   await check(() => parseActivity(activity, position));
   const last = await check(() => checkLog(db, session, check));
   if (last !== undefined) await check(() => checkOwnRow(session, last, position));
-  await check(() => readInbox(db, sessionId));
+  const messages = await check(() => readInbox(db, sessionId));
+  // What waits are compared with must be sound itself.
+  if (messages !== undefined && (last !== undefined || session.seq === 0)) {
+    const waits = await listWaits(db, session.id);
+    const ids = new Set(messages.map((message) => message.id));
+    for (const what of findWaitProblems(last?.state ?? null, waits, ids)) problems.push({ sessionId, what });
+  }
   for (let hash = ""; ; ) {
     const blob: BlobRow | undefined = await queryFirst(db, db.statements.blobAfter, [session.id, hash]);
     if (blob === undefined) return problems;

@@ -9,7 +9,7 @@
 import { randomUUID } from "node:crypto";
 import type { Watchers } from "../shared/watchers.js";
 import { isTransient } from "./client.js";
-import type { Database } from "./group.js";
+import type { Database } from "./statements.js";
 
 /** A separate connection that listens for notifications. */
 export type NotificationListener = {

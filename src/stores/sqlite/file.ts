@@ -5,7 +5,7 @@ import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, realp
 import { dirname } from "node:path";
 import { PawlError } from "../../errors.js";
 import { inTransaction, isBusy, parseVersion, type SqliteHandle } from "./driver.js";
-import { applicationId, createTables, tablesVersion } from "./schema.js";
+import { applicationId, createTables, firstTablesVersion, tablesVersion, updateTables } from "./schema.js";
 
 export type Synchronous = "full" | "normal";
 
@@ -59,7 +59,8 @@ export type PrepareOptions = {
 };
 
 /**
- * Creates the tables in an empty file. Any other file must be a store of Pawl, with tables of a known version, and writable.
+ * Creates the tables in an empty file, and updates those of an earlier release. Any other file must be a store of Pawl, with tables of a
+ * known version, and writable.
  * Throws if the database is busy, and does not try again.
  *
  * @returns whether the caller must make the checkpoints
@@ -76,8 +77,10 @@ export function prepareFile(handle: SqliteHandle, file: string, options: Prepare
   // Deleted rows are overwritten: they may have held secrets.
   handle.exec("PRAGMA secure_delete = ON");
   inTransaction(handle, "write", () => {
-    // Another process may have created the tables meanwhile.
-    if (identifyFile(handle, file) === "empty") handle.exec(createTables);
+    // Another process may have created or updated the tables meanwhile.
+    const found = identifyFile(handle, file);
+    if (found === "empty") handle.exec(createTables);
+    else if (found === "earlier") handle.exec(updateTables);
     else checkWritable(handle);
   });
   return needsGuard;
@@ -91,7 +94,8 @@ function checkWritable(handle: SqliteHandle): void {
   handle.exec("RELEASE probe");
 }
 
-function identifyFile(handle: SqliteHandle, file: string): "empty" | "ours" {
+/** `earlier`: the tables are those of an earlier release. @throws PawlError `store_open`, `newer_format`, `older_format` */
+function identifyFile(handle: SqliteHandle, file: string): "empty" | "earlier" | "ours" {
   const id = readNumberColumn(handle.prepare("PRAGMA application_id").get(), "application_id");
   const version = readNumberColumn(handle.prepare("PRAGMA user_version").get(), "user_version");
   const tables = readNumberColumn(handle.prepare("SELECT count(*) AS count FROM sqlite_schema").get(), "count");
@@ -106,12 +110,12 @@ function identifyFile(handle: SqliteHandle, file: string): "empty" | "ours" {
       "newer_format",
       `The store ${file} was made by a later version of Pawl (tables ${version}, known up to ${tablesVersion}). Update Pawl to use it.`,
     );
-  if (version < tablesVersion)
+  if (version < firstTablesVersion)
     throw new PawlError(
       "older_format",
-      `The store ${file} was made by a version of Pawl before its first release (tables ${version}; this version reads tables ${tablesVersion}). It was left as it is. Finish its sessions with the version that made it, or move the file away and start with a new one.`,
+      `The store ${file} was made by a version of Pawl before its first release (tables ${version}; this version reads tables ${firstTablesVersion} and later). It was left as it is. Finish its sessions with the version that made it, or move the file away and start with a new one.`,
     );
-  return "ours";
+  return version < tablesVersion ? "earlier" : "ours";
 }
 
 /**

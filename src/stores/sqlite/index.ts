@@ -25,8 +25,10 @@ import {
   prepareRedaction,
   type WalScrubber,
 } from "./redact.js";
-import { prepareStatements } from "./schema.js";
+import { createScheduleStore } from "./schedules.js";
+import { type Database, prepareStatements } from "./schema.js";
 import * as sessions from "./sessions.js";
+import { createSignalStore } from "./signal-store.js";
 import { createTransactions, retryWhileBusy, type Transactions } from "./transactions.js";
 import { verify } from "./verify.js";
 import { createPoller } from "./watch.js";
@@ -146,7 +148,7 @@ async function openDatabase(options: SqliteOptions): Promise<OpenedDatabase> {
 }
 
 function createStore(
-  db: sessions.Database,
+  db: Database,
   transactions: Transactions,
   pollMs: number,
   scrubber: WalScrubber,
@@ -176,6 +178,7 @@ function createStore(
     closeHandle();
   };
   let closing: Promise<void> | null = null;
+  const access = { read, write, notify: (sessionId: string) => watchers.notify({ sessionId, in: "inbox" }) };
 
   return {
     claim: async (sessionId, options) => {
@@ -190,7 +193,9 @@ function createStore(
       const encoded = sessions.encodeCommit(lease.sessionId, commit);
       const bytes = encoded.events.length + encoded.state.length;
       const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes, lease.sessionId);
-      if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, in: "log" });
+      // A new wait may have got a signal that was kept.
+      const changed = commit.waits === undefined ? ({ in: "log" } as const) : {};
+      if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, ...changed });
       return result;
     },
     redact: async (lease, redaction): Promise<CommitResult> => {
@@ -240,6 +245,8 @@ function createStore(
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
+    signals: createSignalStore(db, access),
+    schedules: createScheduleStore(db, access),
     verify: (sessionId) => verify(db, read, sessionId ?? null),
     close: () => {
       closing ??= close();

@@ -16,7 +16,8 @@ import { corruptError, decodeHolder, decodeMessage, verifyChecksum } from "../sh
 import * as rows from "../shared/rows.js";
 import { hashBlob, isValidId } from "../shared/rules.js";
 import { type ByteColumns, decodeColumn, decodeNullableColumn, type SqliteBytes, toBytes } from "./driver.js";
-import { type Database, findId, readStateAt } from "./sessions.js";
+import type { Database } from "./schema.js";
+import { findId, readStateAt } from "./sessions.js";
 
 export function load(db: Database, sessionId: string): StateAt | null {
   return loadAt(db, sessionId, Number.MAX_SAFE_INTEGER);

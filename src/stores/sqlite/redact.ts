@@ -18,7 +18,8 @@ import {
   type SqliteHandle,
   toBytes,
 } from "./driver.js";
-import { append, type Database, type EncodedCommit, findHead, findId } from "./sessions.js";
+import type { Database } from "./schema.js";
+import { append, type EncodedCommit, findHead, findId } from "./sessions.js";
 
 /** The writes of a redaction's transaction. */
 export type PreparedRedaction = {

@@ -8,13 +8,23 @@
  *    these columns are old, and the last commit itself is read.
  */
 import { maxLeaseFactor } from "../shared/lease.js";
+import { bytes, numbers } from "./columns.js";
 import type { SqliteHandle, SqliteStatement } from "./driver.js";
+import { scheduleStatements, signalStatements, timeTables } from "./time-schema.js";
 
 /** "Pawl" in ASCII: marks the file as ours. */
 export const applicationId = 0x5061776c;
 
 /** The version of these tables. (The format of what is in them is `formatVersion`, named by each row.) */
-export const tablesVersion = 2;
+export const tablesVersion = 3;
+
+/** The version of the tables of the first release, 0.1. */
+export const firstTablesVersion = 2;
+
+/** Brings the tables of the first release to the present version. Processes of 0.1 that have them open go on. */
+export const updateTables = `${timeTables}
+PRAGMA user_version = ${tablesVersion};
+`;
 
 export const createTables = `
 CREATE TABLE store (epoch INTEGER NOT NULL) STRICT;
@@ -78,28 +88,11 @@ CREATE TABLE blobs (
   PRIMARY KEY (session, hash)
 ) STRICT;
 PRAGMA application_id = ${applicationId};
-PRAGMA user_version = ${tablesVersion};
-`;
+${updateTables}`;
 
 /** The number of the last entry of a session; null if its log is empty. The index alone answers it. */
 const tailQuery = (id: string): string => `(SELECT seq FROM commits WHERE session = ${id} ORDER BY seq DESC LIMIT 1)`;
 const tail = tailQuery("s.id");
-
-/**
- * Columns as they are read: text as bytes (see `textOf`), numbers as numbers. Damage can give any value another type, and
- * text that is no UTF-8 any more makes `libsql` end the process.
- */
-function castBytes(...columns: readonly string[]): string {
-  return columns.map((column) => `CAST(${column} AS BLOB) AS ${toAlias(column)}`).join(", ");
-}
-function castNumbers(...columns: readonly string[]): string {
-  return columns.map((column) => `CAST(${column} AS NUMERIC) AS ${toAlias(column)}`).join(", ");
-}
-
-/** `s.lease_until` is read as `leaseUntil`. */
-function toAlias(column: string): string {
-  return column.replace(/^.*\./, "").replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
 
 /** Bound twice: null for no filter, else a JSON list of statuses. */
 const statusFilter = (status: string): string => `(? IS NULL OR ${status} IN (SELECT value FROM json_each(?)))`;
@@ -110,8 +103,8 @@ const afterFilter = (updatedAt: string): string =>
   `${updatedAt} <= ? AND (${updatedAt} < ? OR (${updatedAt} = ? AND s.name > ?))`;
 
 /** What a summary is made of; `p` tells the last commit, and \`s\` the rest. */
-const summaryColumns = `s.id, ${castBytes("s.name", "s.activity", "s.holder", "s.info", "p.status")},
-  ${castNumbers("s.created_at", "s.info_sum", "p.updated_at", "p.v", "p.seq")},
+const summaryColumns = `s.id, ${bytes("s.name", "s.activity", "s.holder", "s.info", "p.status")},
+  ${numbers("s.created_at", "s.info_sum", "p.updated_at", "p.v", "p.seq")},
   (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
 
 /** The last commit of a session that is held. */
@@ -141,19 +134,19 @@ function listQuery(indexHint: string, parentFilter: string): string {
 
 /** A message whose body is null was consumed: its id stays taken. */
 export const statements = {
-  head: `SELECT s.id, ${castNumbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at", "s.info_sum")},
+  head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at", "s.info_sum")},
       s.holder IS NOT NULL AS isHeld,
       CASE s.activity WHEN 'resting' THEN 0 WHEN 'active' THEN 1 WHEN 'waiting' THEN 2 END AS activity, ${tail} AS tail
     FROM sessions s WHERE s.name = ?`,
-  holder: `SELECT ${castBytes("holder")} FROM sessions WHERE id = ? AND holder IS NOT NULL`,
+  holder: `SELECT ${bytes("holder")} FROM sessions WHERE id = ? AND holder IS NOT NULL`,
   addSession: "INSERT INTO sessions (name, created_at, updated_at) VALUES (?, ?, ?)",
   sessionId: "SELECT id FROM sessions WHERE name = ?",
   nextEpoch: "UPDATE store SET epoch = epoch + 1",
-  epoch: `SELECT ${castNumbers("epoch")} FROM store`,
+  epoch: `SELECT ${numbers("epoch")} FROM store`,
   hold: "UPDATE sessions SET epoch = ?, holder = ?, lease_until = ?, lease_ms = ? WHERE id = ?",
   renew:
     "UPDATE sessions SET lease_until = ?, lease_ms = ? WHERE holder IS NOT NULL AND epoch IN (SELECT value FROM json_each(?))",
-  stillHeld: `SELECT ${castBytes("name")}, ${castNumbers("epoch")} FROM sessions WHERE holder IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
+  stillHeld: `SELECT ${bytes("name")}, ${numbers("epoch")} FROM sessions WHERE holder IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
   describe: "UPDATE sessions SET activity = ?, due_at = ?, asked_at = ? WHERE id = ?",
   introduce:
     "UPDATE sessions SET agent = ?, parent = ?, title = ?, root = ?, principal = ?, info = ?, info_sum = ? WHERE id = ?",
@@ -164,28 +157,28 @@ export const statements = {
 
   append:
     "INSERT INTO commits (session, seq, v, status, at, events, events_sum, state, state_sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-  stateAt: `SELECT seq, ${castBytes("state")}, ${castNumbers("v", "state_sum")} FROM commits
+  stateAt: `SELECT seq, ${bytes("state")}, ${numbers("v", "state_sum")} FROM commits
     WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
-  rowsAfter: `SELECT seq, ${castBytes("events")}, ${castNumbers("v", "events_sum")} FROM commits
+  rowsAfter: `SELECT seq, ${bytes("events")}, ${numbers("v", "events_sum")} FROM commits
     WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
-  rowAfter: `SELECT seq, ${castBytes("status", "events", "state")}, ${castNumbers("v", "at", "events_sum", "state_sum")} FROM commits
+  rowAfter: `SELECT seq, ${bytes("status", "events", "state")}, ${numbers("v", "at", "events_sum", "state_sum")} FROM commits
     WHERE session = ? AND seq > ? ORDER BY seq LIMIT 1`,
-  redactable: `SELECT seq, ${castBytes("events", "state")}, ${castNumbers("v", "events_sum", "state_sum")} FROM commits
+  redactable: `SELECT seq, ${bytes("events", "state")}, ${numbers("v", "events_sum", "state_sum")} FROM commits
     WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
   replace: "UPDATE commits SET events = ?, events_sum = ?, state = ?, state_sum = ? WHERE session = ? AND seq = ?",
-  newestFormat: `SELECT ${castNumbers("v")} FROM commits ORDER BY number DESC LIMIT 1`,
+  newestFormat: `SELECT ${numbers("v")} FROM commits ORDER BY number DESC LIMIT 1`,
 
   take: "INSERT INTO messages (session, id, at, body, body_sum) VALUES (?, ?, ?, ?, ?)",
   isTaken: "SELECT 1 FROM messages WHERE session = ? AND id = ?",
   consume: "UPDATE messages SET body = NULL WHERE session = ? AND id = ?",
-  inbox: `SELECT ${castBytes("body")}, ${castNumbers("body_sum")} FROM messages WHERE session = ? AND messages.body IS NOT NULL ORDER BY number`,
-  messageIds: `SELECT ${castBytes("id")} FROM messages WHERE session = ? AND messages.id > ? ORDER BY messages.id LIMIT ?`,
-  inboxIds: `SELECT ${castBytes("id")} FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?`,
+  inbox: `SELECT ${bytes("body")}, ${numbers("body_sum")} FROM messages WHERE session = ? AND messages.body IS NOT NULL ORDER BY number`,
+  messageIds: `SELECT ${bytes("id")} FROM messages WHERE session = ? AND messages.id > ? ORDER BY messages.id LIMIT ?`,
+  inboxIds: `SELECT ${bytes("id")} FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?`,
 
   addBlob: "INSERT OR IGNORE INTO blobs (session, hash, bytes) VALUES (?, ?, ?)",
-  blob: `SELECT ${castBytes("bytes")} FROM blobs WHERE session = ? AND hash = ?`,
+  blob: `SELECT ${bytes("bytes")} FROM blobs WHERE session = ? AND hash = ?`,
   hasBlob: "SELECT 1 FROM blobs WHERE session = ? AND hash = ?",
-  blobAfter: `SELECT ${castBytes("hash", "bytes")} FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
+  blobAfter: `SELECT ${bytes("hash", "bytes")} FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
 
   dropBlob: "DELETE FROM blobs WHERE session = ? AND hash = ?",
   dropCommits: "DELETE FROM commits WHERE session = ?",
@@ -204,34 +197,40 @@ export const statements = {
   asking: `WITH page AS (
       SELECT id, name, asked_at FROM sessions WHERE asked_at IS NOT NULL AND (asked_at, name) > (?, ?)
       ORDER BY asked_at, name LIMIT ?)
-    SELECT ${castBytes("p.name", "t.state")}, ${castNumbers("p.asked_at", "t.v", "t.state_sum")}, t.seq,
+    SELECT ${bytes("p.name", "t.state")}, ${numbers("p.asked_at", "t.v", "t.state_sum")}, t.seq,
       (SELECT count(*) FROM messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
     FROM page p LEFT JOIN commits t ON t.session = p.id AND t.seq = ${tailQuery("p.id")} ORDER BY p.asked_at, p.name`,
-  holders: `SELECT ${castBytes("holder")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE holder IS NOT NULL GROUP BY sessions.holder`,
+  holders: `SELECT ${bytes("holder")}, CAST(min(name) AS BLOB) AS name FROM sessions WHERE holder IS NOT NULL GROUP BY sessions.holder`,
   due: `WITH wanting (id, since) AS (
       SELECT id, due_at FROM sessions WHERE due_at <= ?
       UNION ALL SELECT session, min(at) FROM messages WHERE body IS NOT NULL GROUP BY session)
-    SELECT ${castBytes("s.name")} FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
+    SELECT ${bytes("s.name")} FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN sessions s ON s.id = w.id
     WHERE s.holder IS NULL OR s.lease_until <= ? OR s.lease_until > ? + ${maxLeaseFactor} * s.lease_ms
       OR s.holder IN (SELECT value FROM json_each(?))
     ORDER BY w.since, s.id LIMIT ?`,
 
-  names: `SELECT id, ${castBytes("name", "holder", "activity", "status", "agent", "parent", "title", "root", "principal", "info")},
-      ${castNumbers("asked_at", "info_sum", "v", "seq", "updated_at")}
+  names: `SELECT id, ${bytes("name", "holder", "activity", "status", "agent", "parent", "title", "root", "principal", "info")},
+      ${numbers("asked_at", "info_sum", "v", "seq", "updated_at")}
     FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
   strays: `SELECT count(*) AS count FROM (
-      SELECT session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs)
+      SELECT session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs UNION SELECT session FROM waits)
     WHERE session NOT IN (SELECT id FROM sessions)`,
   integrity: `SELECT CAST(integrity_check AS BLOB) AS finding FROM pragma_integrity_check`,
 
+  ...signalStatements,
+  ...scheduleStatements,
+
   dataVersion: "PRAGMA data_version",
   lastMessage: "SELECT coalesce(max(number), 0) AS number FROM messages",
-  heldTails: `SELECT ${castBytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.holder IS NOT NULL`,
-  claimedSince: `SELECT ${castBytes("name")} FROM sessions WHERE epoch > ?`,
-  postedSince: `SELECT DISTINCT ${castBytes("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
+  heldTails: `SELECT ${bytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.holder IS NOT NULL`,
+  claimedSince: `SELECT ${bytes("name")} FROM sessions WHERE epoch > ?`,
+  postedSince: `SELECT DISTINCT ${bytes("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
 } as const;
 
 export type Statements = { readonly [Name in keyof typeof statements]: SqliteStatement };
+
+/** The database of a store, as its parts need it. */
+export type Database = { readonly statements: Statements; readonly file: string };
 
 export function prepareStatements(handle: SqliteHandle): Statements {
   const prepared: { [name: string]: SqliteStatement } = {};

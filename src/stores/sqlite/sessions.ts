@@ -1,7 +1,7 @@
 /**
  * What is written to sessions. Each function runs inside a transaction, and writes nothing if it refuses.
  */
-import { formatVersion, type SessionInfo } from "../../core/machine/state.js";
+import type { SessionInfo } from "../../core/machine/state.js";
 import type {
   Activity,
   ClaimOptions,
@@ -20,10 +20,8 @@ import { assumeAlive, isHeld, isLive, type LeaseHold } from "../shared/lease.js"
 import { type StateRow, toStateAt } from "../shared/rows.js";
 import { checkSeq, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
 import { type ByteColumns, decodeColumn, type SqliteBytes } from "./driver.js";
-import type { Statements } from "./schema.js";
-
-/** The database of a store, as its parts need it. */
-export type Database = { readonly statements: Statements; readonly file: string };
+import type { Database } from "./schema.js";
+import { changeWaits, wouldGetSignal } from "./signals.js";
 
 const activities: readonly Activity[] = ["resting", "active", "waiting"];
 
@@ -119,21 +117,25 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
   const { consume = [], record = [], activity, dueAt, askedAt } = commit;
   const duplicate = record.find((id, index) => isTaken(db, head.id, id) || record.indexOf(id) < index);
   if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
-  if (commit.release === true && hasUnconsumed(db, head.id, consume)) return { type: "inbox_not_empty" };
+  const { waits, release: releases = false } = commit;
+  if (releases && hasUnconsumed(db, head.id, consume)) return { type: "inbox_not_empty" };
+  if (releases && waits !== undefined && wouldGetSignal(db, head.id, waits, commit.at))
+    return { type: "inbox_not_empty" };
   checkSeq(commit);
 
   const seq = current + commit.events.length;
   if (seq > current) {
     const { events, eventsSum, state, stateSum } = encoded;
     const { status } = commit.state;
-    statements.append.run(head.id, seq, formatVersion, status, commit.at, events, eventsSum, state, stateSum);
+    statements.append.run(head.id, seq, commit.state.v, status, commit.at, events, eventsSum, state, stateSum);
     writeInfo(db, head, commit.state.session);
   }
   for (const id of consume) statements.consume.run(head.id, id);
   for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
+  if (waits !== undefined) changeWaits(db, head.id, waits, commit.at);
   if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt || askedAt !== head.askedAt)
     statements.describe.run(activity, dueAt, askedAt, head.id);
-  if (commit.release === true) clearHolder(db, head.id, seq);
+  if (releases) clearHolder(db, head.id, seq);
   return { type: "ok", seq };
 }
 
@@ -173,6 +175,8 @@ export function deleteSession(
   statements.dropCommits.run(head.id);
   statements.dropMessages.run(head.id);
   statements.dropBlobs.run(head.id);
+  statements.dropWaits.run(head.id);
+  statements.dropDelayed.run(sessionId);
   statements.dropSession.run(head.id);
   return true;
 }

@@ -16,6 +16,7 @@ import {
   missingBlobError,
   type OwnRow,
 } from "../shared/verify-rows.js";
+import { findWaitProblems } from "../shared/verify-waits.js";
 import {
   type ByteColumns,
   decodeColumn,
@@ -26,7 +27,8 @@ import {
   toBytes,
 } from "./driver.js";
 import { readInbox } from "./reads.js";
-import type { Database } from "./sessions.js";
+import type { Database } from "./schema.js";
+import { listWaits } from "./signals.js";
 
 type SessionRow = ByteColumns<OwnRow> & { readonly id: number };
 type BlobRow = { readonly hash: SqliteBytes; readonly bytes: SqliteBytes };
@@ -105,7 +107,14 @@ function findSessionProblems(db: Database, row: SessionRow): readonly StoreProbl
   collectDamage(problems, sessionId, () => parseActivity(activity, position));
   const last = collectDamage(problems, sessionId, () => checkLog(db, id, sessionId, problems));
   if (last !== undefined) collectDamage(problems, sessionId, () => checkOwnRow(session, last, position));
-  collectDamage(problems, sessionId, () => readInbox(db, sessionId));
+  const messages = collectDamage(problems, sessionId, () => readInbox(db, sessionId));
+  // What waits are compared with must be sound itself.
+  if (messages !== undefined && (last !== undefined || session.seq === 0))
+    collectDamage(problems, sessionId, () => {
+      const ids = new Set(messages.map((message) => message.id));
+      for (const what of findWaitProblems(last?.state ?? null, listWaits(db, id), ids))
+        problems.push({ sessionId, what });
+    });
   collectDamage(problems, sessionId, () => checkBlobs(db, id, sessionId, problems));
   return problems;
 }

@@ -10,7 +10,7 @@
 import type { StoreChange } from "../../ports/store.js";
 import type { Watchers } from "../shared/watchers.js";
 import { decodeColumn, isBusy, type SqliteBytes } from "./driver.js";
-import type { Database } from "./sessions.js";
+import type { Database } from "./schema.js";
 
 type WatchState = {
   readonly dataVersion: number;

@@ -5,12 +5,14 @@
  * meanwhile, the export fails, and its output has no last line.
  */
 import { anArray, anObject, checkOptions, type OptionTable } from "../../check-options.js";
+import { defined } from "../../core/data/defined.js";
 import type { Entry } from "../../core/machine/event.js";
 import { formatVersion } from "../../core/machine/state.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
 import { encodeBase64 } from "../../platform/bytes.js";
 import { isHolderDead } from "../../platform/holder.js";
+import type { Signal } from "../../ports/signal.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 import {
   chainSum,
@@ -38,7 +40,7 @@ const pageSize = 100;
 
 /**
  * A complete copy of sessions as text, line by line, each with its line break: logs, inboxes, blobs, and the sessions that they have
- * started. Nothing is redacted: it holds what the store holds, including keys and passwords.
+ * started. An export of a whole store also has the signals that it keeps. Nothing is redacted: it holds what the store holds, including keys and passwords.
  *
  * Stop what drives the sessions first. A session that is running, or that changes meanwhile, ends the export with `session_busy`.
  *
@@ -65,7 +67,10 @@ export async function* exportSessions(
     written.add(summary.sessionId);
     for await (const line of exportSession(store, summary)) yield write(line);
   }
-  if (sessionIds === undefined) await checkNoNewSessions(store, written);
+  if (sessionIds === undefined) {
+    for await (const signal of listSignals(store)) yield write({ type: "signal", signal });
+    await checkNoNewSessions(store, written);
+  }
   yield `${formatLine({ type: "end", sessions: written.size, sum } satisfies EndLine)}\n`;
 }
 
@@ -80,6 +85,17 @@ async function* listSessions(store: Store, parent?: string): AsyncGenerator<Sess
     yield* sessions;
     after = sessions.at(-1);
     if (after === undefined || sessions.length < pageSize) return;
+  }
+}
+
+/** The signals that are kept for waits that begin later. They belong to no session. */
+async function* listSignals({ signals }: Store): AsyncGenerator<Signal> {
+  const now = Date.now();
+  for (let after: Signal | undefined; signals !== undefined; ) {
+    const page = await signals.list(now, { limit: pageSize, ...defined({ after }) });
+    yield* page;
+    after = page.at(-1);
+    if (page.length < pageSize) return;
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * 1. A line is JSON. Control characters, format characters and line separators are `\u` escapes, so that it is safe on a terminal.
  * 2. The order: `head`; for each session `session`, then entries, each after the blobs that it names, then `state`, messages with
- *    the blobs that they name, and `taken`; `end` comes last.
+ *    the blobs that they name, and `taken`. The signals of the store follow all sessions; `end` comes last.
  * 3. The sum of a line is the SHA-256 of the sum before it and the line. `end` has the sum of all lines before it.
  */
 import type { Entry } from "../../core/machine/event.js";
@@ -11,6 +11,7 @@ import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
+import type { Signal } from "../../ports/signal.js";
 import { maxEntryBytes } from "../shared/encode.js";
 
 /** The version of the layout. The contents of the lines have the format of the log. */
@@ -38,10 +39,21 @@ export type StateLine = { readonly type: "state"; readonly state: State };
 export type MessageLine = { readonly type: "message"; readonly message: InboxMessage };
 /** Ids of messages that were consumed. They can never be used again. */
 export type TakenLine = { readonly type: "taken"; readonly ids: readonly string[] };
+/** A signal that the store keeps for waits that begin later. */
+export type SignalLine = { readonly type: "signal"; readonly signal: Signal };
 export type EndLine = { readonly type: "end"; readonly sessions: number; readonly sum: string };
 
 /** An entry has no `type` of its own: it is written as in the log. */
-export type Line = HeadLine | SessionLine | BlobLine | Entry | StateLine | MessageLine | TakenLine | EndLine;
+export type Line =
+  | HeadLine
+  | SessionLine
+  | BlobLine
+  | Entry
+  | StateLine
+  | MessageLine
+  | TakenLine
+  | SignalLine
+  | EndLine;
 
 /** The maximum number of bytes of a blob in one line. */
 export const maxBlobPartBytes = 384 * 1024;

@@ -15,12 +15,14 @@ import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
 import { decodeBase64 } from "../../platform/bytes.js";
+import { findSignalKeyFault, type Signal } from "../../ports/signal.js";
 import { checkFormat, decodeEntries, decodeMessage, decodeState, type RowPosition } from "../shared/decode.js";
 import { encodeEvents, encodeMessage, encodeState, maxEntryDepth } from "../shared/encode.js";
 import { checkId, hashBlob } from "../shared/rules.js";
+import { checkSignal } from "../shared/signal-rows.js";
 import { chainSum, exportVersion, maxIdsPerLine, maxLine } from "./lines.js";
 
-/** The items of an export, in order. All items of a session come between its `session` and its `closed`. */
+/** The items of an export, in order. All items of a session come between its `session` and its `closed`; signals belong to none. */
 export type ExportItem =
   | { readonly type: "session"; readonly session: SessionHead }
   | { readonly type: "blob"; readonly bytes: Uint8Array }
@@ -31,6 +33,7 @@ export type ExportItem =
   | { readonly type: "message"; readonly message: InboxMessage }
   | { readonly type: "taken"; readonly ids: readonly string[] }
   | { readonly type: "closed" }
+  | { readonly type: "signal"; readonly signal: Signal }
   | { readonly type: "end"; readonly sum: string };
 
 export type SessionHead = {
@@ -103,6 +106,10 @@ function* parseLine(reader: ExportReader, text: string): Generator<ExportItem> {
     case "taken":
       yield* endEmptyLog(reader, requireSession(reader));
       yield readTaken(reader, requireSession(reader), line);
+      return;
+    case "signal":
+      yield* closeSession(reader);
+      yield readSignal(reader, line);
       return;
     case "end":
       yield* closeSession(reader);
@@ -244,6 +251,17 @@ function recordId(reader: ExportReader, { ids }: SessionReader, id: unknown): st
   if (ids.has(id)) throw lineError(reader, `the message ${id} is there twice`);
   ids.add(id);
   return id;
+}
+
+function readSignal(reader: ExportReader, line: PlainObject): ExportItem {
+  const signal = checkLine(reader, () => {
+    const checked = checkSignal(requireObject(reader, line.signal), positionAt(reader, "", 0));
+    checkId("message", checked.id);
+    const fault = findSignalKeyFault(checked.key);
+    if (fault !== undefined) throw lineError(reader, fault);
+    return checked;
+  });
+  return { type: "signal", signal };
 }
 
 function readEnd(reader: ExportReader, { sessions, sum }: PlainObject): ExportItem {

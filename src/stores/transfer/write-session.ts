@@ -6,12 +6,16 @@
  * 3. The fields that make a session due are written last, and take effect only when its lease is released.
  */
 
+import { defined } from "../../core/data/defined.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { Event } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { isSignalMessage, signalWaits } from "../../core/machine/signal-waits.js";
 import { activityOf, initialState, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
+import { nameOfWait } from "../shared/signals.js";
 import { maxIdsPerLine } from "./lines.js";
 import type { ExportItem, SessionHead } from "./read-lines.js";
 
@@ -68,6 +72,8 @@ type SessionWriter = {
   pending: Event[];
   pendingSize: number;
   state: State;
+  /** The messages in its inbox by which its waits have got their signals. */
+  readonly signals: Map<string, string>;
 };
 
 export type ImportWriter = { readonly write: (item: Exclude<ExportItem, { readonly type: "end" }>) => Promise<void> };
@@ -86,7 +92,15 @@ export function createImportWriter(store: Store, holder: Holder): ImportWriter {
           // The session's row is dated by the time of the first claim.
           const { lease, seq } = await claimForImport(store, sessionId, holder, holder, createdAt);
           if (seq > item.session.entries) throw sessionExistsError(sessionId);
-          current = { head: item.session, lease, seq, pending: [], pendingSize: 0, state: initialState };
+          current = {
+            head: item.session,
+            lease,
+            seq,
+            pending: [],
+            pendingSize: 0,
+            state: initialState,
+            signals: new Map(),
+          };
           return;
         }
         case "blob":
@@ -98,6 +112,11 @@ export function createImportWriter(store: Store, holder: Holder): ImportWriter {
           return endLog(store, session(), item.state);
         case "message":
           await store.post(session().head.sessionId, item.message);
+          recordSignal(session(), item.message);
+          return;
+        case "signal":
+          if (store.signals === undefined) throw noSignalsError();
+          if ((await store.signals.send(item.signal)).type === "full") throw signalFullError(item.signal.key);
           return;
         case "taken":
           return recordIds(store, session(), item.ids);
@@ -162,7 +181,12 @@ async function readMessageIds(store: Store, sessionId: string): Promise<Readonly
   }
 }
 
-/** Writes when the session is due and since when it asks, as its last commit in the source had it. */
+function recordSignal({ signals }: SessionWriter, { id, body }: InboxMessage): void {
+  if (isSignalMessage(id) && body.type === "answer" && body.questionId !== undefined)
+    signals.set(nameOfWait({ callKey: body.callKey, step: body.questionId }), id);
+}
+
+/** Writes when the session is due, since when it asks and for what it waits, as its last commit in the source had it. */
 async function commitActivity(store: Store, session: SessionWriter): Promise<void> {
   const { state, head } = session;
   if (head.entries === 0) return;
@@ -172,6 +196,11 @@ async function commitActivity(store: Store, session: SessionWriter): Promise<voi
     activity,
     dueAt: dueAt(state),
     askedAt: askedAt(state),
+    // A wait whose signal is in the inbox gets no other one.
+    waits: signalWaits(state).map((wait) => ({
+      ...wait,
+      ...defined({ given: session.signals.get(nameOfWait(wait)) }),
+    })),
   });
 }
 
@@ -187,4 +216,18 @@ function checkOutcome({ head: { sessionId } }: SessionWriter, outcome: string): 
       `The store is busy. Import the same export again: it continues with session ${sessionId}.`,
     );
   throw sessionExistsError(sessionId);
+}
+
+function noSignalsError(): PawlError {
+  return new PawlError(
+    "store_lacks",
+    "The export has signals, and this store keeps none: it has no `signals`. Import it into one of Pawl's stores.",
+  );
+}
+
+function signalFullError(key: string): PawlError {
+  return new PawlError(
+    "signal_full",
+    `The store already keeps as many signals with the key "${key}" as it can, so the export could not be imported completely. Import it into an empty store, or wait until signals are kept no longer and import it again.`,
+  );
 }

@@ -6,7 +6,19 @@ import type { Store } from "../../ports/store.js";
 /** Sets the store's own clock before each operation that is given a time. */
 export function withStoreClock(store: Store, setClock: ((now: number) => unknown) | undefined): Store {
   if (setClock === undefined) return store;
+  const { schedules } = store;
   const timed: Partial<Store> = {
+    // A slot is fired when its time has come, and not before.
+    ...(schedules === undefined
+      ? {}
+      : {
+          schedules: override(schedules, {
+            fire: async (fire) => {
+              if (fire.slot !== null) await setClock(fire.slot);
+              return schedules.fire(fire);
+            },
+          }),
+        }),
     claim: async (sessionId, options) => {
       await setClock(options.now);
       return store.claim(sessionId, options);
@@ -24,11 +36,16 @@ export function withStoreClock(store: Store, setClock: ((now: number) => unknown
       return store.delete(sessionId, options);
     },
   };
-  // The store may be an instance of a class, whose methods need `this`.
-  return new Proxy(store, {
-    get(target, name: keyof Store) {
-      const member = timed[name] ?? target[name];
-      return typeof member === "function" && timed[name] === undefined ? member.bind(target) : member;
+  return override(store, timed);
+}
+
+/** The object may be an instance of a class, whose methods need `this`. */
+function override<Target extends object>(object: Target, members: Partial<Target>): Target {
+  return new Proxy(object, {
+    get(target, name) {
+      const key = name as keyof Target;
+      const member = members[key] ?? target[key];
+      return typeof member === "function" && members[key] === undefined ? member.bind(target) : member;
     },
   });
 }

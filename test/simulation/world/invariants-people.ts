@@ -43,7 +43,7 @@ function resultsAreTrue({ log, family, clients }: SimulationHistory): string | u
   for (const { answer } of clients.questions) {
     if (answer?.type !== "result") continue;
     const { result } = answer;
-    if (result.status === "interrupted") continue;
+    if (result.status === "interrupted" || result.status === "waiting") continue;
     const problem = result.status === "awaiting_human" ? unasked(result, family) : unfinished(result, log);
     if (problem !== undefined) return problem;
   }
@@ -67,7 +67,7 @@ function unasked(
 }
 
 function unfinished(
-  result: Exclude<RunResult, { status: "awaiting_human" | "interrupted" }>,
+  result: Exclude<RunResult, { status: "awaiting_human" | "waiting" | "interrupted" }>,
   log: SimulationHistory["log"],
 ) {
   const end = log.find(({ event }) => event.type === "run_finished" && event.runId === result.runId)?.event;

@@ -6,6 +6,7 @@ import type { Mode } from "../../permissions/mode.js";
 import { formatDollars } from "../../render/format-closing-line.js";
 import { type Line, lineOf, measureLine, spanOf } from "../../screen/line.js";
 import { formatDuration, toOneLine } from "../../terminal/text.js";
+import { formatWaits } from "../../wait-text.js";
 import type { ViewState } from "../view/view.js";
 
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -32,7 +33,11 @@ export function renderStatusLine(state: ViewState, { columns, now, questions, mo
     return appendFitting([spanOf("waiting for you", "yellow")], [formatQuestionCount(questions), ...facts], columns);
   if (state.isStopping)
     return appendFitting([spanOf("stopping…", "yellow")], ["enter: your draft is next", ...facts], columns);
-  if (state.isWaiting) return appendFitting([spanOf("waiting for a result from outside", "yellow")], facts, columns);
+  if (state.isWaiting) {
+    const isAsleep = state.waits.length > 0;
+    const reason = isAsleep ? formatWaits(state.waits) : "waiting for a result from outside";
+    return appendFitting([spanOf(reason, "yellow")], [isAsleep ? "esc stops" : "", ...facts], columns);
+  }
   if (activity === null && state.runId === null) {
     const queuedNote =
       state.queued.length === 0 ? [] : [`${state.queued.length} queued: enter starts, alt-↑ takes back`];

@@ -10,8 +10,9 @@ import { formatCompaction } from "../../render/format-compaction.js";
 import { formatFailedAttempt } from "../../render/format-failed-attempt.js";
 import { formatRedaction } from "../../render/format-redaction.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
-import { sanitizeStrictly } from "../../terminal/text.js";
+import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
 import { plainText, type TextStyle } from "../../terminal/text-style.js";
+import { formatWait } from "../../wait-text.js";
 import { formatQuestionTitle, type OpenQuestion } from "../view/questions.js";
 import { renderInput } from "./exact-lines.js";
 
@@ -69,6 +70,8 @@ export function renderNote(event: PublicEvent, columns: number): readonly Line[]
       return wrapNote(formatCompaction(event), columns, "dim");
     case "content_redacted":
       return wrapNote(formatRedaction(event), columns, "dim");
+    case "wait_started":
+      return wrapNote(`${sanitize(event.name)} is ${formatWait(event)}.`, columns, "dim");
     case "handed_off":
       return wrapNote(`Handed over to ${event.to}.`, columns, "yellow");
     case "restarted":

@@ -1,7 +1,7 @@
 /**
  * The state that the view of a session keeps between items, and the activity that it derives from it.
  */
-import type { Usage } from "../../../index.js";
+import type { RunWait, Usage } from "../../../index.js";
 import { type Line, spanOf } from "../../screen/line.js";
 import { type OpenCall, renderRunningCall } from "../lines/call-lines.js";
 import type { MarkdownLines } from "../lines/markdown-lines.js";
@@ -22,6 +22,8 @@ export type FoldState = {
   shownQuestion: OpenQuestion | null;
   runId: string | null;
   isWaiting: boolean;
+  /** The sleeps and waits for signals of the run. */
+  waits: readonly RunWait[];
   isStopping: boolean;
   model: Activity | null;
   /** The person's own command, if one is running. */

@@ -12,6 +12,7 @@ import {
   addUsage,
   type MessageDelta,
   type PublicEvent,
+  type RunWait,
   type StreamItem,
   type Usage,
   type UserMessage,
@@ -55,6 +56,8 @@ export type ViewState = {
   /** The run that is in progress or waits; null if the session rests. */
   readonly runId: string | null;
   readonly isWaiting: boolean;
+  /** The sleeps and waits for signals of a run that waits. */
+  readonly waits: readonly RunWait[];
   readonly isStopping: boolean;
   /** The activity in progress; null if there is none. */
   readonly activity: Activity | null;
@@ -80,6 +83,7 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     shownQuestion: null,
     runId: null,
     isWaiting: false,
+    waits: [],
     isStopping: false,
     model: null,
     ownCommand: null,
@@ -106,6 +110,7 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     state: () => ({
       runId: fold.runId,
       isWaiting: fold.isWaiting,
+      waits: fold.waits,
       isStopping: fold.isStopping,
       activity: findActivity(fold),
       usage: fold.usage,
@@ -202,7 +207,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
     case "run_started":
       fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
       [fold.runId, fold.isWaiting, fold.isStopping] = [event.runId, false, false];
-      [fold.usage, fold.model] = [{}, { name: "model", since: now }];
+      [fold.usage, fold.model, fold.waits] = [{}, { name: "model", since: now }, []];
       showMessage(fold, "> ", event.input, columns);
       break;
     case "steered":
@@ -224,6 +229,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       break;
     case "tool_result":
       updateCall(fold, event.callKey, { result: formatResult(event) });
+      endWaits(fold, ({ callKey }) => callKey === event.callKey);
       break;
     case "call_complete":
       showEnded(fold, event, columns, now);
@@ -256,20 +262,32 @@ function showAsking(fold: FoldState, event: PublicEvent, columns: number, now: n
       break;
     case "approval_answered":
       fold.questions.answered(event);
-      if (fold.questions.all().length === 0) fold.isWaiting = false;
+      if (fold.questions.all().length === 0 && fold.waits.length === 0) fold.isWaiting = false;
       updateCall(fold, event.callKey, { since: now, ...(event.input === undefined ? {} : { input: event.input }) });
       appendLines(fold, "note", [renderDecision(event, fold.calls.get(event.callKey)?.input ?? {}, columns)]);
       showFirstQuestion(fold, columns);
       break;
     case "suspended":
       endText(fold, columns);
-      [fold.isWaiting, fold.model] = [true, null];
+      [fold.isWaiting, fold.model, fold.waits] = [true, null, event.waits ?? []];
       fold.questions.replace(event.approvals, event.sessionId);
       showFirstQuestion(fold, columns);
+      break;
+    case "wait_over":
+      updateCall(fold, event.callKey, { since: now });
+      endWaits(fold, (wait) => wait.callKey === event.callKey && wait.on !== "child" && wait.step === event.step);
       break;
     default:
       showNote(fold, event, columns, now);
   }
+}
+
+/** A run goes on when all of its questions, sleeps and waits are over. */
+function endWaits(fold: FoldState, isOver: (wait: RunWait) => boolean): void {
+  const remaining = fold.waits.filter((wait) => !isOver(wait));
+  if (remaining.length === fold.waits.length) return;
+  fold.waits = remaining;
+  if (remaining.length === 0 && fold.questions.all().length === 0) fold.isWaiting = false;
 }
 
 function showNote(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
@@ -280,7 +298,8 @@ function showNote(fold: FoldState, event: PublicEvent, columns: number, now: num
   if (event.type === "restarted") {
     // Calls that were in progress get their results, or run again: each of them ends once.
     for (const callKey of fold.calls.keys()) updateCall(fold, callKey, { since: now, output: "", note: "" });
-    [fold.runId, fold.isWaiting, fold.model] = [event.runId, false, { name: "model", since: now }];
+    [fold.runId, fold.isWaiting, fold.waits] = [event.runId, false, []];
+    fold.model = { name: "model", since: now };
   }
   const lines = renderNote(event, columns);
   if (lines.length === 0) return;
@@ -345,6 +364,7 @@ function showEnd(fold: FoldState, { runId, result }: EventOfType<"final">, colum
   if (fold.runId !== null && fold.runId !== runId) return;
   fold.calls.clear();
   fold.questions.clear();
-  [fold.runId, fold.isWaiting, fold.isStopping, fold.model] = [null, false, false, null];
+  [fold.runId, fold.isWaiting, fold.waits] = [null, false, []];
+  [fold.isStopping, fold.model] = [false, null];
   appendLines(fold, "note", renderEnd(result, columns));
 }

@@ -1,0 +1,21 @@
+/**
+ * Whether a child session that sleeps has something to do, which its parent does not know of.
+ */
+
+import { findChildCalls } from "../../core/machine/child-reports.js";
+import { dueAt } from "../../core/machine/effects.js";
+import { isAsleep, type State } from "../../core/machine/state.js";
+import type { Store } from "../../ports/store.js";
+
+/** Whether the sleep of a child, or of one further below, is over by this time, or a signal has come for it. */
+export async function isChildDue(store: Pick<Store, "load" | "inbox">, state: State, now: number): Promise<boolean> {
+  if (!isAsleep(state)) return false;
+  for (const { childId } of findChildCalls(state)) {
+    const child = (await store.load(childId))?.state;
+    if (child === undefined) continue;
+    const due = dueAt(child);
+    if (!isAsleep(child) || (due !== null && due <= now)) return true;
+    if ((await store.inbox(childId)).length > 0 || (await isChildDue(store, child, now))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,100 @@
+/**
+ * Schedules in memory.
+ */
+import { deepFreeze } from "../../core/data/freeze.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import {
+  maxDelayedOfSession,
+  maxSchedules,
+  maxSlotRows,
+  type ScheduleRow,
+  type ScheduleStore,
+  type SlotRow,
+} from "../../ports/schedule-store.js";
+
+type Stored = { row: ScheduleRow; slots: readonly SlotRow[] };
+
+export type MemorySchedules = Map<string, Stored>;
+
+type MemoryAccess = {
+  /** @throws PawlError `store_closed` */
+  readonly assertOpen: () => void;
+  readonly post: (sessionId: string, message: InboxMessage) => void;
+};
+
+export function createScheduleStore(schedules: MemorySchedules, { assertOpen, post }: MemoryAccess): ScheduleStore {
+  const sorted = (passes: (row: ScheduleRow) => boolean, compare = byId): readonly ScheduleRow[] => {
+    assertOpen();
+    return [...schedules.values()]
+      .map(({ row }) => row)
+      .filter(passes)
+      .sort(compare);
+  };
+  return {
+    async put(row) {
+      assertOpen();
+      const stored = schedules.get(row.id);
+      const rev = stored?.row.rev ?? 0;
+      if (row.rev !== rev + 1) return { type: "conflict", rev };
+      if (stored === undefined) {
+        const max = row.sessionId === undefined ? maxSchedules : maxDelayedOfSession;
+        if (sorted(({ sessionId }) => sessionId === row.sessionId).length >= max) return { type: "full" };
+      }
+      const last = stored?.row.last;
+      schedules.set(row.id, {
+        row: deepFreeze(structuredClone({ ...row, ...(last === undefined ? {} : { last }) })),
+        slots: stored?.slots ?? [],
+      });
+      return { type: "ok" };
+    },
+    async get(id) {
+      assertOpen();
+      return schedules.get(id)?.row ?? null;
+    },
+    list: async ({ sessionId, after = "", limit }) =>
+      deepFreeze(sorted((row) => row.sessionId === sessionId && row.id > after).slice(0, limit)),
+    async remove(id) {
+      assertOpen();
+      return schedules.delete(id);
+    },
+    due: async (now, limit) =>
+      deepFreeze(sorted(({ dueAt }) => dueAt !== null && dueAt <= now, byDueTime).slice(0, limit)),
+    async nextDueAt(now) {
+      const [next] = sorted(({ dueAt }) => dueAt !== null && dueAt > now, byDueTime);
+      return next?.dueAt ?? null;
+    },
+    async fire({ id, rev, slot, next, outcomes, posts, last, remove }) {
+      assertOpen();
+      const stored = schedules.get(id);
+      if (stored === undefined || stored.row.rev !== rev || stored.row.slot !== slot) return false;
+      if (remove === true) schedules.delete(id);
+      const { row } = stored;
+      stored.row = deepFreeze({
+        ...row,
+        slot: next?.slot ?? null,
+        dueAt: next?.dueAt ?? null,
+        ...(last === undefined ? {} : { last: { ...last } }),
+      });
+      stored.slots = [...outcomes.toReversed(), ...stored.slots].slice(0, maxSlotRows);
+      for (const { sessionId, message } of posts) post(sessionId, message);
+      return true;
+    },
+    async slots(id, limit) {
+      assertOpen();
+      return deepFreeze((schedules.get(id)?.slots ?? []).slice(0, limit));
+    },
+  };
+}
+
+/** The delayed messages of a session go with it. */
+export function deleteDelayed(schedules: MemorySchedules, sessionId: string): void {
+  for (const [id, { row }] of schedules) if (row.sessionId === sessionId) schedules.delete(id);
+}
+
+function byId(a: ScheduleRow, b: ScheduleRow): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+function byDueTime(a: ScheduleRow, b: ScheduleRow): number {
+  return (a.dueAt ?? 0) - (b.dueAt ?? 0) || byId(a, b);
+}

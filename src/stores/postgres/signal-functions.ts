@@ -1,0 +1,192 @@
+/**
+ * The functions that pass signals to waits.
+ *
+ * 1. Whoever touches a wait or a signal holds the lock of its key. So a wait and a signal that come at the same time cannot miss each
+ *    other: under READ COMMITTED, neither would see the other's row.
+ * 2. Locks are taken in one order: the keys by their hashes, then the sessions by name. So nobody waits in a circle.
+ * 3. The client makes the messages, with their checksums. A function that needs some that the caller has not sent writes nothing, and
+ *    says which: `needs`. The caller makes them and calls again.
+ */
+import { signalPrefix } from "../../core/machine/signal-waits.js";
+import { maxSignalsOfKey } from "../../ports/signal.js";
+import { waitsOfPage } from "../shared/signals.js";
+
+/** @param append the names of the parameters of `append`, and the parameters with their types */
+export function signalFunctions(
+  of: string,
+  append: { readonly names: string; readonly parameters: string },
+): readonly string[] {
+  return [...keys, ...giving, appendWaiting(of, append), addSignal(of), serveSignal(of)];
+}
+
+const keys: readonly string[] = [
+  `CREATE FUNCTION lock_keys(p_keys text[]) RETURNS void LANGUAGE plpgsql AS $$
+    DECLARE k bigint;
+    BEGIN
+      FOR k IN SELECT DISTINCT hashtextextended('pawl signal ' || current_schema() || ' ' || key, 1) AS n FROM unnest(p_keys) AS key
+          ORDER BY n LOOP
+        PERFORM pg_advisory_xact_lock(k);
+      END LOOP;
+    END $$`,
+];
+
+const giving: readonly string[] = [
+  // See `hadPrefix` of the stores' shared signals.
+  `CREATE FUNCTION had_prefix(p_key text, p_id text, p_call text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+      SELECT '${signalPrefix}' || left(encode(sha256(convert_to(p_key || E'\\n' || p_id || E'\\n' || p_call, 'UTF8')), 'hex'), 32) || '/' $$`,
+
+  // p_back: the messages that are about to be taken back.
+  `CREATE FUNCTION has_had(p_session bigint, p_key text, p_id text, p_call text, p_back text[]) RETURNS boolean LANGUAGE plpgsql AS $$
+    DECLARE prefix text := had_prefix(p_key, p_id, p_call);
+    BEGIN
+      RETURN EXISTS (SELECT 1 FROM messages m WHERE m.session = p_session AND m.id >= prefix AND m.id < rtrim(prefix, '/') || '0'
+        AND m.id <> ALL (p_back));
+    END $$`,
+
+  // The oldest signal that is kept for a wait, and that its call has not had.
+  `CREATE FUNCTION find_kept(p_session bigint, p_key text, p_call text, p_expires float8, p_at float8, p_back text[]) RETURNS SETOF signals ROWS 1
+      LANGUAGE plpgsql AS $$
+    BEGIN
+      RETURN QUERY SELECT g.* FROM signals g WHERE g.key = p_key AND g.kept_until > p_at AND (p_expires IS NULL OR g.at < p_expires)
+        AND NOT has_had(p_session, g.key, g.id, p_call, p_back) ORDER BY g.number LIMIT 1;
+    END $$`,
+
+  // p_gift: { signal, session, call, step, id, at, body, sum }, as the client made it.
+  `CREATE FUNCTION give(p_gift jsonb) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+      INSERT INTO messages (session, id, at, body, body_sum) VALUES ((p_gift->>'session')::bigint, p_gift->>'id', (p_gift->>'at')::float8,
+        p_gift->>'body', (p_gift->>'sum')::bigint);
+      UPDATE waits SET given = p_gift->>'id' WHERE session = (p_gift->>'session')::bigint AND call = p_gift->>'call'
+        AND step = p_gift->>'step';
+    END $$`,
+
+  `CREATE FUNCTION gift_of(p_gifts jsonb, p_signal bigint, p_session bigint, p_call text, p_step text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+      SELECT x FROM jsonb_array_elements(p_gifts) x WHERE (x->>'signal')::bigint = p_signal AND (x->>'session')::bigint = p_session
+        AND x->>'call' = p_call AND x->>'step' = p_step LIMIT 1 $$`,
+];
+
+/** A commit that changes what a session waits for. It does what `append` does, and its outcome may be `needs` as well. */
+function appendWaiting(
+  of: string,
+  { names, parameters }: { readonly names: string; readonly parameters: string },
+): string {
+  return `CREATE FUNCTION append_waiting(${parameters}, p_waits text, p_gifts text,
+      OUT outcome text, OUT tail bigint, OUT message text) ${of} $$
+  DECLARE sid bigint; w record; g signals; gift jsonb; gifts jsonb := '[]'; missing jsonb := '[]';
+    wanted jsonb := p_waits::jsonb; given jsonb := p_gifts::jsonb; back text[];
+  BEGIN
+    SELECT id INTO sid FROM sessions WHERE name = p_name;
+    PERFORM lock_keys(ARRAY(SELECT x->>'key' FROM jsonb_array_elements(wanted) x UNION SELECT key FROM waits WHERE session = sid));
+    -- A wait was over before its signal was read: the next wait of the call gets it.
+    back := ARRAY(SELECT m.id FROM waits o JOIN messages m ON m.session = sid AND m.id = o.given AND m.body IS NOT NULL
+      WHERE o.session = sid AND NOT p_consume::jsonb ? m.id
+        AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(wanted) x WHERE x->>'callKey' = o.call AND x->>'step' = o.step));
+    FOR w IN SELECT x->>'key' AS key, x->>'callKey' AS call, x->>'step' AS step, (x->>'expiresAt')::float8 AS expires
+        FROM jsonb_array_elements(wanted) WITH ORDINALITY AS e(x, n)
+        WHERE NOT x ? 'given'
+          AND NOT EXISTS (SELECT 1 FROM waits o WHERE o.session = sid AND o.call = x->>'callKey' AND o.step = x->>'step')
+        ORDER BY n LOOP
+      SELECT * INTO g FROM find_kept(sid, w.key, w.call, w.expires, p_at, back);
+      CONTINUE WHEN NOT FOUND;
+      IF p_release THEN
+        outcome := 'inbox_not_empty';
+        RETURN;
+      END IF;
+      gift := gift_of(given, g.number, sid, w.call, w.step);
+      IF gift IS NULL THEN
+        missing := missing || jsonb_build_object('signal', g.number::text, 'session', sid::text, 'call', w.call, 'step', w.step,
+          'body', g.body, 'sum', g.body_sum);
+      ELSE
+        gifts := gifts || gift;
+      END IF;
+    END LOOP;
+    IF jsonb_array_length(missing) > 0 THEN
+      outcome := 'needs'; message := missing::text;
+      RETURN;
+    END IF;
+    SELECT a.outcome, a.tail, a.message INTO outcome, tail, message FROM append(${names}) a;
+    IF outcome <> 'ok' THEN RETURN; END IF;
+    DELETE FROM messages m WHERE m.session = sid AND m.id = ANY (back);
+    DELETE FROM waits o WHERE o.session = sid
+      AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(wanted) x WHERE x->>'callKey' = o.call AND x->>'step' = o.step);
+    INSERT INTO waits (session, call, step, key, expires_at, given)
+      SELECT sid, x->>'callKey', x->>'step', x->>'key', (x->>'expiresAt')::float8, x->>'given' FROM jsonb_array_elements(wanted) x ON CONFLICT DO NOTHING;
+    FOR gift IN SELECT x FROM jsonb_array_elements(gifts) x LOOP
+      PERFORM give(gift);
+    END LOOP;
+  END $$`;
+}
+
+/** `pending`: it was in the store before, and has not reached all waits yet. */
+function addSignal(of: string): string {
+  return `CREATE FUNCTION add_signal(p_key text, p_id text, p_at float8, p_until float8, p_body text, p_body_sum bigint) RETURNS text ${of} $$
+  DECLARE known signals;
+  BEGIN
+    PERFORM lock_keys(ARRAY[p_key]);
+    SELECT * INTO known FROM signals WHERE key = p_key AND id = p_id;
+    IF FOUND THEN
+      IF known.pending THEN RETURN 'pending'; END IF;
+      IF known.kept_until > p_at THEN RETURN 'known'; END IF;
+      DELETE FROM signals WHERE number = known.number;
+    END IF;
+    IF (SELECT count(*) FROM (SELECT 1 FROM signals WHERE key = p_key AND kept_until > p_at LIMIT ${maxSignalsOfKey}) k) = ${maxSignalsOfKey} THEN
+      RETURN 'full';
+    END IF;
+    INSERT INTO signals (key, id, at, kept_until, body, body_sum) VALUES (p_key, p_id, p_at, p_until, p_body, p_body_sum);
+    RETURN 'new';
+  END $$`;
+}
+
+/**
+ * Gives the oldest pending signal of a key to a page of the waits that are open for it. Outcomes: `none`, `needs` (with the signal and
+ * the waits), `served` (with the sessions that got it, and where the next page begins, if there is one).
+ */
+function serveSignal(of: string): string {
+  return `CREATE FUNCTION serve_signal(p_key text, p_signal bigint, p_session bigint, p_call text, p_step text, p_gifts text,
+      OUT outcome text, OUT detail text) ${of} $$
+  DECLARE g signals; one record; gift jsonb; gifts jsonb := '[]'; missing jsonb := '[]'; names jsonb := '[]'; given jsonb := p_gifts::jsonb;
+    page jsonb; last jsonb; is_same boolean;
+  BEGIN
+    PERFORM lock_keys(ARRAY[p_key]);
+    SELECT * INTO g FROM signals WHERE key = p_key AND pending ORDER BY number LIMIT 1;
+    IF NOT FOUND THEN
+      outcome := 'none';
+      RETURN;
+    END IF;
+    is_same := p_signal IS NOT NULL AND p_signal = g.number;
+    SELECT coalesce(jsonb_agg(jsonb_build_object('session', o.session::text, 'name', o.name, 'call', o.call, 'step', o.step)
+        ORDER BY o.session, o.call, o.step), '[]') INTO page FROM (
+      SELECT w.session, s.name, w.call, w.step FROM waits w JOIN sessions s ON s.id = w.session
+        WHERE w.key = p_key AND w.given IS NULL AND (w.expires_at IS NULL OR w.expires_at > g.at)
+          AND (NOT is_same OR (w.session, w.call, w.step) > (p_session, p_call, p_step))
+        ORDER BY w.session, w.call, w.step LIMIT ${waitsOfPage}) o;
+    FOR one IN SELECT (x->>'session')::bigint AS session, x->>'name' AS name, x->>'call' AS call, x->>'step' AS step
+        FROM jsonb_array_elements(page) WITH ORDINALITY AS p(x, n) ORDER BY n LOOP
+      -- Two waits of one call get two signals, and a page may be served again.
+      CONTINUE WHEN has_had(one.session, g.key, g.id, one.call, '{}') OR last->>'session' = one.session::text AND last->>'call' = one.call;
+      last := jsonb_build_object('session', one.session::text, 'call', one.call);
+      gift := gift_of(given, g.number, one.session, one.call, one.step);
+      IF gift IS NULL THEN
+        missing := missing || jsonb_build_object('session', one.session::text, 'call', one.call, 'step', one.step);
+      ELSE
+        gifts := gifts || gift;
+        names := names || jsonb_build_object('sessionId', one.name, 'id', gift->>'id');
+      END IF;
+    END LOOP;
+    IF jsonb_array_length(missing) > 0 THEN
+      outcome := 'needs';
+      detail := jsonb_build_object('signal', g.number::text, 'body', g.body, 'sum', g.body_sum, 'waits', missing)::text;
+      RETURN;
+    END IF;
+    PERFORM 1 FROM sessions WHERE id IN (SELECT (x->>'session')::bigint FROM jsonb_array_elements(gifts) x) ORDER BY name FOR NO KEY UPDATE;
+    FOR gift IN SELECT x FROM jsonb_array_elements(gifts) x
+        WHERE EXISTS (SELECT 1 FROM sessions s WHERE s.id = (x->>'session')::bigint) LOOP
+      PERFORM give(gift);
+    END LOOP;
+    last := CASE WHEN jsonb_array_length(page) = ${waitsOfPage} THEN page->-1 ELSE NULL END;
+    IF last IS NULL THEN UPDATE signals SET pending = false WHERE number = g.number; END IF;
+    outcome := 'served';
+    detail := jsonb_build_object('id', g.id, 'given', names, 'after', CASE WHEN last IS NULL THEN NULL
+      ELSE last || jsonb_build_object('signal', g.number::text) END)::text;
+  END $$`;
+}

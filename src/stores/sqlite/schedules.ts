@@ -1,0 +1,94 @@
+/**
+ * Schedules in SQLite.
+ */
+import { maxDelayedOfSession, maxSchedules, maxSlotRows, type ScheduleStore } from "../../ports/schedule-store.js";
+import { checksumOf } from "../shared/checksum.js";
+import { encodeMessage } from "../shared/encode.js";
+import { decodeSchedule, decodeSlot, type ScheduleColumns } from "../shared/schedule-rows.js";
+import { type ByteColumns, decodeColumn, decodeNullableColumn } from "./driver.js";
+import type { Database } from "./schema.js";
+import { post } from "./sessions.js";
+import type { SqliteAccess } from "./signal-store.js";
+
+type Row = ByteColumns<ScheduleColumns>;
+
+/** SQLite takes -1 for no limit, and no infinity. */
+const bound = (limit: number): number => Math.min(limit, Number.MAX_SAFE_INTEGER);
+
+export function createScheduleStore(db: Database, { read, write, notify }: SqliteAccess): ScheduleStore {
+  const { statements, file } = db;
+  const decode = (row: Row) =>
+    decodeSchedule(
+      {
+        ...row,
+        id: decodeColumn(row.id),
+        session: decodeNullableColumn(row.session),
+        last: decodeNullableColumn(row.last),
+        body: decodeColumn(row.body),
+      },
+      file,
+    );
+  const find = (id: string) => {
+    const row = statements.schedule.get(id) as Row | undefined;
+    return row === undefined ? null : decode(row);
+  };
+  const rows = (found: readonly unknown[]) => (found as readonly Row[]).map(decode);
+  return {
+    put: ({ id, rev, slot, dueAt, body, sessionId = null }) => {
+      const text = JSON.stringify(body);
+      return write(() => {
+        const stored = find(id);
+        if (rev !== (stored?.rev ?? 0) + 1) return { type: "conflict", rev: stored?.rev ?? 0 } as const;
+        const max = sessionId === null ? maxSchedules : maxDelayedOfSession;
+        const { count } = statements.countSchedules.get(sessionId, max) as { readonly count: number };
+        if (stored === null && count >= max) return { type: "full" } as const;
+        statements.putSchedule.run(id, rev, slot, dueAt, sessionId, text, checksumOf(text));
+        return { type: "ok" } as const;
+      }, text.length);
+    },
+    get: (id) => read(() => find(id)),
+    list: ({ sessionId = null, after = "", limit }) =>
+      read(() => rows(statements.scheduleList.all(sessionId, after, bound(limit)))),
+    remove: (id) =>
+      write(() => {
+        if (statements.schedule.get(id) === undefined) return false;
+        statements.dropSchedule.run(id);
+        statements.dropSlots.run(id);
+        return true;
+      }),
+    due: (now, limit) => read(() => rows(statements.dueSchedules.all(now, bound(limit)))),
+    nextDueAt: (now) =>
+      read(() => (statements.nextDueSchedule.get(now) as { readonly dueAt: number } | undefined)?.dueAt ?? null),
+    async fire({ id, rev, slot, next, outcomes, posts, last, remove = false }) {
+      const messages = posts.map(({ sessionId, message }) => ({
+        sessionId,
+        message: { id: message.id, at: message.at, body: encodeMessage(message) },
+      }));
+      const isFired = await write(
+        () => {
+          const stored = find(id);
+          if (stored === null || stored.rev !== rev || stored.slot !== slot) return false;
+          if (remove) statements.dropSchedule.run(id);
+          else {
+            const posted = last ?? stored.last;
+            const lastText = posted === undefined ? null : JSON.stringify(posted);
+            statements.moveSchedule.run(next?.slot ?? null, next?.dueAt ?? null, lastText, id);
+            for (const outcome of outcomes) statements.addSlot.run(id, JSON.stringify(outcome));
+            statements.trimSlots.run(id, id, maxSlotRows);
+          }
+          for (const { sessionId, message } of messages) post(db, sessionId, message);
+          return true;
+        },
+        messages.reduce((sum, { message }) => sum + message.body.length, 0),
+      );
+      if (isFired) for (const { sessionId } of messages) notify(sessionId);
+      return isFired;
+    },
+    slots: (id, limit) =>
+      read(() =>
+        (statements.slots.all(id, bound(limit)) as readonly ByteColumns<{ readonly body: string }>[]).map(({ body }) =>
+          decodeSlot(decodeColumn(body), file, id),
+        ),
+      ),
+  };
+}

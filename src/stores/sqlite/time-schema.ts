@@ -1,0 +1,124 @@
+/**
+ * The tables of signals, schedules and notices, and the statements that are run on them: version 3 of the tables added them.
+ *
+ * 1. `waits` follows from the states of sessions, as `due_at` does. `given` is the id of the message by which a wait got its signal.
+ * 2. `pending` marks a signal that has not reached all waits yet: those are served in pages, and whoever sends next goes on.
+ * 3. A row of `schedules` with a `session` is a delayed message of that session. `last` is the run that was posted last, as JSON.
+ */
+import { bytes, numbers } from "./columns.js";
+
+export const timeTables = `
+CREATE TABLE waits (
+  session INTEGER NOT NULL,
+  call TEXT NOT NULL,
+  step TEXT NOT NULL,
+  key TEXT NOT NULL,
+  expires_at REAL,
+  given TEXT,
+  PRIMARY KEY (session, call, step)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX waits_by_key ON waits (key, session, call, step) WHERE given IS NULL;
+CREATE TABLE signals (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL,
+  id TEXT NOT NULL,
+  at REAL NOT NULL,
+  kept_until REAL NOT NULL,
+  pending INTEGER NOT NULL DEFAULT 1,
+  body TEXT NOT NULL,
+  body_sum INTEGER NOT NULL,
+  UNIQUE (key, id)
+) STRICT;
+CREATE INDEX signals_by_key ON signals (key, number);
+CREATE INDEX signals_pending ON signals (key, number) WHERE pending = 1;
+CREATE INDEX signals_kept ON signals (kept_until);
+CREATE TABLE schedules (
+  id TEXT PRIMARY KEY,
+  rev INTEGER NOT NULL,
+  slot REAL,
+  due_at REAL,
+  session TEXT,
+  last TEXT,
+  body TEXT NOT NULL,
+  body_sum INTEGER NOT NULL
+) STRICT;
+CREATE INDEX schedules_due ON schedules (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX schedules_by_session ON schedules (session, id);
+CREATE TABLE slots (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  schedule TEXT NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+CREATE INDEX slots_by_schedule ON slots (schedule, number);
+CREATE TABLE endpoints (
+  id TEXT PRIMARY KEY,
+  body TEXT NOT NULL,
+  body_sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE notices (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  endpoint TEXT NOT NULL,
+  id TEXT NOT NULL,
+  session TEXT,
+  at REAL NOT NULL,
+  due_at REAL,
+  tries INTEGER NOT NULL DEFAULT 0,
+  body TEXT NOT NULL,
+  body_sum INTEGER NOT NULL,
+  UNIQUE (endpoint, id)
+) STRICT;
+CREATE INDEX notices_due ON notices (due_at, number) WHERE due_at IS NOT NULL;
+CREATE INDEX notices_by_session ON notices (session) WHERE session IS NOT NULL;
+`;
+
+export const signalStatements = {
+  waitsOf: `SELECT ${bytes("call", "step", "key", "given")}, ${numbers("expires_at")} FROM waits WHERE session = ?`,
+  addWait: "INSERT INTO waits (session, call, step, key, expires_at) VALUES (?, ?, ?, ?, ?)",
+  endWait: "DELETE FROM waits WHERE session = ? AND call = ? AND step = ?",
+  serveWait: "UPDATE waits SET given = ? WHERE session = ? AND call = ? AND step = ?",
+  /** Bound: the key, the time at which the signal was sent, the last wait of the page before (three columns), and the limit. */
+  openWaits: `SELECT w.session, ${bytes("w.call", "w.step", "s.name")} FROM waits w JOIN sessions s ON s.id = w.session
+    WHERE w.key = ? AND w.given IS NULL AND (w.expires_at IS NULL OR w.expires_at > ?)
+      AND (w.session, w.call, w.step) > (?, ?, ?) ORDER BY w.session, w.call, w.step LIMIT ?`,
+  dropWaits: "DELETE FROM waits WHERE session = ?",
+  /** A message that was consumed stays: its signal was had. */
+  takeBack: "DELETE FROM messages WHERE session = ? AND id = ? AND body IS NOT NULL",
+  hasHad: "SELECT 1 FROM messages WHERE session = ? AND id >= ? AND id < ? LIMIT 1",
+
+  addSignal: "INSERT INTO signals (key, id, at, kept_until, body, body_sum) VALUES (?, ?, ?, ?, ?, ?)",
+  signal: `SELECT number, pending, ${numbers("kept_until")} FROM signals WHERE signals.key = ? AND signals.id = ?`,
+  countSignals: "SELECT count(*) AS count FROM signals WHERE key = ? AND kept_until > ?",
+  /** Bound: the key, the last one before, the time of the commit, and when the wait ends (twice). */
+  keptSignals: `SELECT number, ${bytes("id", "body")}, ${numbers("body_sum")} FROM signals
+    WHERE signals.key = ? AND number > ? AND kept_until > ? AND (? IS NULL OR at < ?) ORDER BY number LIMIT 100`,
+  pendingSignal: `SELECT number, ${bytes("body")}, ${numbers("body_sum")} FROM signals
+    WHERE signals.key = ? AND pending = 1 ORDER BY number LIMIT 1`,
+  settleSignal: "UPDATE signals SET pending = 0 WHERE number = ?",
+  dropSignal: "DELETE FROM signals WHERE number = ?",
+  expiredSignals: "SELECT number FROM signals WHERE kept_until <= ? AND pending = 0 ORDER BY kept_until LIMIT ?",
+  signalList: `SELECT ${bytes("body")}, ${numbers("body_sum")} FROM signals
+    WHERE kept_until > ? AND (signals.key, number) > (?, coalesce((SELECT number FROM signals WHERE key = ? AND id = ?), -1))
+    ORDER BY signals.key, number LIMIT ?`,
+} as const;
+
+const scheduleColumns = `${bytes("id", "session", "last", "body")}, rev, ${numbers("slot", "due_at", "body_sum")}`;
+
+export const scheduleStatements = {
+  schedule: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.id = ?`,
+  scheduleList: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.session IS ? AND schedules.id > ? ORDER BY schedules.id LIMIT ?`,
+  dueSchedules: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.due_at <= ? ORDER BY schedules.due_at, schedules.id LIMIT ?`,
+  nextDueSchedule: `SELECT ${numbers("due_at")} FROM schedules WHERE schedules.due_at > ? ORDER BY schedules.due_at LIMIT 1`,
+  /** Two parameters, because libsql takes a single null for an object of named ones. */
+  countSchedules: "SELECT count(*) AS count FROM (SELECT 1 FROM schedules WHERE session IS ? LIMIT ?)",
+  putSchedule: `INSERT INTO schedules (id, rev, slot, due_at, session, body, body_sum) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, slot = excluded.slot, due_at = excluded.due_at, session = excluded.session,
+      body = excluded.body, body_sum = excluded.body_sum`,
+  moveSchedule: "UPDATE schedules SET slot = ?, due_at = ?, last = ? WHERE id = ?",
+  dropSchedule: "DELETE FROM schedules WHERE id = ?",
+  dropDelayed: "DELETE FROM schedules WHERE session = ?",
+  slots: `SELECT ${bytes("body")} FROM slots WHERE schedule = ? ORDER BY number DESC LIMIT ?`,
+  addSlot: "INSERT INTO slots (schedule, body) VALUES (?, ?)",
+  trimSlots:
+    "DELETE FROM slots WHERE schedule = ? AND number <= (SELECT number FROM slots WHERE schedule = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
+  dropSlots: "DELETE FROM slots WHERE schedule = ?",
+} as const;
