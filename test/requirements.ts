@@ -649,7 +649,6 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "BOX-5",
   "TIME-1",
   "TIME-2",
-  "TIME-4",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {
