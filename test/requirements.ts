@@ -668,7 +668,6 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "PROT-6#login",
   "TIME-1",
   "TIME-2",
-  "TIME-4",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {
