@@ -163,7 +163,7 @@ describe("a list of tools that is too old", () => {
 });
 
 describe("structured content", () => {
-  const outputSchema = { type: "object", properties: { total: { type: "number" } }, required: ["total"] };
+  const outputSchema = { type: "object", properties: { total: { type: "number" }, name: { type: "string" } } };
   const serverOf = (result: object, schema: object | undefined = outputSchema) =>
     startRawServer({
       "tools/list": () => ({ tools: [named("sum", schema === undefined ? {} : { outputSchema: schema })] }),
@@ -192,6 +192,11 @@ describe("structured content", () => {
       "that does not fit its schema is not used",
       { content: [text("five")], structuredContent: { total: "5" } },
       { type: "text", text: "five" },
+    ],
+    [
+      "that only wraps its text gives way to the text",
+      { content: [text("five apples")], structuredContent: { name: "five apples" } },
+      { type: "text", text: "five apples" },
     ],
   ])("%s", verifies("PROT-6#structured"), async (_what, result, output) => {
     const server = await connect(await serverOf(result));

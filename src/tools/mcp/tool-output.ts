@@ -16,11 +16,11 @@ type OutputSchema = { readonly [key: string]: Json };
  * @throws Error with the server's text, if the server marks the result as an error
  */
 export function toToolOutput(result: CallToolResult, schema: OutputSchema | null = null): ToolOutput {
-  const structured = result.isError === true || schema === null ? undefined : readStructured(result, schema);
-  if (structured !== undefined) return toStructuredOutput(structured, result.content);
   const parts = result.content.map(toPart);
   const texts = parts.filter((part) => part.type === "text");
   const text = texts.map((part) => part.text).join("\n");
+  const structured = result.isError === true || schema === null ? undefined : readStructured(result, schema);
+  if (structured !== undefined && !isWrapped(text, structured)) return toStructuredOutput(structured, parts);
   if (result.isError === true)
     throw new Error(text === "" ? "The MCP server reported an error without a reason." : text);
   if (parts.length > texts.length) return { type: "content", parts };
@@ -44,10 +44,16 @@ function readStructured({ structuredContent }: CallToolResult, schema: OutputSch
   }
 }
 
+/** Many servers wrap the text of a result in an object of one field: `{ "content": "…" }`. The text is easier to read, and shorter. */
+function isWrapped(text: string, value: Json): boolean {
+  const values = typeof value === "object" && value !== null ? Object.values(value) : [];
+  return values.length === 1 && values[0] === text;
+}
+
 /** Omits texts that only repeat the structured content. */
-function toStructuredOutput(value: Json, content: CallToolResult["content"]): ToolOutput {
+function toStructuredOutput(value: Json, parts: readonly (TextPart | FilePart)[]): ToolOutput {
   const written = canonicalJson(value);
-  const others = content.map(toPart).filter((part) => part.type !== "text" || !repeats(part.text, written));
+  const others = parts.filter((part) => part.type !== "text" || !repeats(part.text, written));
   if (others.length === 0) return { type: "json", value };
   return { type: "content", parts: [{ type: "text", text: JSON.stringify(value) }, ...others] };
 }
