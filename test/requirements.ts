@@ -381,15 +381,12 @@ const rows = {
     "MCP client: OAuth, resources, prompts, instructions, changed lists under trust, tasks; `@modelcontextprotocol/conformance` passes.",
   "PROT-7":
     "MCP server: tasks (a run is a task that survives restarts; a question is `input_required`), resources, OAuth resource server.",
-  "PROT-8": "A2A: runs as tasks over the log, and a remote agent as a durable tool.",
 
   // TIME: agents that act by themselves, and are woken by the world
   "TIME-1":
     "`ctx.sleep(name, { ms | until })` in durable tools: held in no process, never early, ended by abort; the wall clock stands still; the result is `waiting`.",
   "TIME-2":
     "`ctx.waitFor(name, { key, schema, timeoutMs })` and `client.signal(key, value, { id })`: a signal is given once to each wait that is open for its key and to each that begins while it is kept, in order; a repeated id counts once; a misfit is passed over.",
-  "TIME-4":
-    "Schedules (cron, interval, once; time zone, missed, overlap, jitter, pause): each slot is one run or is counted as skipped or missed, over any number of processes, kills, clock jumps and edits; DST as Vixie's rule. Commands, routes, page, serverless tick.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -450,7 +447,6 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // lists: changed ones, lifetimes and bad tools; structured: content with a schema, defaults of questions.
   "PROT-6": ["lists", "login", "structured", "resources", "prompts", "instructions", "tasks", "conformance"],
   "PROT-7": ["tools", "resources", "oauth", "tasks"],
-  "PROT-8": ["server", "client"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
   "HITL-3": ["answers", "hooks"],
@@ -665,7 +661,14 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "BOX-5",
   "TYPE-1",
   "TYPE-2",
+  "PROT-6#instructions",
+  "PROT-6#lists",
   "PROT-6#login",
+  "PROT-6#prompts",
+  "PROT-6#resources",
+  "PROT-6#structured",
+  "PROT-7#oauth",
+  "PROT-7#resources",
   "TIME-1",
   "TIME-2",
 ]);

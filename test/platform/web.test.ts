@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -25,7 +25,7 @@ describe("the twins of the platform, which have Web APIs only", () => {
     expect(Object.keys(webRunBounded)).toEqual(Object.keys(runBounded));
   });
 
-  test("stand beside the module that they replace, and each module of the platform has one", () => {
+  test("stand beside the module that they replace, and each module of the platform that needs Node has one", () => {
     const twins = readdirSync("src", { recursive: true, encoding: "utf8" }).filter(
       (file) => /\/web\/.*\.ts$/.test(file) && !file.startsWith("tools/web/"),
     );
@@ -33,8 +33,10 @@ describe("the twins of the platform, which have Web APIs only", () => {
       const replaced = join("src", dirname(dirname(twin)), twin.slice(twin.lastIndexOf("/") + 1));
       expect(existsSync(replaced), replaced).toBe(true);
     }
-    for (const file of readdirSync("src/platform").filter((name) => name.endsWith(".ts")))
-      expect(twins).toContain(`platform/web/${file}`);
+    for (const file of readdirSync("src/platform").filter((name) => name.endsWith(".ts"))) {
+      const needsNode = /"node:|\b(?:process|Buffer)\b/.test(readFileSync(join("src/platform", file), "utf8"));
+      expect(twins.includes(`platform/web/${file}`), file).toBe(needsNode);
+    }
   });
 
   test("hash as Node does", () => {

@@ -47,7 +47,8 @@ function foldItems(items: readonly StreamItem[]): SessionView {
   return view;
 }
 
-const said = Array.from({ length: 40 }, (_, index) => `word${index} `);
+/** Some pieces end within a word, so they wait for the next one: in the end, too. */
+const said = Array.from({ length: 41 }, (_, index) => (index % 3 === 1 ? "half" : `word${index} `));
 const ids = { runId: "r1", modelCallIndex: 1, attempt: 1 } as const;
 const bodies = [
   { kind: "start" },

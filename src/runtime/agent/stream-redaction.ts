@@ -90,22 +90,28 @@ export function createStreamRedaction(
     return before === null ? others : [...others, redactText(before, text.slice(0, length))];
   }
 
+  /** The text that is held back of a snapshot is sent with a delta of its own, whose number the snapshot leaves free. */
   function redactSnapshot(item: Snapshot): StreamItem {
     attemptKey = toAttemptKey(item);
     discard();
+    const { runId, modelCallIndex, attempt, deltaSeq: seq } = item;
+    const hold = (kind: TextDelta["kind"], id: string, text: string): string => {
+      const length = safeLength(text, { redact, secrets });
+      if (length === text.length) return text;
+      const delta: TextDelta = { runId, modelCallIndex, attempt, seq, kind, id, text: "" };
+      last = { type: "delta", n: 1, delta };
+      buffered.set(partKey(delta), text.slice(length));
+      return text.slice(0, length);
+    };
     const parts = item.message.parts.map((part, index) => {
       const open = item.open.find((openPart) => openPart.index === index);
-      if (open === undefined || !("text" in part)) return part;
-      const length = safeLength(part.text, { redact, secrets });
-      buffered.set(`${open.type}/${open.id}`, part.text.slice(length));
-      return { ...part, text: part.text.slice(0, length) };
+      return open === undefined || !("text" in part)
+        ? part
+        : { ...part, text: hold(`${open.type}-delta`, open.id, part.text) };
     });
-    const inputs = item.inputs.map((input) => {
-      const length = safeLength(input.text, { redact, secrets });
-      buffered.set(`tool-input/${input.id}`, input.text.slice(length));
-      return { ...input, text: input.text.slice(0, length) };
-    });
-    return redactValue({ ...item, message: { ...item.message, parts }, inputs });
+    const inputs = item.inputs.map((input) => ({ ...input, text: hold("tool-input-delta", input.id, input.text) }));
+    const deltaSeq = last === null ? seq : seq - 1;
+    return redactValue({ ...item, deltaSeq, message: { ...item.message, parts }, inputs });
   }
 
   return (item) => {
