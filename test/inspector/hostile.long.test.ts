@@ -13,7 +13,10 @@ import { verifies } from "../verifies.js";
 import { type InspectorPage, openBrowser, openInspector, pressUntil } from "./browser.js";
 
 /** Logs with every event of a session but one. */
-const recordings = "test/golden/v2";
+/** Of each format of the log. */
+const recordings = ["test/golden/v2", "test/golden/v3"].flatMap((folder) =>
+  readdirSync(folder).map((name) => join(folder, name)),
+);
 
 const write = defineTool({
   name: "write",
@@ -130,9 +133,9 @@ describe("text of strangers", () => {
   }, async () => {
     const browser = await openBrowser();
     const types = new Set<string>();
-    for (const name of readdirSync(recordings)) {
+    for (const path of recordings) {
       const store = createMemoryStore();
-      const recording: Recording = JSON.parse(readFileSync(join(recordings, name), "utf8"));
+      const recording: Recording = JSON.parse(readFileSync(path, "utf8"));
       await loadInto(store, recording);
       const session = (id: string) => createClient({ store }).session(id);
       for (const { sessionId } of recording.sessions)
