@@ -33,9 +33,10 @@ const reading: { readonly [command: string]: readonly string[] } = {
   resume: ["s"],
   doctor: [],
   worker: ["--once"],
+  "eval add": ["s"],
 };
 /** Commands that may begin sessions. Those of PostgreSQL take no file. */
-const beginning = ["", "run", "serve", "ui", "acp", "mcp", "sessions import"];
+const beginning = ["", "run", "serve", "ui", "acp", "mcp", "sessions import", "eval"];
 const ofPostgres = ["postgres", "postgres migrate", "postgres grants"];
 /** Commands that only show or change settings of MCP servers. */
 const isAbove = (name: string) => name === "mcp" || name.startsWith("mcp ");

@@ -172,7 +172,7 @@ describe("pawl doctor", () => {
     expect(stdout).toMatch(/✓ node +Node v\d+/);
     expect(stdout).toContain(`✓ sessions  1 session in ${join(home, "sessions.db")}`);
     expect(stdout).toMatch(
-      /✓ sqlite +SQLite \d.* by (libsql|node:sqlite), journal mode (truncate|wal), tables 2, log format 2/,
+      /✓ sqlite +SQLite \d.* by (libsql|node:sqlite), journal mode (truncate|wal), tables 3, log format 2/,
     );
     expect(stdout).toMatch(/✓ files .* is 0700, .* is 0600/);
     expect(stdout).toMatch(/✓ writing +a synced write took [\d.]+ ms/);
@@ -191,9 +191,9 @@ describe("pawl doctor", () => {
       const [{ checks }] = parseJsonLines((await pawl(["doctor", "--json"])).stdout);
       return checks.find(({ name }: { readonly name: string }) => name === "sqlite").details;
     };
-    expect(await details()).toEqual({ tables: 2, format: null });
+    expect(await details()).toEqual({ tables: 3, format: null });
     await pawl(["run", "List the files"]);
-    expect(await details()).toEqual({ tables: 2, format: 2 });
+    expect(await details()).toEqual({ tables: 3, format: 2 });
   });
 
   test("says what waits for a person, and for a worker", async () => {

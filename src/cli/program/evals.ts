@@ -77,7 +77,7 @@ const addEvalAdd: AddCommand = (command, terminal, finish) => {
     .option("--json", "print what was written as JSON")
     .addHelpText(
       "after",
-      `${formatExamples("pawl eval add 3f8c", "pawl eval add 3f8c --at 57 --name second-question --tag billing --hide name --hide street")}
+      `${formatExamples("pawl eval add 3f8c", "pawl eval add 3f8c --at 57 --name refund --tag billing --hide name")}
 Exit codes: 0 written; 2 usage, or a session without a run that has ended.
 `,
     )
