@@ -42,7 +42,7 @@ const mutants: { readonly [what: string]: readonly [file: File, from: string, to
     "session.inbox.delete(id);",
     "{ session.inbox.delete(id); session.takenIds.delete(id); }",
   ],
-  "ids that were recorded are not taken": ["memory", "session.takenIds.add(id);", ""],
+  "ids that were recorded are not taken": ["memory", "signals.takeId(session, id);", ";"],
   "recorded ids are not looked at": ["memory", "duplicate !== undefined", "false"],
   "the inbox does not hold up a commit that releases": ["memory", "hasUnconsumed(session.inbox, consume)", "false"],
   "a commit that releases does not": [
