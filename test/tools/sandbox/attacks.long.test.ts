@@ -6,14 +6,11 @@ import { describe, expect, test } from "vitest";
 import { detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
 import { verifies } from "../../verifies.js";
 import { type Attack, attacks } from "./attacks.js";
-import { type AttackWorld, createAttackWorld, nobody } from "./world.js";
+import { type AttackWorld, canRead, createAttackWorld, nobody } from "./world.js";
 
 const isRoot = process.getuid?.() === 0;
 const users: readonly (readonly [title: "root" | "user", uid: number])[] = isRoot
-  ? [
-      ["root", 0],
-      ["user", nobody],
-    ]
+  ? [["root", 0], ...(canRead(nobody) ? [["user", nobody] as const] : [])]
   : [["user", process.getuid?.() ?? nobody]];
 const hide = [".env", "deep/er/secret.env"];
 const parts = [...new Set(attacks.flatMap(({ needs }) => needs ?? []))];

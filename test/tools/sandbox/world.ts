@@ -2,7 +2,7 @@
  * A person's machine with canaries, for attacks on the sandbox: a home with secrets, a folder with a repository, processes, sockets
  * and servers of the host.
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -32,6 +32,20 @@ import { personalFiles } from "./attacks.js";
 const fixture = fileURLToPath(new URL("../../fixtures/run-in-sandbox.mjs", import.meta.url));
 /** A user without rights. */
 export const nobody = 65_534;
+
+/** Whether a user can read this checkout, which may be in a folder of root's. Needs root. */
+export function canRead(uid: number): boolean {
+  const { status } = spawnSync("setpriv", [
+    "--reuid",
+    String(uid),
+    "--regid",
+    String(uid),
+    "--clear-groups",
+    "cat",
+    fixture,
+  ]);
+  return status === 0;
+}
 
 export type AttackWorld = {
   readonly base: string;
