@@ -9,7 +9,7 @@ import { encodeMessage } from "../shared/encode.js";
 import { decodeSignal, encodeSignal } from "../shared/signal-rows.js";
 import { createSignalMessage, endOfPrefix, hadPrefix, nameOfWait, waitsOfPage } from "../shared/signals.js";
 import type { StoredWait } from "../shared/verify-waits.js";
-import { type ByteColumns, decodeColumn, decodeNullableColumn, type SqliteBytes } from "./driver.js";
+import { type ByteColumns, decodeColumn, decodeNullableColumn } from "./driver.js";
 import type { Database } from "./schema.js";
 
 type WaitRow = ByteColumns<{
