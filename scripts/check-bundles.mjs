@@ -17,7 +17,7 @@ import { rolldown } from "rolldown";
 import { work } from "./bundles/core-work.mjs";
 
 /** The maximum size of each entry, minified and compressed, including the code of other packages. */
-const mostKibibytes = { ".": 216, "./core": 30 };
+const mostKibibytes = { ".": 218, "./core": 30 };
 const recordings = "test/golden/v2";
 
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));

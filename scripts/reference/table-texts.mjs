@@ -13,6 +13,7 @@ export const variableTexts = {
   PATH: "Where the programs of the shell tool are found.",
   XDG_DATA_HOME: "The folder of programs' data, if `PAWL_HOME` is not set.",
   XDG_CONFIG_HOME: "The folder of programs' configuration. Unless set: `~/.config`.",
+  XDG_CACHE_HOME: "The folder of programs' caches, with the homes of sandboxed commands. Unless set: `~/.cache`.",
   VISUAL: "The editor for inputs and drafts, such as `code --wait`.",
   EDITOR: "The same, if `VISUAL` is not set.",
   PAGER: "The program that shows long texts. Unless set: `less`.",
@@ -48,6 +49,11 @@ export const fileTexts = {
     text: "The address and token of a running `pawl serve`, for `pawl ui`. One for each store.",
   },
   "server-secret": { file: "server-secret", where: "home", text: "What `pawl serve` signs with. It is made once." },
+  "mcp-logins.json": {
+    file: "mcp-logins.json",
+    where: "home",
+    text: "The logins of `pawl mcp login`. Only its owner can read it.",
+  },
   "trust.json": {
     file: "projects/HASH/trust.json",
     where: "home",

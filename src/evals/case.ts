@@ -26,6 +26,7 @@ export type Turn = {
 export type RecordedCall = {
   /** The agent that made the call. */
   readonly agent: string;
+  /** The name of the tool. */
   readonly tool: string;
   /** The input that the call ran with. */
   readonly input: Json;
@@ -40,6 +41,7 @@ export type RecordedCall = {
 /** A person's answer to a call that was waiting for one. */
 export type RecordedAnswer = {
   readonly agent: string;
+  /** The name of the tool that asked. */
   readonly tool: string;
   readonly input: Json;
   /** The type of the decision: `approve`, `deny`, `modify`, `reply`, … */
@@ -71,6 +73,7 @@ export type RecordedSession = {
   readonly request: string;
   /** The model's answers, in the order of its calls. */
   readonly steps: readonly (readonly DeltaBody[])[];
+  /** What arrived from outside during its runs. Default: nothing. */
   readonly arrivals?: readonly RecordedArrival[];
 };
 
@@ -78,6 +81,7 @@ export type RecordedSession = {
 export type AskedCall = {
   /** The agent that made the call. */
   readonly agent: string;
+  /** The name of the tool. */
   readonly tool: string;
   readonly input: Json;
   /** The input with the defaults of the tool's schema; absent if there are none to fill in. */
@@ -98,12 +102,15 @@ export type Ending = {
   readonly text: string;
   /** The answer as data, if the request had an output schema. */
   readonly output?: Json;
+  /** The tool calls, in order, child sessions included. */
   readonly calls: readonly AskedCall[];
   /** The hooks that took part, as `agent/hook/point`, sorted. */
   readonly hooks: readonly string[];
   /** The number of model calls, child sessions included. */
   readonly steps: number;
+  /** Input tokens, child sessions included. */
   readonly inputTokens: number;
+  /** Output tokens, child sessions included. */
   readonly outputTokens: number;
   /** US dollars. Absent if a model has no known price. */
   readonly costUsd?: number;
@@ -113,6 +120,7 @@ export type Ending = {
 export type OutsideTool = {
   /** The agent that had the tool. */
   readonly agent: string;
+  /** What the model was told about the tool. */
   readonly specification: Pick<ToolSpecification, "name" | "description" | "inputSchema">;
   /** True if a person was asked to approve a recorded call of the tool. */
   readonly needsApproval?: true;
@@ -120,6 +128,7 @@ export type OutsideTool = {
 
 /** A person's verdict on the recorded answer. */
 export type Label = {
+  /** True if the person found the session good. */
   readonly good: boolean;
   readonly note?: string;
   readonly by?: string;
@@ -133,19 +142,25 @@ export type EvalCase = {
   readonly name: string;
   /** The agent that the session started with. */
   readonly agent?: string;
+  /** Tags, by which cases can be chosen. Default: none. */
   readonly tags?: readonly string[];
   /** The conversation that the session was started with. */
   readonly history?: readonly Message[];
+  /** The requests, in order. */
   readonly turns: readonly Turn[];
+  /** What people answered. Default: nothing. */
   readonly answers?: readonly RecordedAnswer[];
+  /** The recorded tool calls. Default: none. */
   readonly calls?: readonly RecordedCall[];
   /** The session itself, followed by its child sessions in the order of the log. */
   readonly sessions?: readonly RecordedSession[];
   /** The number of model calls of the session that are answered from the record. The model answers all later ones. */
   readonly at?: number;
+  /** Tools of plugins and servers, which a trial does not start. Default: none. */
   readonly outsideTools?: readonly OutsideTool[];
   /** The expected ending. In a case made from a session: how that session ended. */
   readonly expected?: Partial<Ending>;
+  /** A person's verdict on the session. Default: none. */
   readonly label?: Label;
   /** Where the case comes from. */
   readonly from?: {

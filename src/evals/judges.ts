@@ -18,11 +18,15 @@ export type Verdict =
   | number
   | null
   | {
+      /** From 0 to 1; null if the judge has no opinion. */
       readonly score: number | null;
       /** Why the score is not 1, in one sentence. */
       readonly why?: string;
       /** Where autoevals scorers put the reason. */
-      readonly metadata?: { readonly rationale?: unknown };
+      readonly metadata?: {
+        /** The reason, if it is a string. */
+        readonly rationale?: unknown;
+      };
     };
 
 /** A trial as a judge reads it. Scorers of other libraries read the same `input`, `output` and `expected`. */
@@ -33,6 +37,7 @@ export type JudgedTrial = Omit<Trial, "output"> & {
   readonly expected: Json | undefined;
 };
 
+/** Judges one trial. It may ask an agent. */
 export type JudgeFunction = (
   trial: JudgedTrial,
   tools: {

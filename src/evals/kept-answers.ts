@@ -31,7 +31,9 @@ export type AnswerKey = {
 
 /** Kept answers. */
 export type KeptAnswers = {
+  /** The kept answer; undefined if there is none. */
   readonly get: (key: AnswerKey) => readonly DeltaBody[] | undefined;
+  /** Keeps an answer. */
   readonly add: (key: AnswerKey, deltas: readonly DeltaBody[]) => void;
 };
 

@@ -55,7 +55,9 @@ export type OnlineScore = {
   readonly sessionId: string;
   /** The last log entry when it was judged. */
   readonly seq: number;
+  /** The name of the judge. */
   readonly judge: string;
+  /** From 0 to 1. */
   readonly score: number;
   /** Why the score is not 1. */
   readonly why?: string;
@@ -63,6 +65,7 @@ export type OnlineScore = {
 
 /** Reports that scores became worse. */
 export type ScoreAlert = {
+  /** The name of the judge. */
   readonly judge: string;
   /** The change of the mean from one block to the next. */
   readonly change: ScoreChange;

@@ -5,6 +5,7 @@ import type { ScoreChange } from "./statistics.js";
 
 /** A judge's score for a trial. */
 export type Score = {
+  /** From 0 to 1. */
   readonly score: number;
   /** Null if the score is only reported. */
   readonly passed: boolean | null;
@@ -16,8 +17,11 @@ export type Score = {
 
 /** A trial in a report. */
 export type TrialReport = {
+  /** The name of the case. */
   readonly case: string;
+  /** The name of the variant. */
   readonly variant: string;
+  /** The repetition, from 1. */
   readonly repetition: number;
   /** By judge. Judges that returned null are absent. */
   readonly scores: { readonly [judge: string]: Score };
@@ -29,8 +33,11 @@ export type TrialReport = {
   readonly text: string;
   /** A description of the first call or question that is not in the record. */
   readonly departure?: string;
+  /** The number of model calls, child sessions included. */
   readonly steps: number;
+  /** Input tokens, child sessions included. */
   readonly inputTokens: number;
+  /** Output tokens, child sessions included. */
   readonly outputTokens: number;
   /** US dollars that the trial would cost if every answer had to be paid for. */
   readonly costUsd?: number;
@@ -43,6 +50,7 @@ export type TrialReport = {
   readonly sessionId?: string;
   /** The session that the case was made from. */
   readonly recordedSessionId?: string;
+  /** True if a model simulated results of calls. */
   readonly isSimulated?: true;
 };
 
@@ -87,7 +95,9 @@ export type Report = {
   readonly play: "run" | "steps";
   /** SHA-256 of the cases. */
   readonly cases: string;
+  /** The trials, by variant, case and repetition. */
   readonly trials: readonly TrialReport[];
+  /** The summary of each variant, by name. */
   readonly variants: { readonly [variant: string]: VariantReport };
   /** Whether the variants were compared with a baseline. */
   readonly hasBaseline: boolean;

@@ -9,6 +9,7 @@ import type { Ending, EvalCase } from "./case.js";
 
 /** A trial: a case played once with one variant of the agent. */
 export type Trial = Ending & {
+  /** The case that was played. */
   readonly case: EvalCase;
   /** The name of the agent's variant. */
   readonly variant: string;
@@ -41,6 +42,7 @@ export type Trial = Ending & {
 export type Departure = {
   /** The agent that made the call. */
   readonly agent: string;
+  /** The name of the tool. */
   readonly tool: string;
   readonly input: Json;
   /** Whether a call's result or a person's answer is missing. */
@@ -63,10 +65,13 @@ export type ResultCounts = {
 
 /** A model's answer: its calls and its text. */
 export type ModelAnswer = {
+  /** The tool calls, in order. */
   readonly calls: readonly {
+    /** The name of the tool. */
     readonly tool: string;
     readonly input: Json;
   }[];
+  /** The text; empty if there is none. */
   readonly text: string;
 };
 

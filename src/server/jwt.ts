@@ -14,7 +14,11 @@ import { type Authenticate, type Principal, type Scope, scopes } from "./princip
 export type JwtClaims = { readonly [claim: string]: unknown };
 
 /** A public key as a JSON Web Key (RFC 7517). */
-export type Jwk = { readonly kty?: string; readonly [member: string]: unknown };
+export type Jwk = {
+  /** The type of the key: `RSA`, `EC` or `OKP`. */
+  readonly kty?: string;
+  readonly [member: string]: unknown;
+};
 
 /** Which tokens are accepted, and for which principals. */
 export type JwtOptions = {

@@ -29,7 +29,13 @@ export type DefinedTool<Name extends string, Schema, Output, Deps = unknown, Par
   Params
 > & {
   readonly name: Name;
-  readonly "~types"?: { readonly schema: Schema; readonly output: Output };
+  /** The tool's types, for `InferUiTools` and `isCallOf`. There is no such value. */
+  readonly "~types"?: {
+    /** The type of the input schema. */
+    readonly schema: Schema;
+    /** The type of the result. */
+    readonly output: Output;
+  };
 };
 
 type Definition<Name extends string, Schema, Output, Deps, Params> = Omit<

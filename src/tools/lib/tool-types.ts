@@ -9,7 +9,12 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Jsonified } from "../../ports/tool.js";
 import type { RawInputOf } from "./define-tool.js";
 
-type Typed = { readonly schema: unknown; readonly output: unknown };
+type Typed = {
+  /** The type of the input schema. */
+  readonly schema: unknown;
+  /** The type of the result. */
+  readonly output: unknown;
+};
 
 type TypesOf<Tool> = Tool extends { readonly "~types"?: infer Types }
   ? NonNullable<Types> extends { readonly schema: infer Schema; readonly output: infer Output }

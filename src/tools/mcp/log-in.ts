@@ -10,6 +10,7 @@ import { checkLogin } from "./login/login-options.js";
 export type McpLogInOptions = {
   /** The address of the server. */
   readonly url: string;
+  /** How to log in, and where the login is stored. */
   readonly login: McpLogin;
   /** Ends the wait while another process logs in to this server. Default: aborted after ten minutes. */
   readonly signal?: AbortSignal;

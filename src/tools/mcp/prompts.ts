@@ -8,10 +8,12 @@ import type { McpRequestOptions } from "./options.js";
 /** A prompt of a server. Its texts are untrusted. */
 export type McpPrompt = {
   readonly name: string;
+  /** What the server says about the prompt. Untrusted text. */
   readonly description?: string;
   /** In the server's order. */
   readonly arguments: readonly {
     readonly name: string;
+    /** What the server says about the argument. Untrusted text. */
     readonly description?: string;
     /** Whether the prompt requires it. */
     readonly required: boolean;
@@ -21,7 +23,12 @@ export type McpPrompt = {
 /** The text of a prompt. */
 export type McpPromptText = {
   /** The texts of its messages, in order. Other content is replaced by a note such as `[image]`. */
-  readonly messages: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
+  readonly messages: readonly {
+    /** Whose message it is. */
+    readonly role: "user" | "assistant";
+    /** The text. Untrusted. */
+    readonly text: string;
+  }[];
 };
 
 const maxPrompts = 500;

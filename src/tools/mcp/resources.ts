@@ -12,20 +12,38 @@ export type McpResource = {
   /** The address, or the template. */
   readonly uri: string;
   readonly name: string;
+  /** What the server says about it. Untrusted text. */
   readonly description?: string;
   readonly mediaType?: string;
 };
 
 /** The resources of a server. */
 export type McpResources = {
+  /** The resources that the server lists. */
   readonly resources: readonly McpResource[];
+  /** The templates of addresses. */
   readonly templates: readonly McpResource[];
 };
 
 /** A content of a resource: text, or bytes in base64. */
-export type McpResourceContent = { readonly uri: string; readonly mediaType?: string } & (
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "data"; readonly data: string }
+export type McpResourceContent = {
+  /** The address. */
+  readonly uri: string;
+  /** The media type, if the server names one. */
+  readonly mediaType?: string;
+} & (
+  | {
+      /** Text. */
+      readonly type: "text";
+      /** The text. Untrusted. */
+      readonly text: string;
+    }
+  | {
+      /** Bytes. */
+      readonly type: "data";
+      /** The bytes in base64. */
+      readonly data: string;
+    }
 );
 
 const maxResources = 1_000;

@@ -43,6 +43,7 @@ export type PrepareOptions = {
 
 /** A command that is ready to be started. */
 export type PreparedCommand = {
+  /** The program to start, with its arguments. */
   readonly program: readonly [string, ...string[]];
   /** Creates the environment of the command from the one that it would have without a sandbox. */
   readonly environment: (base: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;

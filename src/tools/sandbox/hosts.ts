@@ -30,6 +30,7 @@ export const hostPresets = {
 export type HostTarget = {
   /** Normalized: lower case, punycode, no trailing dot; an address in its canonical form, without brackets. */
   readonly name: string;
+  /** The port, from 1 to 65,535. */
   readonly port: number;
 };
 

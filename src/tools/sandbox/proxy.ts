@@ -54,11 +54,13 @@ export type ProxyGrant = {
 
 /** A refused host, with its port. */
 export type Refusal = {
+  /** The host with its port. */
   readonly host: string;
   /** `unlisted`: not in the lists. `unknown`: the name does not resolve. `private`: it resolves to a private address. */
   readonly why: RefusalReason;
 };
 
+/** Why a host was refused. */
 export type RefusalReason = "unlisted" | "unknown" | "private";
 
 /** Each completes a sentence. */

@@ -22,6 +22,7 @@ export type McpStoredLogin = { readonly [name: string]: Json };
  * logins secret, and its lock must exclude all processes that share it.
  */
 export type McpCredentials = {
+  /** The stored login of a server; an empty object if there is none. */
   readonly read: (server: string) => Promise<McpStoredLogin>;
   /** Replaces the stored login. An empty object removes it. */
   readonly write: (server: string, login: McpStoredLogin) => Promise<void>;

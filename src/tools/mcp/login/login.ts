@@ -22,7 +22,12 @@ export type McpLogin = {
   /** The scopes to request if the server names none. Default: those that the server supports. */
   readonly scope?: string;
   /** A client that is registered with the authorization server. Default: Pawl registers one, or uses `clientMetadataUrl`. */
-  readonly client?: { readonly id: string; readonly secret?: string };
+  readonly client?: {
+    /** The client's id at the authorization server. */
+    readonly id: string;
+    /** The client's secret. Default: none, as for a public client. */
+    readonly secret?: string;
+  };
 } & (
   | {
       /** The program itself logs in, without a person. Requires `client` with a secret. */
