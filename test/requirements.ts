@@ -387,6 +387,8 @@ const rows = {
     "`ctx.sleep(name, { ms | until })` in durable tools: held in no process, never early, ended by abort; the wall clock stands still; the result is `waiting`.",
   "TIME-2":
     "`ctx.waitFor(name, { key, schema, timeoutMs })` and `client.signal(key, value, { id })`: a signal is given once to each wait that is open for its key and to each that begins while it is kept, in order; a repeated id counts once; a misfit is passed over.",
+  "TIME-4":
+    "Schedules (cron, interval, once; time zone, missed, overlap, jitter, pause): each slot is one run or is counted as skipped or missed, over any number of processes, kills, clock jumps and edits; DST as Vixie's rule. Commands, routes, page, serverless tick.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -441,6 +443,7 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "DIST-2": ["clocks", "death", "outcome"],
   "PROT-4": ["stdio", "http"],
   // deps: those of the agent; params: those of a run; prompt: a system prompt that is made for each run.
+  "TIME-4": ["store", "schedules"],
   "TYPE-1": ["deps", "params", "prompt"],
   // types: of tools and items, for the compiler; page: parts of a chat page, streamed and loaded.
   "TYPE-2": ["types", "page"],
@@ -671,6 +674,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "PROT-7#resources",
   "TIME-1",
   "TIME-2",
+  "TIME-4#store",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

@@ -11,7 +11,7 @@ function scheduleCases(checks: {
   readonly [name: string]: (store: Store, schedules: ScheduleStore, second: () => Promise<Store>) => Promise<void>;
 }): readonly StoreCase[] {
   return createCases(
-    ["TIME-4"],
+    ["TIME-4#store"],
     Object.fromEntries(
       Object.entries(checks).map(([name, check]): [string, StoreCase["check"]] => [
         name,
