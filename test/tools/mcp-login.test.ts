@@ -2,7 +2,9 @@
  * Logins to MCP servers, with the real library, over HTTP.
  */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { createConnection } from "node:net";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAgent } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -135,6 +137,33 @@ describe("a login to an MCP server fails", () => {
     writeFileSync(file, '{"a": 1}');
     await expect(connect(login, person(file))).rejects.toThrow("does not contain logins");
   });
+});
+
+test("a request that is not of a browser that comes back changes nothing", verifies("PROT-6#login"), async () => {
+  const login = await startLoginServer();
+  const answers: string[] = [];
+  const show = async (page: URL) => {
+    const { port } = new URL(page.searchParams.get("redirect_uri") ?? "");
+    for (const target of ["//", "*", "http://[", "/\\"]) {
+      const socket = createConnection(Number(port), "127.0.0.1");
+      socket.end(`GET ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+      answers.push((await buffer(socket)).toString().slice(0, 12));
+    }
+    await visit(page);
+  };
+  expect(await callOnce(await connect(login, person(storedIn(), { show })))).toBe("you");
+  expect(answers).toEqual(Array(4).fill("HTTP/1.1 404"));
+});
+
+test("a login that is aborted ends at once, and lets the next one begin", verifies("PROT-6#login"), async () => {
+  const login = await startLoginServer();
+  const file = storedIn();
+  const stop = new AbortController();
+  const abandoned = person(file, { show: () => stop.abort(new Error("not now")), waitMs: 60_000 });
+  const opening = logInToMcpServer({ url: login.url, login: abandoned, signal: stop.signal });
+  await expect(opening).rejects.toThrow("not now");
+  await logInToMcpServer({ url: login.url, login: person(file) });
+  expect(login.counts.logins).toBe(1);
 });
 
 test("a browser that comes back from another login changes nothing", verifies("PROT-6#login"), async () => {

@@ -8,16 +8,24 @@ const maxPartCharacters = 8_192;
 
 /** Keeps the end of a long conversation. Its lines are quoted, so that none can pass for a heading of the transcript. */
 export function formatTranscript(messages: readonly Message[]): string {
-  const sections = messages.map(formatMessage);
+  /** The last message first. */
   const kept: string[] = [];
   let remaining = maxCharacters;
-  for (const section of sections.toReversed()) {
-    remaining -= section.length;
+  for (const message of messages.toReversed()) {
+    const text = formatMessage(message);
+    remaining -= text.length;
+    if (remaining >= 0) kept.push(text);
+    else if (kept.length === 0) kept.push(keepEnd(text));
     if (remaining < 0) break;
-    kept.unshift(section);
   }
-  const omitted = sections.length - kept.length;
-  return [...(omitted === 0 ? [] : [`(${omitted} earlier messages omitted.)`]), ...kept].join("\n\n");
+  const omitted = messages.length - kept.length;
+  return [...(omitted === 0 ? [] : [`(${omitted} earlier messages omitted.)`]), ...kept.reverse()].join("\n\n");
+}
+
+/** The end of a message that is too long by itself, from a whole line on. */
+function keepEnd(text: string): string {
+  const end = text.slice(-maxCharacters);
+  return `(The beginning of this message is omitted.)\n\n${end.slice(end.indexOf("\n") + 1)}`;
 }
 
 function formatMessage(message: Message): string {

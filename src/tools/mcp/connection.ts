@@ -122,17 +122,17 @@ export function createConnection(
     return { client };
   }
 
-  async function refreshTools(client: Sdk.Client, requestOptions: Sdk.RequestOptions): Promise<void> {
+  async function refreshTools(client: Sdk.Client, requestOptions: ListRequestOptions): Promise<void> {
     const { items, ttlMs } = await readList(client, "tools", requestOptions);
     staleAt = ttlMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + boundTtl(ttlMs);
     onTools(items);
   }
 
   /** If the list cannot be read again, the old one stays in use. */
-  async function listIfStale(client: Sdk.Client): Promise<void> {
+  async function listIfStale(client: Sdk.Client, signal: AbortSignal): Promise<void> {
     if (performance.now() < staleAt) return;
     staleAt = performance.now() + minTtlMs;
-    await refreshTools(client, { timeout: connectTimeoutMs }).catch(() => {});
+    await refreshTools(client, { timeout: connectTimeoutMs, signal }).catch(() => {});
   }
 
   function recordStderr(text: string): void {
@@ -153,7 +153,7 @@ export function createConnection(
     asksBetweenRequests: () => priorDiscovery?.kind === "modern",
     async call({ name: tool, input, continuation, signal, context }) {
       const { client } = await open();
-      await listIfStale(client);
+      await listIfStale(client, signal);
       const liveCall = questions.beginCall(context, timeoutMs);
       try {
         // The input fits the tool's schema, and the schema of an MCP tool is always that of an object.
@@ -250,14 +250,19 @@ const listMethods: { readonly [name in ListName]: string } = {
   prompts: "prompts/list",
 };
 
-async function readList(client: Sdk.Client, name: ListName, requestOptions: Sdk.RequestOptions): Promise<RawList> {
+/** `timeout` is that of the whole list, in milliseconds. */
+type ListRequestOptions = { readonly timeout: number; readonly signal?: AbortSignal | undefined };
+
+async function readList(client: Sdk.Client, name: ListName, { timeout, signal }: ListRequestOptions): Promise<RawList> {
+  const late = AbortSignal.timeout(timeout);
+  const requestOptions = { timeout, signal: signal === undefined ? late : AbortSignal.any([signal, late]) };
   const items: unknown[] = [];
   let cursor: string | undefined;
   let ttlMs: number | undefined;
   for (let pages = 0; pages < maxPages; pages += 1) {
     const request = { method: listMethods[name], ...(cursor === undefined ? {} : { params: { cursor } }) };
     const page = await client.request(request, listPageSchema, requestOptions);
-    items.push(...page.items);
+    for (const item of page.items) items.push(item);
     ttlMs = Math.min(page.ttlMs ?? Number.POSITIVE_INFINITY, ttlMs ?? Number.POSITIVE_INFINITY);
     if (page.nextCursor === undefined || page.nextCursor === cursor) break;
     cursor = page.nextCursor;

@@ -12,7 +12,7 @@ export type McpLogInOptions = {
   readonly url: string;
   /** How to log in, and where the login is stored. */
   readonly login: McpLogin;
-  /** Ends the wait while another process logs in to this server. Default: aborted after ten minutes. */
+  /** Aborts the login, also while it waits for another process to log in to this server. Default: aborted after ten minutes. */
   readonly signal?: AbortSignal;
 };
 

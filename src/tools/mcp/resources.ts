@@ -4,7 +4,7 @@
 import { showHidden } from "../../core/data/hidden-characters.js";
 import type { FilePart, TextPart, ToolOutput } from "../../core/data/message.js";
 import type { Tool } from "../../ports/tool.js";
-import type { Connection } from "./connection.js";
+import type { Connection, RawList } from "./connection.js";
 import type { McpRequestOptions, McpServerOptions } from "./options.js";
 
 /** A resource of a server, or a template of resource addresses (RFC 6570). The texts are untrusted. */
@@ -65,7 +65,7 @@ export function createResources(connection: Connection): Resources {
       const signal = getSignal(options);
       const [resources, templates] = await Promise.all([
         connection.list("resources", signal),
-        connection.list("resourceTemplates", signal),
+        connection.list("resourceTemplates", signal).catch(ignoreMissingMethod),
       ]);
       return {
         resources: resources.items.slice(0, maxResources).flatMap((item) => readResource(item, "uri")),
@@ -74,6 +74,12 @@ export function createResources(connection: Connection): Resources {
     },
     read: (uri, options) => readContents(connection, uri, getSignal(options)),
   };
+}
+
+/** A server may have resources without templates. */
+function ignoreMissingMethod(error: unknown): Pick<RawList, "items"> {
+  if ((Object(error) as { readonly code?: unknown }).code === -32_601) return { items: [] };
+  throw error;
 }
 
 /** Without a signal, the time limit of the request ends the wait. */

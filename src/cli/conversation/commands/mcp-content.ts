@@ -1,13 +1,13 @@
 /**
- * `/mcp accept`, `/mcp read` and `/mcp prompt`: what a person takes over from an MCP server. It is untrusted, so the person sees
- * it first and chooses.
+ * `/mcp accept`, `/mcp read` and `/mcp prompt`: a person uses the tools, resources and prompts of an MCP server. Its content is
+ * untrusted: tools and prompts are shown before they are used, and a resource joins the next message as quoted data.
  */
 import { PawlError } from "../../../index.js";
 import type { McpPrompt, McpResourceContent, McpServer } from "../../../tools/mcp/index.js";
 import { createDataPart } from "../../agent/attachments.js";
 import type { StartedServer } from "../../mcp/start-servers.js";
 import { lineOf, linesOf } from "../../screen/line.js";
-import { formatCount, sanitize, toOneLine } from "../../terminal/text.js";
+import { formatCount, sanitize, sanitizeStrictly, toOneLine } from "../../terminal/text.js";
 import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
 import { showFullText } from "./show-full-text.js";
 
@@ -83,7 +83,7 @@ async function chooseResource(context: CommandContext, server: McpServer): Promi
 
 function formatContent(content: McpResourceContent): string {
   return content.type === "text"
-    ? content.text
+    ? sanitizeStrictly(content.text)
     : `[${content.uri}: ${content.mediaType ?? "bytes"}, which is not text]`;
 }
 

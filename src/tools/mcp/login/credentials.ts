@@ -110,12 +110,14 @@ async function acquire(lock: string, signal: AbortSignal): Promise<() => Promise
     try {
       const handle = await open(lock, "wx", 0o600);
       await handle.writeFile(JSON.stringify(ownHolder));
+      const { ino } = await handle.stat();
       const touching = setInterval(() => void handle.utimes(new Date(), new Date()).catch(() => {}), touchMs);
       touching.unref();
       return async () => {
         clearInterval(touching);
         await handle.close();
-        await unlink(lock).catch(() => {});
+        // A process that was stopped for longer than `staleMs` has lost the lock to another one.
+        if ((await stat(lock).catch(() => null))?.ino === ino) await unlink(lock).catch(() => {});
       };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

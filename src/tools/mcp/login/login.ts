@@ -83,6 +83,7 @@ export function createLoginFetch(sdk: typeof Sdk, url: string, login: McpLogin):
         ...(scope === undefined ? {} : { scope }),
         isStepUp: error === "insufficient_scope",
       };
+      const signal = init.signal ?? AbortSignal.timeout(defaultWaitMs * 2);
       await credentials.alone(
         url,
         async () => {
@@ -92,11 +93,11 @@ export function createLoginFetch(sdk: typeof Sdk, url: string, login: McpLogin):
           if (!hasRefreshed && !challenge.isStepUp && (await refresh(sdk, url, login, challenge))) hasRefreshed = true;
           else {
             // Nothing to refresh, or the refreshed token is refused as well: log in anew.
-            await authorize(sdk, url, login, challenge);
+            await authorize(sdk, url, login, challenge, signal);
             hasLoggedIn = true;
           }
         },
-        init.signal ?? AbortSignal.timeout(defaultWaitMs * 2),
+        signal,
       );
       ({ token, response } = await send());
     }
@@ -113,12 +114,18 @@ function isChallenge({ status, headers }: Response): boolean {
  * @throws Error if the login fails
  */
 export async function logIn(sdk: typeof Sdk, url: string, login: McpLogin, signal: AbortSignal): Promise<void> {
-  await login.credentials.alone(url, () => authorize(sdk, url, login, { isStepUp: false }), signal);
+  await login.credentials.alone(url, () => authorize(sdk, url, login, { isStepUp: false }, signal), signal);
 }
 
-async function authorize(sdk: typeof Sdk, url: string, login: McpLogin, challenge: Challenge): Promise<void> {
+async function authorize(
+  sdk: typeof Sdk,
+  url: string,
+  login: McpLogin,
+  challenge: Challenge,
+  signal: AbortSignal,
+): Promise<void> {
   if (login.as === "client") await authorizeClient(sdk, url, login, challenge);
-  else await authorizePerson(sdk, url, login, challenge);
+  else await authorizePerson(sdk, url, login, challenge, signal);
 }
 
 /** @returns false if there is no refresh token, or the issuer refuses it */
@@ -193,6 +200,7 @@ async function authorizePerson(
   url: string,
   login: Extract<McpLogin, { readonly as: "person" }>,
   challenge: Challenge,
+  signal: AbortSignal,
 ): Promise<void> {
   const { show, howToLogIn } = login;
   if (show === undefined) throw createLoginNeededError(url, howToLogIn);
@@ -213,7 +221,7 @@ async function authorizePerson(
     };
     const options = await createAuthOptions(sdk, url, login, challenge);
     if ((await sdk.auth(provider, options)) === "AUTHORIZED") return;
-    const { code, iss } = await loopback.waitForCode(login.waitMs ?? defaultWaitMs);
+    const { code, iss } = await loopback.waitForCode(login.waitMs ?? defaultWaitMs, signal);
     await sdk.auth(provider, { ...options, authorizationCode: code, ...(iss === undefined ? {} : { iss }) });
   } finally {
     loopback.close();

@@ -7,8 +7,8 @@ import type { AddressInfo } from "node:net";
 export type Loopback = {
   /** The redirect address. */
   readonly address: string;
-  /** Waits for the redirect. @throws Error if the login was refused or takes too long */
-  readonly waitForCode: (waitMs: number) => Promise<LoginCode>;
+  /** Waits for the redirect. @throws Error if the login was refused, takes too long or is aborted */
+  readonly waitForCode: (waitMs: number, signal: AbortSignal) => Promise<LoginCode>;
   readonly close: () => void;
 };
 
@@ -26,7 +26,7 @@ export async function openLoopback(port: number, state: string): Promise<Loopbac
     receive = resolve;
   });
   const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
+    const { pathname, searchParams } = readTarget(request.url);
     const reply = (status: number, text: string) =>
       void response
         .writeHead(status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" })
@@ -40,15 +40,22 @@ export async function openLoopback(port: number, state: string): Promise<Loopbac
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`,
-    async waitForCode(waitMs) {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`Nobody logged in within ${waitMs} ms.`)), waitMs);
+    async waitForCode(waitMs, signal) {
+      signal.throwIfAborted();
+      let stop = () => {};
+      const stopped = new Promise<never>((_, reject) => {
+        const timer = setTimeout(() => reject(new Error(`Nobody logged in within ${waitMs} ms.`)), waitMs);
+        const abort = () => reject(signal.reason as Error);
+        signal.addEventListener("abort", abort, { once: true });
+        stop = () => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", abort);
+        };
       });
       try {
-        return readCode(await Promise.race([received, late]));
+        return readCode(await Promise.race([received, stopped]));
       } finally {
-        clearTimeout(timer);
+        stop();
       }
     },
     close() {
@@ -56,6 +63,12 @@ export async function openLoopback(port: number, state: string): Promise<Loopbac
       server.close();
     },
   };
+}
+
+/** The path and the query of a request. Any page can send one, so it may be malformed: `//` is not a relative address, for example. */
+function readTarget(target = "/"): Pick<URL, "pathname" | "searchParams"> {
+  const address = `http://127.0.0.1${target.startsWith("/") ? target : "/"}`;
+  return URL.canParse(address) ? new URL(address) : new URL("http://127.0.0.1/");
 }
 
 function readCode(parameters: URLSearchParams): LoginCode {
