@@ -143,7 +143,8 @@ function createPathTest({ tool, input }: CallToDecide, root: string): RuleTest {
 
 /** The entry of the root that contains a path, if editors, shells or agents run what is in it; otherwise null. */
 function findRunLaterName(path: string, root: string): string | null {
-  const [name = ""] = relative(root, path).split(sep);
+  const [written = ""] = relative(root, path).split(sep);
+  const name = ignoresCase ? written.toLowerCase() : written;
   return runLaterNames.includes(name) ? name : null;
 }
 

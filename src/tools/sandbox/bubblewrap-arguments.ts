@@ -9,7 +9,7 @@
  *    /proc/sys check only for user id 0, and `kernel.core_pattern` could start a program outside of the sandbox, so /proc is
  *    read-only.
  */
-import { lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { isWithin } from "../files/root.js";
 import type { FolderMounts } from "./folder-mounts.js";
@@ -104,21 +104,24 @@ function createSystemArguments(): readonly string[] {
 }
 
 const maxEntries = 50_000;
-let masks: readonly string[] | undefined;
+let unreadable: readonly string[] | undefined;
 
 /**
  * Hides files that not every user of this machine can read, such as passwords and the keys of servers. The system hides most of them
  * from users itself, but not from root, nor from members of a group that may read them.
  */
 function createMaskArguments(): readonly string[] {
-  masks ??= findUnreadable("/etc").flatMap(hide);
-  return masks;
+  unreadable ??= findUnreadable("/etc");
+  // A file may be gone by now, and nothing can be mounted over it then.
+  return unreadable.filter((path) => existsSync(path)).flatMap(hide);
 }
 
 function findUnreadable(top: string): readonly string[] {
   const found: string[] = [];
   const queue = [top];
-  for (let examined = 0; queue.length > 0 && examined < maxEntries; ) {
+  for (let examined = 0; queue.length > 0; ) {
+    if (examined > maxEntries)
+      throw new Error(`The sandbox cannot hide the private files of ${top}: it has more than ${maxEntries} entries.`);
     const folder = queue.pop() ?? "";
     let names: readonly string[];
     try {

@@ -125,24 +125,14 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
   } satisfies CommandSandbox);
 }
 
-function openSession({
-  bubblewrap,
-  root,
-  hosts,
-  addresses,
-  avoid,
-  shown,
-  cache,
-  programs,
-}: Plan): Promise<SandboxSession> {
+function openSession({ bubblewrap, hosts, addresses, programs }: Plan): Promise<SandboxSession> {
   const proxy = {
     isReachable: (target: HostTarget) => hosts.some(({ allows }) => allows(target)),
     addresses,
     environment: process.env,
   };
   if (typeof programs === "string") return startLoneProxy(proxy);
-  const paths = [...avoid, ...shown, locateCommandHome(cache, root)];
-  return startSession({ ...proxy, bubblewrap, avoid, paths }, programs);
+  return startSession({ ...proxy, bubblewrap }, programs);
 }
 
 type Present = { readonly plan: Plan; readonly settings: SettingsCopies; readonly session: SandboxSession };
@@ -216,18 +206,19 @@ function findRequiredProgram(name: string, avoid: readonly string[]): string {
   return path;
 }
 
-function describe({ bubblewrap, root, hosts, shown, cache, programs }: Plan): readonly string[] {
+function describe({ bubblewrap, root, hosts, shown, write, cache, programs }: Plan): readonly string[] {
   const { version, closesNamespaces } = bubblewrap;
   const network =
     typeof programs === "string"
       ? `each command has its own network and /tmp, because ${programs}`
-      : `commands share a network (through ${programs.bridge}) and /tmp`;
+      : `commands share a network (through ${programs.socat === null ? "node" : "socat"}) and /tmp`;
   const filtered = closesNamespaces
     ? ""
     : "; user namespaces are closed by a filter, because bubblewrap is older than 0.8";
   return [
     `bubblewrap ${version}; ${network}${filtered}`,
     `reads: the system, this folder${shown.map((path) => `, ${path}`).join("")}`,
+    `writes: this folder, /tmp${write.map((path) => `, ${path}`).join("")}`,
     `reaches: ${hosts.length === 0 ? "no hosts" : hosts.map(({ text }) => text).join(", ")}`,
     `home of commands: ${locateCommandHome(cache, root)}`,
   ];

@@ -108,19 +108,23 @@ export type FolderWatch = {
 export function watchFolder(root: string, { watched, forbidden }: FolderMounts, stop: () => void): FolderWatch {
   const before = new Map(watched.map((path) => [path, identify(path)]));
   const removed = new Set<string>();
-  const removeForbidden = () => {
-    for (const path of forbidden) {
-      if (lstatSync(path, { throwIfNoEntry: false }) === undefined) continue;
+  /** Paths that the command has made unreadable, or that cannot be removed. */
+  const kept = new Set<string>();
+  const remove = (path: string) => {
+    try {
+      if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
       rmSync(path, { recursive: true, force: true });
       removed.add(path);
+    } catch {
+      kept.add(path);
     }
-    if (removed.size > 0) stop();
+    stop();
   };
-  const watchers = unique(forbidden.map(dirname)).flatMap((folder) => watchNames(folder, removeForbidden));
+  const watchers = forbidden.flatMap((path) => watchNames(dirname(path), () => remove(path)));
   return {
     end() {
       for (const watcher of watchers) watcher.close();
-      removeForbidden();
+      for (const path of forbidden) remove(path);
     },
     notes() {
       const made = watched.filter((path) => identify(path) !== before.get(path) && identify(path) !== "");
@@ -130,6 +134,10 @@ export function watchFolder(root: string, { watched, forbidden }: FolderMounts, 
         ...[...removed].map(
           (path) =>
             `the command created ${display(path)}, which was removed because Git would take its settings from there`,
+        ),
+        ...[...kept].map(
+          (path) =>
+            `${display(path)} could not be checked or removed, because the command closed its folder: look at it before you use Git here`,
         ),
       ];
     },
@@ -147,10 +155,14 @@ function watchNames(folder: string, onChange: () => void): readonly FSWatcher[] 
   }
 }
 
-/** A string that changes when the file or folder is replaced; empty if there is none. */
+/** A string that changes when the file or folder is replaced or made unreadable; empty if there is none. */
 function identify(path: string): string {
-  const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
-  if (found === undefined) return "";
-  const target = found.isSymbolicLink() ? readlinkSync(path) : "";
-  return `${found.ino} ${found.mode} ${found.isFile() ? found.mtimeNs : ""} ${target}`;
+  try {
+    const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+    if (found === undefined) return "";
+    const target = found.isSymbolicLink() ? readlinkSync(path) : "";
+    return `${found.ino} ${found.mode} ${found.isFile() ? found.mtimeNs : ""} ${target}`;
+  } catch {
+    return "unreadable";
+  }
 }

@@ -155,7 +155,7 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Null if there is noMounts. `other` is a link, which may lead anywhere, or a pipe. */
+/** Null if there is nothing. `other` is a link, which may lead anywhere, or a pipe. */
 function readKind(path: string): "folder" | "file" | "other" | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;

@@ -133,13 +133,14 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
   async function tunnel(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     try {
       const client = findClient(incoming);
+      hold(client, socket);
       const target = readTarget(incoming.url ?? "");
       const parent = findProxy(new URL(`https://${formatTarget(target)}/`), environment);
       const allowed = await checkTarget(client, target, parent);
       const upstream = parent === null ? await openDirectly(target, allowed) : await openThrough(parent, target);
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
       if (head.length > 0) upstream.write(head);
-      join(client, socket, upstream);
+      join(socket, upstream);
     } catch (error) {
       const { status, message } = toProxyError(error);
       const text = `${message}\n`;
@@ -152,16 +153,33 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
   async function forward(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const client = findClient(incoming);
+      hold(client, incoming.socket);
       const { target, url } = readHttpUrl(incoming.url ?? "");
       const parent = findProxy(url, environment);
       const allowed = await checkTarget(client, target, parent);
       const socket = parent === null ? await openDirectly(target, allowed) : null;
+      // The client may have disconnected in the meantime.
+      if (response.destroyed) {
+        socket?.destroy();
+        return;
+      }
       const outgoing = request(incoming, url, socket, parent);
+      const refuseAnswer = (why: string) => {
+        fail(response, new ProxyError(502, `${url.host} ${why}.`));
+        outgoing.destroy();
+      };
       outgoing.on("response", (answer) => {
-        response.writeHead(answer.statusCode ?? 502, omitHopHeaders(answer.headers));
+        const { statusCode = 0 } = answer;
+        // Node cannot send such a status.
+        if (statusCode < 200 || statusCode > 999) return refuseAnswer(`sent the invalid status ${statusCode}`);
+        response.writeHead(statusCode, omitHopHeaders(answer.headers));
         // A truncated body must not look complete.
         answer.once("error", () => response.destroy());
         answer.pipe(response);
+      });
+      outgoing.once("upgrade", (_answer, upgraded) => {
+        upgraded.destroy();
+        refuseAnswer("changed the protocol, although nobody had asked for that");
       });
       outgoing.on("error", (error) => fail(response, new ProxyError(502, `${url.host} failed: ${error.message}.`)));
       response.once("close", () => outgoing.destroy());
@@ -243,8 +261,16 @@ function fail(response: ServerResponse, { status, message }: ProxyError): void {
   response.end(`${message}\n`);
 }
 
+/** Remembers a connection of a client, which ends with its access. */
+function hold({ sockets }: Client, socket: Duplex): void {
+  // A connection may carry several requests.
+  if (sockets.has(socket)) return;
+  sockets.add(socket);
+  socket.once("close", () => sockets.delete(socket));
+}
+
 /** Pipes two sockets into each other until one of them closes. */
-function join({ sockets }: Client, one: Duplex, other: Duplex): void {
+function join(one: Duplex, other: Duplex): void {
   // The client may have disconnected in the meantime.
   if (one.destroyed) {
     other.destroy();
@@ -254,12 +280,8 @@ function join({ sockets }: Client, one: Duplex, other: Duplex): void {
     [one, other],
     [other, one],
   ] as const) {
-    sockets.add(from);
     from.on("error", () => to.destroy());
-    from.once("close", () => {
-      sockets.delete(from);
-      to.destroy();
-    });
+    from.once("close", () => to.destroy());
     from.pipe(to);
   }
 }

@@ -31,20 +31,13 @@ export type SandboxSession = {
 
 export type SessionOptions = Omit<SandboxProxyOptions, "path"> & {
   readonly bubblewrap: Bubblewrap;
-  /** Folders whose programs are not trusted. */
-  readonly avoid: readonly string[];
-  /** Paths that commands see, so the shared folder cannot be mounted over them. */
-  readonly paths: readonly string[];
 };
-
-/** The program between the port and the socket of the proxy. `node` starts more slowly than socat. */
-export type Bridge = "socat" | "node";
 
 export type SessionPrograms = {
   readonly nsenter: string;
   /** A folder of the system over which the shared folder is mounted. */
   readonly mount: string;
-  readonly bridge: Bridge;
+  /** The program between the port and the socket of the proxy. Null: this one, Node. */
   readonly socat: string | null;
 };
 
@@ -56,7 +49,7 @@ export function findSessionPrograms(avoid: readonly string[], paths: readonly st
   const mount = ["/media", "/srv", "/mnt"].find(isFree);
   if (mount === undefined) return "there is none of the folders /media, /srv and /mnt that is not in use";
   const socat = findSystemProgram("socat", avoid);
-  return { nsenter, mount, socat, bridge: socat === null ? "node" : "socat" };
+  return { nsenter, mount, socat };
 }
 
 const startTimeoutMs = 10_000;
@@ -139,12 +132,9 @@ function socatArguments(socket: string): readonly string[] {
   return ["-t", "86400", `TCP-LISTEN:${proxyPort},bind=127.0.0.1,fork,reuseaddr,backlog=128`, `UNIX-CONNECT:${socket}`];
 }
 
-function startHolder({ path }: Bubblewrap, { mount, bridge, socat }: SessionPrograms, socket: string): ChildProcess {
+function startHolder({ path }: Bubblewrap, { mount, socat }: SessionPrograms, socket: string): ChildProcess {
   const inside = join(mount, "proxy");
-  const program =
-    bridge === "socat" && socat !== null
-      ? [socat, ...socatArguments(inside)]
-      : [process.execPath, "-e", nodeBridge(inside)];
+  const program = socat !== null ? [socat, ...socatArguments(inside)] : [process.execPath, "-e", nodeBridge(inside)];
   const holder = spawn(
     path,
     [
@@ -161,7 +151,7 @@ function startHolder({ path }: Bubblewrap, { mount, bridge, socat }: SessionProg
   return holder;
 }
 
-/** The bridge as a program of Node, for a machine without socat. */
+/** The bridge as a program of Node, for a machine without socat. It starts more slowly. */
 function nodeBridge(socket: string): string {
   const relay = `s=>{const u=n.connect({path:${JSON.stringify(socket)},allowHalfOpen:true});s.pipe(u).pipe(s);for(const e of[s,u])e.on("error",()=>{s.destroy();u.destroy()})}`;
   return `const n=require("net");n.createServer({allowHalfOpen:true},${relay}).listen(${proxyPort},"127.0.0.1")`;

@@ -24,7 +24,7 @@ import { createRequestFields, describeSandbox, formatReport, type ShellRequest }
 
 /** What the tool may run, and where. */
 export type ShellToolOptions = {
-  /** The folder in which commands run. In the sandbox, it is the only folder that they can write. */
+  /** The folder in which commands run. In the sandbox, they can also write their own home, `/tmp`, and its `write` folders. */
   readonly root: string;
   /**
    * Variables for commands, beyond basic ones such as PATH and HOME. Commands get no other variables of this process.

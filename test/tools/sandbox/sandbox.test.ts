@@ -265,6 +265,60 @@ test("a body without a length cannot hold a second request", verifies("BOX-2"), 
   expect(received.join("")).toContain(`\r\n\r\n${second.length.toString(16)}\r\n${second}`);
 });
 
+test("a host that sends an invalid answer costs the request, and not the process", verifies("BOX-2"), async () => {
+  const heads = ["HTTP/1.1 099 Odd", "HTTP/1.1 000 None", "HTTP/1.1 101 Other\r\nupgrade: x\r\nconnection: upgrade"];
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(`${heads.shift()}\r\ncontent-length: 0\r\n\r\n`));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const path = join(createTempFolder(), "proxy");
+  const proxy = await startSandboxProxy({
+    ...{ path, isReachable: () => true, addresses: ["127.0.0.1"], environment: {} },
+  });
+  onTestFinished(async () => {
+    await proxy.close();
+    server.close();
+  });
+  for (const _ of [...heads]) {
+    const client = connect(path);
+    client.write(`GET http://127.0.0.1:${port}/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    const [answer] = await once(client, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 502 /);
+    client.destroy();
+  }
+});
+
+test("the connections of a command end with its access to hosts", verifies("BOX-2"), async () => {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nbegin"));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const path = join(createTempFolder(), "proxy");
+  const proxy = await startSandboxProxy({
+    ...{ path, isReachable: () => false, addresses: ["127.0.0.1"], environment: {} },
+  });
+  onTestFinished(async () => {
+    await proxy.close();
+    server.close();
+  });
+  const grant = proxy.grant(() => true);
+  const client = connect(path);
+  const authorization = `proxy-authorization: Basic ${Buffer.from(grant.credentials).toString("base64")}`;
+  client.write(`GET http://127.0.0.1:${port}/ HTTP/1.1\r\nhost: x\r\n${authorization}\r\n\r\n`);
+  const [answer] = await once(client, "data");
+  expect(String(answer)).toContain("200 OK");
+  const closed = once(client, "close");
+  client.on("error", () => {});
+  grant.end();
+  await closed;
+});
+
 test("what a call may ask for is offered only if the author says so", verifies("BOX-2", "BOX-3"), async () => {
   const root = createTempFolder();
   const none = createShellTool({ root, sandbox: "off", requests: ["hosts", "outside"] });

@@ -3,7 +3,16 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -183,6 +192,16 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
       expect(existsSync(file)).toBe(false);
     },
   );
+
+  test("a folder that a command closes against Pawl is told, and Pawl goes on", verifies("BOX-1"), async () => {
+    const machine = createMachine({ "a.txt": "a\n" });
+    git(machine.root, "init", "-q");
+    const { run } = machine.open();
+    onTestFinished(() => chmodSync(join(machine.root, ".git"), 0o755));
+    expect(await run("chmod 0 .git; ls -d .git")).toContain(".git");
+    chmodSync(join(machine.root, ".git"), 0o755);
+    expect(await run("cat a.txt")).toContain("a\n");
+  });
 
   test("the folder of a hidden file under another name does not show it", verifies("BOX-1"), async () => {
     const machine = createMachine({ "config/deep/secret.env": "CANARY\n", "config/other": "seen\n" });
