@@ -4,6 +4,8 @@
  */
 import { defined } from "../core/data/defined.js";
 import type { Json } from "../core/data/message.js";
+import type { RunResult } from "../core/view/outcome.js";
+import type { RunTool } from "../ports/tool.js";
 import { rehearse } from "../runtime/api/build-agent.js";
 import { FinalToolError } from "../runtime/tools/final-error.js";
 import { createMemoryStore } from "../stores/memory/index.js";
@@ -15,18 +17,25 @@ export function createAsk(keep: ReturnType<typeof createAnswerKeeper>): Ask {
     const asked = rehearse(agent, {
       store: createMemoryStore(),
       runModel: ({ model, request }, own) => keep(model, request, own),
-      runTool: ({ tool }, own) => {
-        if (tool.readOnly === true) return own();
-        throw new FinalToolError(`Agents that judge can only run readOnly tools, and "${tool.name}" is not readOnly.`);
-      },
+      runTool: runReadOnlyTool,
       toolsFor: () => [],
     });
     try {
-      const result = await asked.run(input, { interactive: false, ...defined({ output: schema }) });
-      if (result.status !== "completed") return null;
-      return schema === undefined ? result.text : ((result as { readonly output?: Json }).output ?? null);
+      return readAnswer(await asked.run(input, { interactive: false, ...defined({ output: schema }) }), schema);
     } finally {
       await asked.shutdown({ graceMs: 100 });
     }
   };
+}
+
+/** An agent that judges reads text of strangers, so it cannot write. */
+export const runReadOnlyTool: RunTool = ({ tool }, own) => {
+  if (tool.readOnly === true) return own();
+  throw new FinalToolError(`Agents that judge can only run readOnly tools, and "${tool.name}" is not readOnly.`);
+};
+
+/** The text of an answer, or its data if it was asked for with a schema; null if there is none. */
+export function readAnswer(result: RunResult, schema: Parameters<Ask>[2]): Json | null {
+  if (result.status !== "completed") return null;
+  return schema === undefined ? result.text : ((result as { readonly output?: Json }).output ?? null);
 }

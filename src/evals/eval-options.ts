@@ -12,6 +12,7 @@ import {
   integerFrom,
   nonEmptyString,
   numberFrom,
+  type OptionRule,
   type OptionTable,
   oneOf,
   timeLimit,
@@ -92,9 +93,13 @@ const optionRules: OptionTable<EvalOptions> = {
   judges: anArray,
   play: oneOf("run", "steps"),
   repeat: integerFrom(1),
-  tools: anObject,
-  unrecorded: anyValue,
-  unanswered: anyValue,
+  tools: {
+    accepts: (value) =>
+      anObject.accepts(value) && Object.values(value as object).every(oneOfOrFunction("recorded", "real").accepts),
+    expected: `an object in which each tool has "recorded", "real" or a function`,
+  },
+  unrecorded: oneOfOrFunction("stop", "error", "run"),
+  unanswered: oneOfOrFunction("stop", "approve", "deny"),
   concurrency: integerFrom(1),
   budgetUsd: numberFrom(0),
   trialTimeoutMs: timeLimit,
@@ -106,6 +111,14 @@ const optionRules: OptionTable<EvalOptions> = {
   onTrial: aFunction,
   signal: aSignal,
 };
+
+function oneOfOrFunction(...names: readonly string[]): OptionRule {
+  const { accepts, expected } = oneOf(...names);
+  return {
+    accepts: (value) => typeof value === "function" || accepts(value),
+    expected: `${expected}, or a function`,
+  };
+}
 
 /** @throws PawlError `bad_configuration` */
 export function checkEvalOptions(what: "defineEval()" | "evaluate()", options: EvalOptions): void {

@@ -7,7 +7,7 @@ import { PawlError } from "../errors.js";
 import { sha256 } from "../platform/hash.js";
 import type { EvalCase } from "./case.js";
 import { checkEvalOptions, type EvalAgent, type EvalOptions } from "./eval-options.js";
-import { normalizeJudge } from "./judges.js";
+import { checkJudgeNames, normalizeJudge } from "./judges.js";
 import { createTrialPlayer, type Variant } from "./play-variants.js";
 import { checkCases, readCases } from "./read-cases.js";
 import { toKey } from "./read-record.js";
@@ -38,7 +38,7 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
   if (cases.length === 0)
     throw new PawlError("bad_configuration", `The eval "${name}" has no cases. Make one with: pawl eval add SESSION.`);
   const judges = options.judges.map(normalizeJudge);
-  checkNames(judges.map((judge) => judge.name));
+  checkJudgeNames(judges.map((judge) => judge.name));
   checkToolNames(options, cases);
   const variants = findVariants(options.agent);
   const baseline = typeof options.baseline === "string" ? readReport(options.baseline) : options.baseline;
@@ -53,6 +53,16 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
   let leftOut = 0;
 
   async function work(): Promise<void> {
+    try {
+      await playQueue();
+    } catch (error) {
+      // The other workers end with the trial that they are playing.
+      queue.length = 0;
+      throw error;
+    }
+  }
+
+  async function playQueue(): Promise<void> {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       signal?.throwIfAborted();
       const trial = await playing.play(next, judges);
@@ -63,7 +73,9 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
     }
   }
 
-  await Promise.all(Array.from({ length: Math.min(concurrency, total) }, work));
+  const ended = await Promise.allSettled(Array.from({ length: Math.min(concurrency, total) }, work));
+  const failed = ended.find((one) => one.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
   const agreement = await playing.compareJudges(judges, cases);
   const order = new Map(queueOrder(variants, cases));
   trials.sort((one, other) => rank(one, order) - rank(other, order) || one.repetition - other.repetition);
@@ -106,12 +118,6 @@ function findVariants(given: EvalOptions["agent"]): readonly Variant[] {
 function isAgent(given: unknown): given is EvalAgent {
   if (typeof given === "function") return true;
   return typeof given === "object" && given !== null && "run" in given && "options" in given;
-}
-
-function checkNames(names: readonly string[]): void {
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined)
-    throw new PawlError("bad_configuration", `Two judges are named "${twice}". Give one of them another name.`);
 }
 
 /** An unknown name would be ignored silently, and the record would answer. */

@@ -66,7 +66,7 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
   return `${lines.join("\n")}\n`;
 }
 
-/** With what the scores of a variant are compared. */
+/** Names what the scores of a variant are compared with. */
 function formatComparison({ variants, hasBaseline }: Report, name: string): string {
   if (Object.keys(variants[name]?.changes ?? {}).length === 0) return "";
   return `, compared with ${hasBaseline ? "the baseline" : Object.keys(variants)[0]}`;

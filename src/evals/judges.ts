@@ -2,7 +2,15 @@
  * Judges: functions that score a trial from 0 to 1. The judges in this file only read the trial; those in `model-judges.ts` ask a
  * model.
  */
-import { aBoolean, anyValue, checkOptions, nonEmptyString, numberAbove, type OptionTable } from "../check-options.js";
+import {
+  aBoolean,
+  anArray,
+  anyValue,
+  checkOptions,
+  nonEmptyString,
+  numberAbove,
+  type OptionTable,
+} from "../check-options.js";
 import type { Json } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { AskedCall } from "./case.js";
@@ -88,7 +96,7 @@ export type SameCallsOptions = {
   readonly order?: boolean;
 };
 
-const sameCallsRules: OptionTable<SameCallsOptions> = { only: anyValue, order: aBoolean };
+const sameCallsRules: OptionTable<SameCallsOptions> = { only: anArray, order: aBoolean };
 
 /** Passes if the recorded calls were made, with the same inputs and outcomes, and a person was asked about the same ones. */
 export function sameCalls(options: SameCallsOptions = {}): Judge {
@@ -281,4 +289,11 @@ export function readVerdict(verdict: unknown): { readonly score: number | null; 
 function checkScore(score: unknown): number | null {
   if (score === null || (typeof score === "number" && score >= 0 && score <= 1)) return score;
   throw new Error(`its score is ${String(score)}, but must be a number from 0 to 1`);
+}
+
+/** Verdicts are told apart by the names of their judges. @throws PawlError `bad_configuration` */
+export function checkJudgeNames(names: readonly string[]): void {
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined)
+    throw new PawlError("bad_configuration", `Two judges are named "${twice}". Give one of them another name.`);
 }

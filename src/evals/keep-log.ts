@@ -5,7 +5,7 @@ import type { Store } from "../ports/store.js";
 import { exportSessions } from "../stores/transfer/export.js";
 import { importSessions } from "../stores/transfer/import.js";
 
-/** The log takes the place of that of an earlier trial of the same session. */
+/** Replaces the log of an earlier run of the same trial. */
 export async function keepLog(from: Store, to: Store): Promise<void> {
   let text = "";
   for await (const line of exportSessions(from)) text += line;

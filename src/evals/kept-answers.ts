@@ -124,6 +124,8 @@ type KeepOptions = {
 /** Answers model calls from kept answers, and asks the model for all others. */
 export function createAnswerKeeper({ answers, repetition, counts, budget, modelName }: KeepOptions) {
   const askedBefore = new Map<string, number>();
+  /** Attempts of one call share its number: the answer that is kept is that of the call. */
+  const countOfCall = new Map<string, number>();
 
   return async function* stream(
     model: Model,
@@ -132,8 +134,11 @@ export function createAnswerKeeper({ answers, repetition, counts, budget, modelN
   ): AsyncGenerator<ModelDelta, void, undefined> {
     const hash = hashRequest(request);
     const name = modelName(model);
-    const count = askedBefore.get(`${name} ${hash}`) ?? 0;
-    askedBefore.set(`${name} ${hash}`, count + 1);
+    const question = `${name} ${hash}`;
+    const call = `${question} ${request.sessionId}/${request.runId}/${request.modelCallIndex}`;
+    const count = countOfCall.get(call) ?? askedBefore.get(question) ?? 0;
+    if (!countOfCall.has(call)) askedBefore.set(question, count + 1);
+    countOfCall.set(call, count);
     const key = { model: name, hash, repetition, count };
     const kept = answers.get(key);
     if (kept !== undefined) {

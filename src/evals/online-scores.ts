@@ -20,7 +20,7 @@ import {
 } from "../check-options.js";
 import { createUsageService } from "../context/usage.js";
 import { defined } from "../core/data/defined.js";
-import type { Json, Message } from "../core/data/message.js";
+import type { Message } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import { listPrices } from "../models/facts/prices.js";
 import { sha256 } from "../platform/hash.js";
@@ -29,8 +29,9 @@ import type { SessionSummary, Store } from "../ports/store.js";
 import type { WorkerScores } from "../ports/worker-scores.js";
 import type { HandoffAgent } from "../runtime/agent/handoffs.js";
 import type { Agent } from "../runtime/api/build-agent.js";
+import { readAnswer, runReadOnlyTool } from "./ask.js";
 import { scoreRecorded } from "./judge-trial.js";
-import { type Judge, type JudgeFunction, normalizeJudge } from "./judges.js";
+import { checkJudgeNames, type Judge, type JudgeFunction, normalizeJudge } from "./judges.js";
 import { readRecord } from "./read-record.js";
 import { compareScores, isWorse, type ScoreChange } from "./statistics.js";
 import type { Ask } from "./trial.js";
@@ -127,6 +128,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     const judge = normalizeJudge(given.judge, index);
     return { judge, sample, agents, blocks: createBlocks(judge.name, judges.length, window, alert) };
   });
+  checkJudgeNames(online.map(({ judge }) => judge.name));
   const seen = new Set<string>();
   let since = options.since ?? Date.now();
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -214,9 +216,8 @@ function createAskInStore(store: Store, about: string, sessionId: string): Ask {
     const judging = rebuild(agent, store);
     try {
       const runId = sha256(`${about}/${count}`).slice(0, 40);
-      const result = await judging.run(input, { sessionId, runId, interactive: false, ...defined({ output: schema }) });
-      if (result.status !== "completed") return null;
-      return schema === undefined ? result.text : ((result as { readonly output?: Json }).output ?? null);
+      const runOptions = { sessionId, runId, interactive: false, ...defined({ output: schema }) };
+      return readAnswer(await judging.run(input, runOptions), schema);
     } finally {
       await judging.shutdown({ graceMs: 1_000 });
     }
@@ -227,7 +228,7 @@ function rebuild(agent: HandoffAgent, store: Store): Agent {
   const judging = agent as Partial<Agent>;
   if (judging.with === undefined || judging.options === undefined)
     throw new PawlError("bad_configuration", "A judge needs an agent made by createAgent().");
-  return judging.with({ store, hooks: [...(judging.options.hooks ?? []), onlyLastQuestion] });
+  return judging.with({ store, runTool: runReadOnlyTool, hooks: [...(judging.options.hooks ?? []), onlyLastQuestion] });
 }
 
 /** Earlier verdicts would bias the judge. */

@@ -107,6 +107,8 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
   try {
     if (signal?.aborted === true) end();
     for (const [index, turn] of played.turns.entries()) {
+      // There is no session to abort before the first turn.
+      if (isEnded) break;
       const result = await runTurn(agent, people, played, {
         index,
         turn,

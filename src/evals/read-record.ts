@@ -146,7 +146,7 @@ async function readSession(reading: Reading, sessionId: string, isTop: boolean):
   const index = sessions.length;
   const first = entries[0]?.event;
   const agent = first?.type === "session_created" ? first.agent : "";
-  // Takes its place before the child sessions do.
+  // Reserves its index: child sessions are appended while this one is read.
   sessions.push({ agent, request: "", steps: [], arrivals: [], entries });
   const session: SessionReading = {
     sessionId,

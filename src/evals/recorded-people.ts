@@ -5,6 +5,7 @@
  * the second answer, and so on; the last one is repeated.
  */
 import type { PendingApproval } from "../core/view/pending-approval.js";
+import { PawlError } from "../errors.js";
 import type { ApprovalDecision } from "../runtime/agent/answer-types.js";
 import type { EvalCase, RecordedAnswer, RecordedCall } from "./case.js";
 import { toKey } from "./read-record.js";
@@ -74,7 +75,11 @@ function toDecision({ answer, value, note }: RecordedAnswer): ApprovalDecision {
     // The time to answer had passed, and the call did not run.
     case "expired":
       return { type: "deny", note: note ?? "Nobody answered in time." };
-    default:
+    // The person had a call of unknown outcome run again.
+    case "rerun":
+    case "approve":
       return { type: "approve" };
+    default:
+      throw new PawlError("bad_input", `The case has an answer of the unknown type ${JSON.stringify(answer)}.`);
   }
 }

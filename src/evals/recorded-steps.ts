@@ -28,6 +28,8 @@ type Progress = {
   step: number;
   /** The model call that this step belongs to. */
   call: string;
+  /** The model call that was compared last. */
+  comparedCall: string;
 };
 
 export function createRecordedSteps(
@@ -45,7 +47,7 @@ export function createRecordedSteps(
     const text = first?.role === "user" ? toText([first]) : "";
     const index = children.findIndex((one) => one.agent === agent && one.request === text);
     const own = sessionId === topId ? recorded[0] : index < 0 ? undefined : children.splice(index, 1)[0];
-    const begun: Progress = { recorded: own, step: 0, call: "" };
+    const begun: Progress = { recorded: own, step: 0, call: "", comparedCall: "" };
     progress.set(sessionId, begun);
     return begun;
   }
@@ -83,7 +85,10 @@ export function createRecordedSteps(
       yield* now;
       return;
     }
-    if (isNext) compared.push({ agent, step, recorded: toModelAnswer(answer), now: toModelAnswer(now) });
+    // Once for each call, whichever of its attempts got the answer.
+    if (own.comparedCall !== call)
+      compared.push({ agent, step, recorded: toModelAnswer(answer), now: toModelAnswer(now) });
+    own.comparedCall = call;
     yield* answer;
   }
 

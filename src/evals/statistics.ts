@@ -52,7 +52,7 @@ export function compareScores(pairs: readonly ScorePair[], resamples = defaultRe
   };
 }
 
-/** The interval in which 95 of 100 means of samples with replacement lie. The same differences give the same interval. */
+/** The 95 % bootstrap interval of the mean. Deterministic: the same differences give the same interval. */
 function resampleMean(differences: readonly number[], resamples: number): readonly [number, number] {
   if (differences.length === 0) return [0, 0];
   const random = createRandom(differences.length);

@@ -1,5 +1,5 @@
 /**
- * Sums the trials of a variant up, and compares them with those of a baseline.
+ * Summarizes the trials of a variant, and compares them with a baseline.
  */
 import { defined } from "../core/data/defined.js";
 import type { TrialReport, VariantReport } from "./report.js";

@@ -51,6 +51,23 @@ const usage = { prices: { shouter: { input: 100_000, output: 100_000 }, judge: {
 const costOfCall = 1.5;
 
 describe("Kept answers", verifies("EVAL-2#resume", "EVAL-2#judges"), () => {
+  test("are found again if the first attempt of a call had failed", async () => {
+    const answers = join(createFolder(), "answers.jsonl");
+    let attempts = 0;
+    const model = createScriptedModel(
+      () => {
+        attempts += 1;
+        return attempts === 1 ? { error: { kind: "overloaded", message: "busy" } } : { text: "ONE" };
+      },
+      { id: "shouter", record: false },
+    );
+    const agent = createAgent({ model, retry: { baseDelayMs: 1, maxDelayMs: 1 } });
+    const play = () =>
+      evaluate({ name: "retried", agent, cases: [byHand("one", "one")], judges: [sameAnswer()], answers });
+    expect((await play()).asked).toBe(2);
+    expect(await play()).toMatchObject({ asked: 0, kept: 1 });
+  });
+
   test("make a second run free, of judges too, and a changed prompt pays again", async () => {
     const answers = join(createFolder(), "deep/answers.jsonl");
     const judge = createAgent({

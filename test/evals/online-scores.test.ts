@@ -27,6 +27,21 @@ const createEcho = (store: Store) =>
     ),
   });
 
+test(
+  "Judges of one name are refused, because their verdicts could not be told apart",
+  verifies("EVAL-2#judges"),
+  () => {
+    const judgeAgent = createAgent({ name: "judge", model: createScriptedModel([]) });
+    const judge = rubric({ agent: judgeAgent, rubric: "Is it good?" });
+    expect(() =>
+      createScores([
+        { judge, sample: 1 },
+        { judge, sample: 1 },
+      ]),
+    ).toThrow('Two judges are named "rubric"');
+  },
+);
+
 describe("A worker with scores", verifies("EVAL-2#judges"), () => {
   test("lets a model judge each ended session once, however many workers there are", async () => {
     const store = createMemoryStore();
