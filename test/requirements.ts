@@ -442,8 +442,9 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // clocks: they differ by more than a lease; death: of a worker; outcome: of a commit whose connection was lost.
   "DIST-2": ["clocks", "death", "outcome"],
   "PROT-4": ["stdio", "http"],
-  // deps: those of the agent; params: those of a run; prompt: a system prompt that is made for each run.
+  // store: its rows; schedules: what fires them.
   "TIME-4": ["store", "schedules"],
+  // deps: those of the agent; params: those of a run; prompt: a system prompt that is made for each run.
   "TYPE-1": ["deps", "params", "prompt"],
   // types: of tools and items, for the compiler; page: parts of a chat page, streamed and loaded.
   "TYPE-2": ["types", "page"],

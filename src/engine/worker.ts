@@ -34,7 +34,7 @@ type RefusalRecord = { readonly times: number; readonly until: number };
 /** Among how many sessions a worker chooses, for each place that it has. */
 const overfetchFactor = 4;
 
-/** How often a worker removes signals that are kept no longer, and how many in one transaction. */
+/** How often a worker removes expired signals, and how many in one transaction. */
 const dropEveryMs = 60_000;
 const signalsPerDrop = 1_000;
 
@@ -197,11 +197,12 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     return { result, isTaken };
   }
 
-  /** Removes signals that are kept no longer: at most once a minute, because nothing depends on it. */
+  /** Removes expired signals: at most once a minute, because nothing depends on it. */
   async function dropOldSignals(): Promise<void> {
     if (store.signals === undefined || clock.elapsed() < nextDropAt) return;
     nextDropAt = clock.elapsed() + dropEveryMs;
-    while (!isStopped && (await store.signals.drop(clock.now(), signalsPerDrop)) === signalsPerDrop);
+    // What is left is removed in the next turns, so that claims do not wait for a backlog.
+    if ((await store.signals.drop(clock.now(), signalsPerDrop)) === signalsPerDrop) nextDropAt = clock.elapsed();
   }
 
   /** Begins with what is due, as far as there are places. Resolves to whether it has begun with anything. */

@@ -1,6 +1,6 @@
 /**
- * Schedules as a store keeps them: rows that post messages to sessions when their time comes. What the slots of a schedule are is known
- * to the engine alone (`engine/schedules`).
+ * Schedules as a store keeps them: rows that post messages to sessions when their time comes. A store does not know what the slots of
+ * a schedule are. Nothing fires schedules yet.
  *
  * 1. `fire` compares what the caller saw, moves the row to the next slot and posts, in one transaction. So each slot is posted once,
  *    whoever fires, and none is lost.

@@ -9,7 +9,7 @@
  *    what was committed, and never a number.
  * 6. Reads validate what they find; damage is a `PawlError` with code `store_corrupt`.
  * 7. A signal reaches each wait that is open for its key, and each that begins while it is kept: `waits` of a commit and `signals.send`
- *    see each other's rows, whichever comes first. What a store does not have (`signals`, `schedules`) is `store_lacks` for who asks.
+ *    see each other's rows, whichever comes first. A store may omit `signals`; callers then get `store_lacks`.
  * 8. Times are handed in (epoch milliseconds). A store of several machines may keep the time of leases itself, by one clock for all
  *    callers: in `claim`, `renew`, `due` and `delete`. Everything else goes by the time that is handed in.
  */
@@ -108,7 +108,7 @@ export type Commit = {
    *
    * A wait that is new gets the oldest kept signal with its key that was sent before the wait ends and that its call has not had: as a
    * message, in the same transaction. If the message of a wait that is over is still in the inbox, it is taken back, and the signal is
-   * there for the next wait of the call. A store without `signals` leaves this alone.
+   * there for the next wait of the call. A store without `signals` ignores this.
    */
   readonly waits?: readonly CommittedWait[];
   /**
@@ -329,9 +329,9 @@ export interface Store {
       readonly force?: boolean;
     },
   ): Promise<boolean>;
-  /** Signals for waiting tools. A store that lacks it keeps sessions that sleep, and none that wait for signals. */
+  /** Signals for waiting tools. Without it, tools can sleep but cannot wait for signals. */
   readonly signals?: SignalStore;
-  /** Schedules and delayed messages. */
+  /** Schedules and delayed messages. Nothing fires them yet: they are reserved for the scheduler. */
   readonly schedules?: ScheduleStore;
   /** Looks for damage: gaps, rows that do not parse, blobs that do not match their hash. */
   verify(sessionId?: string): Promise<readonly StoreProblem[]>;

@@ -73,7 +73,8 @@ export type ToolContext<Deps = unknown, Params = unknown> = {
    * A signal that was sent earlier counts if the store still keeps it and this call has not had it. So a loop gets each
    * signal once, in the order in which they were sent.
    *
-   * @throws StepError `not_durable`; `step_failed` after 20 signals whose values do not fit the schema; PawlError `bad_input`
+   * @throws StepError `not_durable`; `step_failed` after 20 signals whose values do not fit the schema; PawlError `bad_input`;
+   *   `store_lacks` if the store keeps no signals
    */
   waitFor<T = Json>(name: string, options: WaitForOptions<T>): Promise<Signalled<T>>;
 };

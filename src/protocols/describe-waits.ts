@@ -1,5 +1,5 @@
 /**
- * A sentence that says for what a run waits, for protocols that have no word for it.
+ * Describes the waits of a run in one sentence, for protocols without such a status.
  */
 import type { RunWait } from "../index.js";
 

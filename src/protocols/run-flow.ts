@@ -74,8 +74,8 @@ export async function listOpenApprovals(
 
 /** What the session waits for. A run that is queued behind the current one waits with it. */
 async function listWaiting(session: ReadableSession, answered: ReadonlySet<string>): Promise<RunWaiting> {
-  const [approvals, waits] = await Promise.all([listOpenApprovals(session, answered), listWaits(session)]);
-  return { type: "waiting", approvals, waits: approvals.length === 0 ? waits : [] };
+  const approvals = await listOpenApprovals(session, answered);
+  return { type: "waiting", approvals, waits: approvals.length === 0 ? await listWaits(session) : [] };
 }
 
 function isStopped({ approvals, waits }: RunWaiting): boolean {

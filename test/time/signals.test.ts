@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import {
   type createAgent,
   createClient,
+  createMemoryStore,
   createWorker,
   type Json,
   type Store,
@@ -185,4 +186,11 @@ describe.each(localStores)("in $name", ({ open }) => {
       },
     ),
   );
+});
+
+test("a tool does not wait for a signal in a store that keeps none", proven, async () => {
+  const { signals: _, ...store } = createMemoryStore();
+  const agent = createDurableAgent(({ waitFor }) => waitFor("payment", { key: "k" }), {}, { store });
+  expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
+  expect(await outputOf(store)).toContain("keeps no signals");
 });

@@ -1,9 +1,9 @@
 /**
- * What a child session tells its parent about its waiting for a person, and about its sleep.
+ * Reports from a child session to its parent: that it waits for a person, and that it sleeps.
  *
  * 1. The parent is to be told (`parentUntold`) whenever the run begins or ceases to wait for a person, and whenever
- *    other questions are open: also those of a tool that goes on running while it asks. The same holds for sleeps and
- *    waits for signals that take a while. At the end of a run its result is sent instead.
+ *    other questions are open: also those of a tool that goes on running while it asks. The same applies to long sleeps
+ *    and waits for signals. At the end of a run its result is sent instead.
  * 2. Each report has the number of the entry that it is about. So neither a repetition nor a report that comes after a
  *    later one counts.
  */
@@ -39,7 +39,7 @@ function isSameSleep(before: State, after: State): boolean {
   return (earlier === undefined) === (now === undefined) && earlier?.until === now?.until;
 }
 
-/** What a parent is told of a sleep. A short one is not worth two messages. */
+/** The sleep to report to the parent. Short sleeps are not reported: they are not worth two messages. */
 function sleepOf(state: State): ChildSleep | undefined {
   if (!isAsleep(state) || !isSuspended(state)) return undefined;
   const until = earliestEnd(state);

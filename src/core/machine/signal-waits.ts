@@ -2,7 +2,7 @@
  * The signals for which the calls of a session wait.
  *
  * 1. A signal reaches a wait as an ordinary answer in the session's inbox, which the store posts.
- * 2. The ids of these messages have a prefix of their own. So the machine can tell a signal from a person's answer.
+ * 2. The ids of these messages have their own prefix, so the machine can tell a signal from a person's answer.
  */
 import type { Call } from "./call-state.js";
 import { hasCalls, type State } from "./state.js";
@@ -28,7 +28,7 @@ export function isSignalMessage(id: string): boolean {
 
 const noWaits: readonly SignalWait[] = [];
 
-/** The signals for which a session waits after these events; the same empty list if there are none. */
+/** The open waits for signals of a session. Always the same empty array if there are none. */
 export function signalWaits(state: State): readonly SignalWait[] {
   if (!hasCalls(state) || state.stopping !== null) return noWaits;
   const waits = state.calls.flatMap(waitsOfCall);

@@ -193,7 +193,7 @@ export type PublicEventBody =
       /** How many signals this wait has passed over, because their values did not fit its schema. */
       readonly passedOver?: number;
     } & CallFields)
-  /** The sleep or wait of a tool is over. The tool goes on when its other waits and questions are over, too. */
+  /** The sleep or wait of a tool is over. The tool continues once all of its other waits and questions are over. */
   | ({
       readonly type: "wait_over";
       /** The name of the sleep or wait among the steps of the call. */

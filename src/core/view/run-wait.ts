@@ -33,8 +33,8 @@ export function listWaits(state: State): readonly RunWait[] {
   if (!hasCalls(state)) return [];
   return state.calls.flatMap((call): readonly RunWait[] => {
     const { callKey } = call;
-    if (call.status === "waiting" && call.on === "child" && call.asleep !== undefined)
-      return [{ callKey, on: "child", childId: call.childId ?? "", ...call.asleep }];
+    if (call.status === "waiting" && call.on === "child" && call.asleep !== undefined && call.childId !== undefined)
+      return [{ callKey, on: "child", childId: call.childId, ...call.asleep }];
     if (call.status !== "asking" || call.open === undefined) return [];
     return call.open.flatMap(({ step, for: on, expiresAt: until, key }) =>
       on === undefined ? [] : [{ callKey, step, on, ...defined({ until, key }), ...passedOver(step) }],

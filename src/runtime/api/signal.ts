@@ -5,7 +5,7 @@ import { checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../.
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import { findIdProblem } from "../../core/data/ids.js";
-import { checkJson } from "../../core/data/json.js";
+import { checkJson, copyJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
@@ -76,7 +76,7 @@ export function createSendSignal(store: Store, clock: Clock, makeId: MakeId): Se
       id,
       at,
       keptUntil: at + keepMs,
-      value: structuredClone(checked.value),
+      value: copyJson(checked.value),
       ...defined({ by }),
     });
     if (sent.type === "full")

@@ -3,7 +3,7 @@
  */
 
 import { signalWaits } from "../../core/machine/signal-waits.js";
-import { activityOf, type State } from "../../core/machine/state.js";
+import { activityOf, initialFormat, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import type { Commit, CommitResult } from "../../ports/store.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -101,7 +101,8 @@ export async function commit(
 function changedWaits(entries: readonly CommittedEntry[]): Pick<Commit, "waits"> {
   const [first] = entries;
   const last = entries.at(-1);
-  if (first === undefined || last === undefined) return {};
+  // A session of the first format has never waited.
+  if (first === undefined || last === undefined || last.after.v === initialFormat) return {};
   const before = signalWaits(first.before);
   const waits = signalWaits(last.after);
   const isSame =

@@ -40,11 +40,8 @@ function parseTime(given: unknown): number | undefined {
   const isExact = typeof given === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.test(given);
   const time =
     typeof given === "number" ? given : isExact || given instanceof Date ? new Date(given).getTime() : Number.NaN;
-  return Number.isFinite(time) && Math.abs(time) <= maxDate ? Math.ceil(time) : undefined;
+  return Number.isFinite(time) ? Math.ceil(time) : undefined;
 }
-
-/** The last time that a `Date` can hold. */
-const maxDate = 8_640_000_000_000_000;
 
 const waitRules: OptionTable<WaitForOptions<unknown>> = {
   key: anyValue,

@@ -12,6 +12,7 @@ import { copyJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { maxOpenQuestions } from "../../core/machine/state.js";
 import type { QuestionAnswer, StepRecord } from "../../core/transcript/tool-steps.js";
+import { PawlError } from "../../errors.js";
 import { isHeld } from "../../ports/held-question.js";
 import type { Answered, Question, Signalled, SleepOptions, WaitForOptions } from "../../ports/tool.js";
 import { afterTurn } from "../lib/event-loop.js";
@@ -112,6 +113,15 @@ export function createQuestions(host: StepHost): ToolQuestions {
     if (tool.durable !== true) throw new StepError("not_durable", key, formatNotDurable(tool.name, verb));
   }
 
+  /** Otherwise the run would wait for ever. */
+  function refuseWithoutSignals(): void {
+    if (context.parts.store.signals !== undefined || context.recorder.isReplay === true) return;
+    throw new PawlError(
+      "store_lacks",
+      "This store keeps no signals, so no tool can wait for one. Use one of Pawl's stores, or implement `signals` in your own.",
+    );
+  }
+
   async function sleep(name: string, options: SleepOptions): Promise<void> {
     const now = context.now();
     const expiresAt = parseSleep(name, options, now);
@@ -138,6 +148,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
         const step = passedOver === 0 ? first : `${first}/${passedOver + 1}`;
         const recorded = await host.take(step);
         if (recorded !== undefined) expiresAt = host.askedUntil(step);
+        else refuseWithoutSignals();
         const question = {
           message: `Waits for ${key}`,
           for: "signal",

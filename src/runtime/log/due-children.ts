@@ -1,5 +1,5 @@
 /**
- * Whether a child session that sleeps has something to do, which its parent does not know of.
+ * Finds child sessions that are due although their parent still sees them as asleep.
  */
 
 import { findChildCalls } from "../../core/machine/child-reports.js";

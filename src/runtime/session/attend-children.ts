@@ -51,7 +51,7 @@ export async function settleWaitingRun(session: WatchingParent, state: State): P
   else detachChildren(session);
 }
 
-/** The sleep of a child is over. So its parent goes on, though it does not know it yet. */
+/** Whether a child's sleep is over: the parent continues, although its log does not show that yet. */
 function goesOn({ parts: { store, clock } }: WatchingParent, state: State): Promise<boolean> {
   return isChildDue(store, state, clock.now());
 }

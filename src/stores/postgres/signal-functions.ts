@@ -1,9 +1,9 @@
 /**
  * The functions that pass signals to waits.
  *
- * 1. Whoever touches a wait or a signal holds the lock of its key. So a wait and a signal that come at the same time cannot miss each
+ * 1. Each transaction that writes a wait or a signal holds the advisory lock of its key. So a wait and a signal that come at the same time cannot miss each
  *    other: under READ COMMITTED, neither would see the other's row.
- * 2. Locks are taken in one order: the keys by their hashes, then the sessions by name. So nobody waits in a circle.
+ * 2. Locks are taken in one order: the keys by their hashes, then the sessions by name. So transactions cannot deadlock.
  * 3. The client makes the messages, with their checksums. A function that needs some that the caller has not sent writes nothing, and
  *    says which: `needs`. The caller makes them and calls again.
  */
