@@ -9,6 +9,6 @@ export function toBase64url(bytes: Uint8Array): string {
 }
 
 /** @throws Error if the text is not base64url */
-export function fromBase64url(text: string): Uint8Array {
+export function fromBase64url(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
 }

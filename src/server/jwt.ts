@@ -7,6 +7,7 @@
  *    used for up to an hour.
  */
 import { isSafeForSecrets } from "../platform/loopback.js";
+import { fromBase64url } from "./base64url.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { type Authenticate, type Principal, type Scope, scopes } from "./principal.js";
 
@@ -168,8 +169,7 @@ function parsePart(part: string): JwtClaims | null {
 function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | null {
   if (text === "" || !/^[\w-]*$/.test(text)) return null;
   try {
-    const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-    return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+    return fromBase64url(text);
   } catch {
     return null;
   }

@@ -64,16 +64,8 @@ export type StreamedMessage = Attempt & {
 export function createMessage({ runId, modelCallIndex, attempt }: Attempt): StreamedMessage {
   const counts = { deltaSeq: 0, texts: 0, calls: 0 };
   const contents = { parts: [], shown: [], open: new Map(), inputs: new Map() };
-  return {
-    runId,
-    modelCallIndex,
-    attempt,
-    state: "growing",
-    isRejoined: false,
-    isStarted: false,
-    ...counts,
-    ...contents,
-  };
+  const flags = { state: "growing", isRejoined: false, isStarted: false } as const;
+  return { runId, modelCallIndex, attempt, ...flags, ...counts, ...contents };
 }
 
 /** The message so far, as a snapshot has it; null if it is unknown. */
@@ -128,7 +120,7 @@ function rewind(message: StreamedMessage): void {
   message.state = "growing";
   message.isRejoined = false;
   message.deltaSeq = 0;
-  message.shown = [...message.parts, ...message.shown].filter((part) => part.kind !== "whole");
+  message.shown = listTexts(message);
   message.parts = [];
   message.open.clear();
   for (const text of [...message.shown, ...message.inputs.values()]) text.sent = 0;
@@ -325,9 +317,9 @@ function mergeInputs(message: StreamedMessage, { message: { parts }, inputs }: S
 export function mergeMessage(message: StreamedMessage, { parts }: AssistantMessage, changes: ViewChange[]): void {
   if (message.state === "settled") return;
   startStep(message, changes);
-  message.parts = [...message.parts, ...message.shown];
+  const texts = listTexts(message);
+  message.parts = texts;
   message.shown = [];
-  const texts = message.parts.filter((part) => part.kind !== "whole");
   const started = texts.filter(({ text }) => text !== "");
   const empty = texts.filter(({ text, isOpen }) => text === "" && isOpen);
   let calls = 0;
@@ -347,6 +339,11 @@ export function mergeMessage(message: StreamedMessage, { parts }: AssistantMessa
     } else emitWholePart(written, changes);
   }
   settleMessage(message, changes);
+}
+
+/** All texts of the message: those of the present stream, then those that only an earlier one has shown. */
+function listTexts({ parts, shown }: StreamedMessage): StreamedText[] {
+  return [...parts, ...shown].filter((part) => part.kind !== "whole");
 }
 
 function shiftFirst(parts: StreamedText[], kind: TextKind): StreamedText | undefined {
@@ -388,7 +385,7 @@ function reconcileCall({ inputs }: StreamedMessage, callKey: string, name: strin
 export function settleMessage(message: StreamedMessage, changes: ViewChange[]): void {
   if (message.state === "settled") return;
   message.state = "settled";
-  for (const part of [...message.parts, ...message.shown]) if (part.kind !== "whole") endText(part, changes);
+  for (const text of listTexts(message)) endText(text, changes);
   for (const { callKey, name } of message.inputs.values())
     if (callKey !== null) changes.push({ type: "call_ended", callKey, name, by: null });
   message.parts = [];

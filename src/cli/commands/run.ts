@@ -113,7 +113,7 @@ function createBusyError({ sessionId, status, activity }: SessionSummary): PawlE
     status === "awaiting_human"
       ? "waits for an answer"
       : activity === "waiting"
-        ? "has a run that sleeps, or waits for another session"
+        ? "has a run that sleeps, or waits for a signal or another session"
         : "has a run that is under way or was interrupted";
   return new PawlError(
     "session_busy",

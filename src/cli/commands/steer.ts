@@ -41,6 +41,6 @@ function formatConfirmation({ sessionId, status, activity, holder }: SessionSumm
   if (status === "awaiting_human" && !skips)
     return `Sent to ${id}. The model gets it after the waiting calls are answered: pawl approvals ${id}\n`;
   if (activity === "waiting" && !skips)
-    return `Sent to ${id}. The model gets it after the call, which sleeps or waits for another session.\n`;
+    return `Sent to ${id}. The model gets it after the call, which sleeps or waits for a signal or another session.\n`;
   return `Sent to ${id}, but no process drives the run. To continue: pawl resume ${id}, or pawl worker\n`;
 }

@@ -13,6 +13,7 @@ import type { Json } from "../../core/data/message.js";
 import { skeletonOf } from "../../core/data/skeleton.js";
 import type { MessageDelta } from "../../ports/model.js";
 import { type Redact, redactJson } from "../observers/redact.js";
+import { toAttemptKey } from "./attempt-key.js";
 import type { Snapshot, StreamItem } from "./stream-types.js";
 
 /** What to remove from a stream. */
@@ -125,10 +126,6 @@ export function createStreamRedaction(
 
 function isTextDelta(item: Extract<StreamItem, { readonly type: "delta" }>): item is DeltaItem {
   return "text" in item.delta;
-}
-
-function toAttemptKey({ runId, modelCallIndex, attempt }: MessageDelta | Snapshot): string {
-  return `${runId}/${modelCallIndex}/${attempt}`;
 }
 
 /** The key of the message part that a delta belongs to: `text/1`, `reasoning/1`, `tool-input/c`. */

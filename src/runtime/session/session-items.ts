@@ -7,6 +7,7 @@ import { deepFreeze } from "../../core/data/freeze.js";
 import type { State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
 import { type Cursor, cursorAfter, isAfter } from "../../stream/cursor.js";
+import { type AttemptOfCall, toAttemptKey } from "../agent/attempt-key.js";
 import type { EventsOptions, ItemsOf, ItemsOptions, StreamItem } from "../agent/stream-types.js";
 import { readCursor } from "../log/family-cursor.js";
 import { findOpenRunId } from "../log/open-runs.js";
@@ -129,18 +130,12 @@ export function createItemsOf(store: Pick<Store, "load">, live: (sessionId: stri
 /** What the consumer has received from the log: the last event, and the attempts whose messages are complete. */
 type SeenItems = { upTo: Cursor; attempts: Set<string> | null };
 
-function recordEnded(seen: SeenItems, attempt: Attempt): void {
-  seen.attempts = (seen.attempts ?? new Set()).add(attemptKey(attempt));
+function recordEnded(seen: SeenItems, attempt: AttemptOfCall): void {
+  seen.attempts = (seen.attempts ?? new Set()).add(toAttemptKey(attempt));
 }
 
 function isKnown(item: StreamItem, { upTo, attempts }: SeenItems): boolean {
-  if (item.type === "delta") return attempts?.has(attemptKey(item.delta)) === true;
-  if (item.type === "snapshot" || item.type === "partial_output") return attempts?.has(attemptKey(item)) === true;
+  if (item.type === "delta") return attempts?.has(toAttemptKey(item.delta)) === true;
+  if (item.type === "snapshot" || item.type === "partial_output") return attempts?.has(toAttemptKey(item)) === true;
   return "seq" in item && !isAfter(item, upTo);
-}
-
-type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
-
-function attemptKey({ runId, modelCallIndex, attempt }: Attempt): string {
-  return `${runId}/${modelCallIndex}/${attempt}`;
 }

@@ -15,7 +15,7 @@ export type CompiledTool = {
   readonly tool: AnyTool;
   readonly specification: ToolSpecification;
   readonly validate: CompiledInput["validate"];
-  /** One that Pawl adds by itself. It touches nothing but its session. */
+  /** True for a tool that Pawl adds itself. It only uses its own session. */
   readonly isBuiltIn?: true;
 };
 
@@ -58,7 +58,7 @@ export function compileTool(tool: AnyTool): CompiledTool {
   }
 }
 
-/** The same of a tool that Pawl adds by itself. */
+/** Compiles a tool that Pawl adds itself. */
 export function compileBuiltIn(tool: AnyTool): CompiledTool {
   return { ...compileTool(tool), isBuiltIn: true };
 }

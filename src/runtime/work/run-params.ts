@@ -13,7 +13,9 @@ type RunContext = Pick<EffectContext, "transcript" | "memory">;
 /** The `context.params` of tools, hooks and policies. */
 export function getParams({ transcript: { run }, memory }: RunContext): RunParams {
   if (run === null) return noParams;
-  return memory.params?.runId === run.runId ? memory.params.value : (run.params ?? run.options.params ?? noParams);
+  return memory.params?.runId === run.runId
+    ? memory.params.value
+    : deepFreeze(run.params ?? run.options.params ?? noParams);
 }
 
 /**
@@ -54,5 +56,5 @@ export function restoreParams(
   { runId, params }: Pick<EventOf<"prepared">, "runId" | "params">,
   memory: EffectContext["memory"],
 ): void {
-  if (params !== undefined) memory.params = { runId, value: params };
+  if (params !== undefined) memory.params = { runId, value: deepFreeze(params) };
 }

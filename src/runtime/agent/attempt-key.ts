@@ -1,0 +1,9 @@
+/**
+ * The name of an attempt of a model call within its session.
+ */
+
+export type AttemptOfCall = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+
+export function toAttemptKey({ runId, modelCallIndex, attempt }: AttemptOfCall): string {
+  return `${runId}/${modelCallIndex}/${attempt}`;
+}
