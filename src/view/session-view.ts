@@ -127,8 +127,21 @@ export function createSessionView(after: Cursor = startCursor): SessionView {
     }
   }
 
+  /** The run that is in progress, as far as the view knows: it may have joined in the middle. */
+  function findCurrentRun(): string | null {
+    if (message !== null) return message.runId;
+    if (run === null) return lastEnded?.runId ?? null;
+    return run.result === null ? run.runId : null;
+  }
+
   function applyRun(event: RunBoundaryEvent, changes: ViewChange[]): void {
-    if (event.type === "final" && message?.runId === event.runId) lastEnded = message;
+    const current = findCurrentRun();
+    if (event.type === "final" && current !== null && current !== event.runId) {
+      // A queued run that was aborted ends without having started: the current run continues.
+      changes.push({ type: "run_ended", by: event });
+      return;
+    }
+    if (event.type === "final" && message !== null) lastEnded = message;
     endStep(changes);
     closeQuestions(changes, () => true);
     calls.clear();

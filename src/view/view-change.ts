@@ -47,6 +47,7 @@ export type ViewChange =
       readonly by: EventOf<"approval_answered"> | null;
     }
   | { readonly type: "run_started"; readonly by: EventOf<"run_started"> }
+  /** A queued run that is aborted ends without having started, while another run may be in progress. */
   | { readonly type: "run_ended"; readonly by: EventOf<"final"> }
   /** Deltas are missing. The message that is being streamed is unknown until a snapshot, or its event, supplies it. */
   | { readonly type: "gap" }

@@ -147,6 +147,30 @@ test("a view that begins at any cursor of a log ends like one that read it from 
     }
 });
 
+test("a queued run that is aborted ends nothing of the run in progress, wherever the view began", () => {
+  const event = (seq: number, body: object) =>
+    ({ ...body, sessionId: "s", seq, index: 1, at: seq }) as unknown as PublicEvent;
+  const call = { runId: "r1", callKey: "r1/1/1", toolCallId: "c", name: "echo", input: {} };
+  const delta = { kind: "text-delta", id: "t", runId: "r1", modelCallIndex: 2, attempt: 1, seq: 1 } as const;
+  const items: readonly StreamItem[] = [
+    event(1, { type: "run_started", runId: "r1", input: [] }),
+    event(2, { type: "tool_call", ...call }),
+    event(3, { type: "approval_requested", ...call, why: "policy" }),
+    { type: "delta", delta: { ...delta, text: "Hel" } },
+  ];
+  const abortedRun = event(4, { type: "final", runId: "r2", result: { status: "aborted", runId: "r2" } });
+  for (const [began, seen] of [items, items.slice(1)].entries()) {
+    const view = createSessionView();
+    fold(seen, view);
+    const before = view.snapshot();
+    expect(view.apply(abortedRun), `${began}`).toEqual([{ type: "run_ended", by: abortedRun }]);
+    expect(view.snapshot()).toEqual({ ...before, cursor: { seq: 4, index: 1 } });
+    expect(view.apply({ type: "delta", delta: { ...delta, seq: 2, text: "lo" } })).toMatchObject([
+      { type: "part_grew", text: "lo" },
+    ]);
+  }
+});
+
 describe("what a view hands out", () => {
   test("is frozen, and stays what it was", () => {
     const log = goldenLogs[0] ?? [];
