@@ -290,7 +290,7 @@ const programs = [
     room: "cli",
     about:
       "the command line; `screen` and `conversation` render the terminal, `permissions` decides what runs without a question",
-    uses: ["tools"],
+    uses: ["tools", "view"],
   },
   {
     room: "protocols",

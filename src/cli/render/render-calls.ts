@@ -2,7 +2,7 @@
  * The lines of calls in a renderer: one when a call begins, one when it has ended.
  */
 import { type Json, textOfOutput } from "../../core/index.js";
-import type { PublicEvent } from "../../index.js";
+import type { PublicEventOf } from "../../index.js";
 import {
   formatDuration,
   formatFailure,
@@ -15,8 +15,6 @@ import {
 import type { StyleText } from "../terminal/text-style.js";
 import { formatRepair } from "./format-repair.js";
 import { planTool, showPlan, type TextState, writeLine } from "./render-text.js";
-
-type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
 /** The state of a renderer about calls. */
 export type CallState = {
@@ -37,7 +35,7 @@ export function createCallState(): CallState {
 }
 
 /** With `canAsk`, the line is buffered, because a question about the call would show all of it. */
-export function showCall(state: RendererState, event: EventOfType<"tool_call">, options: CallOptions): void {
+export function showCall(state: RendererState, event: PublicEventOf<"tool_call">, options: CallOptions): void {
   const { callKey, name, input, repair } = event;
   const title = sanitize(name);
   if (state.calls.size > 0) state.isParallel = true;
@@ -55,18 +53,19 @@ export function flushCall(state: RendererState): void {
   state.bufferedCall = null;
 }
 
-export function recordResult(state: RendererState, event: EventOfType<"tool_result">): void {
+export function recordResult(state: RendererState, event: PublicEventOf<"tool_result">): void {
   state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: formatResultText(event) });
 }
 
-function formatResultText({ output, returned = output, cut: reason }: EventOfType<"tool_result">): string {
+/** The text of a call's result. Empty if the tool returned nothing. */
+export function formatResultText({ output, returned = output, cut: reason }: PublicEventOf<"tool_result">): string {
   const text = textOfOutput(returned);
   return reason === undefined ? text : `(cut short: ${reason}) ${text}`;
 }
 
 export function showResult(
   state: RendererState,
-  event: EventOfType<"call_complete">,
+  event: PublicEventOf<"call_complete">,
   { style, columns }: CallOptions,
 ): void {
   const call = state.calls.get(event.callKey);

@@ -1,6 +1,7 @@
 /**
- * The state of a renderer's text: which line is open, what was streamed, and what is buffered.
+ * The state of a renderer's text: which line is open, what was shown, and what is buffered.
  */
+import { createPairJoiner, type PairJoiner } from "../terminal/surrogate-pairs.js";
 import { sanitize, truncate } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
 
@@ -10,29 +11,28 @@ export type TextState = {
   readonly pieces: Piece[];
   /** The stream whose last line is not complete; null if there is none. */
   openLine: "out" | "err" | null;
-  /** The first half of a surrogate pair, if the last delta ended with one. */
-  halfCharacter: string;
-  /** The text streamed since the last tool call. */
-  streamed: string;
+  readonly pairs: PairJoiner;
+  /** The text of the run that went to `out` as the model wrote it. */
+  shownText: string;
   /** Texts that may be the answer, or may be followed by calls; null if text is shown live. */
   readonly bufferedTexts: string[] | null;
 };
 
 export function createTextState(when: "live" | "answer"): TextState {
-  return { pieces: [], openLine: null, halfCharacter: "", streamed: "", bufferedTexts: when === "answer" ? [] : null };
+  return {
+    pieces: [],
+    openLine: null,
+    pairs: createPairJoiner(),
+    shownText: "",
+    bufferedTexts: when === "answer" ? [] : null,
+  };
 }
 
-/** Buffers the first half of a surrogate pair whose second half is in the next delta. */
-export function takeWholeCharacters(state: TextState, text: string): string {
-  const joined = state.halfCharacter + text;
-  const last = joined.charCodeAt(joined.length - 1);
-  state.halfCharacter = last >= 0xd800 && last <= 0xdbff ? joined.slice(-1) : "";
-  return state.halfCharacter === "" ? joined : joined.slice(0, -1);
-}
-
-export function writeText(state: TextState, text: string): void {
-  state.streamed += text;
-  if (state.bufferedTexts === null) write(state, "out", sanitize(text), text);
+/** Shows more of the text that the model writes. */
+export function growText(state: TextState, text: string): void {
+  if (state.bufferedTexts !== null) return;
+  state.shownText += text;
+  write(state, "out", sanitize(text), text);
 }
 
 /** Shows the buffered texts: the model continued after them, so they are not the answer. */
@@ -63,36 +63,16 @@ export function writeLine(state: TextState, line: string): void {
   state.pieces.push({ to: "err", text: `${line}\n` });
 }
 
-/** Shows a text unless its deltas were already shown. */
-export function writeTextOnce(state: TextState, text: string): void {
-  closeLine(state);
-  if (isStreamed(state, text)) return;
-  writeText(state, text);
-  closeLine(state);
-}
-
-export function isStreamed({ streamed }: TextState, text: string): boolean {
-  return removeSpaces(streamed).includes(removeSpaces(text));
-}
-
-/** Shows the text that was streamed before a run was stopped. It is not an answer. */
-export function showPartialText(state: TextState, text: string): void {
-  if (state.bufferedTexts === null) writeTextOnce(state, text);
-  else state.bufferedTexts.push(text);
-}
-
-/** Shows the answer of a run, unless it was already shown live. */
+/** Shows the answer of a run, unless it was shown live. */
 export function writeAnswer(state: TextState, answer: string): void {
-  if (state.bufferedTexts === null) {
-    writeTextOnce(state, answer);
-    return;
-  }
+  if (removeSpaces(state.shownText).includes(removeSpaces(answer))) return;
   flushBuffered(state, answer);
+  closeLine(state);
   write(state, "out", sanitize(answer), answer);
   closeLine(state);
 }
 
-export function removeSpaces(text: string): string {
+function removeSpaces(text: string): string {
   return text.replace(/\s+/g, "");
 }
 

@@ -1,20 +1,21 @@
 /**
- * Renders the items of a session's stream as lines for a person. It is a fold over the items.
+ * Renders the items of a session's stream as lines for a person: the changes that they make to the session's view.
  *
  * 1. The model's text goes to `out`, everything else to `err`. If `out` is not read by a person, it gets the answer
  *    alone, when the run has ended. What the model says between its calls goes to `err` then.
- * 2. Text is shown once: as deltas, or from its event if no deltas came.
- * 3. All text passes through `visible`, so that it cannot control the terminal.
+ * 2. All text passes through `sanitize`, so that it cannot control the terminal.
  */
 import { textOfEnd } from "../../core/index.js";
 import {
-  type MessageDelta,
   type PublicEvent,
+  type PublicEventOf,
   type RunResult,
   type StreamItem,
   textOf,
   type UserMessage,
 } from "../../index.js";
+import { createSessionView, type SessionView } from "../../view/session-view.js";
+import { type Attempt, findLogEvent, isSameAttempt, type TextKind, type ViewChange } from "../../view/view-change.js";
 import { formatDecision, formatDecisionType } from "../decisions/format-decision.js";
 import { sanitize } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
@@ -29,16 +30,12 @@ import {
   closeLine,
   createTextState,
   flushBuffered,
-  isStreamed,
+  growText,
   type Piece,
-  removeSpaces,
-  showPartialText,
   type TextState,
-  takeWholeCharacters,
   write,
   writeAnswer,
   writeLine,
-  writeText,
 } from "./render-text.js";
 
 export type { Piece } from "./render-text.js";
@@ -68,43 +65,33 @@ export type Renderer = {
   readonly isAtLineStart: () => boolean;
 };
 
-type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
-
-/** What the renderer remembers between items. */
+/** The state of a renderer between items. */
 type RenderState = TextState &
   CallState & {
-    /** The current attempt, and where its text begins in `streamed`. */
-    attempt: { readonly key: string; readonly from: number };
-    /** The step whose text events are being shown. */
-    textStep: string;
-    /** The reasoning streamed in the current attempt. */
-    reasoning: string;
+    readonly view: SessionView;
+    /** The last attempt of which something was shown. */
+    shownAttempt: Attempt | null;
     startedAt: number | null;
     /** What the provider's prompt cache saved in this run. */
     savings: CacheSavings;
-    /** The text of the last step, as far as its events told it. */
-    stepText: string;
   };
 
 export function createRenderer(options: RenderOptions): Renderer {
   const state: RenderState = {
     ...createTextState(options.text ?? "live"),
-    attempt: { key: "", from: 0 },
-    textStep: "",
-    reasoning: "",
     ...createCallState(),
+    view: createSessionView(),
+    shownAttempt: null,
     startedAt: null,
     savings: noSavings,
-    stepText: "",
   };
   return {
     show(item) {
       if ("at" in item) state.startedAt ??= item.at;
-      if (item.type === "step_finished") state.savings = addSavings(state.savings, item.model, item.usage);
       const isQuestion = item.type === "approval_requested" && item.callKey === state.bufferedCall?.callKey;
       if (isQuestion) state.bufferedCall = null;
       else flushCall(state);
-      showItem(state, item, options);
+      for (const change of state.view.apply(item)) showChange(state, change, options);
       return state.pieces.splice(0);
     },
     flush() {
@@ -120,102 +107,67 @@ export function createRenderer(options: RenderOptions): Renderer {
   };
 }
 
-function showItem(state: RenderState, item: StreamItem, options: RenderOptions): void {
-  switch (item.type) {
-    case "delta":
-      showDelta(state, item.delta, options);
-      break;
-    case "snapshot":
-      beginAttempt(state, item);
-      writeText(state, textOf(item.message));
-      break;
-    case "lagged":
-      // The log has the missed text. It comes as a whole with the next event.
-      state.streamed = "";
-      state.attempt = { key: "", from: 0 };
+function showChange(state: RenderState, change: ViewChange, options: RenderOptions): void {
+  switch (change.type) {
+    case "step_started":
       closeLine(state);
+      state.shownAttempt = change;
       break;
-    case "progress":
-    case "partial_output":
-    case "preliminary":
+    case "part_started":
+    case "part_ended":
+      state.pairs.reset();
+      // A provider cuts one sentence into several parts, so the next part of the text continues in the same line.
+      if (change.kind === "reasoning") closeLine(state);
       break;
-    default:
-      showEvent(state, item, options);
-  }
-}
-
-function showDelta(state: RenderState, delta: MessageDelta, { style }: RenderOptions): void {
-  switch (delta.kind) {
-    case "start":
-      beginAttempt(state, delta);
+    case "part_grew":
+      showGrowth(state, change.kind, change.text, options);
       break;
-    case "text-start":
-    case "text-end":
-      // A provider cuts one sentence into several parts, so the next part goes on in the same line.
-      state.halfCharacter = "";
-      break;
-    case "reasoning-start":
-    case "reasoning-end":
-      state.halfCharacter = "";
-      closeLine(state);
-      break;
-    case "text-delta":
-      writeText(state, takeWholeCharacters(state, delta.text));
-      break;
-    case "reasoning-delta": {
-      const text = takeWholeCharacters(state, delta.text);
-      state.reasoning += text;
-      write(state, "err", style("dim", sanitize(text)), text);
-      break;
+    default: {
+      const event = findLogEvent(change);
+      if (event !== null) showEvent(state, event, options);
+      else if (isEndOfAnswer(change)) closeLine(state);
     }
-    case "done":
-    case "error":
-      closeLine(state);
-      break;
-    default:
-      break;
   }
 }
 
-type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
-
-function formatAttemptKey({ runId, modelCallIndex, attempt }: Attempt): string {
-  return `${runId}/${modelCallIndex}/${attempt}`;
+function showGrowth(state: RenderState, kind: TextKind, added: string, { style }: RenderOptions): void {
+  const text = state.pairs.add(added);
+  if (kind === "text") growText(state, text);
+  else write(state, "err", style("dim", sanitize(text)), text);
 }
 
-function beginAttempt(state: RenderState, attempt: Attempt): void {
-  closeLine(state);
-  const step = `${attempt.runId}/${attempt.modelCallIndex}`;
-  // The text of a new attempt replaces that of the attempt before it.
-  if (state.attempt.key.startsWith(`${step}/`)) state.streamed = state.streamed.slice(0, state.attempt.from);
-  state.attempt = { key: formatAttemptKey(attempt), from: state.streamed.length };
-  state.reasoning = "";
+/** Whether the model has sent its last delta. The log may have the message much later, after its hooks. */
+function isEndOfAnswer(change: ViewChange): boolean {
+  if (change.type !== "note" || change.item.type !== "delta") return false;
+  return change.item.delta.kind === "done" || change.item.delta.kind === "error";
 }
 
 function showEvent(state: RenderState, event: PublicEvent, options: RenderOptions): void {
   const { style } = options;
   switch (event.type) {
     case "run_started":
+      state.startedAt = event.at;
+      state.savings = noSavings;
+      state.shownText = "";
+      if (options.showInput === true) showInput(state, event.input, options);
+      break;
     case "run_queued":
     case "steered":
       if (options.showInput === true) showInput(state, event.input, options);
       break;
-    case "text":
-      if (state.bufferedTexts === null) showText(state, event);
-      else state.bufferedTexts.push(event.text);
+    case "message": {
+      closeLine(state);
+      const text = textOf(event.message);
+      if (text !== "") state.bufferedTexts?.push(text);
       break;
-    case "message":
-      showMessage(state, event);
-      break;
+    }
     case "attempt_withdrawn":
-      if (state.attempt.key === formatAttemptKey(event))
+      if (state.shownAttempt !== null && isSameAttempt(state.shownAttempt, event))
         writeLine(state, style("yellow", "The answer above was refused."));
       break;
-    case "reasoning":
-      showReasoning(state, event, options);
-      break;
     case "tool_call":
-      beginCall(state, event, options);
+      flushBuffered(state);
+      showCall(state, event, options);
       break;
     case "approval_requested":
       if (options.canAsk !== true) writeLine(state, style("yellow", `  ${sanitize(event.name)} waits for an answer`));
@@ -251,6 +203,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       break;
     case "step_finished":
       closeLine(state);
+      state.savings = addSavings(state.savings, event.model, event.usage);
       break;
     default:
       break;
@@ -259,7 +212,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
 
 function showFailure(
   state: RenderState,
-  event: EventOfType<"tool_failed" | "attempt_failed">,
+  event: PublicEventOf<"tool_failed" | "attempt_failed">,
   { style }: RenderOptions,
 ): void {
   // The person, or a limit, has stopped the model call: the end of the run says so.
@@ -267,27 +220,8 @@ function showFailure(
   writeLine(state, style("yellow", formatFailedAttempt(event)));
 }
 
-function showMessage(state: RenderState, { cut: isCut, message }: EventOfType<"message">): void {
-  if (isCut === true) showPartialText(state, textOf(message));
-  closeLine(state);
-}
-
-function showReasoning(state: RenderState, { text }: EventOfType<"reasoning">, { style }: RenderOptions): void {
-  if (!removeSpaces(state.reasoning).includes(removeSpaces(text))) writeLine(state, style("dim", sanitize(text)));
-}
-
-/** Shows a part of a message. The parts of one message follow each other as they came. */
-function showText(state: RenderState, { runId, modelCallIndex, text }: EventOfType<"text">): void {
-  const step = `${runId}/${modelCallIndex}`;
-  if (state.textStep !== step) closeLine(state);
-  state.stepText = state.textStep === step ? state.stepText + text : text;
-  state.textStep = step;
-  if (state.attempt.key.startsWith(`${step}/`) && isStreamed(state, text)) return;
-  writeText(state, text);
-}
-
 /** Who has answered knows so, unless something else came of it. */
-function formatAnswer(event: EventOfType<"approval_answered">): string {
+function formatAnswer(event: PublicEventOf<"approval_answered">): string {
   return event.overruled === undefined ? formatDecisionType(event.answer) : formatDecision(event);
 }
 
@@ -296,29 +230,16 @@ function showInput(state: RenderState, input: readonly UserMessage[], { style }:
   writeLine(state, style("bold", sanitize(text).replace(/^/gm, "> ")));
 }
 
-function beginCall(state: RenderState, event: EventOfType<"tool_call">, options: RenderOptions): void {
-  flushBuffered(state);
-  state.streamed = "";
-  state.attempt = { ...state.attempt, from: 0 };
-  showCall(state, event, options);
-}
-
-function showFinal(state: RenderState, { result, at }: EventOfType<"final">, options: RenderOptions): void {
+function showFinal(state: RenderState, { result, at }: PublicEventOf<"final">, options: RenderOptions): void {
   const { text } = result;
   const fault = result.status === "failed" ? result.error : undefined;
-  const isFixedText =
+  const fixedTexts =
     "reason" in result && result.status !== "interrupted"
-      ? [textOfEnd(result.reason), textOfEnd(result.reason, fault)].includes(text)
-      : text === "";
-  // The text beside the last calls was shown with them.
-  const isShown = state.bufferedTexts === null && state.stepText === text;
-  if (!isFixedText && !isShown) writeAnswer(state, text);
-  else flushBuffered(state);
+      ? [textOfEnd(result.reason), textOfEnd(result.reason, fault)]
+      : [];
+  if (text === "" || fixedTexts.includes(text)) flushBuffered(state);
+  else writeAnswer(state, text);
   writeClosingLine(state, result, at, options);
-  state.startedAt = null;
-  state.savings = noSavings;
-  state.streamed = "";
-  state.stepText = "";
 }
 
 function writeClosingLine(state: RenderState, result: RunResult, at: number, { style }: RenderOptions): void {

@@ -37,6 +37,12 @@ const call = (position: number, input: Json, name = "read_file") => ({
   name,
   input,
 });
+const message = (modelCallIndex: number, ...texts: readonly string[]) =>
+  event("message", {
+    modelCallIndex,
+    attempt: 1,
+    message: { role: "assistant", parts: texts.map((text) => ({ type: "text", text }) as const) },
+  });
 const ended = (position: number, output: string, outcome: "ok" | "error" | "denied" = "ok", name = "read_file") => [
   event("tool_result", {
     ...named(position, name),
@@ -92,9 +98,9 @@ describe("a stream, as a person sees it", () => {
       "the same from the log, where nothing was streamed",
       [
         ...["- ", "One.", "\n- ", "One."].map((part) => event("text", { modelCallIndex: 1, text: part })),
-        event("message", { modelCallIndex: 1, attempt: 1, message: { role: "assistant", parts: [] } }),
+        message(1, "- ", "One.", "\n- ", "One."),
         event("text", { modelCallIndex: 2, text: "Next." }),
-        event("message", { modelCallIndex: 2, attempt: 1, message: { role: "assistant", parts: [] } }),
+        message(2, "Next."),
       ],
       "- One.\n- One.\nNext.\n",
     ],
@@ -137,6 +143,7 @@ describe("a stream, as a person sees it", () => {
       [
         ...deltas(1, 1, start, ...text("Let me see.")),
         event("text", { modelCallIndex: 1, text: "Let me see." }),
+        message(1, "Let me see."),
         event("tool_call", call(1, { path: "a.ts" })),
         ...ended(1, "1\ta\n2\tb"),
         ...deltas(2, 1, start, ...text("It is a.")),
@@ -149,6 +156,7 @@ describe("a stream, as a person sees it", () => {
       [
         ...deltas(1, 1, start, ...text("I book it.")),
         event("text", { modelCallIndex: 1, text: "I book it." }),
+        message(1, "I book it."),
         event("tool_call", call(1, { path: "a.ts" })),
         ...ended(1, "1\ta\n2\tb"),
         final({ text: "I book it.", reason: "stop_condition", condition: "toolCalled(book)" } as Partial<RunResult>),
@@ -167,7 +175,11 @@ describe("a stream, as a person sees it", () => {
     ]),
     [
       "text of another process comes by its events",
-      [event("text", { modelCallIndex: 1, text: "Let me see." }), event("tool_call", call(1, {}))],
+      [
+        event("text", { modelCallIndex: 1, text: "Let me see." }),
+        message(1, "Let me see."),
+        event("tool_call", call(1, {})),
+      ],
       "Let me see.\n|▸ read_file \n",
     ],
     [
@@ -191,7 +203,17 @@ describe("a stream, as a person sees it", () => {
       "what the model thinks is said aside",
       [
         ...deltas(1, 1, start, { kind: "reasoning-delta", id: "r", text: "Hm." }, ...text("Yes.")),
-        event("reasoning", { modelCallIndex: 1, text: "Hm." }),
+        event("message", {
+          modelCallIndex: 1,
+          attempt: 1,
+          message: {
+            role: "assistant",
+            parts: [
+              { type: "reasoning", text: "Hm." },
+              { type: "text", text: "Yes." },
+            ],
+          },
+        }),
         final({ text: "Yes." }),
       ],
       `|Hm.|\nYes.\n${end}`,
@@ -259,13 +281,13 @@ describe("a stream, as a person sees it", () => {
     ],
     ["a character in two deltas", [...deltas(1, 1, start, ...text("\ud83d", "\ude00!"))], "😀!"],
     [
-      "what was missed comes from the log, whole",
+      "text that was missed comes from the log",
       [
         ...deltas(1, 1, start, { kind: "text-start", id: "t" }, { kind: "text-delta", id: "t", text: "One" }),
         { type: "lagged", fromSeq: 3 },
-        event("text", { modelCallIndex: 1, text: "One two." }),
+        message(1, "One two."),
       ],
-      "One\nOne two.",
+      "One two.\n",
     ],
     [
       "coming in the middle",
@@ -277,8 +299,10 @@ describe("a stream, as a person sees it", () => {
           attempt: 1,
           deltaSeq: 3,
           message: { role: "assistant", parts: [{ type: "text", text: "Hel" }] },
+          open: [{ id: "t", type: "text", index: 0 }],
+          inputs: [],
         } as unknown as StreamItem,
-        ...deltas(1, 1, { kind: "text-delta", id: "t", text: "lo." }, { kind: "text-end", id: "t" }),
+        ...deltas(1, 1, start, ...text("Hel", "lo.")).slice(3),
         final({ text: "Hello." }),
       ],
       `Hello.\n${end}`,
@@ -349,7 +373,7 @@ describe("standard output that no person reads", () => {
   const piped = (...items: readonly StreamItem[]) => shown(items, { text: "answer" });
 
   test("gets the answer alone, as a whole", () => {
-    const items = [...deltas(1, 1, start, ...text("Hel", "lo.")), event("text", { text: "Hello." } as never)];
+    const items = [...deltas(1, 1, start, ...text("Hel", "lo.")), message(1, "Hello.")];
     expect(piped(...items)).toBe("");
     expect(piped(...items, final({ text: "Hello." }))).toBe(`Hello.\n${end}`);
   });
@@ -364,7 +388,7 @@ describe("standard output that no person reads", () => {
       retryInMs: 2_000,
     });
     const first = [...deltas(1, 1, start, ...text("It i")), failed];
-    const second = [...deltas(1, 2, start, ...text("Yes.")), event("text", { text: "Yes." } as never)];
+    const second = deltas(1, 2, start, ...text("Yes."));
     expect(piped(...first, ...second, final({ text: "Yes." }))).toBe(
       `|Model call failed (network, attempt 1): cut. Trying again in 2.0 s.\nYes.\n${end}`,
     );
@@ -373,10 +397,10 @@ describe("standard output that no person reads", () => {
   test("gets nothing of what the model says before its calls", () => {
     const items = [
       ...deltas(1, 1, start, ...text("Let me look.")),
-      event("text", { text: "Let me look." } as never),
+      message(1, "Let me look."),
       event("tool_call", call(1, {})),
       ...ended(1, "one"),
-      event("text", { text: "It is one." } as never),
+      message(2, "It is one."),
       final({ text: "It is one." }),
     ];
     const written = piped(...items);
