@@ -41,25 +41,26 @@ function createStage() {
     screen.show(renderRegion({ ...calm, view }, columns, rows, now));
     screen.drawNow();
   };
-  const step = { runId: "r", modelCallIndex: 1, attempt: 1 };
-  view.show(
-    { type: "run_started", runId: "r", input: [{ role: "user", parts: [{ type: "text", text: "go" }] }] },
-    columns,
-    start,
-  );
-  return { written, view, draw, step };
+  let seq = 0;
+  const showEvent = (body) => {
+    seq += 1;
+    view.show({ ...body, runId: "r", sessionId: "s", seq, index: 1, at: start }, columns, start);
+  };
+  showEvent({ type: "run_started", input: [{ role: "user", parts: [{ type: "text", text: "go" }] }] });
+  return { written, view, draw, showEvent };
 }
 
 /** A frame for each word, as if each came behind the time of a frame. */
 function streaming(updates) {
-  const { written, view, draw, step } = createStage();
+  const { written, view, draw } = createStage();
+  const step = { runId: "r", modelCallIndex: 1, attempt: 1 };
   const words = "Some **words** of an answer that is wrapped, with `code` and a list:\n\n- one\n- two\n\n".split(
     /(?<= )/,
   );
   written.length = 0;
   for (let at = 0; at < updates; at += 1) {
     view.show(
-      { type: "delta", delta: { ...step, kind: "text-delta", id: "t", text: words[at % words.length] } },
+      { type: "delta", delta: { ...step, seq: at + 1, kind: "text-delta", id: "t", text: words[at % words.length] } },
       columns,
       start,
     );
@@ -79,14 +80,14 @@ function spinner() {
 }
 
 function largeOutput(lines) {
-  const { view, draw } = createStage();
+  const { draw, showEvent } = createStage();
   const text = Array.from({ length: lines }, (_, at) => `line ${at} of an output with some words in it`).join("\n");
   const plain = timed(() => text.split("\n").map((line) => line.replace(/[\x00-\x1f]/g, "")).length);
-  const call = { runId: "r", callKey: "r/1/1", name: "shell" };
+  const call = { callKey: "r/1/1", name: "shell" };
   const shown = timed(() => {
-    view.show({ ...call, type: "tool_call", input: { command: "long" } }, columns, start);
-    view.show({ ...call, type: "tool_result", status: "ok", output: { type: "text", text } }, columns, start);
-    view.show({ ...call, type: "call_complete", status: "ok", durationMs: 5 }, columns, start);
+    showEvent({ ...call, type: "tool_call", input: { command: "long" } });
+    showEvent({ ...call, type: "tool_result", status: "ok", output: { type: "text", text } });
+    showEvent({ ...call, type: "call_complete", status: "ok", durationMs: 5 });
     draw(start);
   });
   const megabytes = Math.round(process.memoryUsage().rss / 1e6);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { renderStatusLine } from "../../src/cli/conversation/fronts/status-line.js";
 import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
-import { createTextDeduplicator } from "../../src/cli/conversation/view/text-deduplicator.js";
 import { createView, type View } from "../../src/cli/conversation/view/view.js";
 import { paint, toPlainText } from "../../src/cli/screen/line.js";
 import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
@@ -153,37 +152,43 @@ describe("the view of a session", () => {
 });
 
 describe("streamed text", () => {
-  test("is shown once, whether it comes as deltas, as an event, or half as both", () => {
-    const text = createTextDeduplicator();
-    text.begin("r/1", 1);
-    expect([text.add("Hello "), text.add("world"), text.confirm("r/1", "Hello world")]).toEqual([
-      "Hello ",
-      "world",
-      "",
-    ]);
-    text.begin("r/2", 1);
-    expect([text.add("Hel"), text.confirm("r/2", "Hello you")]).toEqual(["Hel", "lo you"]);
-    expect(text.confirm("r/3", "Whole.")).toBe("Whole.");
-    expect(text.begin("r/4", 1)).toBe(false);
-    text.add("half of ");
-    expect(text.begin("r/4", 2)).toBe(true);
-    expect([text.add("\ud83d"), text.add("\ude00!")]).toEqual(["", "😀!"]);
-  });
+  const attempt = (number: number) => ({ runId: "r", modelCallIndex: 1, attempt: number });
+  /** The deltas of an attempt that writes these pieces. */
+  const deltas = (number: number, ...pieces: readonly string[]): readonly StreamItem[] =>
+    [{ kind: "start" } as const, ...pieces.map((text) => ({ kind: "text-delta", id: "t", text }) as const)].map(
+      (body, at) => ({ type: "delta", delta: { ...body, ...attempt(number), seq: at + 1 } }),
+    );
+  const event = (seq: number, body: object) =>
+    ({ ...body, runId: "r", sessionId: "s", seq, index: 1, at: 0 }) as unknown as StreamItem;
+  const message = (number: number, text: string) =>
+    event(1, { type: "message", ...attempt(number), message: { role: "assistant", parts: [{ type: "text", text }] } });
+  const finished = event(2, { type: "step_finished", usage: {} });
 
   test.each([
-    ["more white space was given", ["Hello \n", " world", "  "], "Hello world", ""],
-    ["less white space was given", ["Hello", "world"], "Hello \u00a0\u3000world\n", ""],
-    ["white space that was given does not come again", ["Hello\n\n"], "Hello\n\nworld", "world"],
-    ["other white space was given before the rest", ["Hello "], "Hello\n\nworld", "\n\nworld"],
-    ["more than the text was given", ["Hello world, ", "and more"], "Hello world", ""],
-    ["something else was given", ["Hello ", "there"], "Hello world", "Hello world"],
-    ["nothing was given", [], " Hello", " Hello"],
-  ])("is compared without white space: %s", (_, deltas, whole, rest) => {
-    const text = createTextDeduplicator();
-    text.begin("r/1", 1);
-    for (const delta of deltas) text.add(delta);
-    expect(text.confirm("r/1", whole)).toBe(rest);
-    expect(text.confirm("r/1", whole)).toBe("");
+    ["as deltas", [...deltas(1, "Hello ", "world"), message(1, "Hello world")]],
+    ["as its message", [message(1, "Hello world")]],
+    ["half as both", [...deltas(1, "Hel"), message(1, "Hello world")]],
+    [
+      "as deltas of which one was missed",
+      [...deltas(1, "Hello ", "wor", "ld").filter((_, at) => at !== 2), message(1, "Hello world")],
+    ],
+  ])("is shown once if it comes %s", (_, items) => {
+    expect(shown([...items, finished])).toEqual(["Hello world"]);
+  });
+
+  test("keeps a character whole that comes in two deltas", () => {
+    expect(shown([...deltas(1, "\ud83d", "\ude00!"), message(1, "😀!"), finished])).toEqual(["😀!"]);
+  });
+
+  test("is followed by a note if the model begins again", () => {
+    expect(shown([...deltas(1, "half of "), ...deltas(2, "All of it."), message(2, "All of it."), finished])).toEqual([
+      "half of",
+      "",
+      "The answer above was cut off. The model begins it again.",
+      "",
+      "All of it.",
+    ]);
+    expect(shown([...deltas(1, " "), ...deltas(2, "All of it."), finished])).toEqual(["All of it."]);
   });
 });
 
@@ -209,7 +214,11 @@ describe("a long answer", () => {
     );
     if (first === undefined) throw new Error("The script streams no text.");
     const whole: StreamItem = { type: "delta", delta: { ...first, text } };
-    const asOne = shown([...items.filter(({ type }) => type === "run_started"), whole], atOnce);
+    const before = items.slice(
+      0,
+      items.findIndex((item) => item.type === "delta" && item.delta.seq === first.seq),
+    );
+    const asOne = shown([...before, whole], atOnce);
     atOnce.say([], 60);
     expect(lines.join("\n").replace(/\s+/g, "")).toBe(
       [...asOne, ...atOnce.takeHistory().map(toPlainText)].join("\n").replace(/\s+/g, ""),

@@ -1,7 +1,7 @@
 /**
  * Renders the events of a session other than text and calls: questions, failures, notes and ends.
  */
-import type { Json, PublicEvent, RunResult } from "../../../index.js";
+import type { Json, PublicEvent, PublicEventOf, RunResult } from "../../../index.js";
 import { formatDecision } from "../../decisions/format-decision.js";
 import { shortId } from "../../files/session-store.js";
 import { formatCallTitle } from "../../render/format-call.js";
@@ -15,8 +15,6 @@ import { plainText, type TextStyle } from "../../terminal/text-style.js";
 import { formatWait } from "../../wait-text.js";
 import { formatQuestionTitle, type OpenQuestion } from "../view/questions.js";
 import { renderInput } from "./exact-lines.js";
-
-type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
 /** Wraps a sentence to the width of the screen. */
 export function wrapNote(text: string, columns: number, style?: TextStyle): readonly Line[] {
@@ -43,13 +41,13 @@ export function renderQuestion(question: OpenQuestion, file: string | null, colu
 }
 
 /** Renders an answer and who gave it. @param input the input of the call, to distinguish it from other calls of its tool */
-export function renderDecision(event: EventOfType<"approval_answered">, input: Json, columns: number): Line {
+export function renderDecision(event: PublicEventOf<"approval_answered">, input: Json, columns: number): Line {
   const title = formatCallTitle(event.name, input, columns / 2);
   return lineOf(`  ${title}: ${formatDecision(event)}`, event.overruled === undefined ? "dim" : "yellow");
 }
 
 /** Renders a failed model call, what follows, and what the person can do. */
-export function renderFailure(event: EventOfType<"attempt_failed">, columns: number): readonly Line[] {
+export function renderFailure(event: PublicEventOf<"attempt_failed">, columns: number): readonly Line[] {
   // The person or a limit has stopped the call: the end of the run says so.
   if (event.failure.kind === "cancelled") return [];
   const advice =

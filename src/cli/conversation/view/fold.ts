@@ -2,20 +2,25 @@
  * The state that the view of a session keeps between items, and the activity that it derives from it.
  */
 import type { RunWait, Usage } from "../../../index.js";
+import type { SessionView } from "../../../view/session-view.js";
+import type { Attempt } from "../../../view/view-change.js";
 import { type Line, spanOf } from "../../screen/line.js";
+import type { PairJoiner } from "../../terminal/surrogate-pairs.js";
 import { type OpenCall, renderRunningCall } from "../lines/call-lines.js";
 import type { MarkdownLines } from "../lines/markdown-lines.js";
 import type { OpenQuestion, OpenQuestions } from "./questions.js";
-import type { TextDeduplicator } from "./text-deduplicator.js";
 
 export type Activity = { readonly name: string; readonly since: number };
 
 export type QueuedRun = { readonly runId: string; readonly text: string };
 
 export type FoldState = {
+  readonly session: SessionView;
   readonly history: Line[];
   readonly markdown: MarkdownLines;
-  readonly streamed: TextDeduplicator;
+  readonly pairs: PairJoiner;
+  /** The last attempt of which something was shown. */
+  shownAttempt: (Attempt & { readonly hasText: boolean }) | null;
   readonly calls: Map<string, StartedCall>;
   readonly questions: OpenQuestions;
   /** The last question that was shown. */

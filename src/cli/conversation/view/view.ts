@@ -1,25 +1,34 @@
 /**
- * The view of a session: a fold over the items of its stream. It turns items into lines of the history and the lines that are
- * open now. It does not depend on a terminal.
+ * The view of a session on a terminal. It turns the changes that items make to the session's view into lines of the history
+ * and the lines that are open now. It does not depend on a terminal.
  *
  * 1. A line of the history never changes. Lines that can still change are in `open`.
- * 2. Text is shown once: as deltas, or from its event if no deltas came.
- * 3. Of several open questions, only the first is shown: the one that the keys answer. The next one follows when the first is
+ * 2. Of several open questions, only the first is shown: the one that the keys answer. The next one follows when the first is
  *    answered, so that no other question comes between a question and its keys.
  */
 import { type Json, textOfOutput } from "../../../core/index.js";
 import {
   addUsage,
-  type MessageDelta,
   type PublicEvent,
+  type PublicEventOf,
   type RunWait,
   type StreamItem,
   type Usage,
   type UserMessage,
 } from "../../../index.js";
+import { createSessionView } from "../../../view/session-view.js";
+import {
+  type Attempt,
+  type CallChange,
+  findLogEvent,
+  type TextKind,
+  type ViewChange,
+} from "../../../view/view-change.js";
 import { summarizeMessage } from "../../agent/attachments.js";
 import { formatRepair } from "../../render/format-repair.js";
+import { formatResultText } from "../../render/render-calls.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
+import { createPairJoiner } from "../../terminal/surrogate-pairs.js";
 import { renderEndedCall } from "../lines/call-lines.js";
 import { createMarkdownLines } from "../lines/markdown-lines.js";
 import { renderDecision, renderEnd, renderFailure, renderNote, renderQuestion, wrapNote } from "../lines/view-lines.js";
@@ -33,7 +42,7 @@ import {
   updateCall,
 } from "./fold.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
-import { createTextDeduplicator, joinText, splitIntoPieces } from "./text-deduplicator.js";
+import { splitIntoPieces } from "./split-text.js";
 
 export type View = {
   /** Adds an item. */
@@ -66,8 +75,6 @@ export type ViewState = {
   readonly queued: readonly QueuedRun[];
 };
 
-type EventOfType<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
-
 export type ViewOptions = {
   /** The current text of the file that the call of an open question changes; null if there is none, or it is not known. */
   readonly fileOf?: (question: OpenQuestion) => string | null;
@@ -75,9 +82,11 @@ export type ViewOptions = {
 
 export function createView({ fileOf = () => null }: ViewOptions = {}): View {
   const fold: FoldState = {
+    session: createSessionView(),
     history: [],
     markdown: createMarkdownLines(),
-    streamed: createTextDeduplicator(),
+    pairs: createPairJoiner(),
+    shownAttempt: null,
     calls: new Map(),
     questions: createOpenQuestions(),
     shownQuestion: null,
@@ -138,63 +147,67 @@ function endText(fold: FoldState, columns: number): void {
 }
 
 function* showItem(fold: FoldState, item: StreamItem, columns: number, now: number): Generator<void> {
-  switch (item.type) {
-    case "delta":
-      yield* showDelta(fold, item.delta, columns, now);
+  for (const change of fold.session.apply(item)) yield* showChange(fold, change, columns, now);
+}
+
+function* showChange(fold: FoldState, change: ViewChange, columns: number, now: number): Generator<void> {
+  switch (change.type) {
+    case "step_started":
+      beginAttempt(fold, change, columns);
+      return;
+    case "part_started":
+      fold.pairs.reset();
+      if (change.kind === "reasoning") showModel(fold, "model thinks", now);
+      return;
+    case "part_grew":
+      yield* showGrowth(fold, change, columns, now);
+      return;
+    case "call_opened":
+      if (change.by === null) showModel(fold, `model writes a call of ${change.name}`, now);
       break;
-    case "snapshot":
-      beginAttempt(fold, item, columns);
-      yield* addLongText(fold, fold.streamed.confirm(formatStepKey(item), joinText(item.message)), columns);
+    case "call_changed":
+      updateLiveCall(fold, change.callKey, change.by);
       break;
-    // The message has all text of the step. The earlier `text` events have parts of it.
-    case "message":
-      yield* addLongText(fold, fold.streamed.confirm(formatStepKey(item), joinText(item.message)), columns);
-      break;
-    case "progress":
-      updateCall(fold, item.callKey, { note: item.note });
-      break;
-    case "preliminary":
-      updateCall(fold, item.callKey, { output: textOfOutput(item.output) });
-      break;
-    case "lagged":
-    case "partial_output":
+    case "note":
+      // A call that the model's provider runs.
+      if (change.item.type === "delta" && change.item.delta.kind === "tool-input-start")
+        showModel(fold, `model writes a call of ${change.item.delta.name}`, now);
       break;
     default:
-      showEvent(fold, item, columns, now);
+      break;
   }
+  const event = findLogEvent(change);
+  if (event !== null) showEvent(fold, event, columns, now);
 }
 
-type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
-
-function formatStepKey({ runId, modelCallIndex }: Omit<Attempt, "attempt">): string {
-  return `${runId}/${modelCallIndex}`;
-}
-
-function beginAttempt(fold: FoldState, attempt: Attempt, columns: number): void {
-  if (!fold.streamed.begin(formatStepKey(attempt), attempt.attempt)) return;
+function beginAttempt(fold: FoldState, { runId, modelCallIndex, attempt }: Attempt, columns: number): void {
+  const last = fold.shownAttempt;
+  fold.shownAttempt = { runId, modelCallIndex, attempt, hasText: false };
+  const isAnotherTry = last?.runId === runId && last.modelCallIndex === modelCallIndex && last.attempt !== attempt;
+  if (!isAnotherTry || !last.hasText) return;
   endText(fold, columns);
   appendLines(fold, "note", [lineOf("The answer above was cut off. The model begins it again.", "yellow")]);
 }
 
-function* showDelta(fold: FoldState, delta: MessageDelta, columns: number, now: number): Generator<void> {
-  beginAttempt(fold, delta, columns);
-  const since = fold.model?.since ?? now;
-  switch (delta.kind) {
-    case "text-delta":
-      fold.model = { name: "model", since };
-      // Buffered deltas are joined, so a delta may be long.
-      yield* addLongText(fold, fold.streamed.add(delta.text), columns);
-      break;
-    case "reasoning-start":
-    case "reasoning-delta":
-      fold.model = { name: "model thinks", since };
-      break;
-    case "tool-input-start":
-      fold.model = { name: `model writes a call of ${delta.name}`, since };
-      break;
-    default:
-      break;
-  }
+/** Sets what the model does. */
+function showModel(fold: FoldState, name: string, now: number): void {
+  fold.model = { name, since: fold.model?.since ?? now };
+}
+
+type Growth = { readonly kind: TextKind; readonly text: string };
+
+function* showGrowth(fold: FoldState, { kind, text }: Growth, columns: number, now: number): Generator<void> {
+  showModel(fold, kind === "text" ? "model" : "model thinks", now);
+  if (kind === "reasoning") return;
+  if (fold.shownAttempt !== null && text.trim() !== "") fold.shownAttempt = { ...fold.shownAttempt, hasText: true };
+  // The text of a message from the log is whole, and buffered deltas are joined, so it may be long.
+  yield* addLongText(fold, fold.pairs.add(text), columns);
+}
+
+/** Shows what a running call reports. */
+function updateLiveCall(fold: FoldState, callKey: string, by: CallChange): void {
+  if (by.type === "progress") updateCall(fold, callKey, { note: by.note });
+  if (by.type === "preliminary") updateCall(fold, callKey, { output: textOfOutput(by.output) });
 }
 
 function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
@@ -228,7 +241,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
         appendLines(fold, "note", wrapNote(formatRepair(event.name, event.repair), columns, "dim"));
       break;
     case "tool_result":
-      updateCall(fold, event.callKey, { result: formatResult(event) });
+      updateCall(fold, event.callKey, { result: formatResultText(event) || "(no output)" });
       endWaits(fold, ({ callKey }) => callKey === event.callKey);
       break;
     case "call_complete":
@@ -328,11 +341,6 @@ function showMessage(fold: FoldState, prefix: string, input: readonly UserMessag
   );
 }
 
-function formatResult({ output, returned = output, cut: reason }: EventOfType<"tool_result">): string {
-  const text = textOfOutput(returned);
-  return (reason === undefined ? text : `(cut short: ${reason}) ${text}`) || "(no output)";
-}
-
 /** Shows the question that the keys answer now, unless it is already shown. */
 function showFirstQuestion(fold: FoldState, columns: number): void {
   const [question] = fold.questions.all();
@@ -347,7 +355,7 @@ function showFirstQuestion(fold: FoldState, columns: number): void {
   );
 }
 
-function showEnded(fold: FoldState, event: EventOfType<"call_complete">, columns: number, now: number): void {
+function showEnded(fold: FoldState, event: PublicEventOf<"call_complete">, columns: number, now: number): void {
   const call = fold.calls.get(event.callKey);
   fold.calls.delete(event.callKey);
   endText(fold, columns);
@@ -358,7 +366,7 @@ function showEnded(fold: FoldState, event: EventOfType<"call_complete">, columns
   if (fold.calls.size === 0) fold.model = { name: "model", since: now };
 }
 
-function showEnd(fold: FoldState, { runId, result }: EventOfType<"final">, columns: number): void {
+function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, columns: number): void {
   fold.queued = fold.queued.filter((one) => one.runId !== runId);
   // A queued run that was aborted also has an end.
   if (fold.runId !== null && fold.runId !== runId) return;
