@@ -148,8 +148,8 @@ const states: { readonly [name: string]: () => Promise<State> } = {
     if (call === undefined) throw new Error("There is no call.");
     const done = { ...call, output: { type: "text", text: "Replaced 1 occurrence in src/parse.js (line 3)" } };
     const ended = [
-      { ...done, type: "tool_result", status: "ok" },
-      { ...done, type: "call_complete", status: "ok", durationMs: 4 },
+      { ...done, type: "tool_result", status: "ok", seq: 99 },
+      { ...done, type: "call_complete", status: "ok", durationMs: 4, seq: 100 },
     ] as unknown as readonly StreamItem[];
     return {
       items: [
@@ -175,8 +175,8 @@ const states: { readonly [name: string]: () => Promise<State> } = {
     );
     const [call] = items.flatMap((item) => (item.type === "tool_call" ? [item] : []));
     const asked = [
-      { type: "restarted", runId: "r", seq: 9, index: 1, at: start },
-      { ...call, type: "approval_requested", why: "recovery" },
+      { type: "restarted", runId: "r", seq: 98, index: 1, at: start },
+      { ...call, type: "approval_requested", why: "recovery", seq: 99 },
     ] as unknown as readonly StreamItem[];
     return { items: [...items, ...asked] };
   },
