@@ -95,7 +95,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     else if (data.type === "open" || data.type === "live")
       dispatch({ type: "session", id, action: { type: "live", live: data.live } });
     else if (frame.id !== undefined)
-      dispatch({ type: "session", id, action: { type: "event", event: data as PublicEvent } });
+      dispatch({ type: "session", id, action: { type: "event", event: data as PublicEvent, partial: view.partial() } });
     else if (data.type === "delta" || data.type === "snapshot")
       dispatch({ type: "session", id, action: { type: "partial", partial: view.partial() } });
   }

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { fileEditIn } from "../../src/core/index.js";
-import { createMemoryStore } from "../../src/index.js";
+import { createMemoryStore, type MessageDelta, type PublicEvent } from "../../src/index.js";
 import {
   type AppState,
   initialState,
@@ -46,7 +46,7 @@ function watched(frames: readonly StreamFrame[], from: SessionState = emptySessi
   return frames.reduce((state, frame) => {
     const applied = view.apply(frame);
     if (applied === "event")
-      return reduceSession(state, { type: "event", event: frame.data as Parameters<typeof toStepItems>[0][number] });
+      return reduceSession(state, { type: "event", event: frame.data as PublicEvent, partial: view.partial() });
     if (applied === "partial") return reduceSession(state, { type: "partial", partial: view.partial() });
     return state;
   }, from);
@@ -116,17 +116,49 @@ describe("a session", () => {
     expect(items).toMatchObject([{ kind: "call", childId: "c", ms: 406 }]);
   });
 
+  const attempt = { runId: "r", modelCallIndex: 1, attempt: 1 };
+  const delta = (seq: number, more: object): StreamFrame => ({
+    data: { type: "delta", n: 1, delta: { ...attempt, seq, id: "t", ...more } as unknown as MessageDelta },
+  });
+  const logged = (seq: number, type: string, more: object = {}): StreamFrame => ({
+    id: `${seq}.0`,
+    data: { sessionId: "s", ...attempt, seq, index: 0, at: seq, type, ...more } as unknown as PublicEvent,
+  });
+  const twoWords = [delta(1, { kind: "text-delta", text: "two " }), delta(2, { kind: "text-delta", text: "words" })];
+
   test("has a step as soon as a delta names it, and the text as far as it came", () => {
-    const delta = (seq: number, text: string) => ({
-      data: {
-        type: "delta" as const,
-        n: 1,
-        delta: { kind: "text-delta" as const, runId: "r", modelCallIndex: 1, attempt: 1, seq, id: "t", text },
-      },
-    });
-    const state = watched([delta(1, "two "), delta(2, "words")]);
+    const state = watched(twoWords);
     expect(state.rows).toMatchObject([{ key: "r/1", flags: ["under_way"] }]);
     expect(toStepItems([], state.partial)).toMatchObject([{ kind: "text", text: "two words", isOpen: true }]);
+  });
+
+  test("keeps the text of an attempt that a limit cut off until its message comes", () => {
+    const cutOff = [...twoWords, logged(3, "attempt_failed", { next: "give_up", failure: { kind: "cancelled" } })];
+    expect(watched(cutOff).partial?.message.parts).toMatchObject([{ text: "two words" }]);
+    const parts = [{ type: "text", text: "two words" }];
+    const whole = [...cutOff, logged(4, "message", { message: { role: "assistant", parts } })];
+    expect(watched(whole).partial).toBeNull();
+  });
+
+  test("shows what the model has thought once, although its event comes before the message", () => {
+    const thought = logged(2, "reasoning", { text: "hm" });
+    const { partial } = watched([delta(1, { kind: "reasoning-delta", text: "hm" }), thought]);
+    expect(toStepItems([thought.data as PublicEvent], partial)).toMatchObject([{ kind: "reasoning", text: "hm" }]);
+  });
+
+  test("gives a call that is being written the key that it has in the log", () => {
+    const { partial } = watched([
+      delta(1, { kind: "tool-input-start", id: "first", name: "shell" }),
+      delta(2, { kind: "tool-input-start", id: "search", name: "web_search", providerExecuted: true }),
+      delta(3, { kind: "tool-input-start", id: "second", name: "read_file" }),
+      delta(4, { kind: "tool-call", id: "second", name: "read_file", input: "{}" }),
+    ]);
+    const calls = toStepItems([], partial).map((item) => (item.kind === "call" ? [item.name, item.callKey] : null));
+    expect(calls).toEqual([
+      ["read_file", "r/1/1"],
+      ["shell", "r/1/2"],
+      ["web_search", "search"],
+    ]);
   });
 
   test("keeps the details of a bounded number of steps", () => {

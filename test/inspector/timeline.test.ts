@@ -115,7 +115,10 @@ describe("a session that real runs made", () => {
       ...["run", "step", "step", "step", "steered", "compacted", "step"],
       ...["run", "compacted", "step", "step"],
     ]);
-    const watched = all.reduce((state, event) => reduceSession(state, { type: "event", event }), emptySession("s"));
+    const watched = all.reduce(
+      (state, event) => reduceSession(state, { type: "event", event, partial: null }),
+      emptySession("s"),
+    );
     expect(createTimeline(watched, "all", "").map(toLineId)).toEqual(lines.map(toLineId));
     expect(findNextLine(lines, 3, 1)).toBe(4);
     expect(findNextLine(lines, 6, 1)).toBe(8);

@@ -124,7 +124,8 @@ export type SessionAction =
   | { readonly type: "described"; readonly now: Loaded<SessionNow> }
   | ({ readonly type: "newest_loaded"; readonly isAll: boolean } & LoadedSteps)
   | ({ readonly type: "earlier_loaded"; readonly isLast: boolean } & LoadedSteps)
-  | { readonly type: "event"; readonly event: PublicEvent }
+  /** An event, and the message that is being streamed after it. */
+  | { readonly type: "event"; readonly event: PublicEvent; readonly partial: PartialMessage | null }
   | { readonly type: "partial"; readonly partial: PartialMessage | null }
   | { readonly type: "live"; readonly live: LiveSource }
   | { readonly type: "reset" }
@@ -181,7 +182,7 @@ export function reduceSession(state: SessionState, action: SessionAction): Sessi
     case "earlier_loaded":
       return addBetweenSteps(insertEarlier(state, action.steps.map(toStepRow), action.isLast), action.events);
     case "event":
-      return reduceEvent(state, action.event);
+      return setPartial(reduceEvent(state, action.event), action.partial);
     case "partial":
       return setPartial(state, action.partial);
     case "live":
@@ -246,7 +247,6 @@ function reduceEvent(state: SessionState, event: PublicEvent): SessionState {
     marks: withMarks(state.marks, [event]),
     runs: updateHeadings(state.runs, event),
     details: step === null ? state.details : addDetail(state.details, step, event, isNew),
-    partial: endsPartial(event, state.partial) ? null : state.partial,
     last: { seq: event.seq, at: event.at },
     now: updateNow(state.now, event),
   };
@@ -287,16 +287,9 @@ function putRecent<Value>(map: ReadonlyMap<string, Value>, key: string, value: V
 }
 
 function setPartial(state: SessionState, partial: PartialMessage | null): SessionState {
-  if (partial === null) return state.partial === null ? state : { ...state, partial };
+  if (partial === null) return { ...state, partial };
   const rows = addStep(state.rows, partial.runId, partial.modelCallIndex, state.last);
   return { ...state, rows, partial };
-}
-
-function endsPartial(event: PublicEvent, partial: PartialMessage | null): boolean {
-  if (partial === null) return false;
-  if (event.type === "final") return event.runId === partial.runId;
-  const isEnd = event.type === "message" || event.type === "attempt_failed" || event.type === "attempt_withdrawn";
-  return isEnd && event.runId === partial.runId && event.modelCallIndex === partial.modelCallIndex;
 }
 
 function updateHeadings(runs: SessionState["runs"], event: PublicEvent): SessionState["runs"] {

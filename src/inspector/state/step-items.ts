@@ -76,7 +76,8 @@ export function toStepItems(
 ): readonly StepItem[] {
   const items: StepItem[] = [];
   const calls = new Map<string, number>();
-  const hasMessage = events.some(({ type }) => type === "message");
+  // The text is in the message, or in what has been streamed of it.
+  const hasText = partial !== null || events.some(({ type }) => type === "message");
 
   function updateCall(callKey: string, name: string, change: (item: CallItem) => CallItem): void {
     let at = calls.get(callKey);
@@ -91,7 +92,7 @@ export function toStepItems(
   for (const event of events) {
     const changed = toCallChange(event);
     if (changed !== null) updateCall(changed.callKey, changed.name, changed.change);
-    else if ((event.type === "text" || event.type === "reasoning") && hasMessage) continue;
+    else if ((event.type === "text" || event.type === "reasoning") && hasText) continue;
     else if (event.type === "attempt_failed" && hasAttempts) continue;
     else {
       if (event.type === "final") dropFinalText(items, event.result.text);
@@ -301,19 +302,20 @@ function note(tone: Tone, title: string, text: string | null): StepItem {
   return { kind: "note", tone, title, text };
 }
 
+/** The calls have the keys that they will have in the log: there, they are numbered in the order in which they are complete. */
 function toPartialItems({ message, open, inputs, runId, modelCallIndex }: PartialMessage): readonly StepItem[] {
   const unfinished = new Set(open.map(({ index }) => index));
+  let calls = 0;
+  const createItem = (id: string, name: string, runsAtProvider = false): CallItem =>
+    createCallItem(runsAtProvider ? id : `${runId}/${modelCallIndex}/${++calls}`, name);
   const items = message.parts.flatMap((part, at): readonly StepItem[] => {
     if (part.type === "text" || part.type === "reasoning")
       return [{ kind: part.type, text: part.text, isOpen: unfinished.has(at) }];
     if (part.type !== "tool_call") return [];
-    return [{ ...createCallItem(`${runId}/${modelCallIndex}/${part.toolCallId}`, part.name), input: part.input }];
+    return [{ ...createItem(part.toolCallId, part.name, part.providerExecuted), input: part.input }];
   });
   const writing = inputs.map(
-    ({ id, name, text }): StepItem => ({
-      ...createCallItem(`${runId}/${modelCallIndex}/${id}`, name),
-      writing: text,
-    }),
+    ({ id, name, text, providerExecuted }): StepItem => ({ ...createItem(id, name, providerExecuted), writing: text }),
   );
   return [...items, ...writing];
 }
