@@ -11,18 +11,21 @@ import {
   createClient,
   createEngine,
   defineTool,
-  findBeginning,
   type Hook,
   type HookContext,
+  pendingApprovals,
+  type Store,
+} from "../../src/index.js";
+import * as inspect from "../../src/inspect.js";
+import {
+  findBeginning,
   modelRequest,
   modelRequests,
-  pendingApprovals,
   recordedAttempts,
-  type Store,
   sessionSteps,
   sessionTracePage,
   traceSession,
-} from "../../src/index.js";
+} from "../../src/inspect.js";
 import * as models from "../../src/models/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect } from "../support/agents.js";
