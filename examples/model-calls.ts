@@ -3,7 +3,8 @@
  * what each call was sent.
  */
 import assert from "node:assert/strict";
-import { createAgent, createMemoryStore, defineTool, type Hook, modelRequests, traceSession } from "pawl";
+import { createAgent, createMemoryStore, defineTool, type Hook } from "pawl";
+import { modelRequests, traceSession } from "pawl/inspect";
 import { createScriptedModel } from "pawl/testing";
 
 const input = { type: "object", properties: { page: { type: "number" } } } as const;

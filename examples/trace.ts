@@ -4,7 +4,8 @@
  * With OpenTelemetry, give `createOpenTelemetryObserver()` of `pawl/protocols/opentelemetry` to `observers` instead.
  */
 import assert from "node:assert/strict";
-import { createAgent, createMemoryStore, createRedaction, defineTool, type TraceRecord, traceSession } from "pawl";
+import { createAgent, createMemoryStore, createRedaction, defineTool } from "pawl";
+import { type TraceRecord, traceSession } from "pawl/inspect";
 import { createScriptedModel } from "pawl/testing";
 
 const weather = defineTool({

@@ -155,8 +155,8 @@ export const mutants = [
   {
     name: "an abort drops the results of running work",
     file: "src/runtime/driver/driver.ts",
-    find: "else enqueue(driver, { events: [event], settled: key });",
-    replace: "else if (driver.jobs.has(key)) enqueue(driver, { events: [event], settled: key });",
+    find: "else settle();",
+    replace: "else if (driver.jobs.has(key)) settle();",
     check: "seeds",
   },
   {

@@ -76,7 +76,6 @@ export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker-options.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
-export { isHeldHere, isHolderDead } from "./platform/holder.js";
 export type { Clock } from "./ports/clock.js";
 export type {
   CompactionService,
@@ -124,7 +123,6 @@ export type {
   ModelRun,
   ModelTimeouts,
   ProviderToolReference,
-  RecordedAttempt,
   RequestIdentity,
   RunModel,
   ToolSpecification,
@@ -184,19 +182,6 @@ export type {
   ToolRun,
   WaitForOptions,
 } from "./ports/tool.js";
-export type {
-  LoopTrace,
-  TracedAttempt,
-  TracedCall,
-  TracedHook,
-  TracedSource,
-  TracedToolStep,
-  TracedTry,
-  TracedWait,
-  TraceRecord,
-  TraceRecordOf,
-  TraceSpan,
-} from "./ports/trace.js";
 export type { WorkerScores } from "./ports/worker-scores.js";
 export type { AgentToolOptions } from "./runtime/agent/agent-tool.js";
 export type {
@@ -212,7 +197,6 @@ export type { Input, InputFile, InputMessage, InputPart } from "./runtime/agent/
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions, ResumeOptions, SessionLook } from "./runtime/agent/local-run-options.js";
 export type { RunParams } from "./runtime/agent/params.js";
-export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
 export { createStreamRedaction, type StreamRedactionOptions } from "./runtime/agent/stream-redaction.js";
@@ -227,7 +211,6 @@ export type {
   StreamItem,
 } from "./runtime/agent/stream-types.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
-export type { ModelRequestOptions } from "./runtime/api/check-call-options.js";
 export {
   type Client,
   type ClientOptions,
@@ -244,14 +227,7 @@ export {
 } from "./runtime/api/client-requests.js";
 export type { CompactMethod, CompactOptions, CompactResult } from "./runtime/api/compaction.js";
 export type { View } from "./runtime/api/iterate.js";
-export {
-  type ModelRequestsOptions,
-  modelRequest,
-  modelRequests,
-  type RequestOfStep,
-} from "./runtime/api/model-requests.js";
 export type { RedactionOptions, RedactionResult } from "./runtime/api/redact.js";
-export { findBeginning, findOpenRun, type SessionBeginning } from "./runtime/api/session-beginning.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";
 export type { SentSignal, SignalOptions } from "./runtime/api/signal.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
@@ -274,25 +250,10 @@ export {
   redactJson,
   redactOutput,
 } from "./runtime/observers/redact.js";
-export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
 export { type Done, done, TaskComplete } from "./runtime/tools/done.js";
 export { StepError, type StepErrorCode } from "./runtime/tools/step-error.js";
-export {
-  type SessionStep,
-  type SessionStepCall,
-  type StepsOptions,
-  type StepsPage,
-  sessionSteps,
-} from "./runtime/trace/session-steps.js";
-export {
-  sessionTracePage,
-  type TraceOptions,
-  type TracePage,
-  type TracePageOptions,
-  traceSession,
-} from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
 export { type Pruned, type PruneOptions, pruneSessions } from "./stores/shared/prune.js";
 export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";

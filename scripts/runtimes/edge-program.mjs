@@ -2,16 +2,8 @@
  * What `npm run runtimes` runs where there are Web APIs only, and in Node for comparison: an agent with tools, an
  * approval, a child agent and the memory store. It gives what it found, as JSON.
  */
-import {
-  createAgent,
-  createEngine,
-  createMemoryStore,
-  createWorker,
-  defineTool,
-  modelRequests,
-  PawlError,
-  traceSession,
-} from "pawl";
+import { createAgent, createEngine, createMemoryStore, createWorker, defineTool, PawlError } from "pawl";
+import { modelRequests, traceSession } from "pawl/inspect";
 
 const orderSchema = {
   type: "object",

@@ -2,7 +2,8 @@
  * Loads a session: its state, its steps, the headings of its runs, and details of the steps that are viewed.
  */
 
-import type { PublicEvent, TraceRecord } from "../index.js";
+import type { PublicEvent } from "../index.js";
+import type { TraceRecord } from "../inspect.js";
 import { cursorBefore, formatCursor, parseCursor } from "../stream/cursor.js";
 import { type Api, formatErrorMessage } from "./api.js";
 import type { Action } from "./state/app-state.js";

@@ -8,15 +8,8 @@
  * 3. Content is exported only on request, and then redacted (SEC-14). So are the names of people.
  */
 import type { Attributes, Context, HrTime, Link, Span, SpanKind, Tracer } from "@opentelemetry/api";
-import {
-  type LoopTrace,
-  type Observer,
-  PawlError,
-  type TracedCall,
-  type TracedToolStep,
-  type TraceRecordOf,
-  type TraceSpan,
-} from "../index.js";
+import { type Observer, PawlError } from "../index.js";
+import type { LoopTrace, TracedCall, TracedToolStep, TraceRecordOf, TraceSpan } from "../inspect.js";
 import * as names from "./genai.js";
 import { loadOpenTelemetryApi, type OpenTelemetryApi } from "./opentelemetry-api.js";
 import {
@@ -109,7 +102,7 @@ export function activeTraceparent(): string | undefined {
  *
  * @example
  * ```ts
- * import { traceSession } from "pawl";
+ * import { traceSession } from "pawl/inspect";
  * import { exportTrace } from "pawl/protocols/opentelemetry";
  *
  * exportTrace(await traceSession(store, sessionId));

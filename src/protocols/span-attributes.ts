@@ -2,15 +2,8 @@
  * The attributes of spans: the conventions' names, and `pawl.…` if the conventions have no name.
  */
 import type { Attributes } from "@opentelemetry/api";
-import type {
-  TracedAttempt,
-  TracedCall,
-  TracedHook,
-  TracedToolStep,
-  TracedWait,
-  TraceRecordOf,
-  Usage,
-} from "../index.js";
+import type { Usage } from "../index.js";
+import type { TracedAttempt, TracedCall, TracedHook, TracedToolStep, TracedWait, TraceRecordOf } from "../inspect.js";
 import * as names from "./genai.js";
 
 export function toRunAttributes(

@@ -1,7 +1,8 @@
 /**
  * The info of a session: from its log or, until its first request has been consumed, from that request.
  */
-import { findBeginning, type SessionInfo, type SessionSummary, type Store } from "../index.js";
+import type { SessionInfo, SessionSummary, Store } from "../index.js";
+import { findBeginning } from "../inspect.js";
 
 /** A child session belongs to the principal that began the top session. */
 export async function loadSessionInfo(

@@ -10,8 +10,8 @@ import {
   defineTool,
   pendingApprovals,
   type StreamItem,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { markHeld } from "../../src/ports/held-question.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect, filterEvents, filterEventsOfType, listEventTypes } from "../support/agents.js";

@@ -20,7 +20,8 @@ import {
   transitionTable,
 } from "../../src/core/index.js";
 import { finalSummaryPrompt } from "../../src/core/transcript/loop-prompts.js";
-import { createMemoryStore, type ModelRequest, modelRequests, type Store } from "../../src/index.js";
+import { createMemoryStore, type ModelRequest, type Store } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { reservedEvents } from "../core/reserved-events.js";
 import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import * as pawl from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { type CrashPlay, crashTest, createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
 import { agentsFile, skills } from "../../src/tools/index.js";
 
@@ -287,7 +288,7 @@ export const runs: { readonly [heading: string]: (line: Line) => Promise<void> }
     expect(await agent.run("Two.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Second." });
     expect(fast.requests[1]).toMatchObject({ temperature: 0, messages: [{ role: "user" }] });
     const told: unknown[] = [];
-    for await (const { messages } of pawl.modelRequests(store, "s")) told.push(messages);
+    for await (const { messages } of modelRequests(store, "s")) told.push(messages);
     expect(told).toEqual(fast.requests.map(({ messages }) => messages));
   },
 

@@ -1,6 +1,7 @@
 /** What the page says of a step that could not read the step before from its provider's cache. */
 import { expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool, traceSession } from "../../src/index.js";
+import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { formatCacheBreak } from "../../src/inspector/state/cache-break.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { startTestServer } from "../server/rig.js";

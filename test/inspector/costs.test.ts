@@ -2,7 +2,8 @@
  * What a session used, as the inspector counts it from the trace of a real run.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, sessionTracePage } from "../../src/index.js";
+import { createAgent, createMemoryStore } from "../../src/index.js";
+import { sessionTracePage } from "../../src/inspect.js";
 import { addRecords, emptyCosts, sumRunUsage, usageOfRun } from "../../src/inspector/state/costs.js";
 import { countOmittedFiles, replaceText, textOfRequest } from "../../src/inspector/state/fork.js";
 import { diffLines, toSideBySide } from "../../src/inspector/state/line-diff.js";

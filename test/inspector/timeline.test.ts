@@ -3,7 +3,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createMemoryStore, type TraceRecord } from "../../src/index.js";
+import { createMemoryStore } from "../../src/index.js";
+import type { TraceRecord } from "../../src/inspect.js";
 import { emptySession, reduceSession, type StepTrace } from "../../src/inspector/state/session-state.js";
 import { createStrip } from "../../src/inspector/state/state-strip.js";
 import { type LoadedStep, type StepRow, toStepRow } from "../../src/inspector/state/steps.js";

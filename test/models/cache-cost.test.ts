@@ -2,7 +2,8 @@
  * What a prompt cache saved and what its break cost, by list prices and by an author's own.
  */
 import { describe, expect, test } from "vitest";
-import type { TraceRecordOf, Usage } from "../../src/index.js";
+import type { Usage } from "../../src/index.js";
+import type { TraceRecordOf } from "../../src/inspect.js";
 import { cacheLoss, costOfCall, listPrices, savedByCache } from "../../src/models/index.js";
 import { verifies } from "../verifies.js";
 

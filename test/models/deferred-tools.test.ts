@@ -20,11 +20,10 @@ import {
   type Model,
   type ModelDelta,
   type ModelRequest,
-  modelRequests,
   type PublicEvent,
   type Store,
-  traceSession,
 } from "../../src/index.js";
+import { modelRequests, traceSession } from "../../src/inspect.js";
 import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import { findToolLoading } from "../../src/models/ai-sdk/tool-loading.js";
 import { fromAiSdk } from "../../src/models/index.js";

@@ -26,8 +26,8 @@ import {
   type PromptCache,
   type PublicEvent,
   type Store,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";

@@ -15,11 +15,10 @@ import {
   type Model,
   type ModelCallChange,
   type ModelRequest,
-  modelRequests,
   pendingApprovals,
   type Store,
-  traceSession,
 } from "../../src/index.js";
+import { modelRequests, traceSession } from "../../src/inspect.js";
 import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { type Chance, createChance } from "../core/chance.js";

@@ -5,7 +5,8 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, type Model, recordedAttempts } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Model } from "../../src/index.js";
+import { recordedAttempts } from "../../src/inspect.js";
 import { createReplayModel, readRecording, recordModel } from "../../src/models/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool, isEvent } from "../support/agents.js";

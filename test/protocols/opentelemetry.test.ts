@@ -2,7 +2,8 @@
  * Spans, exported by the real OTLP exporter to a real HTTP endpoint that decodes what arrives.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool, type Hook, traceSession } from "../../src/index.js";
+import { createAgent, createMemoryStore, defineTool, type Hook } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { createOpenTelemetryObserver, exportTrace } from "../../src/protocols/opentelemetry.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";

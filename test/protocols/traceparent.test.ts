@@ -4,14 +4,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Context, type ContextManager, context, ROOT_CONTEXT, trace } from "@opentelemetry/api";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  createAgent,
-  createClient,
-  createMemoryStore,
-  defineTool,
-  type Session,
-  traceSession,
-} from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, defineTool, type Session } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { activeTraceparent, createOpenTelemetryObserver, exportTrace } from "../../src/protocols/opentelemetry.js";
 import { createServer, createToken } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";

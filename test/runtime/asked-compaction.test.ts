@@ -2,7 +2,8 @@
  * A compaction that a person asks for: at rest, in a run, from another process, and after a crash.
  */
 import { describe, expect, test } from "vitest";
-import { type AgentOptions, createAgent, createMemoryStore, modelRequests, type Store } from "../../src/index.js";
+import { type AgentOptions, createAgent, createMemoryStore, type Store } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createDeferred, createGateTool } from "../support/agents.js";
 import { createFailingStore, localStores, withStore } from "../support/stores.js";

@@ -8,11 +8,11 @@ import {
   createMemoryStore,
   type Message,
   type ModelRequest,
-  modelRequests,
   type RunData,
   type SourceText,
   type Store,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool } from "../support/agents.js";
 import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";

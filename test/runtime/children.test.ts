@@ -8,8 +8,8 @@ import {
   defineTool,
   PawlError,
   type Store,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import type { InputSchema } from "../../src/ports/tool.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";

@@ -12,8 +12,8 @@ import {
   type Message,
   type ModelCallChange,
   type ModelRequest,
-  modelRequests,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";

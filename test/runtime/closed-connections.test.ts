@@ -6,13 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  type AgentOptions,
-  createAgent,
-  createMemoryStore,
-  type TracedAttempt,
-  traceSession,
-} from "../../src/index.js";
+import { type AgentOptions, createAgent, createMemoryStore } from "../../src/index.js";
+import { type TracedAttempt, traceSession } from "../../src/inspect.js";
 import { chatCall, chatCompletion } from "../models/wires.js";
 import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";

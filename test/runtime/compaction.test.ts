@@ -10,11 +10,11 @@ import {
   defineTool,
   type Message,
   type ModelRequest,
-  modelRequests,
   type PublicEvent,
   type RunResult,
   type Store,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type Script, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createDeferred, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";

@@ -7,11 +7,10 @@ import {
   type ContextSource,
   createAgent,
   createMemoryStore,
-  modelRequests,
   type SourceText,
   type Store,
-  traceSession,
 } from "../../src/index.js";
+import { modelRequests, traceSession } from "../../src/inspect.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";
 import { localStores, withStore } from "../support/stores.js";

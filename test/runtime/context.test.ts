@@ -2,14 +2,8 @@
  * What a model is sent beside the conversation.
  */
 import { describe, expect, test } from "vitest";
-import {
-  type Context,
-  type ContextView,
-  createAgent,
-  createMemoryStore,
-  type Hint,
-  modelRequests,
-} from "../../src/index.js";
+import { type Context, type ContextView, createAgent, createMemoryStore, type Hint } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";
 import { verifies } from "../verifies.js";

@@ -6,10 +6,9 @@ import {
   createMemoryStore,
   type HandoffView,
   type Message,
-  modelRequests,
   textOf,
-  traceSession,
 } from "../../src/index.js";
+import { modelRequests, traceSession } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";

@@ -10,10 +10,10 @@ import {
   type HandoffView,
   type Hook,
   type Json,
-  modelRequests,
   stepCount,
   toolCalled,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createDeferred, createGateTool } from "../support/agents.js";

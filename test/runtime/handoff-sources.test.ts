@@ -2,7 +2,8 @@
  * Texts of context sources belong to a run and to an agent, whoever has the session in between.
  */
 import { expect, test } from "vitest";
-import { type ContextSource, modelRequests } from "../../src/index.js";
+import type { ContextSource } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { collect, filterEvents, filterEventsOfType } from "../support/agents.js";
 import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";

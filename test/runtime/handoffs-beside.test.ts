@@ -9,12 +9,10 @@ import {
   createWorker,
   defineTool,
   type Message,
-  modelRequests,
   type Store,
-  type TraceRecord,
   textOf,
-  traceSession,
 } from "../../src/index.js";
+import { modelRequests, type TraceRecord, traceSession } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";

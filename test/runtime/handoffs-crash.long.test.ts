@@ -9,8 +9,8 @@ import {
   defineTool,
   type HandoffView,
   type Hook,
-  modelRequests,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import type { ModelRequest } from "../../src/ports/model.js";
 import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";

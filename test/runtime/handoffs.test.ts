@@ -7,10 +7,10 @@ import {
   createWorker,
   defineTool,
   type Hook,
-  modelRequests,
   PawlError,
   type Store,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createHandoffDesk, toBilling, toTriage } from "../support/handoff-desk.js";
 import { verifies } from "../verifies.js";

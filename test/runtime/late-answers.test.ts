@@ -2,7 +2,8 @@
  * A store that answers a commit late: its driver has closed by then, and another one of the same process has gone on.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, type PublicEvent, type Store, type TraceRecord } from "../../src/index.js";
+import { createAgent, createMemoryStore, type PublicEvent, type Store } from "../../src/index.js";
+import type { TraceRecord } from "../../src/inspect.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
 import { createDeferred, createGateTool } from "../support/agents.js";

@@ -16,8 +16,8 @@ import {
   type Json,
   type PublicEvent,
   type StreamItem,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { createScriptedModel, type Script } from "../../src/testing/index.js";
 import { createFileTools } from "../../src/tools/index.js";
 

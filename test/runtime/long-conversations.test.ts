@@ -3,14 +3,8 @@
  * stores are memory stores that count the entries which are read.
  */
 import { expect, test } from "vitest";
-import {
-  createAgent,
-  createClient,
-  createMemoryStore,
-  type PublicEvent,
-  type Store,
-  sessionSteps,
-} from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, type PublicEvent, type Store } from "../../src/index.js";
+import { sessionSteps } from "../../src/inspect.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { createEchoTool } from "../support/agents.js";
 

@@ -11,9 +11,9 @@ import {
   type Hook,
   type Message,
   type ModelRequest,
-  modelRequests,
   type Store,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createChance } from "../core/chance.js";
 import { collect, createDeferred, createEchoTool, filterEventsOfType } from "../support/agents.js";

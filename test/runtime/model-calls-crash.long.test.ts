@@ -3,7 +3,8 @@
  * crashes: what a model got is what the log says.
  */
 import { expect, test } from "vitest";
-import { createAgent, createMemoryStore, type Hook, type ModelRequest, modelRequests } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Hook, type ModelRequest } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool } from "../support/agents.js";

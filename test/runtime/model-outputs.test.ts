@@ -16,8 +16,8 @@ import {
   type Store,
   type Tool,
   type ToolResultSubject,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { withServer } from "../server/rig.js";

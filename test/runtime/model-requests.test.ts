@@ -13,9 +13,9 @@ import {
   type Message,
   type Model,
   type ModelRequest,
-  modelRequests,
   type Store,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { openFileStore } from "../stores/open.js";
 import { collect, createDeferred, createEchoTool, filterEventsOfType } from "../support/agents.js";

@@ -9,10 +9,9 @@ import {
   type Hook,
   type ModelCallChange,
   type ModelSettings,
-  modelRequests,
-  recordedAttempts,
   type Store,
 } from "../../src/index.js";
+import { modelRequests, recordedAttempts } from "../../src/inspect.js";
 import { createReplayModel } from "../../src/models/recorded/replay.js";
 import { createScriptedModel, type Script, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool, filterEventsOfType } from "../support/agents.js";

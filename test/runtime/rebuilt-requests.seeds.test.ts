@@ -14,8 +14,8 @@ import {
   type Model,
   type ModelCallChange,
   type ModelRequest,
-  modelRequests,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { type Chance, createChance } from "../core/chance.js";
 import { collect, createEchoTool } from "../support/agents.js";

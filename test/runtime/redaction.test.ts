@@ -11,11 +11,11 @@ import {
   createClient,
   createMemoryStore,
   type Json,
-  modelRequests,
   type PublicEvent,
   type Session,
   type Store,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createHolder } from "../../src/platform/holder.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";

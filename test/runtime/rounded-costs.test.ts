@@ -2,14 +2,8 @@
  * Costs have no digits of binary fractions, wherever they are shown or returned; and a model may bring its own price.
  */
 import { expect, test } from "vitest";
-import {
-  addUsage,
-  createAgent,
-  createMemoryStore,
-  type StepView,
-  sessionSteps,
-  traceSession,
-} from "../../src/index.js";
+import { addUsage, createAgent, createMemoryStore, type StepView } from "../../src/index.js";
+import { sessionSteps, traceSession } from "../../src/inspect.js";
 import { createServer, createToken } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 

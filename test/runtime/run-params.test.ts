@@ -10,9 +10,9 @@ import {
   createWorker,
   defineToolFor,
   type Hook,
-  modelRequests,
   type Store,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect } from "../support/agents.js";
 import { createHandoffDesk, toBilling } from "../support/handoff-desk.js";

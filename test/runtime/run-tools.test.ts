@@ -8,10 +8,10 @@ import {
   createMemoryStore,
   defineTool,
   type Hook,
-  modelRequests,
   type PublicEvent,
   type Session,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createGateTool } from "../support/agents.js";

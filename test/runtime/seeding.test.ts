@@ -10,10 +10,10 @@ import {
   defineTool,
   type History,
   type Message,
-  modelRequests,
   type PublicEvent,
   type Store,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { crashTest, createScriptedModel } from "../../src/testing/index.js";
 import { collect } from "../support/agents.js";
 import { localStores, withStore } from "../support/stores.js";

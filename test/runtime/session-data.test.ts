@@ -13,8 +13,8 @@ import {
   type PawlError,
   type Store,
   type ToolContext,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { todo, todoHint } from "../../src/tools/index.js";
 import { createDeferred } from "../support/agents.js";

@@ -15,8 +15,8 @@ import {
   stepCount,
   textMatches,
   toolCalled,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { crashTest, createScriptedModel } from "../../src/testing/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createDeferred, createEchoTool, createGateTool } from "../support/agents.js";

@@ -2,14 +2,8 @@
  * How long the tool choice of a run holds.
  */
 import { describe, expect, test } from "vitest";
-import {
-  createAgent,
-  createMemoryStore,
-  type Hook,
-  type ModelRequest,
-  modelRequests,
-  type StartOptions,
-} from "../../src/index.js";
+import { createAgent, createMemoryStore, type Hook, type ModelRequest, type StartOptions } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";

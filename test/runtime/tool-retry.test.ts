@@ -13,8 +13,8 @@ import {
   TaskComplete,
   type Tool,
   type ToolRetry,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect } from "../support/agents.js";

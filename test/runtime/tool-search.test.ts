@@ -11,9 +11,9 @@ import {
   defineTool,
   type Json,
   type ModelRequest,
-  modelRequests,
   type PublicEvent,
 } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import type { AnyTool } from "../../src/ports/tool.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { connectMcpServer } from "../../src/tools/mcp/index.js";

@@ -2,7 +2,8 @@
  * The bounds of tool steps and questions, and what a lost value means.
  */
 import { expect, test } from "vitest";
-import { createMemoryStore, type StepError, type Store, type ToolContext, traceSession } from "../../src/index.js";
+import { createMemoryStore, type StepError, type Store, type ToolContext } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { createDeferred } from "../support/agents.js";
 import { createDurableAgent, readEvents } from "../support/durable-tool.js";
 import { createFailingStore } from "../support/stores.js";

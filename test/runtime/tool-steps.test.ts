@@ -9,8 +9,8 @@ import {
   StepError,
   type Store,
   type ToolContext,
-  traceSession,
 } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createDeferred, filterEventsOfType } from "../support/agents.js";
 import { createDurableAgent, readEvents } from "../support/durable-tool.js";

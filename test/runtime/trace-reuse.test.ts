@@ -7,12 +7,10 @@ import {
   createAgent,
   createMemoryStore,
   type Hook,
-  type LoopTrace,
   type ModelCallChange,
   type ModelRequest,
-  modelRequests,
-  traceSession,
 } from "../../src/index.js";
+import { type LoopTrace, modelRequests, traceSession } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createChance } from "../core/chance.js";
 import { collect, createEchoTool } from "../support/agents.js";

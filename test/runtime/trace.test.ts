@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, type Hook, type TraceRecord, traceSession } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Hook } from "../../src/index.js";
+import { type TraceRecord, traceSession } from "../../src/inspect.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { createEchoTool, createGateTool } from "../support/agents.js";

@@ -13,15 +13,8 @@ import {
   initialState,
   transition,
 } from "../../src/core/index.js";
-import {
-  createMemoryStore,
-  createRedaction,
-  type SessionStep,
-  sessionSteps,
-  sessionTracePage,
-  type TraceRecord,
-  traceSession,
-} from "../../src/index.js";
+import { createMemoryStore, createRedaction } from "../../src/index.js";
+import { type SessionStep, sessionSteps, sessionTracePage, type TraceRecord, traceSession } from "../../src/inspect.js";
 import type { StateAt } from "../../src/ports/store.js";
 import { readCommittedEntries } from "../../src/runtime/log/read-log.js";
 import { compileListeners } from "../../src/runtime/observers/listeners.js";

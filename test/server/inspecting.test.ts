@@ -2,7 +2,8 @@
  * What the log of a session holds, over HTTP: steps, trace, requests, entries, blobs; and the sessions below it.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, modelRequests, type Store, sessionSteps, traceSession } from "../../src/index.js";
+import { createAgent, type Store } from "../../src/index.js";
+import { modelRequests, sessionSteps, traceSession } from "../../src/inspect.js";
 import { createStreamView, type StreamFrame } from "../../src/server/client/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool } from "../support/agents.js";

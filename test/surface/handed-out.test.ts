@@ -11,18 +11,21 @@ import {
   createClient,
   createEngine,
   defineTool,
-  findBeginning,
   type Hook,
   type HookContext,
+  pendingApprovals,
+  type Store,
+} from "../../src/index.js";
+import * as inspect from "../../src/inspect.js";
+import {
+  findBeginning,
   modelRequest,
   modelRequests,
-  pendingApprovals,
   recordedAttempts,
-  type Store,
   sessionSteps,
   sessionTracePage,
   traceSession,
-} from "../../src/index.js";
+} from "../../src/inspect.js";
 import * as models from "../../src/models/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect } from "../support/agents.js";
@@ -144,7 +147,7 @@ const functions = {
 } as const;
 
 test("every export is in the walk", verifies("LOOP-21"), () => {
-  const exported = Object.entries(pawl).flatMap(([name, value]) => (typeof value === "function" ? [name] : []));
+  const exported = Object.entries({ ...pawl, ...inspect }).flatMap(([name, value]) => (typeof value === "function" ? [name] : []));
   const known = Object.values(functions).flat();
   expect(exported.toSorted()).toEqual(known.toSorted());
   // Fewer would mean that the walk no longer sees the whole package.

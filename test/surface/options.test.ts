@@ -12,6 +12,7 @@ import {
   createWorker,
   defineTool,
 } from "../../src/index.js";
+import * as inspect from "../../src/inspect.js";
 import * as models from "../../src/models/index.js";
 import * as opentelemetry from "../../src/protocols/opentelemetry.js";
 import * as restate from "../../src/restate/index.js";
@@ -47,16 +48,16 @@ const calls: { readonly [name: string]: () => unknown } = {
   guard: () => pawl.guard(wrong),
   defineTool: () => defineTool({ ...createEchoTool().tool, ...(wrong as object) }),
   defineToolFor: () => pawl.defineToolFor()({ ...createEchoTool().tool, ...(wrong as object) } as never),
-  modelRequest: () => pawl.modelRequest(store, "s", wrong),
-  modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
+  modelRequest: () => inspect.modelRequest(store, "s", wrong),
+  modelRequests: () => inspect.modelRequests(store, "s", wrong).next(),
   pendingApprovals: () => pawl.pendingApprovals(store, wrong).next(),
   exportSessions: () => pawl.exportSessions(store, wrong).next(),
   importSessions: () => pawl.importSessions(store, { read: async function* () {}, ...(wrong as object) }),
   pruneSessions: () => pawl.pruneSessions(store, { before: 0, now: 0, ...(wrong as object) }),
   toolCalled: () => pawl.toolCalled("echo", wrong),
-  sessionSteps: () => pawl.sessionSteps(store, "s", wrong),
-  sessionTracePage: () => pawl.sessionTracePage(store, "s", wrong),
-  traceSession: () => pawl.traceSession(store, "s", wrong),
+  sessionSteps: () => inspect.sessionSteps(store, "s", wrong),
+  sessionTracePage: () => inspect.sessionTracePage(store, "s", wrong),
+  traceSession: () => inspect.traceSession(store, "s", wrong),
   chooseModel: () => models.chooseModel(wrong),
   usableModels: () => models.usableModels(wrong),
   createModelRegistry: () => models.createModelRegistry(wrong),
@@ -147,7 +148,7 @@ const withoutOptions: readonly string[] = [
   ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "variablesOf"],
 ];
 
-const entryPoints = [pawl, evals, models, sqlite, postgres, tools, mcp, opentelemetry, restate, testing];
+const entryPoints = [pawl, inspect, evals, models, sqlite, postgres, tools, mcp, opentelemetry, restate, testing];
 
 test("every exported function is in the walk", verifies("LOOP-15"), () => {
   const exported = new Set(

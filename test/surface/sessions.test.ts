@@ -3,15 +3,8 @@
  * agents made from agents.
  */
 import { describe, expect, test } from "vitest";
-import {
-  createAgent,
-  createClient,
-  createMemoryStore,
-  modelRequests,
-  pendingApprovals,
-  type RunResult,
-  traceSession,
-} from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, pendingApprovals, type RunResult } from "../../src/index.js";
+import { modelRequests, traceSession } from "../../src/inspect.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool, createGateTool, listEventTypes } from "../support/agents.js";
 import { createFailingStore, localStores, withStore } from "../support/stores.js";

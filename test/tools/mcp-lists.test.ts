@@ -2,7 +2,8 @@
  * Lists of an MCP server of protocol 2026-07-28, whose library checks a whole list at once.
  */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createAgent, createMemoryStore, modelRequests } from "../../src/index.js";
+import { createAgent, createMemoryStore } from "../../src/index.js";
+import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { connectMcpServer, type McpServerOptions } from "../../src/tools/mcp/index.js";
 import { collect } from "../support/agents.js";

@@ -10,11 +10,11 @@ import {
   type ClientSession,
   createClient,
   type GivenAnswer,
-  isHolderDead,
   type Json,
   PawlError,
   type Store,
 } from "../../index.js";
+import { isHolderDead } from "../../inspect.js";
 import { agentName } from "../agent/folder-agent.js";
 import { parseToolReply } from "../decisions/parse-reply.js";
 import {

@@ -4,7 +4,8 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { isHolderDead, type Store } from "../../index.js";
+import type { Store } from "../../index.js";
+import { isHolderDead } from "../../inspect.js";
 import { defaultModels, findLocalModel } from "../../models/index.js";
 import { describePostgres, type PostgresConnection } from "../../stores/postgres/index.js";
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";

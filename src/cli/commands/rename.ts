@@ -4,7 +4,8 @@
  * A session at rest gets the title at once. If a run is in progress, the process that drives it sets the title. This command
  * must not continue that run, so if no process drives it, the title waits in the session's inbox.
  */
-import { createClient, isHolderDead } from "../../index.js";
+import { createClient } from "../../index.js";
+import { isHolderDead } from "../../inspect.js";
 import { createPassiveAgent } from "../agent/folder-agent.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { getSession, shortId } from "../files/session-store.js";

@@ -2,7 +2,8 @@
  * `pawl replay`: replays a session's log with the current code, without any effect.
  */
 import { excerpts } from "../../core/index.js";
-import { PawlError, type Replay, type ReplayDifference, type SessionSummary } from "../../index.js";
+import { PawlError, type SessionSummary } from "../../index.js";
+import type { Replay, ReplayDifference } from "../../inspect.js";
 import { agentName, createFolderAgent, silentModel } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
 import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";

@@ -1,7 +1,8 @@
 /**
  * `pawl resume`: continues an interrupted run, asks about calls that wait, or follows a run of another process.
  */
-import { isHolderDead, PawlError, type SessionSummary, type Store } from "../../index.js";
+import { PawlError, type SessionSummary, type Store } from "../../index.js";
+import { isHolderDead } from "../../inspect.js";
 import { agentName, findMissingTools, formatMissingToolAdvice, toAgentChoices } from "../agent/folder-agent.js";
 import { getSession, resolveHome, shortId } from "../files/session-store.js";
 import { resolveServers } from "../mcp/resolve-servers.js";

@@ -2,7 +2,7 @@
  * `pawl sessions`: lists, shows, exports and deletes sessions.
  */
 import type { Agent, SessionSummary, Store } from "../../index.js";
-import { isHolderDead } from "../../index.js";
+import { isHolderDead } from "../../inspect.js";
 import { createPassiveAgent } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
 import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";

@@ -2,7 +2,8 @@
  * `pawl steer`: sends a message to a run in progress, from another terminal.
  */
 import { text } from "node:stream/consumers";
-import { createClient, isHolderDead, PawlError, type SessionSummary } from "../../index.js";
+import { createClient, PawlError, type SessionSummary } from "../../index.js";
+import { isHolderDead } from "../../inspect.js";
 import { exitCodes } from "../exit.js";
 import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
 import type { Terminal } from "../terminal/terminal.js";

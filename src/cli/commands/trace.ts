@@ -1,7 +1,8 @@
 /**
  * `pawl trace`: shows how long the activities in the runs of a session took.
  */
-import { type LoopTrace, PawlError, type TraceRecord, traceSession } from "../../index.js";
+import { PawlError } from "../../index.js";
+import { type LoopTrace, type TraceRecord, traceSession } from "../../inspect.js";
 import { exitCodes } from "../exit.js";
 import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
 import { renderWaterfall } from "../render/waterfall.js";

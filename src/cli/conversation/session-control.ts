@@ -7,18 +7,8 @@
 import { clearTimeout, setTimeout as setTimer } from "node:timers";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { hasCalls, isResting } from "../../core/index.js";
-import {
-  type Agent,
-  type ApprovalDecision,
-  isHeldHere,
-  isHolderDead,
-  type Model,
-  type RunResult,
-  type RunWait,
-  type Store,
-  type StreamItem,
-  type UserPart,
-} from "../../index.js";
+import type { Agent, ApprovalDecision, Model, RunResult, RunWait, Store, StreamItem, UserPart } from "../../index.js";
+import { isHeldHere, isHolderDead } from "../../inspect.js";
 import { composeMessage } from "../agent/attachments.js";
 import { formatError } from "../exit.js";
 import { readFolderText } from "../files/folder-file.js";

@@ -11,7 +11,7 @@ import type {
   TracedToolStep,
   TraceRecord,
   TraceSpan,
-} from "../../index.js";
+} from "../../inspect.js";
 import { formatCount, formatDuration, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
 import type { StyleText, TextStyle } from "../terminal/text-style.js";
 

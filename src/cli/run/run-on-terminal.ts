@@ -6,14 +6,8 @@
 import { setImmediate } from "node:timers/promises";
 import { isResting } from "../../core/index.js";
 import type { Store, StreamItem } from "../../index.js";
-import {
-  type Agent,
-  isHolderDead,
-  PawlError,
-  type PendingApproval,
-  type RunResult,
-  type Session,
-} from "../../index.js";
+import { type Agent, PawlError, type PendingApproval, type RunResult, type Session } from "../../index.js";
+import { isHolderDead } from "../../inspect.js";
 import { askApproval } from "../decisions/ask-approval.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodeOf, exitCodes, formatError } from "../exit.js";

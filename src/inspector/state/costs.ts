@@ -5,7 +5,8 @@
  * 2. The usage of a run includes its compactions, tools and child sessions. That of a step includes only its model calls.
  */
 import { addUsage } from "../../core/data/usage.js";
-import type { TraceRecord, Usage } from "../../index.js";
+import type { Usage } from "../../index.js";
+import type { TraceRecord } from "../../inspect.js";
 import { toStepKey } from "./route.js";
 
 export type RunCost = {

@@ -6,15 +6,8 @@
  * 3. A store that was restored (`reset`) discards everything.
  */
 
-import type {
-  PendingApproval,
-  PublicEvent,
-  PublicEventOf,
-  RunResult,
-  RunWait,
-  TraceRecord,
-  UserMessage,
-} from "../../index.js";
+import type { PendingApproval, PublicEvent, PublicEventOf, RunResult, RunWait, UserMessage } from "../../index.js";
+import type { TraceRecord } from "../../inspect.js";
 import type { CacheLoss } from "../../models/index.js";
 import type { ListedSession, LiveSource, PartialMessage } from "../../server/client/index.js";
 import { compareCursors, formatCursor } from "../../stream/cursor.js";

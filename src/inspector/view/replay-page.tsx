@@ -2,7 +2,7 @@
  * A replay of the log with the current code, with the first difference side by side. Nothing runs, and nothing is written.
  */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Replay } from "../../index.js";
+import type { Replay } from "../../inspect.js";
 import { ApiError, formatErrorMessage } from "../api.js";
 import { formatCount } from "../state/format.js";
 import { diffLines, toSideBySide } from "../state/line-diff.js";

@@ -2,7 +2,7 @@
  * Loads the usage of a session and its child sessions, and updates it while the session is active.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { TraceRecord } from "../../index.js";
+import type { TraceRecord } from "../../inspect.js";
 import type { ListedSession } from "../../server/client/index.js";
 import { formatErrorMessage } from "../api.js";
 import { addRecords, type Costs, emptyCosts } from "../state/costs.js";

@@ -285,7 +285,7 @@ function isStarted(job: Job | undefined): boolean {
 function startEffect(driver: Driver, effect: Effect): void {
   const work = createEffectContext(driver, driver.state);
   if (work === null) close(driver, agentMissingClosing(driver));
-  else if (effect.type === "sleep") sleep(driver, effect, (event) => endSleep(driver, effect, event));
+  else if (effect.type === "sleep") sleep(driver, effect, (event) => settleEffect(driver, effect.key, event));
   if (work === null || effect.type === "sleep") return;
   const begun = driver.jobs.get(effect.key);
   const { cancellation } = begun ?? { cancellation: createCancellation() };
@@ -297,17 +297,16 @@ function startEffect(driver: Driver, effect: Effect): void {
   );
 }
 
-/** A signal that was sent before a wait ends counts, even if no one has read the inbox since. */
-function endSleep(driver: Driver, { key, timer }: Extract<Effect, { type: "sleep" }>, event: EventBody): void {
-  const end = () => enqueue(driver, { events: [event], settled: key });
-  if (timer === "wait") void wake(driver).then(end);
-  else end();
-}
-
+/**
+ * Enqueues what an effect led to. The end of a message and the end of a wait come after what the inbox holds: a message that was
+ * posted before counts for the run, and a signal that was sent before answers the wait, even if nobody has read them yet.
+ */
 function settleEffect(driver: Driver, key: string, event: EventBody | undefined): void {
   if (event === undefined) return;
-  if (isFinalMessage(event)) void wake(driver).then(() => enqueue(driver, { events: [event], settled: key }));
-  else enqueue(driver, { events: [event], settled: key });
+  const settle = () => enqueue(driver, { events: [event], settled: key });
+  const readsInbox = isFinalMessage(event) || (event.type === "timer_fired" && event.timer === "wait");
+  if (readsInbox) void wake(driver).then(settle);
+  else settle();
 }
 
 /**

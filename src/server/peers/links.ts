@@ -2,14 +2,8 @@
  * The links of a server, by session, to the processes that hold the sessions that are watched here.
  */
 
-import {
-  type Holder,
-  isHeldHere,
-  type SessionSource,
-  type SessionSummary,
-  type Store,
-  type StreamItem,
-} from "../../index.js";
+import type { Holder, SessionSource, SessionSummary, Store, StreamItem } from "../../index.js";
+import { isHeldHere } from "../../inspect.js";
 import { type Cursor, formatCursor } from "../../stream/cursor.js";
 import type { LiveSource } from "../client/index.js";
 import type { FindReadingAgent } from "../find-reading-agent.js";

@@ -6,14 +6,8 @@
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
 
-import {
-  type ClientSession,
-  type EventsOptions,
-  findOpenRun,
-  PawlError,
-  type Redact,
-  redactJson,
-} from "../../index.js";
+import { type ClientSession, type EventsOptions, PawlError, type Redact, redactJson } from "../../index.js";
+import { findOpenRun } from "../../inspect.js";
 import { postAgui } from "../../protocols/agui/agui.js";
 import type { AguiBody } from "../../protocols/agui/request.js";
 import type { PostableSession } from "../../protocols/run-cursors.js";

@@ -2,16 +2,16 @@
  * Details of a session beyond its public events: entries, blobs, the trace, the requests to its model.
  */
 
+import type { PublicEvent } from "../../index.js";
 import {
   modelRequest,
-  type PublicEvent,
   type ReplayOptions,
   type SessionStep,
   sessionSteps,
   sessionTracePage,
   type TracePageOptions,
   type TraceRecord,
-} from "../../index.js";
+} from "../../inspect.js";
 import { type CacheLoss, cacheLoss } from "../../models/index.js";
 import { estimateRequestTokens, findRequestDifference } from "../request-tokens.js";
 import { bytesContent, responseContents } from "../response-schemas.js";

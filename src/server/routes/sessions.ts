@@ -4,7 +4,6 @@
 import {
   type Agent,
   addUsage,
-  findBeginning,
   type RunResult,
   type SessionInfo,
   type SessionSummary,
@@ -12,6 +11,7 @@ import {
   type Store,
   type Usage,
 } from "../../index.js";
+import { findBeginning } from "../../inspect.js";
 import type { ListedSession } from "../client/index.js";
 import { deriveId, randomBase64url } from "../principal.js";
 import { responseContents } from "../response-schemas.js";

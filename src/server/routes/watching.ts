@@ -2,7 +2,8 @@
  * Watching a session: its events by page, and its stream.
  */
 
-import { type FamilyItem, findOpenRun, PawlError, type PublicEvent } from "../../index.js";
+import { type FamilyItem, PawlError, type PublicEvent } from "../../index.js";
+import { findOpenRun } from "../../inspect.js";
 import { type Cursor, cursorAfter, formatCursor, parseCursor, startCursor } from "../../stream/cursor.js";
 import type { LiveSource } from "../client/index.js";
 import { type LiveSourceState, startFamilyStream } from "../family-stream.js";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { renderWaterfall } from "../../../src/cli/render/waterfall.js";
 import { widthOf } from "../../../src/cli/terminal/text.js";
 import { plainText, type StyleText } from "../../../src/cli/terminal/text-style.js";
-import type { TraceRecordOf } from "../../../src/index.js";
+import type { TraceRecordOf } from "../../../src/inspect.js";
 import { verifies } from "../../verifies.js";
 
 const proven = verifies("TRC-1", "CLI-4#trace");

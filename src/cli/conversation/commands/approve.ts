@@ -4,7 +4,8 @@
  * 1. The whole call is shown before it is answered, and the answer counts only for what was shown (SEC-6).
  * 2. The first choice answers nothing, because a key that was meant for something else must not answer.
  */
-import { type ApprovalDecision, createClient, isHolderDead, PawlError } from "../../../index.js";
+import { type ApprovalDecision, createClient, PawlError } from "../../../index.js";
+import { isHolderDead } from "../../../inspect.js";
 import { agentName } from "../../agent/folder-agent.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
 import {

@@ -6,11 +6,10 @@ import {
   estimateTokens,
   type Message,
   type ModelRequest,
-  modelRequests,
   type PublicEvent,
   type Store,
-  type TraceRecordOf,
 } from "../../../index.js";
+import { modelRequests, type TraceRecordOf } from "../../../inspect.js";
 import { cacheLoss } from "../../../models/index.js";
 import { formatCompaction } from "../../render/format-compaction.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";

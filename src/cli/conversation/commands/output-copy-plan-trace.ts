@@ -2,7 +2,8 @@
  * Commands of a conversation that show or copy a part of the session: outputs, answers, the plan, the trace.
  */
 import { textOfOutput } from "../../../core/index.js";
-import { type Message, PawlError, type Store, type ToolOutput, textOf, traceSession } from "../../../index.js";
+import { type Message, PawlError, type Store, type ToolOutput, textOf } from "../../../index.js";
+import { traceSession } from "../../../inspect.js";
 import { renderWaterfall } from "../../render/waterfall.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { formatCount } from "../../terminal/text.js";

@@ -1,7 +1,8 @@
 /**
  * Reads all records of one type from a session's trace, page by page.
  */
-import { type Store, sessionTracePage, type TraceRecordOf } from "../../../index.js";
+import type { Store } from "../../../index.js";
+import { sessionTracePage, type TraceRecordOf } from "../../../inspect.js";
 
 /** Records per page. */
 const pageSize = 500;
