@@ -6,6 +6,7 @@ import { authenticateRequest, isStillAuthorized } from "./authenticate.js";
 import { encodeResponse, type HandledRequest, toResponse } from "./encode-response.js";
 import type { Handlers } from "./handlers.js";
 import { createHttpOptions, createListener } from "./node-listener.js";
+import { wellKnownPath } from "./oauth.js";
 import { checkOrigin, corsHeaders, respondToPreflight } from "./origin.js";
 import { type Principal, randomBase64url } from "./principal.js";
 import { readBody } from "./read-body.js";
@@ -106,9 +107,7 @@ const anonymous: Principal = { id: "", scopes: [] };
 
 function resolveRoute(request: Request, { settings }: ServerContext, routes: readonly Route[]) {
   const url = new URL(request.url);
-  const matches = listMountedPaths(url.pathname, settings.basePath).map((path) =>
-    findRoute(routes, request.method, path),
-  );
+  const matches = listRoutePaths(url.pathname, settings).map((path) => findRoute(routes, request.method, path));
   for (const match of matches) if (match.type === "found") return { ...match, url };
   for (const match of matches)
     if (match.type === "other_method")
@@ -117,6 +116,10 @@ function resolveRoute(request: Request, { settings }: ServerContext, routes: rea
     "not_found",
     "There is nothing at this address. See /openapi.json. A server that is mounted below a path may need its option basePath.",
   );
+}
+
+function listRoutePaths(pathname: string, { oauth, basePath }: ServerContext["settings"]): readonly string[] {
+  return pathname === oauth?.metadataPath ? [wellKnownPath] : listMountedPaths(pathname, basePath);
 }
 
 async function dispatch(

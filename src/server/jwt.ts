@@ -4,12 +4,15 @@
  * 1. A token is accepted only if its signature, issuer, audience and times are valid, so tokens for another service are refused.
  * 2. Only asymmetric algorithms are accepted. Otherwise a public key could be used as an HMAC secret.
  * 3. The key set is refreshed every ten minutes, and for an unknown key at most once a minute. If that fails, the cached keys are
- *    used for up to an hour.
+ *    used for up to an hour. A request whose token no cached key can check is then answered with 503, not 401, and the server
+ *    asks the issuer again after five seconds at the earliest.
  */
 import { isSafeForSecrets } from "../platform/loopback.js";
+import { readBounded } from "../platform/read-bounded.js";
 import { fromBase64url } from "./base64url.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { type Authenticate, type Principal, type Scope, scopes } from "./principal.js";
+import { ServerError } from "./server-error.js";
 
 /** The claims of a token whose signature, issuer, audience and times are valid. */
 export type JwtClaims = { readonly [claim: string]: unknown };
@@ -79,7 +82,8 @@ const maxTokenCharacters = 16_384;
 const clockSkewS = 60;
 
 /**
- * Returns an `authenticate` for a server that accepts an issuer's access tokens: `Authorization: Bearer JWT`.
+ * Returns an `authenticate` for a server that accepts an issuer's access tokens: `Authorization: Bearer JWT`. While the key set
+ * cannot be read, requests are answered with 503 `keys_unavailable`.
  * @throws PawlError `bad_configuration`
  *
  * @example
@@ -109,9 +113,13 @@ export function authenticateByJwt(options: JwtOptions): Authenticate {
   return async (request) => {
     const token = /^Bearer ([\w.-]+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     if (token === undefined || token.length > maxTokenCharacters) return null;
-    const claims = await verify(token, keys);
-    if (claims === null || claims.iss !== issuer || !hasAudience(claims.aud, audience)) return null;
-    return isCurrent(claims, Date.now() / 1_000) ? principal(claims) : null;
+    const parsed = parseToken(token);
+    if (parsed === null) return null;
+    const { claims } = parsed;
+    // The claims are compared first, so that tokens of strangers cause no requests for keys.
+    if (claims.iss !== issuer || !hasAudience(claims.aud, audience) || !isCurrent(claims, Date.now() / 1_000))
+      return null;
+    return (await isSigned(parsed, keys)) ? principal(claims) : null;
   };
 }
 
@@ -131,24 +139,36 @@ function isCurrent({ exp, nbf }: JwtClaims, now: number): boolean {
   return nbf === undefined || (typeof nbf === "number" && nbf - clockSkewS <= now);
 }
 
-/** Returns the claims if a known key signed them; otherwise null. */
-async function verify(token: string, keys: KeySource): Promise<JwtClaims | null> {
-  const [head = "", body = "", signature = "", ...more] = token.split(".");
+type ParsedToken = {
+  readonly algorithm: Algorithm;
+  readonly kid: string | undefined;
+  readonly claims: JwtClaims;
+  readonly signed: Uint8Array<ArrayBuffer>;
+  readonly signature: Uint8Array<ArrayBuffer>;
+};
+
+/** Null if the token is malformed, or of a kind that is not accepted. */
+function parseToken(token: string): ParsedToken | null {
+  const [head = "", body = "", tail = "", ...more] = token.split(".");
   const header = parsePart(head);
   const claims = parsePart(body);
-  if (header === null || claims === null || more.length > 0) return null;
+  const signature = decodeBase64url(tail);
+  if (header === null || claims === null || signature === null || more.length > 0) return null;
   const { alg, kid, crit, typ } = header;
   const algorithm = typeof alg === "string" ? algorithms.get(alg) : undefined;
   // Critical extensions are not supported, and ID tokens are not access tokens.
   if (algorithm === undefined || crit !== undefined || !isAccessToken(typ)) return null;
   const signed = new TextEncoder().encode(`${head}.${body}`);
-  const bytes = decodeBase64url(signature);
-  if (bytes === null) return null;
-  for (const key of await keys(algorithm, typeof kid === "string" ? kid : undefined)) {
-    const imported = await crypto.subtle.importKey("jwk", key, algorithm.import, false, ["verify"]).catch(() => null);
-    if (imported !== null && (await crypto.subtle.verify(algorithm.verify, imported, bytes, signed))) return claims;
+  return { algorithm, kid: typeof kid === "string" ? kid : undefined, claims, signed, signature };
+}
+
+/** Whether a known key signed the token. @throws ServerError `keys_unavailable` */
+async function isSigned({ algorithm, kid, signed, signature }: ParsedToken, keys: KeySource): Promise<boolean> {
+  for (const key of await keys(algorithm, kid)) {
+    const imported = await importKey(key, algorithm);
+    if (imported !== null && (await crypto.subtle.verify(algorithm.verify, imported, signature, signed))) return true;
   }
-  return null;
+  return false;
 }
 
 function isAccessToken(typ: unknown): boolean {
@@ -175,16 +195,44 @@ function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** Returns the keys that may have signed a token. */
-type KeySource = (algorithm: Algorithm, kid: string | undefined) => Promise<readonly Jwk[]>;
+/** A key of the issuer. Importing one takes longer than verifying a signature, so each is imported once for an algorithm. */
+type KnownKey = { readonly jwk: Jwk; readonly imported: Map<Algorithm, Promise<VerifyKey | null>> };
+
+type VerifyKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
+
+/** Null if the key is invalid, or is not for this algorithm. */
+function importKey({ jwk, imported }: KnownKey, algorithm: Algorithm): Promise<VerifyKey | null> {
+  const earlier = imported.get(algorithm);
+  if (earlier !== undefined) return earlier;
+  const importing = crypto.subtle.importKey("jwk", jwk, algorithm.import, false, ["verify"]).catch(() => null);
+  imported.set(algorithm, importing);
+  return importing;
+}
+
+/** Returns the keys that may have signed a token. Rejects with a ServerError `keys_unavailable`. */
+type KeySource = (algorithm: Algorithm, kid: string | undefined) => Promise<readonly KnownKey[]>;
 
 function createKeySource({ jwksUrl, keys }: JwtOptions): KeySource {
   if ((jwksUrl === undefined) === (keys === undefined))
     throw createConfigurationError("authenticateByJwt() needs exactly one of the options jwksUrl and keys.");
-  if (keys !== undefined && !Array.isArray(keys))
-    throw createConfigurationError("The option keys of authenticateByJwt() must be an array.");
-  if (keys !== undefined) return async (algorithm, kid) => findMatchingKeys(keys, algorithm, kid);
-  return createRemoteKeys(checkUrl(jwksUrl ?? ""));
+  if (keys === undefined) return createRemoteKeys(checkUrl(jwksUrl ?? ""));
+  const known = copyKeys(keys);
+  return async (algorithm, kid) => findMatchingKeys(known, algorithm, kid);
+}
+
+/** The author may change the keys later, but not those of this server. */
+function copyKeys(keys: readonly Jwk[]): readonly KnownKey[] {
+  if (!Array.isArray(keys) || !keys.every((key) => typeof key === "object" && key !== null))
+    throw createConfigurationError("The option keys of authenticateByJwt() must be an array of JSON Web Keys.");
+  try {
+    return keys.map((key) => toKnownKey(structuredClone(key)));
+  } catch {
+    throw createConfigurationError("The option keys of authenticateByJwt() must contain plain JSON.");
+  }
+}
+
+function toKnownKey(jwk: Jwk): KnownKey {
+  return { jwk, imported: new Map() };
 }
 
 function checkUrl(url: string): URL {
@@ -193,63 +241,84 @@ function checkUrl(url: string): URL {
 }
 
 /** A key without a `kid` matches any token, and a token without one matches any key. */
-function findMatchingKeys(keys: readonly Jwk[], { kty, crv }: Algorithm, kid: string | undefined): readonly Jwk[] {
+function findMatchingKeys(
+  keys: readonly KnownKey[],
+  { kty, crv }: Algorithm,
+  kid: string | undefined,
+): readonly KnownKey[] {
   return keys.filter(
-    (key) =>
-      key.kty === kty &&
-      (crv === undefined || key.crv === crv) &&
-      (key.use === undefined || key.use === "sig") &&
-      (kid === undefined || key.kid === undefined || key.kid === kid),
+    ({ jwk }) =>
+      jwk.kty === kty &&
+      (crv === undefined || jwk.crv === crv) &&
+      (jwk.use === undefined || jwk.use === "sig") &&
+      (kid === undefined || jwk.kid === undefined || jwk.kid === kid),
   );
 }
 
 const freshMs = 600_000;
 const staleMs = 3_600_000;
 const retryMs = 60_000;
+const retryAfterFailureMs = 5_000;
 const fetchTimeoutMs = 10_000;
 const maxKeySetBytes = 512 * 1024;
 const maxKeys = 100;
 
 function createRemoteKeys(url: URL): KeySource {
-  let known: readonly Jwk[] = [];
+  let known: readonly KnownKey[] = [];
   let readAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
+  /** Why the last attempt failed; null if it succeeded. */
+  let failure: { readonly error: unknown } | null = null;
   let reading: Promise<void> | null = null;
   const read = async () => {
+    try {
+      known = await fetchKeys(url);
+      readAt = performance.now();
+      failure = null;
+    } catch (error) {
+      failure = { error };
+    }
+    // The end of the attempt counts: a slow issuer is not asked again at once.
     triedAt = performance.now();
-    known = await fetchKeys(url);
-    readAt = performance.now();
+    reading = null;
   };
-  const refresh = () => {
-    reading ??= read()
-      .catch(() => {})
-      .finally(() => {
-        reading = null;
-      });
-    return reading;
-  };
+  const findKnown = (algorithm: Algorithm, kid: string | undefined) =>
+    performance.now() - readAt < staleMs ? findMatchingKeys(known, algorithm, kid) : [];
   return async (algorithm, kid) => {
     const now = performance.now();
-    const mayTry = now - triedAt >= retryMs;
-    const found = now - readAt < staleMs ? findMatchingKeys(known, algorithm, kid) : [];
-    if (reading !== null && found.length === 0) await reading;
-    else if (mayTry && (found.length === 0 || now - readAt >= freshMs)) await refresh();
-    return performance.now() - readAt < staleMs ? findMatchingKeys(known, algorithm, kid) : [];
+    const hasKey = findKnown(algorithm, kid).length > 0;
+    const isWanted = !hasKey || now - readAt >= freshMs;
+    const mayTry = now - triedAt >= (failure === null ? retryMs : retryAfterFailureMs);
+    const isFirst = isWanted && reading === null && mayTry;
+    if (isFirst) reading = read();
+    // Cached keys are used without waiting if another request already waits, or if the issuer fails.
+    if (!hasKey || (isFirst && failure === null)) await reading;
+    const found = findKnown(algorithm, kid);
+    if (found.length === 0 && failure !== null) throw createUnavailableError(url, failure.error);
+    return found;
   };
 }
 
+function createUnavailableError({ origin, pathname }: URL, cause: unknown): ServerError {
+  const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const why = (reason instanceof Error ? reason.message : String(reason)).replace(/[.]?$/, ".");
+  return new ServerError(
+    "keys_unavailable",
+    `The key set at ${origin}${pathname} cannot be read: ${why} Check the option jwksUrl of authenticateByJwt(), and whether this server can reach the issuer.`,
+    { retryAfterS: retryAfterFailureMs / 1_000, cause },
+  );
+}
+
 /** @throws Error if the key set cannot be read */
-async function fetchKeys(url: URL): Promise<readonly Jwk[]> {
+async function fetchKeys(url: URL): Promise<readonly KnownKey[]> {
   const response = await fetch(url, { signal: AbortSignal.timeout(fetchTimeoutMs), redirect: "error" });
-  if (!response.ok) throw new Error(`The key set responded with status ${response.status}.`);
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += (chunk as Uint8Array).length;
-    if (bytes > maxKeySetBytes) throw new Error("The key set is too large.");
-    chunks.push(new Uint8Array(chunk as Uint8Array));
+  if (!response.ok) {
+    void response.body?.cancel().catch(() => {});
+    throw new Error(`The issuer responded with status ${response.status}.`);
   }
-  const { keys } = Object(JSON.parse(await new Blob(chunks).text())) as { readonly keys?: unknown };
-  if (!Array.isArray(keys)) throw new Error("The key set has no keys.");
-  return keys.slice(0, maxKeys).map((key) => Object(key) as Jwk);
+  const bytes = await readBounded(response.body, maxKeySetBytes);
+  if (bytes === null) throw new Error(`The response has more than ${maxKeySetBytes} bytes.`);
+  const { keys } = Object(JSON.parse(new TextDecoder().decode(bytes))) as { readonly keys?: unknown };
+  if (!Array.isArray(keys)) throw new Error("The response has no array of keys.");
+  return keys.slice(0, maxKeys).map((key) => toKnownKey(Object(key) as Jwk));
 }

@@ -22,11 +22,13 @@ export type OAuthSettings = {
     readonly bearer_methods_supported: readonly ["header"];
   };
   readonly metadataUrl: string;
+  /** The path of `metadataUrl`. It begins at the root of the host, also for a server that is mounted under a path. */
+  readonly metadataPath: string;
 };
 
 const optionNames: ReadonlySet<string> = new Set(["resource", "authorizationServers", "scopes"]);
 const defaultScopes: readonly Scope[] = ["read", "run", "approve"];
-export const metadataPath = "/.well-known/oauth-protected-resource";
+export const wellKnownPath = "/.well-known/oauth-protected-resource";
 
 /** @throws PawlError `bad_configuration` */
 export function resolveOAuth(options: OAuthOptions): OAuthSettings {
@@ -51,6 +53,7 @@ export function resolveOAuth(options: OAuthOptions): OAuthSettings {
   )
     throw createConfigurationError("oauth.scopes must be an array of scopes, without spaces, quotes or backslashes.");
   const { origin, pathname } = new URL(resource);
+  const metadataPath = `${wellKnownPath}${pathname.replace(/\/$/, "")}`;
   return {
     metadata: {
       resource,
@@ -58,7 +61,8 @@ export function resolveOAuth(options: OAuthOptions): OAuthSettings {
       scopes_supported: [...asked],
       bearer_methods_supported: ["header"],
     },
-    metadataUrl: `${origin}${metadataPath}${pathname === "/" ? "" : pathname}`,
+    metadataUrl: `${origin}${metadataPath}`,
+    metadataPath,
   };
 }
 

@@ -2,6 +2,7 @@
  * Reads a request's body, with limits for its size, its time, and the depth of its JSON.
  */
 import { PawlError } from "../index.js";
+import { readBounded } from "../platform/read-bounded.js";
 import { ServerError } from "./server-error.js";
 import { checkShape, type ObjectShape } from "./shape.js";
 
@@ -38,25 +39,14 @@ async function readBytes(
   { maxBodyBytes: maxBytes, bodyMs }: BodyLimits,
 ): Promise<Uint8Array> {
   if (Number(headers.get("content-length") ?? 0) > maxBytes) throw createTooLargeError(maxBytes);
-  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
   const deadline = createDeadline(bodyMs);
   try {
-    for (;;) {
-      const { done, value } = await Promise.race([reader.read(), deadline.passed]);
-      if (done) break;
-      length += value.byteLength;
-      if (length > maxBytes) throw createTooLargeError(maxBytes);
-      chunks.push(value);
-    }
-  } catch (error) {
-    void reader.cancel().catch(() => {});
-    throw error;
+    const bytes = await readBounded(body, maxBytes, deadline.passed);
+    if (bytes === null) throw createTooLargeError(maxBytes);
+    return bytes;
   } finally {
     deadline.cancel();
   }
-  return concatBytes(chunks, length);
 }
 
 /** `passed` rejects when the time is up. */
@@ -69,18 +59,6 @@ function createDeadline(ms: number): { readonly passed: Promise<never>; readonly
   });
   passed.catch(() => {});
   return { passed, cancel };
-}
-
-function concatBytes(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const [only] = chunks;
-  if (chunks.length === 1 && only !== undefined) return only;
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.byteLength;
-  }
-  return bytes;
 }
 
 function createTooLargeError(maxBytes: number): ServerError {

@@ -18,6 +18,7 @@ export const serverCodes = Object.freeze([
   "too_slow",
   "too_many",
   "draining",
+  "keys_unavailable",
 ] as const);
 
 /** The code of an error that only the server has. */
@@ -52,6 +53,7 @@ export const statusOf: { readonly [code in AnsweredCode]?: number } = Object.fre
   unsupported_media_type: 415,
   too_many: 429,
   draining: 503,
+  keys_unavailable: 503,
   shut_down: 503,
   store_failed: 503,
   store_closed: 503,
@@ -68,9 +70,9 @@ export class ServerError extends Error {
   constructor(
     code: AnsweredCode,
     message: string,
-    options: { readonly retryAfterS?: number; readonly scope?: Scope } = {},
+    { cause, ...options }: { readonly retryAfterS?: number; readonly scope?: Scope; readonly cause?: unknown } = {},
   ) {
-    super(message);
+    super(message, cause === undefined ? {} : { cause });
     this.code = code;
     this.retryAfterS = options.retryAfterS;
     this.scope = options.scope;
@@ -131,6 +133,8 @@ function pickChallenge(
 function formatFailure(code: AnsweredCode): string {
   if (code === "draining" || code === "shut_down") return "The server is shutting down. Try again.";
   if (code === "store_closed") return "The store is closed. Try again.";
+  if (code === "keys_unavailable")
+    return "The server cannot check your token now, because it cannot read the keys of the token's issuer. Send the request again after the time in Retry-After.";
   if (code === "store_failed")
     return "The store failed, and what was asked may have been done. Look before you ask again; with an idempotency key, ask again.";
   return "The request failed here. The server's log says why, under the id of the request.";

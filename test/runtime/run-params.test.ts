@@ -122,6 +122,50 @@ describe("params", () => {
     expect(other.model.requests[0]?.systemPrompt).toBe("You serve acme in de.");
   });
 
+  test("are the same after a compaction, in a process with another schema", verifies("TYPE-1#params"), async () => {
+    const store = createMemoryStore();
+    const seen: unknown[] = [];
+    const create = (locale: string, script: readonly ScriptedStep[], beforeCall: () => Promise<void> | void) =>
+      createAgent({
+        model: createScriptedModel(script),
+        store,
+        params: z.object({ tenant: z.string(), locale: z.string().default(locale) }),
+        tools: [
+          tool({
+            name: "long",
+            description: "Gives much",
+            input: { type: "object" },
+            execute: (_, { params }) => {
+              seen.push(params);
+              return "word ".repeat(1_500);
+            },
+          }),
+        ],
+        hooks: [{ name: "wait", beforeLLMCall: beforeCall }],
+      });
+    const long: ScriptedStep = { calls: [{ name: "long" }] };
+    const overflow: ScriptedStep = { error: { kind: "context_overflow", message: "too long" } };
+    let calls = 0;
+    let first = create("en", [], () => {});
+    // The hook holds the process back between the compaction and the call that follows it.
+    await new Promise<void>((compacted) => {
+      first = create("en", [long, overflow, { text: "A summary." }], () => {
+        calls += 1;
+        if (calls < 3) return;
+        compacted();
+        return new Promise<void>(() => {});
+      });
+      void first.run("Go", { sessionId: "s", params: { tenant: "acme" } }).catch(() => {});
+    });
+    await first.shutdown({ graceMs: 0 });
+    const second = create("fr", [long, done], () => {});
+    expect(await second.session("s").resume()).toMatchObject({ status: "completed" });
+    expect(seen).toEqual([
+      { tenant: "acme", locale: "en" },
+      { tenant: "acme", locale: "en" },
+    ]);
+  });
+
   test("of an agent behind a tool come from its parent", verifies("TYPE-1#params"), async () => {
     const store = createMemoryStore();
     const child = createAgent({

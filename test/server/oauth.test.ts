@@ -64,6 +64,28 @@ const requestWith = (token: string) =>
 const byKeys = (keys: readonly Jwk[], options: Partial<JwtOptions> = {}) =>
   authenticateByJwt({ issuer, audience, keys, ...options });
 
+/** A key set at an address, and a clock that can be moved. */
+async function serveKeys(keys: unknown) {
+  const keySet = { keys, status: 200, reads: 0 };
+  const http = createHttpServer((_, response) => {
+    keySet.reads += 1;
+    response
+      .writeHead(keySet.status, { "content-type": "application/json" })
+      .end(JSON.stringify({ keys: keySet.keys }));
+  });
+  await new Promise<void>((done) => http.listen(0, "127.0.0.1", done));
+  onTestFinished(() => void http.close());
+  let skipped = 0;
+  const start = Date.now();
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => Date.now() - start + skipped);
+  onTestFinished(() => clock.mockRestore());
+  const jwksUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}/jwks`;
+  const skip = (ms: number) => {
+    skipped += ms;
+  };
+  return { keySet, jwksUrl, skip };
+}
+
 describe("tokens of an issuer", () => {
   test.each(["RS256", "PS256", "ES256", "EdDSA"] as const)(
     "signed by %s name their principal",
@@ -130,38 +152,86 @@ describe("tokens of an issuer", () => {
     verifies("PROT-7#oauth"),
     async () => {
       const [first, second] = [await createSigner("ES256"), await createSigner("ES256", "k2")];
-      let keys = [first.jwk];
-      let reads = 0;
-      const http = createHttpServer((_, response) => {
-        reads += 1;
-        response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ keys }));
-      });
-      await new Promise<void>((done) => http.listen(0, "127.0.0.1", done));
-      onTestFinished(() => void http.close());
-      let skipped = 0;
-      const start = Date.now();
-      const clock = vi.spyOn(performance, "now").mockImplementation(() => Date.now() - start + skipped);
-      onTestFinished(() => clock.mockRestore());
-      const jwksUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}/jwks`;
+      const { keySet, jwksUrl, skip } = await serveKeys([first.jwk]);
       const authenticate = authenticateByJwt({ issuer, audience, jwksUrl });
       const comesIn = async ({ sign }: Signer) => (await authenticate(requestWith(await sign()))) !== null;
       expect(await Promise.all([comesIn(first), comesIn(first), comesIn(second)])).toEqual([true, true, false]);
-      expect(reads).toBe(1);
-      keys = [first.jwk, second.jwk];
+      expect(keySet.reads).toBe(1);
+      keySet.keys = [first.jwk, second.jwk];
       // Unknown keys do not make the server ask again and again.
       expect(await comesIn(second)).toBe(false);
-      expect(reads).toBe(1);
-      skipped += 61_000;
+      expect(keySet.reads).toBe(1);
+      skip(61_000);
       expect(await comesIn(second)).toBe(true);
-      expect(reads).toBe(2);
+      expect(keySet.reads).toBe(2);
     },
   );
+
+  test(
+    "are not refused while the key set cannot be read: the error says so, and the issuer is left alone for a while",
+    verifies("PROT-7#oauth"),
+    async () => {
+      const signer = await createSigner("ES256");
+      const { keySet, jwksUrl, skip } = await serveKeys([signer.jwk]);
+      const authenticate = authenticateByJwt({ issuer, audience, jwksUrl });
+      const ask = async (claims?: object) => authenticate(requestWith(await signer.sign(claims)));
+      keySet.status = 502;
+      // Tokens that are refused anyway cause no request.
+      expect(await ask({ aud: "https://other.example.org/mcp" })).toBeNull();
+      expect(keySet.reads).toBe(0);
+      const refused = await Promise.allSettled(Array.from({ length: 20 }, () => ask()));
+      for (const result of refused)
+        expect(result).toMatchObject({
+          status: "rejected",
+          reason: { code: "keys_unavailable", retryAfterS: 5, message: expect.stringMatching(/status 502.*jwksUrl/) },
+        });
+      keySet.status = 200;
+      await expect(ask()).rejects.toMatchObject({ code: "keys_unavailable" });
+      expect(keySet.reads).toBe(1);
+      skip(5_001);
+      expect(await ask()).toMatchObject({ id: "ada" });
+      expect(keySet.reads).toBe(2);
+      // Keys that are known are used for up to an hour.
+      keySet.status = 502;
+      skip(30 * 60_000);
+      expect(await ask()).toMatchObject({ id: "ada" });
+      expect(await ask()).toMatchObject({ id: "ada" });
+      expect(keySet.reads).toBe(3);
+      skip(30 * 60_000);
+      await expect(ask()).rejects.toMatchObject({ code: "keys_unavailable" });
+    },
+  );
+
+  test("are not checked by a key set that is too large or no key set", verifies("PROT-7#oauth"), async () => {
+    const signer = await createSigner("ES256");
+    for (const keys of [[signer.jwk, { pad: "x".repeat(600_000) }], "none"]) {
+      const { jwksUrl } = await serveKeys(keys);
+      const authenticate = authenticateByJwt({ issuer, audience, jwksUrl });
+      await expect(authenticate(requestWith(await signer.sign()))).rejects.toMatchObject({ code: "keys_unavailable" });
+    }
+  });
+
+  test("import a key once, and use the keys as they were given", verifies("PROT-7#oauth"), async () => {
+    const signer = await createSigner("ES256");
+    const jwk: { [member: string]: unknown } = { ...signer.jwk };
+    const keys = [jwk];
+    const authenticate = byKeys(keys);
+    jwk.kid = "changed";
+    keys.pop();
+    const imports = vi.spyOn(crypto.subtle, "importKey");
+    onTestFinished(() => imports.mockRestore());
+    for (let count = 0; count < 3; count += 1)
+      expect(await authenticate(requestWith(await signer.sign()))).toMatchObject({ id: "ada" });
+    expect(imports).toHaveBeenCalledTimes(1);
+  });
 
   test.each([
     ["no keys", {}, "jwksUrl and keys"],
     ["an address that others can change", { jwksUrl: "http://login.example.org/jwks" }, "https://"],
     ["an unknown option", { keys: [], secret: "x" }, "secret"],
     ["no audience", { keys: [], audience: "" }, "issuer and audience"],
+    ["keys that are no objects", { keys: ["k1"] as never }, "JSON Web Keys"],
+    ["keys with functions", { keys: [{ kty: "EC", sign() {} }] }, "plain JSON"],
   ])("need proper options: %s", (_what, options, message) => {
     expect(() => authenticateByJwt({ issuer, audience, ...options })).toThrow(message);
   });
@@ -208,6 +278,52 @@ describe("a server with the option oauth", () => {
     expect(weak.status).toBe(403);
     expect(weak.headers.get("www-authenticate")).toBe(`Bearer error="insufficient_scope", scope="run", ${metadata}`);
     expect((await ask("/v1/sessions", await signer.sign())).status).toBe(200);
+  });
+
+  test(
+    "has its metadata at the root of the host, also if it is mounted under a path",
+    verifies("PROT-7#oauth"),
+    async () => {
+      const resource = "https://agents.example.org/pawl/mcp";
+      const { url } = await startTestServer({
+        store: createMemoryStore(),
+        agents: [],
+        basePath: "/pawl",
+        oauth: { resource, authorizationServers: [issuer] },
+      });
+      const refused = await fetch(new URL("/pawl/v1/sessions", url));
+      const named = /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "")?.[1] ?? "";
+      expect(named).toBe("https://agents.example.org/.well-known/oauth-protected-resource/pawl/mcp");
+      const found = await fetch(new URL(new URL(named).pathname, url));
+      expect(found.status).toBe(200);
+      expect(await found.json()).toMatchObject({ resource });
+    },
+  );
+
+  test("answers 503 while it cannot check tokens", verifies("PROT-7#oauth"), async () => {
+    const signer = await createSigner("ES256");
+    const { keySet, jwksUrl } = await serveKeys([signer.jwk]);
+    keySet.status = 500;
+    const { url, lines } = await startTestServer({
+      store: createMemoryStore(),
+      agents: [],
+      authenticate: authenticateByJwt({ issuer, audience, jwksUrl }),
+      oauth,
+    });
+    const headers = { authorization: `Bearer ${await signer.sign()}` };
+    const refused = await fetch(new URL("/v1/sessions", url), { headers });
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get("retry-after")).toBe("5");
+    expect(refused.headers.get("www-authenticate")).toBeNull();
+    expect(await refused.json()).toMatchObject({
+      error: { code: "keys_unavailable", message: expect.stringContaining("Retry-After") },
+    });
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        status: 503,
+        error: expect.objectContaining({ message: expect.stringContaining(new URL(jwksUrl).host) }),
+      }),
+    );
   });
 
   test("has no metadata without it", async () => {

@@ -94,7 +94,7 @@ const table: { readonly [status: number]: readonly string[] } = {
   413: ["too_large"],
   415: ["unsupported_media_type"],
   429: ["too_many"],
-  503: ["draining", "shut_down", "store_failed", "store_closed"],
+  503: ["draining", "shut_down", "store_failed", "store_closed", "keys_unavailable"],
 };
 
 describe("an error's code", () => {

@@ -159,6 +159,8 @@ export type ModelEventBody =
       readonly dataBlob?: string;
       /** The system prompt of the current run, for a reader that begins here. */
       readonly runPrompt?: RunPrompt;
+      /** The params of the current run after validation, for a reader that begins here. */
+      readonly params?: { readonly [name: string]: Json };
       /** The texts of context sources that the last run went by, for a reader that begins here. */
       readonly sources?: SourcesOfRun;
     })

@@ -93,7 +93,7 @@ function applyCompaction(transcript: Transcript, event: EventOf<"compacted">): v
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
   if (run !== null) {
     run.compacted = event;
-    run.params = null;
+    run.params = event.params ?? null;
     run.prompt = event.runPrompt ?? null;
     // Which earlier step it was is only known to who has read the whole log.
     if (run.leftSteps < run.steps) run.leftSteps = 0;

@@ -1,6 +1,7 @@
 /**
  * Sends requests to a model server for JSON. The result is undefined if the server is absent, of another kind, or too slow.
  */
+import { readBounded } from "../../platform/read-bounded.js";
 
 /** Options of a request to a model server. */
 export type ModelList = {
@@ -51,19 +52,8 @@ function createRequestInit({ timeoutMs, key }: ModelList, body: object | undefin
 
 /** The text of a response; undefined if it is longer than `limit` bytes. */
 export async function readText(response: Response, limit: number): Promise<string | undefined> {
-  if (response.body === null) return "";
-  const reader = response.body.getReader();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    length += next.value.byteLength;
-    if (length > limit) {
-      await reader.cancel();
-      return undefined;
-    }
-    chunks.push(next.value);
-  }
-  return Buffer.concat(chunks).toString();
+  const bytes = await readBounded(response.body, limit);
+  return bytes === null ? undefined : new TextDecoder().decode(bytes);
 }
 
 /** Removes slashes from the end of an address. */

@@ -20,6 +20,7 @@ import { chooseModel } from "../model/models.js";
 import { findCut, measureContext } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { queueData } from "../work/prompt-blobs.js";
+import { pickValidatedParams } from "../work/run-params.js";
 import { buildRequest } from "./model-request.js";
 import { createSummariser, type LastRequest, type Summariser } from "./summarise.js";
 
@@ -139,9 +140,10 @@ function applySummary(
   cut: number,
   { summary, retained }: Summary,
   { seq }: State,
-  { parts, transcript, memory }: EffectContext,
+  context: EffectContext,
   tokensBefore: number,
 ): Partial<CompactedBody> {
+  const { parts, transcript, memory } = context;
   const { messages, seqs } = transcript;
   const { message } = parts.services.tokens;
   const replaced = messages.slice(0, cut).reduce((sum, old) => sum + message(old), 0);
@@ -156,6 +158,7 @@ function applySummary(
     ...(retained.length === 0 ? {} : { retained }),
     ...(transcript.sources === null ? {} : { sources: sourcesOfRun(transcript.sources) }),
     ...(transcript.run === null || transcript.run.prompt === null ? {} : { runPrompt: transcript.run.prompt }),
+    ...pickValidatedParams(context),
     ...(Object.keys(transcript.data).length === 0 ? {} : { dataBlob: queueData(transcript.data, memory.texts) }),
     replaced: { from: firstReplacedSeq(transcript), messages: cut },
     tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),

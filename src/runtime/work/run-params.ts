@@ -4,6 +4,7 @@
 import { deepFreeze } from "../../core/data/freeze.js";
 import { canonicalJson, checkJson } from "../../core/data/json.js";
 import type { EventOf } from "../../core/machine/event.js";
+import { isTerminal } from "../../core/machine/state.js";
 import { formatParamsProblem, noParams, type RunParams } from "../agent/params.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import type { EffectContext } from "./effect-context.js";
@@ -18,10 +19,7 @@ export function getParams({ transcript: { run }, memory }: RunContext): RunParam
     : deepFreeze(run.params ?? run.options.params ?? noParams);
 }
 
-/**
- * Whether this process has yet to validate the params. A compaction drops the validated params, so the schema validates them again
- * in a process that has not seen them.
- */
+/** Whether the params have not been validated yet, neither by this process nor by an earlier one. */
 export function needsParams(runId: string, { parts, transcript: { run }, memory }: EffectContext): boolean {
   if (parts.params === null || parts.isReplay === true || run === null || run.params !== null) return false;
   return run.preparedSeq === run.startSeq && memory.params?.runId !== runId;
@@ -49,6 +47,19 @@ export function pickChangedParams(
   if (params === null || params.runId !== runId || run === null || run.params !== null) return {};
   const isUnchanged = canonicalJson(run.options.params ?? noParams) === canonicalJson(params.value);
   return isUnchanged ? {} : { params: params.value };
+}
+
+/**
+ * The params that a `compacted` event has to store: those of a run under way, once they are validated. Otherwise the next process
+ * would validate them again, perhaps with a changed schema.
+ */
+export function pickValidatedParams(context: EffectContext): Pick<EventOf<"compacted">, "params"> {
+  const { state, parts, transcript } = context;
+  const { run } = transcript;
+  if (run === null || isTerminal(state)) return {};
+  // After a handoff, the current agent may not have a schema.
+  if (run.params !== null) return { params: run.params };
+  return parts.params === null || needsParams(run.runId, context) ? {} : { params: getParams(context) };
 }
 
 /** Restores the params of a recorded run, for a replay. */

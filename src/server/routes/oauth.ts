@@ -1,7 +1,7 @@
 /**
  * The metadata of the server as an OAuth protected resource (RFC 9728).
  */
-import { metadataPath } from "../oauth.js";
+import { wellKnownPath } from "../oauth.js";
 import { anyJson } from "../response-schemas.js";
 import type { Route } from "../route.js";
 import { ServerError } from "../server-error.js";
@@ -9,7 +9,7 @@ import { ServerError } from "../server-error.js";
 const summary = "The metadata that an OAuth client needs to log in (RFC 9728), if the server has the option `oauth`.";
 
 /** The metadata is public, because a client reads it before it can log in. */
-export const oauthRoutes: readonly Route[] = [metadataPath, `${metadataPath}/mcp`].map((path) => ({
+export const oauthRoutes: readonly Route[] = [wellKnownPath, `${wellKnownPath}/mcp`].map((path) => ({
   method: "GET",
   path,
   action: "metadata",

@@ -1,6 +1,7 @@
 /**
  * Requests to authorization servers, which are untrusted: bounded in time and size.
  */
+import { readBounded } from "../../../platform/read-bounded.js";
 
 const timeoutMs = 30_000;
 const maxBytes = 1024 * 1024;
@@ -13,23 +14,13 @@ export async function boundedFetch(input: string | URL, init: RequestInit = {}):
   const late = AbortSignal.timeout(timeoutMs);
   const signal = init.signal == null ? late : AbortSignal.any([init.signal, late]);
   const response = await fetch(input, { ...init, signal });
-  const body = await readBounded(response);
+  const body = await readBounded(response.body, maxBytes);
+  if (body === null) throw new Error(`An authorization server sent more than ${maxBytes} bytes.`);
   const grant = init.body instanceof URLSearchParams ? init.body.get("grant_type") : null;
   if (!response.ok && grant !== null && grant !== "refresh_token") throw new Error(formatRefusal(body));
   const { status, statusText, headers } = response;
   const hasBody = status !== 204 && status !== 205 && status !== 304;
   return new Response(hasBody ? body : null, { status, statusText, headers });
-}
-
-async function readBounded({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += (chunk as Uint8Array).length;
-    if (bytes > maxBytes) throw new Error(`An authorization server sent more than ${maxBytes} bytes.`);
-    chunks.push(chunk as Uint8Array);
-  }
-  return new Uint8Array(Buffer.concat(chunks));
 }
 
 function formatRefusal(body: Uint8Array): string {
