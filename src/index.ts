@@ -294,6 +294,7 @@ export {
   traceSession,
 } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
+export { type DeleteOptions, deleteSession } from "./stores/shared/delete-session.js";
 export { type Pruned, type PruneOptions, pruneSessions } from "./stores/shared/prune.js";
 export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";
 export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";

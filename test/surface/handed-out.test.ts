@@ -121,6 +121,7 @@ const functions = {
     "guard",
     "createWorker",
     "defineTool",
+    "deleteSession",
     "defineToolFor",
     "done",
     "estimateTokens",
