@@ -228,6 +228,7 @@ const rooms = [
       "runtime/tools",
       "runtime/work",
       "stores/memory",
+      "stores/shared",
       "stores/transfer",
     ],
   },

@@ -255,6 +255,7 @@ export type { Tools } from "./runtime/tools/compile-tools.js";
 export { type Done, done, TaskComplete } from "./runtime/tools/done.js";
 export { StepError, type StepErrorCode } from "./runtime/tools/step-error.js";
 export { createMemoryStore } from "./stores/memory/index.js";
+export { type DeleteOptions, deleteSession } from "./stores/shared/delete-session.js";
 export { type Pruned, type PruneOptions, pruneSessions } from "./stores/shared/prune.js";
 export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";
 export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";

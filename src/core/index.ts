@@ -8,6 +8,7 @@ export { type Difference, differenceText, excerpts, firstDifference } from "./da
 export { type FileEdit, fileEditIn } from "./data/file-edit.js";
 export { escapeCharacter, showHidden } from "./data/hidden-characters.js";
 export { canonicalJson, checkJson, parseJson } from "./data/json.js";
+export { type Label, labelKey, readLabel } from "./data/label.js";
 export {
   type AssistantMessage,
   type AssistantPart,

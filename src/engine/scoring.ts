@@ -1,17 +1,22 @@
 /**
  * Judges ended sessions alongside the sessions that a worker drives.
  */
+import type { Clock } from "../ports/clock.js";
 import type { WorkerOptions } from "./worker-options.js";
 
 /** One query for ended sessions at a time. A failure is reported, and the worker continues. */
-export function createScoring({ store, scores, onReport = () => {} }: WorkerOptions) {
+export function createScoring({ store, scores, onReport = () => {} }: WorkerOptions, clock: Clock) {
   const stopping = new AbortController();
   let look: Promise<void> | null = null;
 
   function catchUp({ isForced = false } = {}): Promise<void> {
     if (scores === undefined || stopping.signal.aborted) return Promise.resolve();
     look ??= scores
-      .catchUp(store, { signal: stopping.signal, isForced })
+      .catchUp(store, {
+        signal: stopping.signal,
+        isForced,
+        onFailure: (sessionId, error) => onReport({ type: "scores_failed", sessionId, error }),
+      })
       .catch((error: unknown) => onReport({ type: "scores_failed", error }))
       .finally(() => {
         look = null;
@@ -19,9 +24,18 @@ export function createScoring({ store, scores, onReport = () => {} }: WorkerOpti
     return look;
   }
 
-  async function stop(): Promise<void> {
+  /** Waits at most `graceMs` milliseconds for a judge that ignores the abort. */
+  async function stop(graceMs: number): Promise<void> {
     stopping.abort();
-    await look;
+    if (look === null) return;
+    const pending = look;
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(graceMs, resolve);
+      void pending.finally(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   return { catchUp, stop };

@@ -66,9 +66,11 @@ export type WorkerReport =
       readonly error: unknown;
       readonly retryInMs: number | null;
     }
-  /** Judging ended sessions failed. The worker retries at its next query. */
+  /** Judging failed: of one session, or of all if the query for ended sessions failed. The worker retries at its next query. */
   | {
       readonly type: "scores_failed";
+      /** The session that could not be judged; absent if the query failed. After three attempts, the session is skipped. */
+      readonly sessionId?: string;
       /** The error thrown by a judge or the store. */
       readonly error: unknown;
     }
@@ -120,7 +122,7 @@ export type Worker = {
   readonly run: () => Promise<void>;
   /**
    * Takes no more sessions, and waits up to `graceMs` (milliseconds, default: 5,000) for those under way. A session
-   * that is interrupted then is due again.
+   * that is interrupted then is due again. Judges of `scores` are stopped.
    */
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
   /** How many sessions this worker drives now, and which it has refused and not carried on since. */

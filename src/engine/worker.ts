@@ -66,7 +66,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   const stallDetector = createStallDetector();
   const agents = new Set<WorkingAgent>();
   let agentsByName: ReadonlyMap<string, WorkingAgent> | null = null;
-  const scoring = createScoring(options);
+  const scoring = createScoring(options, clock);
   let isStopped = false;
   /** Whether something has happened that the last look may not have seen. */
   let isWoken = false;
@@ -307,9 +307,10 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     const { graceMs = 5_000 } = options;
     isStopped = true;
     wake();
+    const scoringEnd = scoring.stop(graceMs);
     await Promise.all([...agents].map((agent) => agent.shutdown({ graceMs })));
     await Promise.all(running.values());
-    await scoring.stop();
+    await scoringEnd;
   }
 
   const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refusals.keys()]) });

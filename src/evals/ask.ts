@@ -12,7 +12,8 @@ import { createMemoryStore } from "../stores/memory/index.js";
 import type { createAnswerKeeper } from "./kept-answers.js";
 import type { Ask } from "./trial.js";
 
-export function createAsk(keep: ReturnType<typeof createAnswerKeeper>): Ask {
+/** @param signal aborts the run of the asked agent */
+export function createAsk(keep: ReturnType<typeof createAnswerKeeper>, signal: AbortSignal): Ask {
   return async (agent, input, schema) => {
     const asked = rehearse(agent, {
       store: createMemoryStore(),
@@ -21,7 +22,7 @@ export function createAsk(keep: ReturnType<typeof createAnswerKeeper>): Ask {
       toolsFor: () => [],
     });
     try {
-      return readAnswer(await asked.run(input, { interactive: false, ...defined({ output: schema }) }), schema);
+      return readAnswer(await asked.run(input, { interactive: false, signal, ...defined({ output: schema }) }), schema);
     } finally {
       await asked.shutdown({ graceMs: 100 });
     }

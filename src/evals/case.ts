@@ -2,6 +2,7 @@
  * A case: what people asked for in a session, what tools and people answered, and how the session ended. A case is a JSON
  * file in the author's repository, made by `pawl eval add` or written by hand.
  */
+import type { Label } from "../core/data/label.js";
 import type { Json, Message, ToolOutput, UserMessage } from "../core/data/message.js";
 import type { DataPatch } from "../core/data/session-data.js";
 import type { RunOptions } from "../core/machine/event.js";
@@ -126,11 +127,9 @@ export type OutsideTool = {
   readonly needsApproval?: true;
 };
 
-/** A person's verdict on the recorded answer. */
-export type Label = {
-  /** True if the person found the session good. */
-  readonly good: boolean;
-  readonly note?: string;
+/** A person's verdict on the recorded session. */
+export type CaseLabel = Label & {
+  /** The person. */
   readonly by?: string;
 };
 
@@ -161,7 +160,7 @@ export type EvalCase = {
   /** The expected ending. In a case made from a session: how that session ended. */
   readonly expected?: Partial<Ending>;
   /** A person's verdict on the session. Default: none. */
-  readonly label?: Label;
+  readonly label?: CaseLabel;
   /** Where the case comes from. */
   readonly from?: {
     readonly sessionId: string;

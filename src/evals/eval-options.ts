@@ -68,7 +68,7 @@ export type EvalOptions = {
   readonly concurrency?: number;
   /** The budget in US dollars. Once it is spent, no model is asked, and trials that would need to ask are omitted. Default: no limit. */
   readonly budgetUsd?: number;
-  /** The time limit of a trial, in milliseconds. Default: 10 minutes. */
+  /** The time limit of a trial, and of each judge of it, in milliseconds. Default: 10 minutes. */
   readonly trialTimeoutMs?: number;
   /** The file of kept answers, or the result of `openAnswers`. Default: answers are kept in memory. */
   readonly answers?: string | KeptAnswers;

@@ -4,15 +4,15 @@
 import { readFileSync } from "node:fs";
 import { parseJson } from "../core/data/json.js";
 import { PawlError } from "../errors.js";
-import { sha256 } from "../platform/hash.js";
+import { listReachableTools } from "../runtime/api/build-agent.js";
 import type { EvalCase } from "./case.js";
 import { checkEvalOptions, type EvalAgent, type EvalOptions } from "./eval-options.js";
 import { checkJudgeNames, normalizeJudge } from "./judges.js";
 import { createTrialPlayer, type Variant } from "./play-variants.js";
 import { checkCases, readCases } from "./read-cases.js";
-import { toKey } from "./read-record.js";
 import type { Report, TrialReport } from "./report.js";
 import { summarizeVariant } from "./summarize.js";
+import { untilAborted } from "./time-limit.js";
 
 /**
  * Plays cases and judges the trials. No tool runs unless `tools` says so. Only the kept answers and, with `store`, the logs of the
@@ -65,8 +65,7 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
   async function playQueue(): Promise<void> {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       signal?.throwIfAborted();
-      const trial = await playing.play(next, judges);
-      signal?.throwIfAborted();
+      const trial = await untilAborted(playing.play(next, judges), signal);
       if (trial === null) leftOut += 1;
       else trials.push(trial);
       options.onTrial?.(trial, { done: trials.length + leftOut, total, paidUsd: playing.totals.paidUsd });
@@ -76,7 +75,7 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
   const ended = await Promise.allSettled(Array.from({ length: Math.min(concurrency, total) }, work));
   const failed = ended.find((one) => one.status === "rejected");
   if (failed !== undefined) throw failed.reason;
-  const agreement = await playing.compareJudges(judges, cases);
+  const agreement = await untilAborted(playing.compareJudges(judges, cases), signal);
   const order = new Map(queueOrder(variants, cases));
   trials.sort((one, other) => rank(one, order) - rank(other, order) || one.repetition - other.repetition);
   const reports = variants.map(({ variant }, index) => {
@@ -89,7 +88,6 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
     v: 1,
     name,
     play,
-    cases: sha256(toKey(cases)),
     trials,
     variants: Object.fromEntries(reports),
     hasBaseline: baseline !== undefined,
@@ -122,20 +120,23 @@ function isAgent(given: unknown): given is EvalAgent {
 
 /** An unknown name would be ignored silently, and the record would answer. */
 function checkToolNames({ tools = {}, agent }: EvalOptions, cases: readonly EvalCase[]): void {
+  const names = Object.keys(tools);
+  if (names.length === 0) return;
   const known = new Set(
-    cases.flatMap(({ calls = [], expected }) => [...calls, ...(expected?.calls ?? [])].map(({ tool }) => tool)),
+    cases.flatMap(({ calls = [], expected, outsideTools = [] }) => [
+      ...[...calls, ...(expected?.calls ?? [])].map(({ tool }) => tool),
+      ...outsideTools.map(({ specification }) => specification.name),
+    ]),
   );
   for (const { agent: one } of findVariants(agent)) {
     if (typeof one === "function") return;
-    const { tools: own } = one.options as { readonly tools?: unknown };
-    if (Array.isArray(own)) for (const { name } of own as readonly { readonly name: string }[]) known.add(name);
-    else for (const name of Object.keys(own ?? {})) known.add(name);
+    for (const name of listReachableTools(one)) known.add(name);
   }
-  const unknown = Object.keys(tools).find((tool) => !known.has(tool));
+  const unknown = names.find((tool) => !known.has(tool));
   if (unknown !== undefined)
     throw new PawlError(
       "bad_configuration",
-      `The option tools names ${JSON.stringify(unknown)}, but the agent has no such tool, and no case has a call of it. Known tools: ${[...known].sort().join(", ") || "none"}.`,
+      `The option tools names ${JSON.stringify(unknown)}, but neither the agent nor an agent that it reaches has such a tool, and no case has a call of it. Known tools: ${[...known].sort().join(", ") || "none"}.`,
     );
 }
 

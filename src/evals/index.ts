@@ -1,11 +1,13 @@
 /**
  * `pawl/evals`: cases made from recorded sessions, played so that nothing outside happens, and judged.
  */
+export { type Label, labelKey } from "../core/data/label.js";
+export { toScoreSessionId } from "../stores/shared/delete-session.js";
 export type {
   AskedCall,
+  CaseLabel,
   Ending,
   EvalCase,
-  Label,
   OutsideTool,
   RecordedAnswer,
   RecordedArrival,
@@ -56,7 +58,6 @@ export {
   type OnlineScore,
   type ScoreAlert,
   type ScoresOptions,
-  toScoreSessionId,
 } from "./online-scores.js";
 export { readCases } from "./read-cases.js";
 export type { Unanswered } from "./recorded-people.js";

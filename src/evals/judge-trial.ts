@@ -2,16 +2,26 @@
  * Lets judges score a trial, and compares judges with the labels that people gave recorded answers.
  */
 import { defined } from "../core/data/defined.js";
-import type { Json } from "../core/data/message.js";
 import { createMemoryStore } from "../stores/memory/index.js";
 import type { EvalCase } from "./case.js";
 import { type Judge, type JudgedTrial, readVerdict } from "./judges.js";
 import { toFailedVerdict } from "./model-judges.js";
 import { toKey, toText } from "./read-record.js";
 import type { Agreement, Score, TrialReport } from "./report.js";
+import { runInTime } from "./time-limit.js";
 import type { Ask, Trial } from "./trial.js";
 
 type NormalizedJudge = Required<Judge>;
+
+/** How judges ask agents, and how long a judge may take. */
+export type JudgeDeps = {
+  /** @param signal aborts the asked agent */
+  readonly createAsk: (signal: AbortSignal) => Ask;
+  /** The time limit of each judge, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Stops the judges. */
+  readonly signal?: AbortSignal;
+};
 
 /** Reports truncate longer answers. The log of the trial has the whole text. */
 const maxTextCharacters = 500;
@@ -19,13 +29,13 @@ const maxTextCharacters = 500;
 export async function judgeTrial(
   trial: Trial,
   judges: readonly NormalizedJudge[],
-  ask: Ask,
+  deps: JudgeDeps,
 ): Promise<Omit<TrialReport, "asked" | "kept">> {
   const { case: played, departure, isTimedOut, isSimulated, costUsd, reason } = trial;
   const judged = toJudged(trial);
   const scores: { [judge: string]: Score } = {};
   for (const judge of judges) {
-    const score = await scoreTrial(judged, judge, ask);
+    const score = await scoreTrial(judged, judge, deps);
     if (score !== null) scores[judge.name] = score;
   }
   const passed = !isTimedOut && Object.values(scores).every((score) => score.passed !== false);
@@ -50,7 +60,7 @@ export async function judgeTrial(
 
 function toJudged(trial: Trial): JudgedTrial {
   const { expected } = trial.case;
-  return { ...trial, output: trial.answer, expected: expected?.output ?? expected?.text };
+  return { ...trial, output: trial.output ?? trial.text, expected: expected?.output ?? expected?.text };
 }
 
 function formatDeparture({ agent, tool, input, missing, nearest }: NonNullable<Trial["departure"]>): string {
@@ -59,9 +69,9 @@ function formatDeparture({ agent, tool, input, missing, nearest }: NonNullable<T
   return `${call} is not in the record${nearest === undefined ? "" : `; the nearest recorded input is ${toKey(nearest)}`}`;
 }
 
-async function scoreTrial(judged: JudgedTrial, judge: NormalizedJudge, ask: Ask): Promise<Score | null> {
+async function scoreTrial(judged: JudgedTrial, judge: NormalizedJudge, deps: JudgeDeps): Promise<Score | null> {
   const { atLeast, must } = judge;
-  const { score, why } = await readScore(judged, judge, ask);
+  const { score, why } = await readScore(judged, judge, deps);
   if (score === null) return null;
   const passed = atLeast === null ? null : score >= atLeast;
   return {
@@ -72,12 +82,22 @@ async function scoreTrial(judged: JudgedTrial, judge: NormalizedJudge, ask: Ask)
   };
 }
 
-async function readScore(judged: JudgedTrial, { judge }: NormalizedJudge, ask: Ask) {
+/** A judge that fails gives the score 0. */
+async function readScore(judged: JudgedTrial, judge: NormalizedJudge, deps: JudgeDeps) {
   try {
-    return readVerdict(await judge(judged, { ask }));
+    return await askJudge(judged, judge, deps);
   } catch (error) {
     return toFailedVerdict(error);
   }
+}
+
+async function askJudge(
+  judged: JudgedTrial,
+  { judge }: NormalizedJudge,
+  { createAsk, timeoutMs, signal: stop }: JudgeDeps,
+) {
+  const verdict = await runInTime((signal) => judge(judged, { ask: createAsk(signal), signal }), timeoutMs, stop);
+  return readVerdict(verdict);
 }
 
 /** The lowest score that calls an answer good, if the judge sets no bound. */
@@ -87,12 +107,12 @@ const goodFrom = 0.5;
 export async function compareWithLabels(
   cases: readonly EvalCase[],
   judge: NormalizedJudge,
-  ask: Ask,
+  deps: JudgeDeps,
 ): Promise<Agreement> {
   const agreement = { labels: 0, agreed: 0, tooStrict: 0, tooKind: 0 };
   for (const one of cases) {
     if (one.label === undefined || one.expected === undefined) continue;
-    const { score } = await scoreRecorded(one, judge, ask);
+    const { score } = await readScore(toRecordedTrial(one), judge, deps);
     if (score === null) continue;
     const isGood = score >= (judge.atLeast ?? goodFrom);
     agreement.labels += 1;
@@ -103,23 +123,21 @@ export async function compareWithLabels(
   return agreement;
 }
 
-/** Scores a recorded session. */
-export function scoreRecorded(one: EvalCase, judge: NormalizedJudge, ask: Ask) {
-  return readScore(toRecordedTrial(one), judge, ask);
+/** Scores a recorded session. @throws whatever the judge throws, or Error if it takes too long */
+export function scoreRecorded(one: EvalCase, judge: NormalizedJudge, deps: JudgeDeps) {
+  return askJudge(toRecordedTrial(one), judge, deps);
 }
 
 /** The recorded session as a trial. The judge sees neither the label nor that the answer is the recorded one. */
 function toRecordedTrial(one: EvalCase): JudgedTrial {
   const { label: _, expected = {}, ...others } = one;
   const text = expected.text ?? "";
-  const output: Json = expected.output ?? text;
   return {
     case: others,
     variant: "",
     repetition: 1,
     input: toText(one.turns[0]?.input ?? []),
-    answer: output,
-    output,
+    output: expected.output ?? text,
     expected: undefined,
     status: expected.status ?? "completed",
     ...defined({ reason: expected.reason, costUsd: expected.costUsd }),

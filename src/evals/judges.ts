@@ -51,6 +51,8 @@ export type JudgeFunction = (
   tools: {
     /** Asks an agent. Null if it did not answer. */
     readonly ask: Ask;
+    /** Aborted when the eval or the worker stops, or when the judge has reached its time limit. */
+    readonly signal: AbortSignal;
   },
 ) => Verdict | Promise<Verdict>;
 

@@ -5,7 +5,8 @@
  * 2. A judge asks its model in a run of a separate session (`toScoreSessionId`). The run's id is derived from the judged session, its last
  *    entry, the judge and the question. So each verdict is paid for once, whichever process asks, and the inspector shows it.
  * 3. A judge sees only its current question, although all verdicts about a session are in one session.
- * 4. Alerts compare consecutive blocks of scores. A sliding window would be tested again at each score, which alone would raise false
+ * 4. A session that cannot be judged is reported, retried at the next two queries, and then skipped. The others are judged all the same.
+ * 5. Alerts compare consecutive blocks of scores. A sliding window would be tested again at each score, which alone would raise false
  *    alarms.
  */
 import {
@@ -17,6 +18,7 @@ import {
   numberFrom,
   type OptionTable,
   ratio,
+  timeLimit,
 } from "../check-options.js";
 import { createUsageService } from "../context/usage.js";
 import { defined } from "../core/data/defined.js";
@@ -29,6 +31,7 @@ import type { SessionSummary, Store } from "../ports/store.js";
 import type { WorkerScores } from "../ports/worker-scores.js";
 import type { HandoffAgent } from "../runtime/agent/handoffs.js";
 import type { Agent } from "../runtime/api/build-agent.js";
+import { scorePrefix, toScoreSessionId } from "../stores/shared/delete-session.js";
 import { readAnswer, runReadOnlyTool } from "./ask.js";
 import { scoreRecorded } from "./judge-trial.js";
 import { checkJudgeNames, type Judge, type JudgeFunction, normalizeJudge } from "./judges.js";
@@ -80,6 +83,8 @@ export type ScoresOptions = {
   readonly since?: number;
   /** The minimum time between two queries for ended sessions, in milliseconds. Default: 10,000. */
   readonly everyMs?: number;
+  /** The time limit for each verdict of a judge, in milliseconds. Default: 10 minutes. */
+  readonly judgeTimeoutMs?: number;
   /** Called with each score. */
   readonly onScore?: (score: OnlineScore) => void;
 };
@@ -95,6 +100,7 @@ const judgeRules: OptionTable<OnlineJudge> = {
 const optionRules: OptionTable<ScoresOptions> = {
   since: numberFrom(0),
   everyMs: numberFrom(0),
+  judgeTimeoutMs: timeLimit,
   onScore: aFunction,
 };
 
@@ -102,6 +108,8 @@ const pageSize = 50;
 /** The number of scored sessions that a process remembers, so as not to read them again. */
 const maxRemembered = 10_000;
 const worstShown = 5;
+/** How often a process tries to judge a session. */
+const maxAttempts = 3;
 
 /**
  * Scores for the option `scores` of `createWorker`.
@@ -121,7 +129,7 @@ const worstShown = 5;
  */
 export function createScores(judges: readonly OnlineJudge[], options: ScoresOptions = {}): WorkerScores {
   checkOptions("createScores()", optionRules, options);
-  const { everyMs = 10_000, onScore } = options;
+  const { everyMs = 10_000, judgeTimeoutMs = 600_000, onScore } = options;
   const online = judges.map((given, index) => {
     checkOptions(`createScores(): judge ${index + 1}`, judgeRules, given);
     const { sample, agents, alert, window = defaultWindow } = given;
@@ -130,10 +138,13 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
   });
   checkJudgeNames(online.map(({ judge }) => judge.name));
   const seen = new Set<string>();
+  /** Failed attempts, by session and last entry. */
+  const failures = new Map<string, number>();
   let since = options.since ?? Date.now();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
-  async function scoreSession(store: Store, { sessionId, seq, info }: SessionSummary): Promise<void> {
+  async function scoreSession(store: Store, session: SessionSummary, stop: AbortSignal): Promise<void> {
+    const { sessionId, seq, info } = session;
     const chosen = online.filter(
       ({ sample, agents }) =>
         isSampled(sessionId, sample) && (agents === undefined || agents.includes(info?.agent ?? "")),
@@ -142,8 +153,13 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     const { turns, ending } = await readRecord(store, sessionId, createUsageService(listPrices), "all");
     if (ending === undefined) return;
     for (const { judge, blocks } of chosen) {
-      const ask = createAskInStore(store, `${sessionId}/${seq}/${judge.name}`, toScoreSessionId(sessionId));
-      const { score, why } = await scoreRecorded({ v: 1, name: sessionId, turns, expected: ending }, judge, ask);
+      const about = `${sessionId}/${seq}/${judge.name}`;
+      const { score, why } = await scoreRecorded({ v: 1, name: sessionId, turns, expected: ending }, judge, {
+        createAsk: (signal) => createAskInStore(store, about, toScoreSessionId(sessionId), signal),
+        timeoutMs: judgeTimeoutMs,
+        signal: stop,
+      });
+      if (stop.aborted) return;
       if (score === null) continue;
       const made: OnlineScore = { sessionId, seq, judge: judge.name, score, ...defined({ why }) };
       onScore?.(made);
@@ -151,22 +167,47 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     }
   }
 
-  async function catchUp(store: Store, { signal, isForced }: Parameters<WorkerScores["catchUp"]>[1]): Promise<void> {
+  /** @returns whether the session needs no further attempt in this process */
+  async function tryToScore(store: Store, session: SessionSummary, { signal, onFailure }: CatchUpOptions) {
+    const key = toKey(session);
+    try {
+      await scoreSession(store, session, signal);
+      if (signal.aborted) return false;
+    } catch (error) {
+      if (signal.aborted) return false;
+      onFailure?.(session.sessionId, error);
+      const attempts = (failures.get(key) ?? 0) + 1;
+      failures.set(key, attempts);
+      if (attempts < maxAttempts) return false;
+    }
+    failures.delete(key);
+    remember(seen, key);
+    return true;
+  }
+
+  async function catchUp(store: Store, options: CatchUpOptions): Promise<void> {
+    const { signal, isForced } = options;
     if (!isForced && performance.now() - lookedAt < everyMs) return;
     lookedAt = performance.now();
     const ended = await findEnded(store, since);
+    const keys = new Set(ended.map(toKey));
+    for (const key of failures.keys()) if (!keys.has(key)) failures.delete(key);
+    let hasPending = false;
     // Oldest first: if this is interrupted, the next query continues from there.
     for (const session of ended.reverse()) {
       if (signal.aborted) return;
-      const key = `${session.sessionId}/${session.seq}`;
-      if (!seen.has(key)) await scoreSession(store, session);
-      remember(seen, key);
-      since = session.updatedAt;
+      if (!seen.has(toKey(session)) && !(await tryToScore(store, session, options))) hasPending = true;
+      // The next query begins with the oldest session that needs another attempt.
+      if (!hasPending) since = session.updatedAt;
     }
   }
 
   return { catchUp };
 }
+
+type CatchUpOptions = Parameters<WorkerScores["catchUp"]>[1];
+
+const toKey = ({ sessionId, seq }: SessionSummary) => `${sessionId}/${seq}`;
 
 const defaultWindow = 200;
 
@@ -196,29 +237,30 @@ async function findEnded(store: Store, since: number): Promise<SessionSummary[]>
   }
 }
 
-const scorePrefix = "score.";
-
-/** Returns the id of the session with the verdicts about a session. Delete both together. */
-export function toScoreSessionId(sessionId: string): string {
-  return `${scorePrefix}${sha256(sessionId).slice(0, 40)}`;
-}
-
 /** By the first 32 bits of the hash. */
 function isSampled(sessionId: string, sample: number): boolean {
   return Number.parseInt(sha256(sessionId).slice(0, 8), 16) < sample * 2 ** 32;
 }
 
-/** Asks each question in a run of the judging agent. A question that already has an answer is not asked again. */
-function createAskInStore(store: Store, about: string, sessionId: string): Ask {
+/**
+ * Asks each question in a run of the judging agent. A question that already has an answer is not asked again.
+ *
+ * @param signal interrupts the run, which the next query continues
+ */
+function createAskInStore(store: Store, about: string, sessionId: string, signal: AbortSignal): Ask {
   let count = 0;
   return async (agent, input, schema) => {
     count += 1;
+    if (signal.aborted) return null;
     const judging = rebuild(agent, store);
+    const stop = () => void judging.shutdown({ graceMs: 0 }).catch(() => {});
+    signal.addEventListener("abort", stop, { once: true });
     try {
       const runId = sha256(`${about}/${count}`).slice(0, 40);
       const runOptions = { sessionId, runId, interactive: false, ...defined({ output: schema }) };
       return readAnswer(await judging.run(input, runOptions), schema);
     } finally {
+      signal.removeEventListener("abort", stop);
       await judging.shutdown({ graceMs: 1_000 });
     }
   };

@@ -11,7 +11,7 @@ import type { HandoffAgent } from "../runtime/agent/handoffs.js";
 import { createAsk } from "./ask.js";
 import type { EvalCase } from "./case.js";
 import type { EvalAgent, EvalOptions } from "./eval-options.js";
-import { compareWithLabels, judgeTrial } from "./judge-trial.js";
+import { compareWithLabels, type JudgeDeps, judgeTrial } from "./judge-trial.js";
 import type { Judge } from "./judges.js";
 import { keepLog } from "./keep-log.js";
 import { type Budget, createAnswerKeeper, openAnswers } from "./kept-answers.js";
@@ -49,6 +49,12 @@ export function createTrialPlayer(options: EvalOptions, variants: readonly Varia
   const toModelName = (variant: string) => (model: Model) =>
     ambiguous.has(model.id) ? `${model.id} of ${variant}` : model.id;
 
+  const toJudgeDeps = (keep: ReturnType<typeof createAnswerKeeper>): JudgeDeps => ({
+    createAsk: (ended) => createAsk(keep, ended),
+    timeoutMs: trialTimeoutMs,
+    ...defined({ signal }),
+  });
+
   async function playOne(queued: Queued, judges: readonly Required<Judge>[]): Promise<TrialReport | null> {
     const { variant, case: one, repetition } = queued;
     const agent = typeof queued.agent === "function" ? await queued.agent(one) : queued.agent;
@@ -75,8 +81,8 @@ export function createTrialPlayer(options: EvalOptions, variants: readonly Varia
     count(trial.modelCalls);
     if (trial.modelCalls.isRefused) return null;
     const counts: CallCounts = { asked: 0, kept: 0, isRefused: false };
-    const ask = createAsk(createAnswerKeeper({ answers, repetition, counts, budget, modelName }));
-    const report = await judgeTrial(trial, judges, ask);
+    const keep = createAnswerKeeper({ answers, repetition, counts, budget, modelName });
+    const report = await judgeTrial(trial, judges, toJudgeDeps(keep));
     count(counts);
     if (counts.isRefused) return null;
     if (store !== undefined) await keepLog(trial.store, store);
@@ -97,14 +103,14 @@ export function createTrialPlayer(options: EvalOptions, variants: readonly Varia
     for (const judge of judges) {
       if (!judge.isCompared) continue;
       const counts: CallCounts = { asked: 0, kept: 0, isRefused: false };
-      const keeping = {
+      const keep = createAnswerKeeper({
         answers,
         repetition: 1,
         counts,
         budget: createBudget(usage),
         modelName: (model: Model) => model.id,
-      };
-      const agreement = await compareWithLabels(cases, judge, createAsk(createAnswerKeeper(keeping)));
+      });
+      const agreement = await compareWithLabels(cases, judge, toJudgeDeps(keep));
       count(counts);
       if (agreement.labels > 0) found[judge.name] = agreement;
     }

@@ -17,6 +17,7 @@ import type { ApprovalDecision } from "../runtime/agent/answer-types.js";
 import type { HandoffAgent } from "../runtime/agent/handoffs.js";
 import type { Input } from "../runtime/agent/input-parts.js";
 import { type RehearsedAgent, rehearse } from "../runtime/api/build-agent.js";
+import { systemClock } from "../runtime/lib/clock.js";
 import { createMemoryStore } from "../stores/memory/index.js";
 import { createAsk } from "./ask.js";
 import type { Ending, EvalCase, OutsideTool, Turn } from "./case.js";
@@ -57,11 +58,11 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
   let departure: Departure | null = null;
   let isTimedOut = false;
   let isSimulated = false;
-  let isEnded = false;
+  const ended = new AbortController();
   // Through the session: the signal of `run` does not reach a run that `resume` continues after it has waited for a person.
   const end = () => {
-    if (isEnded) return;
-    isEnded = true;
+    if (ended.signal.aborted) return;
+    ended.abort();
     agent
       .session(sessionId)
       .abort({ note: "The trial has ended." })
@@ -72,7 +73,7 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
     if (isEnd) end();
   };
   const keep = createAnswerKeeper({ answers, repetition, counts: modelCalls, budget, modelName });
-  const ask = createAsk(keep);
+  const ask = createAsk(keep, ended.signal);
   const tools = createRecordedTools({
     calls: played.calls ?? [],
     tools: options.tools,
@@ -99,26 +100,26 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
     },
     toolsFor: (name) => (played.outsideTools ?? []).filter((tool) => tool.agent === name).map(toTool),
   });
-  const timer = setTimeout(() => {
+  const cancelTimer = systemClock.after(options.timeoutMs, () => {
     isTimedOut = true;
     end();
-  }, options.timeoutMs);
+  });
   signal?.addEventListener("abort", end, { once: true });
   try {
     if (signal?.aborted === true) end();
     for (const [index, turn] of played.turns.entries()) {
       // There is no session to abort before the first turn.
-      if (isEnded) break;
+      if (ended.signal.aborted) break;
       const result = await runTurn(agent, people, played, {
         index,
         turn,
         sessionId,
         ...defined({ output: options.output }),
       });
-      if (result.status !== "completed" || isEnded) break;
+      if (result.status !== "completed" || ended.signal.aborted) break;
     }
   } finally {
-    clearTimeout(timer);
+    cancelTimer();
     signal?.removeEventListener("abort", end);
     await agent.shutdown({ graceMs: 100 });
   }
@@ -129,7 +130,6 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
     variant,
     repetition,
     input: toText(played.turns[0]?.input ?? []),
-    answer: ending?.output ?? ending?.text ?? "",
     departure,
     isTimedOut,
     isSimulated,

@@ -19,7 +19,7 @@ import { createClient } from "../runtime/api/client.js";
 import { readEntries } from "../runtime/log/read-entries.js";
 import { recordedAttempts } from "../runtime/replay/recorded-attempts.js";
 import { parseSpecifications, readPromptBlob } from "../runtime/work/prompt-blobs.js";
-import type { AskedCall, Ending, Label, RecordedAnswer, RecordedArrival, RecordedCall, Turn } from "./case.js";
+import type { AskedCall, CaseLabel, Ending, RecordedAnswer, RecordedArrival, RecordedCall, Turn } from "./case.js";
 import { inlineMessages, inlineOutput } from "./inline-content.js";
 import { fillDefaults, findLabel, mergePatches, withoutLabel } from "./record-values.js";
 
@@ -42,7 +42,7 @@ export type SessionRecord = {
   readonly results: readonly RecordedCall[];
   /** Undefined if no run of the record has ended. */
   readonly ending: Ending | undefined;
-  readonly label: Label | undefined;
+  readonly label: CaseLabel | undefined;
   /** The tools that each agent was offered last, by the agent's name. */
   readonly offered: ReadonlyMap<string, readonly ToolSpecification[]>;
   /** The model of the last step of the session itself. */
@@ -102,7 +102,7 @@ function createReading(store: Store, usage: UsageService, isPlayable: boolean) {
     used: { steps: 0, input: 0, output: 0, costUsd: 0, isPriced: true },
     offered: new Map<string, readonly ToolSpecification[]>(),
     ending: undefined as Pick<Ending, "status" | "reason" | "text" | "output"> | undefined,
-    label: undefined as Label | undefined,
+    label: undefined as CaseLabel | undefined,
     model: "",
     startedAt: 0,
     isCut: false,

@@ -2,30 +2,25 @@
  * Values of a record: labels, changes of the session's data, and inputs with their defaults.
  */
 import { defined } from "../core/data/defined.js";
+import { labelKey, readLabel } from "../core/data/label.js";
 import type { Json } from "../core/data/message.js";
 import type { DataPatch } from "../core/data/session-data.js";
 import type { Entry } from "../core/machine/event.js";
-import type { Label } from "./case.js";
+import type { CaseLabel } from "./case.js";
 
 /** The latest label of the session. */
-export function findLabel(entries: readonly Entry[]): Label | undefined {
-  let label: Label | undefined;
+export function findLabel(entries: readonly Entry[]): CaseLabel | undefined {
+  let label: CaseLabel | undefined;
   for (const { event } of entries) {
     if (event.type !== "data_changed") continue;
     const { set, unset } = event.patch;
-    if (set !== undefined && Object.hasOwn(set, labelKey)) label = toLabel(set[labelKey], event.by);
+    if (set !== undefined && Object.hasOwn(set, labelKey)) {
+      const read = readLabel(set[labelKey]);
+      label = read === null ? undefined : { ...read, ...defined({ by: event.by }) };
+    }
     if (unset?.includes(labelKey) === true) label = undefined;
   }
   return label;
-}
-
-/** The key of the label in the session's data. */
-const labelKey = "label";
-
-function toLabel(value: Json | undefined, by: string | undefined): Label | undefined {
-  if (!isObject(value) || typeof value.good !== "boolean") return undefined;
-  const note = typeof value.note === "string" && value.note !== "" ? value.note : undefined;
-  return { good: value.good, ...defined({ note, by }) };
 }
 
 /** A label is a verdict on the session, and not part of what the agent read. */

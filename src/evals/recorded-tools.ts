@@ -58,6 +58,7 @@ export function createRecordedTools({
   onDeparture,
 }: RecordedToolsOptions): RecordedTools {
   const used = new Map<string, number>();
+  const readers = new Map<AnyTool, InputReader>();
   const counts = { recorded: 0, simulated: 0, real: 0, unrecorded: 0 };
 
   function simulate(simulation: Simulation, run: ToolRun, own: () => unknown): unknown {
@@ -76,8 +77,10 @@ export function createRecordedTools({
 
   async function findRecorded(run: ToolRun): Promise<RecordedCall | undefined> {
     const wanted = toKey(run.input);
+    const readInput = readers.get(run.tool) ?? createInputReader(run.tool);
+    readers.set(run.tool, readInput);
     const equal: RecordedCall[] = [];
-    for (const call of findCalls(run)) if ((await readInput(run.tool, call.input)) === wanted) equal.push(call);
+    for (const call of findCalls(run)) if ((await readInput(call)) === wanted) equal.push(call);
     const key = `${run.agent}/${run.tool.name}/${wanted}`;
     const count = used.get(key) ?? 0;
     used.set(key, count + 1);
@@ -117,10 +120,21 @@ function untilAborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** The input as read by the tool's current schema. */
-async function readInput(tool: AnyTool, input: Json): Promise<string> {
-  const read = await compileInput(tool.input).validate(input);
-  return toKey(read.ok ? read.value : input);
+/** Returns the input of a call as the tool's current schema reads it. */
+type InputReader = (call: RecordedCall) => Promise<string>;
+
+/** Compiles the schema once, and reads each recorded input once. */
+function createInputReader(tool: AnyTool): InputReader {
+  const { validate } = compileInput(tool.input);
+  const keys = new Map<RecordedCall, string>();
+  return async (call) => {
+    const known = keys.get(call);
+    if (known !== undefined) return known;
+    const read = await validate(call.input);
+    const key = toKey(read.ok ? read.value : call.input);
+    keys.set(call, key);
+    return key;
+  };
 }
 
 function toJson(value: unknown): Json {

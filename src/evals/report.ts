@@ -93,8 +93,6 @@ export type Report = {
   readonly name: string;
   /** How the cases were played. */
   readonly play: "run" | "steps";
-  /** SHA-256 of the cases. */
-  readonly cases: string;
   /** The trials, by variant, case and repetition. */
   readonly trials: readonly TrialReport[];
   /** The summary of each variant, by name. */

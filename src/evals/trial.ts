@@ -17,8 +17,6 @@ export type Trial = Ending & {
   readonly repetition: number;
   /** The text of the first request. */
   readonly input: string;
-  /** The answer as data, if the request had an output schema; otherwise its text. */
-  readonly answer: Json;
   /** The first call or question that is not in the record; null if there is none. */
   readonly departure: Departure | null;
   /** True if the trial reached its time limit. */

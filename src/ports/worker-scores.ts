@@ -9,10 +9,12 @@ export type WorkerScores = {
   readonly catchUp: (
     store: Store,
     options: {
-      /** Stops between two sessions. */
+      /** Stops judging. Verdicts that have not been made yet are left to the next query. */
       readonly signal: AbortSignal;
       /** Whether to query now, however recent the last query was. */
       readonly isForced: boolean;
+      /** Called with a session that could not be judged. The others are still judged. */
+      readonly onFailure?: (sessionId: string, error: unknown) => void;
     },
   ) => Promise<void>;
 };

@@ -109,6 +109,19 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     expect(countCalls(world)).toBe(0);
   });
 
+  test("says how many files a case has, because nothing in them is replaced", async () => {
+    const world = await createDeskWorld();
+    const withFile = record
+      .replace('"Where is my order?"', '[{ type: "text", text: "And this?" }, file]')
+      .replace('"customer-7"', '"pictured"')
+      .replace("const store", 'const file = { type: "file", mediaType: "image/png", data: "aGVsbG8=" };\nconst store');
+    writeFileSync(join(world.root, "file.mjs"), withFile);
+    expect((await world.startNode("file.mjs", [join(world.home, "sessions.db")]).ended).stderr).toBe("");
+    const { stdout } = await world.pawl(["eval", "add", "pictured", "--name", "pictured"]);
+    expect(stdout).toContain("The case contains 1 file of requests and results, as base64: nothing in them is");
+    expect(readFileSync(join(world.root, "evals/cases/pictured.json"), "utf8")).toContain("aGVsbG8=");
+  });
+
   test("ends with 5 if the agent no longer does what was recorded, and says what differs", async () => {
     const world = await createDeskWorld();
     await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
@@ -132,6 +145,22 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     const { code, stdout } = await world.pawl(["eval", "--offline"]);
     expect(code).toBe(4);
     expect(stdout).toContain("The budget left 1 trial out.");
+  });
+
+  test("keeps the reports of evals apart whose names look alike in file names", async () => {
+    const world = await createDeskWorld();
+    await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
+    const named = (name: string) => evalFile("{}").replace('name: "desk"', `name: ${JSON.stringify(name)}`);
+    writeFileSync(join(world.root, "evals/desk.eval.mjs"), named("desk: fast"));
+    writeFileSync(join(world.root, "evals/other.eval.mjs"), named("desk/fast"));
+    writeFileSync(join(world.root, "evals/long.eval.mjs"), named("x".repeat(300)));
+    expect(await world.pawl(["eval", "--keep-logs"])).toMatchObject({ code: 0, stderr: "" });
+    const files = readdirSync(join(world.home, "evals"));
+    expect(files.map((file) => file.replace(/-[0-9a-f]{12}\.json$/, "")).sort()).toEqual([
+      "desk-fast",
+      "desk-fast",
+      "x".repeat(60),
+    ]);
   });
 
   test("watches the folder, and plays again when a file changes", async () => {

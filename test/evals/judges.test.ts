@@ -12,6 +12,7 @@ import {
   inRecord,
   type Judge,
   type JudgeFunction,
+  labelKey,
   never,
   prefers,
   rubric,
@@ -63,7 +64,7 @@ async function recordCase(label?: EvalCase["label"]): Promise<EvalCase> {
   await agent.run("Where is order 7?", { sessionId: "s" });
   if (label !== undefined) {
     const { by = "ada", ...verdict } = label;
-    await agent.session("s").setData({ set: { label: verdict } }, { by });
+    await agent.session("s").setData({ set: { [labelKey]: verdict } }, { by });
   }
   await agent.shutdown();
   return createCase(store, "s", { name: label === undefined ? "plain" : `${label.good}` });
@@ -203,4 +204,74 @@ test("Scores are worse only if the interval and the sign test agree", proven, ()
   expect(isWorse(compareScores(pairs(12, 88)), 7)).toBe(true);
   expect(isWorse(compareScores(pairs(4, 96)), 7)).toBe(false);
   expect(compareScores(pairs(12, 88))).toEqual(compareScores(pairs(12, 88)));
+});
+
+test("A judge that does not answer fails its trial at the time limit, and its agent is stopped", async () => {
+  const cases = [await recordCase()];
+  const aborted: string[] = [];
+  const silent: JudgeFunction = (_, { signal }) => {
+    signal.addEventListener("abort", () => aborted.push("silent"));
+    return new Promise(() => {});
+  };
+  const model = createScriptedModel(() => ({ text: "Never.", wait: new Promise(() => {}) }), { record: false });
+  const asking = rubric({ agent: createAgent({ name: "judge", model }), rubric: "Is it good?", atLeast: 1 });
+  const { trials } = await evaluate({
+    name: "silent",
+    agent: createDesk(),
+    cases,
+    judges: [silent, asking],
+    trialTimeoutMs: 300,
+  });
+  expect(trials[0]?.scores.silent).toMatchObject({ score: 0, why: "the judge failed: it took longer than 300 ms" });
+  expect(trials[0]?.scores.rubric).toMatchObject({ score: 0, why: "the judge failed: it took longer than 300 ms" });
+  expect(aborted).toEqual(["silent"]);
+});
+
+test("An eval that is stopped waits neither for a judge nor for its agent", async () => {
+  const plain = [await recordCase()];
+  const play = async (cases: readonly EvalCase[], createJudge: (stop: () => void) => Judge | JudgeFunction) => {
+    const stopping = new AbortController();
+    const judge = createJudge(() => stopping.abort(new Error("enough")));
+    return evaluate({ name: "stopped", agent: createDesk(), cases, judges: [judge], signal: stopping.signal });
+  };
+  const createRubric = (stop: () => void) => {
+    const model = createScriptedModel(
+      () => {
+        setImmediate(stop);
+        return { text: "Never.", wait: new Promise(() => {}) };
+      },
+      { record: false },
+    );
+    return rubric({ agent: createAgent({ name: "judge", model }), rubric: "Is it good?" });
+  };
+  await expect(play(plain, createRubric)).rejects.toThrow("enough");
+  const createDeaf = (stop: () => void): JudgeFunction => {
+    return () => {
+      stop();
+      return new Promise(() => {});
+    };
+  };
+  await expect(play(plain, createDeaf)).rejects.toThrow("enough");
+  // The judge is compared with the label of the recorded answer, which the trial does not judge.
+  const createCompared = (stop: () => void): Judge => ({
+    name: "compared",
+    isCompared: true,
+    judge: ({ variant }) => {
+      if (variant !== "") return true;
+      stop();
+      return new Promise(() => {});
+    },
+  });
+  await expect(play([await recordCase({ good: true })], createCompared)).rejects.toThrow("enough");
+});
+
+test("A trial has no time limit if that is Infinity", async () => {
+  const { trials } = await evaluate({
+    name: "unlimited",
+    agent: createDesk(),
+    cases: [await recordCase()],
+    judges: [sameEnd()],
+    trialTimeoutMs: Number.POSITIVE_INFINITY,
+  });
+  expect(trials[0]).toMatchObject({ passed: true, status: "completed" });
 });

@@ -4,14 +4,22 @@
 import { describe, expect, test } from "vitest";
 import {
   createScores,
+  type Judge,
   type JudgeFunction,
   type OnlineScore,
   rubric,
   type ScoreAlert,
   toScoreSessionId,
 } from "../../src/evals/index.js";
-import { createAgent, createMemoryStore, createWorker, type Store, type WorkerReport } from "../../src/index.js";
-import { createScriptedModel } from "../../src/testing/index.js";
+import {
+  createAgent,
+  createMemoryStore,
+  createWorker,
+  deleteSession,
+  type Store,
+  type WorkerReport,
+} from "../../src/index.js";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 
 const createEcho = (store: Store) =>
@@ -138,5 +146,114 @@ describe("A worker with scores", verifies("EVAL-2#judges"), () => {
     await worker.runUntilIdle();
     expect(reports).toMatchObject([{ type: "scores_failed", error: { message: "no judge" } }]);
     expect(looks).toBe(2);
+  });
+
+  test("judges the other sessions if one cannot be judged, names it, and tries it three times", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    for (const sessionId of ["one", "two", "three"]) await echo.run("Hello.", { sessionId });
+    let attempts = 0;
+    const picky: JudgeFunction = ({ case: { name } }) => {
+      if (name !== "two") return true;
+      attempts += 1;
+      throw new Error("no verdict");
+    };
+    const found: string[] = [];
+    const reports: WorkerReport[] = [];
+    const scores = createScores([{ judge: picky, sample: 1 }], {
+      since: 0,
+      onScore: ({ sessionId }) => found.push(sessionId),
+    });
+    const worker = createWorker({ store, agents: [echo], scores, onReport: (report) => reports.push(report) });
+    for (let look = 0; look < 5; look += 1) await worker.runUntilIdle();
+    expect(found.sort()).toEqual(["one", "three"]);
+    expect(attempts).toBe(3);
+    const failures = reports.filter(({ type }) => type === "scores_failed");
+    expect(failures).toHaveLength(3);
+    expect(failures[0]).toMatchObject({ sessionId: "two", error: { message: "no verdict" } });
+  });
+
+  test("does not wait for a judge beyond its time limit", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    for (const sessionId of ["one", "two"]) await echo.run("Hello.", { sessionId });
+    const aborted: string[] = [];
+    const silent: JudgeFunction = ({ case: { name } }, { signal }) => {
+      if (name === "two") return true;
+      signal.addEventListener("abort", () => aborted.push(name));
+      return new Promise(() => {});
+    };
+    const found: string[] = [];
+    const failed: (string | undefined)[] = [];
+    const scores = createScores([{ judge: silent, sample: 1 }], {
+      since: 0,
+      judgeTimeoutMs: 20,
+      onScore: ({ sessionId }) => found.push(sessionId),
+    });
+    const onReport = (report: WorkerReport) => {
+      if (report.type === "scores_failed") failed.push(report.sessionId);
+    };
+    await createWorker({ store, agents: [echo], scores, onReport }).runUntilIdle();
+    expect([found, failed, aborted]).toEqual([["two"], ["one"], ["one"]]);
+  });
+
+  test("stops although a judge ignores it, and leaves a model's unfinished verdict to the next worker", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    await echo.run("Hello.", { sessionId: "s" });
+    let asked = () => {};
+    const isAsked = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const createJudge = (first: ScriptedStep) =>
+      rubric({
+        agent: createAgent({
+          name: "judge",
+          model: createScriptedModel(() => {
+            asked();
+            return first;
+          }),
+        }),
+        rubric: "Is it good?",
+      });
+    const deaf: JudgeFunction = () => new Promise(() => {});
+    const found: string[] = [];
+    const createScorer = (judges: readonly (Judge | JudgeFunction)[]) =>
+      createWorker({
+        store,
+        agents: [echo],
+        scores: createScores(
+          judges.map((judge) => ({ judge, sample: 1 })),
+          { since: 0, onScore: ({ judge, score }) => found.push(`${judge} ${score}`) },
+        ),
+      });
+    const verdict = { text: JSON.stringify({ why: "Good.", score: 1 }) };
+    const first = createScorer([createJudge({ ...verdict, wait: new Promise(() => {}) }), deaf]);
+    const running = first.run();
+    await isAsked;
+    await first.stop({ graceMs: 500 });
+    await running;
+    expect(found).toEqual([]);
+    const second = createScorer([deaf]);
+    const alsoRunning = second.run();
+    await second.stop({ graceMs: 0 });
+    await alsoRunning;
+    await createScorer([createJudge(verdict)]).runUntilIdle();
+    expect(found).toEqual(["rubric 1"]);
+  });
+
+  test("makes verdicts that are deleted with their session", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    await echo.run("Hello.", { sessionId: "s" });
+    const model = createScriptedModel([{ text: JSON.stringify({ why: "Good.", score: 1 }) }]);
+    const judge = rubric({ agent: createAgent({ name: "judge", model }), rubric: "Is it good?" });
+    const scores = createScores([{ judge, sample: 1 }], { since: 0 });
+    await createWorker({ store, agents: [echo], scores }).runUntilIdle();
+    expect(await store.list({ limit: 10 })).toHaveLength(2);
+    const now = Date.now();
+    expect(await deleteSession(store, "s", { now })).toBe(true);
+    expect(await store.list({ limit: 10 })).toEqual([]);
+    expect(await deleteSession(store, "s", { now })).toBe(false);
   });
 });

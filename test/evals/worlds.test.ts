@@ -7,6 +7,7 @@ import {
   type EvalCase,
   evaluate,
   inRecord,
+  labelKey,
   sameAnswer,
   sameCalls,
   sameEnd,
@@ -340,6 +341,100 @@ test("A function can answer the calls of a tool, and choose among the recorded r
   expect((await play((_, { recorded }) => recorded[0]?.output)).trials[0]).toMatchObject({ passed: true });
   expect(effects).toEqual([]);
   await expect(evaluate({ name: "search", agent, cases, judges, tools: { serach: "real" } })).rejects.toThrow(
-    /names "serach", but the agent has no such tool.*Known tools: search/,
+    /names "serach", but neither the agent nor .* has such a tool.*Known tools: .*search/,
   );
+});
+
+test("The option tools takes the tools of agents that are reached, and tools from outside", async () => {
+  const helper = createAgent({ name: "helper", model: byAnswers([]), tools: [createTool("search", () => "found")] });
+  const clerk = createAgent({
+    name: "clerk",
+    model: byAnswers([]),
+    tools: [createTool("file", () => "filed"), helper.asTool({ description: "Finds out." })],
+  });
+  const desk = createAgent({
+    name: "desk",
+    model: byAnswers([{ text: "Done." }]),
+    handoffs: [{ name: "clerk", description: "Files.", agent: () => clerk }],
+  });
+  const outside = { name: "calendar_add", description: "Adds.", inputSchema: anyInput };
+  const made: EvalCase = {
+    v: 1,
+    name: "plain",
+    turns: [{ input: [{ role: "user", parts: [{ type: "text", text: "Hello." }] }] }],
+    outsideTools: [{ agent: "desk", specification: outside }],
+  };
+  const play = (...names: readonly string[]) =>
+    evaluate({
+      name: "reached",
+      agent: desk,
+      cases: [made],
+      judges: [inRecord()],
+      tools: Object.fromEntries(names.map((name) => [name, () => "made up"])),
+    });
+  expect((await play("file", "search", "calendar_add")).trials[0]?.passed).toBe(true);
+  await expect(play("serach")).rejects.toThrow(/Known tools: .*calendar_add, .*file, .*search/);
+});
+
+test("The schema of a tool is compiled once for a trial, however many calls there are", async () => {
+  let compiled = 0;
+  const input = {
+    "~standard": {
+      version: 1 as const,
+      vendor: "counted",
+      validate: (value: unknown) => ({ value }),
+      jsonSchema: {
+        input() {
+          compiled += 1;
+          return { type: "object" };
+        },
+        output: () => ({ type: "object" }),
+      },
+    },
+  };
+  const createSearcher = (calls: number, store: Store) =>
+    createAgent({
+      name: "searcher",
+      store,
+      model: byAnswers([
+        ...Array.from({ length: calls }, (_, query) => ({ calls: [{ name: "search", input: { query } }] })),
+        { text: "Found." },
+      ]),
+      tools: [createTool("search", () => "found", { input } as Partial<AnyTool>)],
+    });
+  const countCompiled = async (calls: number) => {
+    const store = createMemoryStore();
+    await createSearcher(calls, store).run("Search.", { sessionId: "s" });
+    const cases = [await createCase(store, "s")];
+    const agent = createSearcher(calls, createMemoryStore());
+    compiled = 0;
+    const { trials } = await evaluate({ name: "search", agent, cases, judges: [sameCalls()] });
+    expect(trials[0]?.passed).toBe(true);
+    return compiled;
+  };
+  expect(await countCompiled(8)).toBe(await countCompiled(1));
+});
+
+test("Data that a program keeps under the key `label` is its own, and not a person's label", async () => {
+  const createReader = (store: Store) =>
+    createAgent({
+      name: "reader",
+      store,
+      model: createScriptedModel(
+        ({ messages }) => (messages.at(-1)?.role === "tool" ? { text: "Read." } : { calls: [{ name: "read" }] }),
+        { record: false },
+      ),
+      tools: [createTool("read", () => "read")],
+      canExecuteTool: (_, { data }) => (data.label === undefined ? { verdict: "deny", reason: "no label" } : "allow"),
+    });
+  const store = createMemoryStore();
+  const reader = createReader(store);
+  await reader.run("Read.", { sessionId: "s" });
+  await reader.session("s").setData({ set: { label: { good: true } } });
+  await reader.run("Again.", { sessionId: "s" });
+  await reader.session("s").setData({ set: { [labelKey]: { good: false } } });
+  const made = await createCase(store, "s");
+  expect(made.label).toMatchObject({ good: false });
+  expect(made.turns[1]?.data).toEqual([{ set: { label: { good: true } } }]);
+  await expectSamePlay({ ...made, label: { good: true } }, createReader(createMemoryStore()));
 });

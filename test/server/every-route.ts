@@ -13,7 +13,6 @@ const emptyReport: Report = {
   v: 1,
   name: "all",
   play: "run",
-  cases: "",
   trials: [],
   variants: {},
   hasBaseline: false,

@@ -124,6 +124,7 @@ const functions = {
     "guard",
     "createWorker",
     "defineTool",
+    "deleteSession",
     "defineToolFor",
     "done",
     "estimateTokens",

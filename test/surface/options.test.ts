@@ -46,6 +46,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createRedaction: () => pawl.createRedaction(wrong),
   createStreamRedaction: () => pawl.createStreamRedaction((text) => text, wrong),
   guard: () => pawl.guard(wrong),
+  deleteSession: () => pawl.deleteSession(store, "s", { now: 0, ...(wrong as object) }),
   defineTool: () => defineTool({ ...createEchoTool().tool, ...(wrong as object) }),
   defineToolFor: () => pawl.defineToolFor()({ ...createEchoTool().tool, ...(wrong as object) } as never),
   modelRequest: () => inspect.modelRequest(store, "s", wrong),

@@ -40,7 +40,7 @@ export function openCommandSandbox(
     permissions,
     sandbox: createSandbox({
       ...{ root, mode, hosts, addresses, show, write },
-      hide: () => [...hiddenFolders, ...opened.permissions.closedFiles()],
+      hide: async (signal) => [...hiddenFolders, ...(await opened.permissions.closedFiles(signal))],
     }),
   };
   openSandboxes.set(root, opened);

@@ -58,24 +58,44 @@ export async function evalAdd(id: string, options: EvalAddOptions, terminal: Ter
   }
 }
 
-function countParts({ turns, calls = [], sessions = [], expected, outsideTools = [] }: EvalCase) {
+function countParts(made: EvalCase) {
+  const { turns, calls = [], sessions = [], expected, outsideTools = [] } = made;
   return {
     turns: turns.length,
     calls: calls.length,
     sessions: sessions.length,
     steps: expected?.steps ?? 0,
     outsideTools: outsideTools.length,
+    files: countFiles(made),
   };
 }
 
+/** The files whose content is in the case. */
+function countFiles({ history = [], turns, calls = [], sessions = [] }: EvalCase): number {
+  const steers = sessions.flatMap(({ arrivals = [] }) => arrivals.flatMap(({ steer = [] }) => steer));
+  const messages = [...history, ...turns.flatMap(({ input }) => input), ...steers];
+  const outputs = calls.flatMap(({ output }) => (output.type === "content" ? output.parts : []));
+  const parts = [...messages.flatMap((message): readonly { readonly type: string }[] => message.parts), ...outputs];
+  return parts.filter((part) => part.type === "file").length;
+}
+
+function describeFiles(count: number): readonly string[] {
+  if (count === 0) return [];
+  return [
+    `The case contains ${formatCount(count, "file")} of requests and results, as base64: nothing in them is`,
+    "replaced.",
+  ];
+}
+
 function describeCase(made: EvalCase, path: string): string {
-  const { turns, calls, steps, outsideTools } = countParts(made);
+  const { turns, calls, steps, outsideTools, files } = countParts(made);
   const kept = outsideTools === 0 ? "" : `, ${formatCount(outsideTools, "tool")} from outside`;
   return [
     `Wrote ${sanitize(path)}: ${formatCount(turns, "request")}, ${formatCount(steps, "model call")}, ${formatCount(calls, "result")}${kept}.`,
     "Read it before you commit it. Mail addresses, card, account and phone numbers",
     "and known keys are replaced. Names and other personal text are replaced only",
     "under the members that you pass with --hide.",
+    ...describeFiles(files),
     "",
   ].join("\n");
 }

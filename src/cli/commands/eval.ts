@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import * as ownEvals from "../../evals/index.js";
 import { PawlError, type Store } from "../../index.js";
 import { exitCodes } from "../exit.js";
-import { writeEvalReport } from "../files/eval-reports.js";
+import { toFileName, writeEvalReport } from "../files/eval-reports.js";
 import { openStore, resolveHome } from "../files/session-store.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -105,7 +105,7 @@ async function evalFile(file: string, { options, store, stop, terminal }: EvalRu
   const evals = await loadEvals(file);
   const defined = await loadEval(file);
   const folder = dirname(file);
-  const baselineFile = options.baseline ?? join(folder, "baseline", `${defined.name}.json`);
+  const baselineFile = options.baseline ?? join(folder, "baseline", `${toFileName(defined.name)}.json`);
   const hasBaseline = options.baseline !== undefined || existsSync(baselineFile);
   const cases = chooseCases(
     typeof defined.cases === "string" ? evals.readCases(resolve(folder, defined.cases)) : defined.cases,

@@ -2,6 +2,7 @@
  * `pawl sessions`: lists, shows, exports and deletes sessions.
  */
 import type { Agent, SessionSummary, Store } from "../../index.js";
+import { deleteSession } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
 import { createPassiveAgent } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
@@ -152,7 +153,7 @@ export type RemoveOptions = JsonOption & { readonly force?: true };
 export function remove(id: string, options: RemoveOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const { sessionId } = await getSession(store, id);
-    await store.delete(sessionId, { now: Date.now(), force: options.force === true });
+    await deleteSession(store, sessionId, { now: Date.now(), force: options.force === true });
     if (options.json === true) terminal.json({ deleted: sessionId });
     else terminal.out(`Deleted ${sanitize(shortId(sessionId))}.\n`);
   });

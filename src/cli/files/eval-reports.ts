@@ -1,6 +1,7 @@
 /**
  * The latest report of each eval whose logs were kept. They are next to the sessions, so that any server of those can show them.
  */
+import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Report } from "../../evals/index.js";
@@ -9,10 +10,17 @@ import type { Report } from "../../evals/index.js";
 export function writeEvalReport(home: string, report: Report): void {
   const folder = toFolder(home);
   mkdirSync(folder, { recursive: true });
-  const path = join(folder, `${report.name.replace(/[^\w.-]+/g, "-")}.json`);
+  const path = join(folder, `${toFileName(report.name)}.json`);
   // A server may read the file at any time.
   writeFileSync(`${path}.new`, JSON.stringify(report), { mode: 0o600 });
   renameSync(`${path}.new`, path);
+}
+
+/** The name of an eval as a file name. Different names have different file names. */
+export function toFileName(name: string): string {
+  if (/^\w[\w.-]{0,99}$/.test(name)) return name;
+  const readable = name.replace(/[^\w-]+/g, "-").slice(0, 60);
+  return `${readable}-${createHash("sha256").update(name).digest("hex").slice(0, 12)}`;
 }
 
 /** Reads the reports, by name, without those of other versions. */

@@ -1,7 +1,8 @@
 /**
  * Finds the existing files of a folder that rules deny to every tool that reads. Commands in the sandbox do not see them.
  */
-import { lstatSync, readdirSync } from "node:fs";
+import { type Dirent, lstatSync } from "node:fs";
+import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { PawlError } from "../../index.js";
 import { matchesWritten, matchesWrittenBelow } from "./decide.js";
@@ -12,8 +13,16 @@ const defaultLimits = { maxEntries: 200_000, maxFiles: 1_000 };
 /** Large folders in which nobody denies files by a pattern. */
 const skipped: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
-/** @throws PawlError `bad_configuration` if there are too many: a command could create files until the rest is not searched */
-export function findClosedFiles(root: string, rules: readonly Rule[], limits = defaultLimits): readonly string[] {
+/**
+ * @throws PawlError `bad_configuration` if there are too many: a command could create files until the rest is not searched; the reason
+ *   of the signal if it is aborted
+ */
+export async function findClosedFiles(
+  root: string,
+  rules: readonly Rule[],
+  signal?: AbortSignal,
+  limits = defaultLimits,
+): Promise<readonly string[]> {
   const patterns = rules.flatMap(({ verdict, tool, about }) =>
     verdict === "deny" && about.kind === "path" && !writesFiles(tool) ? [about.pattern] : [],
   );
@@ -23,14 +32,15 @@ export function findClosedFiles(root: string, rules: readonly Rule[], limits = d
   let examined = 0;
   // A loop over an array also visits what is added meanwhile.
   for (const folder of queue) {
-    for (const name of listNames(folder)) {
+    for await (const entry of listEntries(folder)) {
+      const { name } = entry;
+      signal?.throwIfAborted();
       examined += 1;
       if (examined > limits.maxEntries)
         throw createError(`${limits.maxEntries} files and folders would have to be searched for`);
       const path = join(folder, name);
-      const isFolder = lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
       if (patterns.some((pattern) => matchesWritten(pattern, path, root))) found.push(path);
-      else if (isFolder && !skipped.has(name) && isWorthSearching(path)) queue.push(path);
+      else if (isFolder(entry, path) && !skipped.has(name) && isWorthSearching(path)) queue.push(path);
     }
   }
   if (found.length > limits.maxFiles) throw createError(`${limits.maxFiles} files would have to be hidden as`);
@@ -44,10 +54,17 @@ function createError(what: string): PawlError {
   );
 }
 
-function listNames(folder: string): readonly string[] {
+/** Reads a part of the folder at a time, so that other work goes on. An unreadable folder has no entries. */
+async function* listEntries(folder: string): AsyncGenerator<Dirent> {
   try {
-    return readdirSync(folder);
-  } catch {
-    return [];
+    yield* await opendir(folder);
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error)) throw error;
   }
+}
+
+/** Some file systems do not say what an entry is. */
+function isFolder(entry: Dirent, path: string): boolean {
+  const isKnown = entry.isDirectory() || entry.isFile() || entry.isSymbolicLink();
+  return isKnown ? entry.isDirectory() : lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

@@ -53,7 +53,7 @@ export type Permissions = {
   /** Decides by the rules about a host that a command connects to; undefined if no rule is about it. */
   readonly decideHost: (target: HostTarget, session: SessionRules) => "allow" | "deny" | undefined;
   /** Absolute paths of existing files that rules deny to every tool that reads. */
-  readonly closedFiles: () => readonly string[];
+  readonly closedFiles: (signal?: AbortSignal) => Promise<readonly string[]>;
   /** The rules that a person is offered for a call that asks. */
   readonly offersFor: (
     call: { readonly name: string; readonly input: Json },
@@ -206,7 +206,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
       if (about.some(({ verdict, hosts }) => verdict === "ask" && hosts.denies(target))) return undefined;
       return about.some(({ verdict, hosts }) => verdict === "allow" && hosts.allows(target)) ? "allow" : undefined;
     },
-    closedFiles: () => findClosedFiles(root, readClosedPathRules()),
+    closedFiles: (signal) => findClosedFiles(root, readClosedPathRules(), signal),
   };
 }
 

@@ -75,7 +75,9 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         writeLine(report.sessionId, `${style("red", "refused")}: ${toOneLine(redaction.text(text))}`);
         break;
       case "scores_failed":
-        terminal.err(`${style("red", "Sessions could not be judged")}: ${toOneLine(redaction.text(text))}\n`);
+        if (report.sessionId === undefined)
+          terminal.err(`${style("red", "Sessions could not be judged")}: ${toOneLine(redaction.text(text))}\n`);
+        else writeLine(report.sessionId, `${style("red", "could not be judged")}: ${toOneLine(redaction.text(text))}`);
         break;
       case "store_failed": {
         const again = `Asking again in ${report.retryInMs / 1_000} s.`;

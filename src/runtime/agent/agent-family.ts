@@ -22,6 +22,8 @@ export type ChildAgent = {
   readonly unpriced: readonly string[];
   /** The same of the agents that its sessions can be handed over to. */
   readonly unpricedReached: () => readonly string[];
+  /** The names of its tools, and of those of all agents that it reaches. */
+  readonly toolNames: () => readonly string[];
   readonly limits: RunLimits;
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;

@@ -226,6 +226,16 @@ export function listFamilies(
   return names.flatMap((reached) => graph.getAgent(reached)?.family ?? []);
 }
 
+/** The names of the tools of all agents that can be reached: through handoffs, and behind tools at any depth. */
+export function listToolNames(agent: Pick<CompiledAgent, "tools" | "family" | "graph" | "name">): readonly string[] {
+  const { graph, name } = agent;
+  const others = (graph?.names() ?? []).flatMap((other) => (other === name ? [] : (graph?.getAgent(other) ?? [])));
+  return [agent, ...others].flatMap(({ tools, family }) => [
+    ...tools.keys(),
+    ...[...family.children.values()].flatMap((child) => child.toolNames()),
+  ]);
+}
+
 /** Only the agent and root of a session may carry it on. @throws PawlError `agent_mismatch`, `root_mismatch` */
 export function checkAgent(
   sessionId: string,

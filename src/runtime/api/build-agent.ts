@@ -13,7 +13,7 @@ import type { ParentLink } from "../agent/agent-family.js";
 import { bindAgent, createGraph } from "../agent/agent-graph.js";
 import { type AgentToolOptions, type BindChild, type BoundChild, createAgentTool } from "../agent/agent-tool.js";
 import { checkSessionId } from "../agent/check-run-options.js";
-import { type CompiledAgent, listFamilies, type Rehearsal, reaches } from "../agent/compiled-agent.js";
+import { type CompiledAgent, listFamilies, listToolNames, type Rehearsal, reaches } from "../agent/compiled-agent.js";
 import type { Input } from "../agent/input-parts.js";
 import { findUnpricedModels, findUnpricedReached } from "../agent/limits.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
@@ -122,7 +122,24 @@ export type RehearsalOptions = Required<Pick<AgentOptions, "store" | "runTool" |
 /** An agent, whatever its kind of model. */
 export type RehearsedAgent = Omit<Agent, "options" | "with">;
 
-const rehearsals = new WeakMap<object, (options: RehearsalOptions) => RehearsedAgent>();
+/** What a rehearsal needs of an agent. */
+type Rehearsable = {
+  readonly rebuild: (options: RehearsalOptions) => RehearsedAgent;
+  readonly toolNames: () => readonly string[];
+};
+
+const rehearsables = new WeakMap<object, Rehearsable>();
+
+/** @throws PawlError `bad_configuration` for an agent that was not made by `createAgent` */
+function getRehearsable(agent: object): Rehearsable {
+  const found = rehearsables.get(agent);
+  if (found === undefined)
+    throw new PawlError(
+      "bad_configuration",
+      "This agent was not made by createAgent() or an engine. Pass one of those.",
+    );
+  return found;
+}
 
 /**
  * Returns the same agent with another store, whose tool and model calls go through these functions. Observers of the agent and of the
@@ -130,13 +147,15 @@ const rehearsals = new WeakMap<object, (options: RehearsalOptions) => RehearsedA
  * @throws PawlError `bad_configuration` for an agent that was not made by `createAgent`
  */
 export function rehearse(agent: object, options: RehearsalOptions): RehearsedAgent {
-  const rebuild = rehearsals.get(agent);
-  if (rebuild === undefined)
-    throw new PawlError(
-      "bad_configuration",
-      "This agent was not made by createAgent() or an engine. Pass one of those.",
-    );
-  return rebuild(options);
+  return getRehearsable(agent).rebuild(options);
+}
+
+/**
+ * The names of an agent's tools, and of those of all agents that it reaches.
+ * @throws PawlError `bad_configuration` for an agent that was not made by `createAgent`
+ */
+export function listReachableTools(agent: object): readonly string[] {
+  return getRehearsable(agent).toolNames();
 }
 
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
@@ -193,9 +212,11 @@ export function buildAgent<ModelLike>(
     },
     shutdown,
   };
-  rehearsals.set(agent, ({ toolsFor, ...changes }) =>
-    buildAgent({ ...options, ...changes }, { ...surroundings, rehearsal: { toolsFor } }, lineage),
-  );
+  rehearsables.set(agent, {
+    rebuild: ({ toolsFor, ...changes }) =>
+      buildAgent({ ...options, ...changes }, { ...surroundings, rehearsal: { toolsFor } }, lineage),
+    toolNames: () => listToolNames(parts),
+  });
   bindAgent(agent, {
     name: parts.name,
     lineage,
@@ -335,6 +356,7 @@ function childAgent({
     limits: parts.limits,
     reaches: (agentName) => reaches(parts, agentName),
     families: (agentName) => listFamilies(parts, agentName),
+    toolNames: () => listToolNames(parts),
     sessionInfo: (title) => createSessionInfo(parts, title),
     takeUp: async (sessionId) => {
       if (!isShutDown()) await takeUpSession(getLocalSession(sessionId));

@@ -1,17 +1,14 @@
 /**
- * A person's verdict on a session: good or bad, with a note. It is stored in the session's data under `label`, and cases made from
+ * A person's verdict on a session: good or bad, with a note. It is stored in the session's data under `labelKey`, and cases made from
  * the session contain it.
  */
-import type { Json } from "../../index.js";
+import { type Label, labelKey, readLabel } from "../../core/index.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route } from "../route.js";
 import { authorizeSession, redactSecrets } from "../server-context.js";
 import { boolean, object, string } from "../shape.js";
 
-const labelKey = "label";
 const maxNoteCharacters = 4_000;
-
-type Label = { readonly good: boolean; readonly note?: string };
 
 export const labelRoutes: readonly Route[] = [
   {
@@ -67,9 +64,3 @@ export const labelRoutes: readonly Route[] = [
     },
   },
 ];
-
-/** Programs may use this key for something else. */
-function readLabel(value: Json | undefined): Label | null {
-  if (typeof value !== "object" || value === null || !("good" in value) || typeof value.good !== "boolean") return null;
-  return { good: value.good, ...("note" in value && typeof value.note === "string" ? { note: value.note } : {}) };
-}

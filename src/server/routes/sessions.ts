@@ -4,6 +4,7 @@
 import {
   type Agent,
   addUsage,
+  deleteSession,
   type RunResult,
   type SessionInfo,
   type SessionSummary,
@@ -96,11 +97,11 @@ export const sessionRoutes: readonly Route[] = [
     action: "delete",
     scope: "admin",
     ofSession: true,
-    summary: "Deletes a session and all its data, unless it is held or its run is under way.",
+    summary: "Deletes a session with all its data and verdicts, unless it is held or its run is under way.",
     responses: { 204: "deleted" },
     async handle({ principal, params }, context) {
       const { requested } = await authorizeSession(context, principal, "delete", params.id ?? "");
-      await context.settings.store.delete(requested.id, { now: Date.now() });
+      await deleteSession(context.settings.store, requested.id, { now: Date.now() });
       return { status: 204, bytes: null };
     },
   },

@@ -9,7 +9,8 @@
  *    /proc/sys check only for user id 0, and `kernel.core_pattern` could start a program outside of the sandbox, so /proc is
  *    read-only.
  */
-import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { isWithin } from "../files/root.js";
 import type { FolderMounts } from "./folder-mounts.js";
@@ -48,12 +49,12 @@ export const systemFolders: readonly string[] = [
   ...["/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/ca-certificates", "/sys/devices/system"],
 ];
 
-export function createBubblewrapArguments(
+export async function createBubblewrapArguments(
   { root, ownHome, settings, shown, write, socket }: SandboxLayout,
   folder: FolderMounts,
   shared: SharedFolder,
   { closesNamespaces }: Pick<Bubblewrap, "closesNamespaces">,
-): readonly string[] {
+): Promise<readonly string[]> {
   const writable = [root, ...write];
   const visible = [...shown, ...folder.shown];
   return [
@@ -61,7 +62,7 @@ export function createBubblewrapArguments(
     ...(closesNamespaces ? ["--disable-userns"] : []),
     ...(shared === null ? ["--unshare-net"] : []),
     ...["--die-with-parent", "--new-session", "--cap-drop", "ALL"],
-    ...createSystemArguments(),
+    ...(await createSystemArguments()),
     ...["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"],
     ...(shared === null ? ["--tmpfs", "/tmp"] : ["--bind", join(shared.path, "tmp"), "/tmp"]),
     ...([...writable, ...visible].some((path) => isWithin("/var/tmp", path)) ? [] : ["--symlink", "/tmp", "/var/tmp"]),
@@ -94,41 +95,37 @@ const hide = (path: string) => (isFolder(path) ? ["--tmpfs", path] : ["--ro-bind
 
 let system: readonly string[] | undefined;
 
-function createSystemArguments(): readonly string[] {
+async function createSystemArguments(): Promise<readonly string[]> {
   system ??= systemFolders.flatMap((path) => {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return [];
     return found.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
   });
-  return [...system, ...createMaskArguments()];
+  return [...system, ...(await createMaskArguments())];
 }
 
 const maxEntries = 50_000;
-let unreadable: readonly string[] | undefined;
+let unreadable: Promise<readonly string[]> | undefined;
 
 /**
  * Hides files that not every user of this machine can read, such as passwords and the keys of servers. The system hides most of them
  * from users itself, but not from root, nor from members of a group that may read them.
  */
-function createMaskArguments(): readonly string[] {
+async function createMaskArguments(): Promise<readonly string[]> {
   unreadable ??= findUnreadable("/etc");
   // A file may be gone by now, and nothing can be mounted over it then.
-  return unreadable.filter((path) => existsSync(path)).flatMap(hide);
+  return (await unreadable).filter((path) => existsSync(path)).flatMap(hide);
 }
 
-function findUnreadable(top: string): readonly string[] {
+async function findUnreadable(top: string): Promise<readonly string[]> {
   const found: string[] = [];
   const queue = [top];
   for (let examined = 0; queue.length > 0; ) {
     if (examined > maxEntries)
       throw new Error(`The sandbox cannot hide the private files of ${top}: it has more than ${maxEntries} entries.`);
     const folder = queue.pop() ?? "";
-    let names: readonly string[];
-    try {
-      names = readdirSync(folder);
-    } catch {
-      continue;
-    }
+    // Other work goes on between two folders.
+    const names = await readdir(folder).catch(() => []);
     for (const name of names) {
       examined += 1;
       const path = join(folder, name);

@@ -54,7 +54,7 @@ type Plan = {
   readonly tools: ShownTools;
   readonly shown: readonly string[];
   readonly write: readonly string[];
-  readonly hide: () => readonly string[];
+  readonly hide: NonNullable<SandboxOptions["hide"]>;
   /** The folder that contains the homes of commands. */
   readonly cache: string;
   /** Folders that commands can write, so their programs are not trusted outside of the sandbox. */
@@ -102,7 +102,11 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
     const current = session;
     const opened = await current?.catch(() => null);
     if (opened?.hasEnded() === false) return opened;
-    if (session === current) session = openSession(plan);
+    if (session === current) {
+      session = openSession(plan);
+      // The process of the earlier session has died, and its proxy is of no more use.
+      await opened?.close();
+    }
     session ??= openSession(plan);
     return await session;
   }
@@ -137,11 +141,11 @@ function openSession({ bubblewrap, hosts, addresses, programs }: Plan): Promise<
 
 type Present = { readonly plan: Plan; readonly settings: SettingsCopies; readonly session: SandboxSession };
 
-function prepareCommand(
+async function prepareCommand(
   command: readonly [string, ...string[]],
   { plan, settings, session }: Present,
-  { hosts: further = [], decideHost = () => undefined, onForbidden = () => {} }: PrepareOptions,
-): PreparedCommand {
+  { hosts: further = [], decideHost = () => undefined, onForbidden = () => {}, signal }: PrepareOptions,
+): Promise<PreparedCommand> {
   const { bubblewrap, root, home, tools, write, cache, socat, stat, filter } = plan;
   const listed = [...plan.hosts, ...further.map(readHost)];
   const layout: SandboxLayout = {
@@ -152,9 +156,9 @@ function prepareCommand(
     write,
     socket: socat === null ? null : session.socket,
   };
-  const hidden = [cache, ...plan.hide().map((path) => resolve(root, path))];
-  const folder = findFolderMounts({ root, home: home.real, write, hidden });
-  const seen = createBubblewrapArguments(layout, folder, session.shared, bubblewrap);
+  const hidden = [cache, ...(await plan.hide(signal)).map((path) => resolve(root, path))];
+  const folder = await findFolderMounts({ root, home: home.real, write, hidden, signal });
+  const seen = await createBubblewrapArguments(layout, folder, session.shared, bubblewrap);
   const grant = session.proxy.grant((target) => {
     const decision = decideHost(target);
     return decision === undefined ? listed.some(({ allows }) => allows(target)) : decision === "allow";
@@ -175,7 +179,8 @@ function prepareCommand(
   return {
     program: program as unknown as readonly [string, ...string[]],
     environment: (base) => createEnvironment(base, tools, layout, grant.credentials),
-    filter,
+    // The caller gets a copy, because the filter serves all commands.
+    filter: filter === null ? null : Uint8Array.from(filter),
     report: () => ({ refusals: grant.refusals(), notes: watch.notes() }),
     end() {
       grant.end();

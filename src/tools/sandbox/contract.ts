@@ -24,8 +24,8 @@ export type SandboxOptions = {
   readonly show?: readonly string[];
   /** Folders outside of `root` that commands can write. Default: none. */
   readonly write?: readonly string[];
-  /** Returns files and folders to hide from commands. Called before each command. Default: none. */
-  readonly hide?: () => readonly string[];
+  /** Returns files and folders to hide from commands. Called before each command, with its signal. Default: none. */
+  readonly hide?: (signal?: AbortSignal) => readonly string[] | Promise<readonly string[]>;
 };
 
 /** A host that a command wants to connect to. */
@@ -39,6 +39,8 @@ export type PrepareOptions = {
   readonly decideHost?: (target: HostTarget) => "allow" | "deny" | undefined;
   /** Called when the command has done something for which it must be stopped. */
   readonly onForbidden?: () => void;
+  /** Stops the preparation, which examines the folder. */
+  readonly signal?: AbortSignal;
 };
 
 /** A command that is ready to be started. */

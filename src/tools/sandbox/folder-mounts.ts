@@ -5,10 +5,11 @@
  *    compared after each command, and new files are reported.
  * 2. A file that would replace the settings of a repository is removed at once, and its command is stopped.
  */
-import { type BigIntStats, type FSWatcher, lstatSync, readdirSync, readlinkSync, rmSync, watch } from "node:fs";
+import { type BigIntStats, type FSWatcher, lstatSync, readlinkSync, rmSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isWithin, protectedName } from "../files/root.js";
 import { findGitMounts } from "./git-mounts.js";
+import { listEntries } from "./list-entries.js";
 
 export type FolderMounts = {
   /** Read-only, before anything else. */
@@ -46,11 +47,14 @@ export type FolderOptions = {
   readonly write: readonly string[];
   /** Absolute paths. */
   readonly hidden: readonly string[];
+  readonly signal?: AbortSignal | undefined;
 };
 
-export function findFolderMounts({ root, home, write, hidden: wanted }: FolderOptions): FolderMounts {
-  const git = findGitMounts(root, home);
-  const names = [...new Set([...runLaterNames, ...readdirSync(root).filter((name) => protectedName.test(name))])];
+export async function findFolderMounts(options: FolderOptions): Promise<FolderMounts> {
+  const { root, home, write, hidden: wanted, signal } = options;
+  const git = await findGitMounts(root, home, signal);
+  const present = await listEntries(root, ({ name }) => protectedName.test(name), signal);
+  const names = unique([...runLaterNames, ...present.map(({ name }) => name)]);
   const paths = names.map((name) => join(root, name));
   // findGitMounts has decided about `.git`.
   const closable = unique([...git.closed, ...paths.filter((path) => basename(path) !== ".git")]);

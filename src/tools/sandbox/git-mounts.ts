@@ -7,10 +7,11 @@
  *    worktrees.
  * 3. In a subfolder of a repository, the rest of the worktree is shown read-only. Otherwise Git would consider it deleted.
  */
-import { lstatSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { readSmallFile } from "../files/git-excludes.js";
 import { isWithin, resolveExistingPart } from "../files/root.js";
+import { listEntries } from "./list-entries.js";
 
 export type GitMounts = {
   /** Shown read-only, before anything else. */
@@ -28,22 +29,27 @@ export type GitMounts = {
 const noMounts: GitMounts = { shown: [], writable: [], closed: [], unmountable: [], forbidden: [] };
 
 /** @param home the real path of the person's home, whose own repository is never shown */
-export function findGitMounts(root: string, home: string): GitMounts {
+export async function findGitMounts(root: string, home: string, signal?: AbortSignal): Promise<GitMounts> {
   for (let folder = root; ; folder = dirname(folder)) {
     const kind = readKind(join(folder, ".git"));
     if (folder !== root && isWithin(folder, home)) return noMounts;
-    if (kind === "folder" || kind === "file") return mountsIn(folder, root, kind);
+    if (kind === "folder" || kind === "file") return await mountsIn(folder, root, kind, signal);
     if (kind !== null || dirname(folder) === folder) return noMounts;
   }
 }
 
-function mountsIn(worktree: string, root: string, kind: "folder" | "file"): GitMounts {
+async function mountsIn(
+  worktree: string,
+  root: string,
+  kind: "folder" | "file",
+  signal: AbortSignal | undefined,
+): Promise<GitMounts> {
   const own = join(worktree, ".git");
   const shown = worktree === root ? [] : [worktree];
-  if (kind === "folder") return { shown, writable: [own], ...closedParts(own) };
+  if (kind === "folder") return { shown, writable: [own], ...(await closedParts(own, signal)) };
   const linked = findLinkedRepository(own);
   if (linked === null) return { ...noMounts, shown, closed: [own] };
-  const parts = closedParts(linked.common);
+  const parts = await closedParts(linked.common, signal);
   const pointers = ["commondir", "gitdir", "config.worktree"].map((name) => join(linked.folder, name)).filter(isFile);
   return { shown, writable: [linked.common], ...parts, closed: [own, ...parts.closed, ...pointers] };
 }
@@ -92,8 +98,11 @@ function readText(path: string): string {
 const maxModuleFolders = 500;
 
 /** Files of a repository and of its submodules that other programs run, or that name programs. */
-function closedParts(repository: string): Pick<GitMounts, "closed" | "unmountable" | "forbidden"> {
-  const modules = findModules(join(repository, "modules"));
+async function closedParts(
+  repository: string,
+  signal: AbortSignal | undefined,
+): Promise<Pick<GitMounts, "closed" | "unmountable" | "forbidden">> {
+  const modules = await findModules(join(repository, "modules"), signal);
   const all = [repository, ...modules];
   for (const each of all) {
     // Only an existing folder can be closed. Git creates the same one from its template.
@@ -130,7 +139,7 @@ function findHookFolders(repository: string): readonly string[] {
 }
 
 /** Repositories of submodules, also of nested ones. */
-function findModules(top: string): readonly string[] {
+async function findModules(top: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
   const found: string[] = [];
   const queue = [top];
   // A loop over an array also visits what is added meanwhile.
@@ -141,14 +150,21 @@ function findModules(top: string): readonly string[] {
       );
     if (isFile(join(folder, "HEAD"))) found.push(folder);
     const inner = isFile(join(folder, "HEAD")) ? join(folder, "modules") : folder;
-    try {
-      for (const entry of readdirSync(inner, { withFileTypes: true }))
-        if (entry.isDirectory()) queue.push(join(inner, entry.name));
-    } catch {
-      // There are none.
-    }
+    for (const name of await listFolders(inner, signal)) queue.push(join(inner, name));
   }
   return found;
+}
+
+/** The names of the folders in a folder. */
+async function listFolders(folder: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
+  try {
+    const entries = await listEntries(folder, (entry) => entry.isDirectory(), signal);
+    return entries.map(({ name }) => name);
+  } catch (error) {
+    // There is no such folder, or a command has made it unreadable.
+    if (error instanceof Error && "syscall" in error) return [];
+    throw error;
+  }
 }
 
 function isFile(path: string): boolean {

@@ -15,16 +15,9 @@ import type { Duplex } from "node:stream";
 import { createAddressRules } from "../web/address-rules.js";
 import { canRequestThroughProxy } from "../web/proxied-request.js";
 import { findProxy, type HttpProxy, type ProxyEnvironment } from "../web/proxy.js";
+import { openProxyTunnel, requestFromProxy } from "../web/proxy-request.js";
 import { formatTarget, type HostTarget, normalizeHost } from "./hosts.js";
-import {
-  lookUp,
-  openDirectly,
-  openThrough,
-  ProxyError,
-  type ProxyStatus,
-  requestThrough,
-  toAddress,
-} from "./upstream.js";
+import { lookUp, openDirectly, ProxyError, type ProxyStatus } from "./upstream.js";
 
 export type SandboxProxyOptions = {
   /** The path of the Unix socket that it listens on. */
@@ -37,6 +30,8 @@ export type SandboxProxyOptions = {
   readonly environment: ProxyEnvironment;
   /** Resolves a name. Default: this machine's resolver. */
   readonly lookup?: (name: string) => Promise<readonly LookupAddress[]>;
+  /** The timeout for connecting to a parent proxy, in milliseconds. Default: 30,000. */
+  readonly connectTimeoutMs?: number;
 };
 
 /** Whether a host may be reached. Called for each connection. */
@@ -86,7 +81,7 @@ type Client = {
 };
 
 export async function startSandboxProxy(options: SandboxProxyOptions): Promise<SandboxProxy> {
-  const { path, isReachable, addresses, environment, lookup = lookUp } = options;
+  const { path, isReachable, addresses, environment, lookup = lookUp, connectTimeoutMs } = options;
   const rules = createAddressRules(addresses);
   const clients = new Map<string, Client>();
   const anonymous = createClient(isReachable);
@@ -109,7 +104,8 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
   ): Promise<readonly LookupAddress[]> {
     const refuse = (why: RefusalReason) => createRefusal(client, target, why);
     if (!client.isReachable(target)) throw client === anonymous ? refuseAnonymous(target) : refuse("unlisted");
-    const found = isIP(target.name) !== 0 ? [toAddress(target.name)] : await lookup(target.name).catch(() => null);
+    const family = isIP(target.name);
+    const found = family === 0 ? await lookup(target.name).catch(() => null) : [{ address: target.name, family }];
     if (parent !== null) {
       if (!canRequestThroughProxy(target.name, found?.map(({ address }) => address) ?? null, rules))
         throw refuse("private");
@@ -137,7 +133,10 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
       const target = readTarget(incoming.url ?? "");
       const parent = findProxy(new URL(`https://${formatTarget(target)}/`), environment);
       const allowed = await checkTarget(client, target, parent);
-      const upstream = parent === null ? await openDirectly(target, allowed) : await openThrough(parent, target);
+      const upstream =
+        parent === null
+          ? await openDirectly(target, allowed)
+          : await openProxyTunnel(parent, formatTarget(target), { connectTimeoutMs });
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
       if (head.length > 0) upstream.write(head);
       join(socket, upstream);
@@ -163,7 +162,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
         socket?.destroy();
         return;
       }
-      const outgoing = request(incoming, url, socket, parent);
+      const outgoing = request(incoming, url, socket, parent, connectTimeoutMs);
       const refuseAnswer = (why: string) => {
         fail(response, new ProxyError(502, `${url.host} ${why}.`));
         outgoing.destroy();
@@ -319,19 +318,23 @@ function omitHopHeaders(headers: IncomingMessage["headers"]): IncomingMessage["h
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name)));
 }
 
-function request(incoming: IncomingMessage, url: URL, socket: Duplex | null, parent: HttpProxy | null) {
-  const { authorization } = parent ?? {};
+function request(
+  incoming: IncomingMessage,
+  url: URL,
+  socket: Socket | null,
+  parent: HttpProxy | null,
+  connectTimeoutMs: number | undefined,
+) {
   const headers = {
     ...omitHopHeaders(incoming.headers),
-    ...(authorization === undefined ? {} : { "proxy-authorization": authorization }),
     // Otherwise Node sends the body of a GET without framing, and the server would parse it as the next request.
     ...(incoming.headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" }),
     // The host that was checked, whatever the client's Host header says.
     host: url.host,
     connection: "close",
   };
-  const { method } = incoming;
-  if (parent !== null) return requestThrough(parent, { method, headers, path: url.href });
+  const { method = "GET" } = incoming;
+  if (parent !== null) return requestFromProxy(parent, { method, headers, path: url.href, connectTimeoutMs });
   const path = `${url.pathname}${url.search}`;
   return requestHttp({ method, headers, path, createConnection: () => socket as Socket });
 }

@@ -86,7 +86,9 @@ export type BackgroundCommand = {
   readonly filter?: Uint8Array | null;
   /** Returns notes on the process so far, each as part of a sentence. Default: none. */
   readonly notes?: () => readonly string[];
-  /** Called when it has ended. */
+  /** Stops it. */
+  readonly signal?: AbortSignal;
+  /** Called when it has ended; not if it could not be started. */
   readonly onEnd?: () => void;
 };
 
@@ -147,17 +149,19 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
       onStarted = resolve;
     });
     const { program, cwd, env, killGraceMs, filter, notes = () => [] } = command;
-    const signal = stopController.signal;
+    const signal =
+      command.signal === undefined ? stopController.signal : AbortSignal.any([stopController.signal, command.signal]);
     const run = runProcess(program, {
       ...{ cwd, env, signal, timeoutMs: null, killGraceMs, output, filter },
       onStart: onStarted,
-    }).finally(command.onEnd);
+    });
     // A program that cannot be started has no id.
     const pid = await Promise.race([started, run.then(() => 0)]);
     const process = { number, sessionId, command: command.command, pid, startedAt: Date.now(), ended: null };
     const ended = run
       .then(describeEnd, (error: unknown) => String(error))
       .then((ending) => {
+        command.onEnd?.();
         running.process = Object.freeze({ ...running.process, ended: ending });
         forgetOldestEnded();
         options.onEnd?.(running.process);

@@ -74,6 +74,7 @@ export async function prepareCommand(
   return await sandbox.prepare([shell, "-c", command], {
     hosts,
     onForbidden,
+    signal: context.signal,
     ...(decideHost === undefined ? {} : { decideHost: (target) => decideHost(target, context) }),
   });
 }

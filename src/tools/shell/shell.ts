@@ -179,7 +179,8 @@ async function startInBackground(
   settings: ShellSettings,
 ): Promise<string> {
   const { root, killGraceMs, maxOutputBytes } = settings;
-  const prepared = await prepareCommand(input, context, settings, () => {});
+  const forbidden = new AbortController();
+  const prepared = await prepareCommand(input, context, settings, () => forbidden.abort());
   try {
     const started = await background.start(
       {
@@ -190,7 +191,8 @@ async function startInBackground(
         killGraceMs,
         maxOutputBytes,
         filter: prepared.filter,
-        notes: () => formatReport(prepared.report()),
+        signal: forbidden.signal,
+        notes: () => [...describePlace(input, settings.sandbox), ...formatReport(prepared.report())],
         onEnd: prepared.end,
       },
       context,

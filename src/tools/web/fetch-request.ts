@@ -5,13 +5,12 @@
  * 2. Each request has its own connection, no cookies and no credentials.
  * 3. It goes through a proxy only if the author names one; proxied-request.ts describes what is checked then.
  */
-import dns, { type LookupAddress } from "node:dns";
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { isIP, type LookupFunction } from "node:net";
 import type { AddressRules } from "./address-rules.js";
 import { canRequestThroughProxy, requestThroughProxy } from "./proxied-request.js";
 import type { HttpProxy } from "./proxy.js";
+import { createFixedLookup, resolveAddresses } from "./resolve-host.js";
 
 const headers = { accept: "text/*, application/json, application/xml;q=0.9, */*;q=0.1", "user-agent": "pawl" } as const;
 
@@ -77,31 +76,4 @@ function createNotPublicError({ hostname }: URL, addresses: readonly string[]): 
   return new Error(
     `${hostname} is not on the public internet${addressNote}. Private, local and metadata addresses are not fetched.`,
   );
-}
-
-async function resolveAddresses(host: string, signal: AbortSignal): Promise<readonly LookupAddress[]> {
-  const family = isIP(host);
-  if (family !== 0) return [{ address: host, family }];
-  signal.throwIfAborted();
-  // A lookup cannot be aborted, but the wait for it can.
-  let stopListening = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    stopListening = () => signal.removeEventListener("abort", onAbort);
-  });
-  try {
-    return await Promise.race([dns.promises.lookup(host, { all: true }), aborted]);
-  } finally {
-    stopListening();
-  }
-}
-
-/** A lookup that always returns the checked addresses, so that the name is not resolved again. */
-function createFixedLookup(addresses: readonly LookupAddress[]): LookupFunction {
-  return (_host, options, callback) => {
-    const [first] = addresses;
-    if (options.all === true) callback(null, [...addresses]);
-    else callback(null, first?.address ?? "", first?.family);
-  };
 }

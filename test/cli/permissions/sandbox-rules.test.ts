@@ -215,29 +215,42 @@ test.each([
   expect(() => parseRule("allow", { rule: text }, "user", "/home/ada")).toThrow(why);
 });
 
-test("no command starts if not all files that rules close can be found", verifies("BOX-1"), () => {
+test("no command starts if not all files that rules close can be found", verifies("BOX-1"), async () => {
   const { root } = permissionsWith({}, { "a/x": "", "b/y": "", "c/.env": "" });
   const deny = (rule: string) => [parseRule("deny", { rule }, "user", "/home/ada")];
   const rules = deny("read_file(**/.env)");
-  expect(findClosedFiles(root, rules)).toEqual([join(root, "c/.env")]);
-  expect(() => findClosedFiles(root, rules, { maxEntries: 3, maxFiles: 3 })).toThrow(
+  expect(await findClosedFiles(root, rules)).toEqual([join(root, "c/.env")]);
+  await expect(findClosedFiles(root, rules, undefined, { maxEntries: 3, maxFiles: 3 })).rejects.toThrow(
     "More than 3 files and folders would have to be searched for files that rules deny.",
   );
   // Only folders in which a rule can match are searched.
-  expect(findClosedFiles(root, deny("read_file(c/.env)"), { maxEntries: 4, maxFiles: 3 })).toEqual([
+  expect(await findClosedFiles(root, deny("read_file(c/.env)"), undefined, { maxEntries: 4, maxFiles: 3 })).toEqual([
     join(root, "c/.env"),
   ]);
   for (const elsewhere of ["read_file(/etc/**)", "read_file(~/.ssh/**)", "edit_file(**)"])
-    expect(findClosedFiles(root, deny(elsewhere), { maxEntries: 0, maxFiles: 0 })).toEqual([]);
+    expect(await findClosedFiles(root, deny(elsewhere), undefined, { maxEntries: 0, maxFiles: 0 })).toEqual([]);
 });
 
-test("files that a rule closes to whatever reads are found for the sandbox", verifies("BOX-1"), () => {
+test("files that a rule closes to whatever reads are found for the sandbox", verifies("BOX-1"), async () => {
   const files = { ".env": "", "a/.env.local": "", "a/b.txt": "", "secrets/x": "", "node_modules/.env": "" };
   const { permissions, root } = permissionsWith(
     { deny: ["read_file(**/.env*)", "read_file(secrets)", "edit_file(a/**)"] },
     files,
   );
-  expect(permissions.closedFiles().toSorted()).toEqual(
+  expect((await permissions.closedFiles()).toSorted()).toEqual(
     [".env", "a/.env.local", "secrets"].map((path) => join(root, path)),
   );
 });
+
+test(
+  "the search for files that rules close leaves time for other work, and can be stopped",
+  verifies("BOX-1"),
+  async () => {
+    const files = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`many/${index}`, ""]));
+    const { root } = permissionsWith({}, files);
+    const rules = [parseRule("deny", { rule: "read_file(**/.env)" }, "user", "/home/ada")];
+    const stop = new AbortController();
+    setImmediate(() => stop.abort(new Error("stopped")));
+    await expect(findClosedFiles(root, rules, stop.signal)).rejects.toThrow("stopped");
+  },
+);

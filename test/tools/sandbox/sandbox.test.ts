@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { hostPresets, normalizeHost, readHostPattern } from "../../../src/tools/sandbox/hosts.js";
@@ -317,6 +318,32 @@ test("the connections of a command end with its access to hosts", verifies("BOX-
   client.on("error", () => {});
   grant.end();
   await closed;
+});
+
+test.each([
+  ["http", "CONNECT pages.example.test:443 HTTP/1.1\r\n\r\n", "no response within 50 ms"],
+  ["https", "CONNECT pages.example.test:443 HTTP/1.1\r\n\r\n", "no connection within 50 ms"],
+  ["https", "GET http://pages.example.test/ HTTP/1.1\r\nhost: x\r\n\r\n", "no connection within 50 ms"],
+])("a silent parent proxy over %s is not waited for without end", verifies("BOX-2"), async (scheme, request, why) => {
+  // It accepts connections, and never says a word.
+  const silent = createServer((socket) => void socket.on("error", () => {}));
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const parent = `${scheme}://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const path = join(createTempFolder(), "proxy");
+  const proxy = await startSandboxProxy({
+    ...{ path, isReachable: () => true, addresses: [], environment: { HTTP_PROXY: parent, HTTPS_PROXY: parent } },
+    lookup: async () => [{ address: "93.184.215.14", family: 4 }],
+    connectTimeoutMs: 50,
+  });
+  const client = connect(path);
+  onTestFinished(async () => {
+    client.destroy();
+    await proxy.close();
+    silent.close();
+  });
+  client.write(request);
+  expect(await text(client)).toMatch(new RegExp(`^HTTP/1\\.1 502 [^]*${why}`));
 });
 
 test("what a call may ask for is offered only if the author says so", verifies("BOX-2", "BOX-3"), async () => {

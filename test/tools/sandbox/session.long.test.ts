@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -21,6 +22,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type CommandSandbox, detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
 import { verifies } from "../../verifies.js";
+import { createToolContext } from "../folder.js";
 import { createMachine, writeFiles } from "./machine.js";
 
 const git = (folder: string, ...args: readonly string[]) =>
@@ -193,6 +195,19 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
     },
   );
 
+  test("a command in the background is stopped when it creates what Git would take settings from", async () => {
+    const machine = createMachine();
+    git(machine.root, "init", "-q");
+    const { run, background } = machine.open();
+    await run({ command: "echo ../other > .git/commondir; sleep 600", background: true });
+    await vi.waitFor(() => expect(background.list()).toMatchObject([{ ended: "stopped" }]), { timeout: 10_000 });
+    const [read] = background.tools;
+    expect(await read?.execute?.({ process: 1 } as never, createToolContext())).toMatch(
+      /\(process 1: stopped; the command created \.git\/commondir, which was removed/,
+    );
+    expect(existsSync(join(machine.root, ".git/commondir"))).toBe(false);
+  });
+
   test("a folder that a command closes against Pawl is told, and Pawl goes on", verifies("BOX-1"), async () => {
     const machine = createMachine({ "a.txt": "a\n" });
     git(machine.root, "init", "-q");
@@ -320,6 +335,56 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
     }
     expect(existsSync(join(machine.root, ".git/hooks/pre-commit"))).toBe(false);
     expect(readFileSync(join(machine.root, ".envrc"), "utf8")).toBe("true\n");
+  });
+});
+
+describe.runIf(detectSandbox() === "bubblewrap")("the sandbox of a long session", () => {
+  /** The Unix sockets of this process that a sandbox's proxy listens on. */
+  function countProxies(): number {
+    const own = readdirSync("/proc/self/fd").flatMap((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1] ?? [];
+      } catch {
+        return [];
+      }
+    });
+    const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
+    // Flag 00010000: it listens.
+    return lines.filter((line) => {
+      const [, , , flags, , , inode = ""] = line.split(/\s+/);
+      return flags === "00010000" && line.includes("pawl-sandbox-") && own.includes(inode);
+    }).length;
+  }
+
+  test("closes the proxy of a network whose process has died, and opens another", async () => {
+    const { sandbox, run } = createMachine().open();
+    const before = countProxies();
+    const prepared = await sandbox.prepare(["true"]);
+    prepared.end();
+    expect(countProxies()).toBe(before + 1);
+    const holder = Number(prepared.program[prepared.program.indexOf("--target") + 1]);
+    process.kill(holder, "SIGKILL");
+    await vi.waitFor(() => expect(existsSync(`/proc/${holder}`)).toBe(false), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await run("echo works")).toBe("works\n(exit code 0)"), { timeout: 10_000 });
+    expect(countProxies()).toBe(before + 1);
+  });
+
+  test("gives each command a filter of its own, which it cannot change for others", async () => {
+    const { sandbox } = createMachine().open();
+    const first = await sandbox.prepare(["true"]);
+    const bytes = [...(first.filter ?? [])];
+    expect(bytes.length).toBeGreaterThan(0);
+    first.filter?.fill(0);
+    first.end();
+    const second = await sandbox.prepare(["true"]);
+    second.end();
+    expect([...(second.filter ?? [])]).toEqual(bytes);
+  });
+
+  test("stops to prepare a command whose call is aborted", async () => {
+    const { sandbox } = createMachine().open();
+    const reason = new Error("no longer needed");
+    await expect(sandbox.prepare(["true"], { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 });
 

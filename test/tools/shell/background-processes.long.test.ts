@@ -7,20 +7,25 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Json } from "../../../src/core/index.js";
 import type { ToolContext } from "../../../src/ports/tool.js";
-import { type BackgroundProcess, createBackgroundProcesses, createShellTool } from "../../../src/tools/index.js";
+import {
+  type BackgroundProcess,
+  type CommandSandbox,
+  createBackgroundProcesses,
+  createShellTool,
+} from "../../../src/tools/index.js";
 import { readProcessIdentity } from "../../../src/tools/shell/process-identity.js";
 import { verifies } from "../../verifies.js";
 import { awaitToolOutput, createTempFolder, createToolContext } from "../folder.js";
 
 /** Tools with a session's data, and what was told of the ends. */
-function background() {
+function background(sandbox: "off" | CommandSandbox = "off") {
   const root = createTempFolder();
   const ended: BackgroundProcess[] = [];
   const processes = createBackgroundProcesses({ onEnd: (process) => ended.push(process) });
   onTestFinished(() => processes.stopAll());
   const shell = createShellTool({
     root,
-    sandbox: "off",
+    sandbox,
     killGraceMs: 200,
     maxOutputBytes: 2_000,
     background: processes,
@@ -89,11 +94,11 @@ describe("a command in the background", verifies("SEC-7"), () => {
     );
     const child = Number(await fileIn(root, "child"));
     await vi.waitFor(async () =>
-      expect(await call("read_process", { process: 1 })).toBe("hello\n(process 1: still runs)"),
+      expect(await call("read_process", { process: 1 })).toBe("hello\n(process 1: still runs; not sandboxed)"),
     );
     expect(processes.list()).toMatchObject([{ number: 1, sessionId: "session", ended: null }]);
     expect(isAlive(child)).toBe(true);
-    expect(await call("stop_process", { process: 1 })).toBe("hello\n(process 1: stopped)");
+    expect(await call("stop_process", { process: 1 })).toBe("hello\n(process 1: stopped; not sandboxed)");
     await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 10_000 });
     expect(ended).toMatchObject([{ number: 1, ended: "stopped" }]);
     expect(await call("read_process", { process: 2 })).toContain("No process 2 was started here.");
@@ -104,7 +109,7 @@ describe("a command in the background", verifies("SEC-7"), () => {
     await start("yes line | head -5000; exit 3");
     await vi.waitFor(() => expect(ended).toHaveLength(1), { timeout: 10_000 });
     expect(await call("read_process", { process: 1 })).toMatch(
-      /^line\n[\s\S]*\[… (\d+ lines \(\d+ bytes\)) left out …\][\s\S]*line\n\(process 1: exit code 3; \1 of the output were not kept\)$/,
+      /^line\n[\s\S]*\[… (\d+ lines \(\d+ bytes\)) left out …\][\s\S]*line\n\(process 1: exit code 3; not sandboxed; \1 of the output were not kept\)$/,
     );
     expect(processes.output("session", 1)?.length).toBeLessThan(2_200);
     expect(processes.output("other", 1)).toBeNull();
@@ -166,6 +171,28 @@ describe("a command in the background", verifies("SEC-7"), () => {
     expect(earlier("s", { "process 2": record as Json })).toEqual([]);
     expect(earlier("s", { "process 1": record as Json })).toHaveLength(1);
   });
+});
+
+test("a sandbox is told once that a command in the background has ended, also if it could not be started", async () => {
+  let ends = 0;
+  const createSandbox = (program: string): CommandSandbox => ({
+    ...{ kind: "bubblewrap", reason: null, advice: "", hosts: [], describe: () => [], close: async () => {} },
+    prepare: async () => ({
+      program: [program],
+      environment: (base) => base,
+      filter: null,
+      report: () => ({ refusals: [], notes: [] }),
+      end() {
+        ends += 1;
+      },
+    }),
+  });
+  expect(await background(createSandbox("/no/such/program")).start("true")).toContain("ENOENT");
+  expect(ends).toBe(1);
+  const { start, ended } = background(createSandbox("true"));
+  await start("true");
+  await vi.waitFor(() => expect(ended).toMatchObject([{ ended: "exit code 0" }]), { timeout: 10_000 });
+  expect(ends).toBe(2);
 });
 
 test("the output of a command is shown while it runs", verifies("CHAT-1#view"), async () => {
