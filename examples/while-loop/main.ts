@@ -8,9 +8,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { answerWithPawl } from "./durable.js";
 import { type Counts, type Kill, kills } from "./kills.js";
-import { answer } from "./plain.js";
 import { reach } from "./shop.js";
 
 type Loop = "plain" | "durable";
@@ -23,8 +21,10 @@ else for (const kill of kills) await checkKill(kill);
 
 /** One life of a process. */
 async function work(loop: Loop): Promise<void> {
-  const answerBy = loop === "plain" ? answer : answerWithPawl;
-  const text = await answerBy("Refund the orders 1041 and 1042.");
+  const request = "Refund the orders 1041 and 1042.";
+  const text = await (loop === "plain"
+    ? (await import("./plain.js")).answer(request)
+    : (await import("./durable.js")).answerWithPawl(request));
   reach("end");
   console.log(text);
 }
