@@ -12,6 +12,7 @@ import type { Server } from "pawl/server";
 import type { McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
 import type { z } from "zod";
+import type * as Shop from "../../examples/while-loop/shop.js";
 
 declare global {
   // Of other packages, where a block leaves out how they are imported.
@@ -92,6 +93,13 @@ declare global {
   const theirCharge: AiTool<{ cents: number }, string>;
   const report: z.ZodObject<{ title: z.ZodString }>;
   const note: UserMessage;
+
+  // Of docs/guide/while-loop.md.
+  const callModel: typeof Shop.callModel;
+  const askOwner: typeof Shop.askOwner;
+  const bank: typeof Shop.bank;
+  const readMessages: typeof Shop.readMessages;
+  const writeMessages: typeof Shop.writeMessages;
 
   // Of docs/comparison.md.
   const ctx: ToolContext;

@@ -3,36 +3,34 @@
  *
  * A frame lasts longer in the picture than in the recording, so that a person can read it.
  */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import headless from "@xterm/headless";
 
-const columns = 100;
+const columns = 106;
 const rows = 30;
 const keysAtOnce = 5;
 const patienceMs = 30_000;
 /** How long a frame is shown. */
 const shown = { typing: 70, output: 320, pause: 1_600, end: 5_000 };
 /** The name of the recorded folder in the picture. */
-const folderInPicture = "/home/ada/shop";
+const folderInPicture = "/home/ada/pawl";
+/** What the recorded folder has of this one: the files that the command is about. */
+const sample = "examples/incident";
 
-const files = {
-  "src/cart.ts":
-    "// TODO: round the sum, not each line\nexport const sum = (lines: number[]) => lines.reduce((a, b) => a + b, 0);\n",
-  "src/mail.ts": '// TODO: send in the language of the customer\nexport const subject = "Your order";\n',
-};
 /** The shell waits for a command. */
 const prompt = /(^|\n)\$$/;
-const request = 'pawl run "Find the TODO comments under src, then write a summary to TODO.md"';
+/** The first command of the README, without `npx`. */
+const [request] = /(?<=^npx )pawl run ".+"$/m.exec(readFileSync("README.md", "utf8"));
 
 /** @returns frames `{ rows, ms }`: a row is a list of `{ text, style }`, and `style` is a list of class names */
 export async function recordRun() {
   const base = mkdtempSync(join(tmpdir(), "pawl-picture-"));
-  const shop = join(base, "shop");
+  const clone = join(base, "pawl");
   try {
-    const shell = openShell(base, shop);
+    const shell = openShell(base, clone);
     await shell.sees(prompt);
     await shell.types(request);
     await shell.enter();
@@ -56,9 +54,8 @@ export async function recordRun() {
   }
 }
 
-function openShell(base, shop) {
-  mkdirSync(join(shop, "src"), { recursive: true });
-  for (const [path, text] of Object.entries(files)) writeFileSync(join(shop, path), text);
+function openShell(base, clone) {
+  cpSync(sample, join(clone, sample), { recursive: true });
   mkdirSync(join(base, "bin"));
   const command = join(base, "bin/pawl");
   const program = resolve("dist/cli/main.js");
@@ -74,7 +71,7 @@ function openShell(base, shop) {
     name: "xterm-256color",
     cols: columns,
     rows,
-    cwd: shop,
+    cwd: clone,
     env: {
       PATH: `${join(base, "bin")}:${process.env.PATH}`,
       HOME: base,
@@ -100,7 +97,7 @@ function openShell(base, shop) {
   );
 
   function addFrame() {
-    const next = { rows: readRows(terminal, shop), ms };
+    const next = { rows: readRows(terminal, clone), ms };
     const last = frames.at(-1);
     if (last !== undefined && JSON.stringify(last.rows) === JSON.stringify(next.rows)) return;
     frames.push(next);
@@ -108,7 +105,7 @@ function openShell(base, shop) {
 
   /** All text from the first line on. */
   function screen() {
-    return textOfRows(linesFrom(terminal, 0, shop));
+    return textOfRows(linesFrom(terminal, 0, clone));
   }
 
   function until(holds, what) {
@@ -158,21 +155,21 @@ function openShell(base, shop) {
 }
 
 /** The rows of the screen, without empty ones at the end. */
-function readRows(terminal, shop) {
+function readRows(terminal, clone) {
   const { baseY } = terminal.buffer.active;
-  return linesFrom(terminal, baseY, shop);
+  return linesFrom(terminal, baseY, clone);
 }
 
-function linesFrom(terminal, first, shop) {
+function linesFrom(terminal, first, clone) {
   const buffer = terminal.buffer.active;
   const count = buffer.baseY + rows - first;
-  const found = Array.from({ length: count }, (_, at) => readRow(buffer.getLine(first + at), shop));
+  const found = Array.from({ length: count }, (_, at) => readRow(buffer.getLine(first + at), clone));
   while (found.at(-1)?.length === 0) found.pop();
   return found;
 }
 
 /** The runs of cells with one style. */
-function readRow(line, shop) {
+function readRow(line, clone) {
   const parts = [];
   for (let column = 0; column < columns; column++) {
     const cell = line.getCell(column);
@@ -186,7 +183,7 @@ function readRow(line, shop) {
   if (end.style === "") end.text = end.text.trimEnd();
   return parts
     .filter(({ text }) => text !== "")
-    .map(({ text, style }) => ({ text: text.replaceAll(shop, folderInPicture), style }));
+    .map(({ text, style }) => ({ text: text.replaceAll(clone, folderInPicture), style }));
 }
 
 function styleOf(cell) {

@@ -25,7 +25,15 @@ export const start = { bun: [], deno: ["run", "--allow-all", "--no-check", "--no
  */
 export const leftOut = {
   bun: ["recipes/testing-an-agent"],
-  deno: ["mcp", "mcp-questions", "recipes/mcp-servers", "recipes/chat", "recipes/long-jobs", "recipes/retention"],
+  deno: [
+    "mcp",
+    "mcp-questions",
+    "while-loop",
+    "recipes/mcp-servers",
+    "recipes/chat",
+    "recipes/long-jobs",
+    "recipes/retention",
+  ],
 };
 
 /** The binary of a runtime. */

@@ -86,6 +86,7 @@ describe("the one plan", () => {
     ['Find "the colour" in notes.txt', search("the colour", "notes.txt")],
     ["Find `x = 1` and `y = 2`", search("x = 1", "."), search("y = 2", ".")],
     ["Where is totalOf used?", search("totalOf", ".")],
+    ["Find out what happened to order_1041 in src", search("order_1041", "src")],
     ["How many FIXMEs are left in src?", search("TODO", "src"), search("FIXME", "src")],
     ["What is this project about?", read("README.md")],
     ["Read what is nowhere.md", read("README.md")],

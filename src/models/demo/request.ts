@@ -11,7 +11,7 @@ const maxNamedPaths = 3;
 export type NamedPath = { readonly path: string; readonly isFolder: boolean };
 
 export type DemoRequest = {
-  /** What to search for: quoted texts, names such as `createAgent` or `max_steps`, and TODO marks. */
+  /** What to search for: quoted texts, names such as `createAgent` or `order_1041`, and TODO marks. */
   readonly texts: readonly string[];
   /** Files and folders that the request names. */
   readonly namedPaths: readonly NamedPath[];
@@ -53,7 +53,7 @@ export function readRequest(text: string, entries: ReadonlySet<string>): DemoReq
 }
 
 const quotationPattern = /"([^"\n]+)"|`([^`\n]+)`/g;
-const codeNamePattern = /^[a-z]+(?:[A-Z]|_[a-z])\w*$/;
+const codeNamePattern = /^[a-z]+(?:[A-Z]|_[a-z\d])\w*$/;
 
 /** The words for a report. "Write a poem to poem.md" asks for something that the demo model cannot write. */
 const reportPattern = "(?:it|them|what you found|(?:(?:a|the)\\s+)?(?:summary|report|list|results?))\\b";
