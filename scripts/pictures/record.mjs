@@ -23,7 +23,7 @@ const sample = "examples/incident";
 /** The shell waits for a command. */
 const prompt = /(^|\n)\$$/;
 /** The first command of the README, without `npx`. */
-const [request] = /(?<=^npx )pawl run ".+"$/m.exec(readFileSync("README.md", "utf8"));
+const [request] = /(?<=npx )pawl run ".+"$/m.exec(readFileSync("README.md", "utf8"));
 
 /** @returns frames `{ rows, ms }`: a row is a list of `{ text, style }`, and `style` is a list of class names */
 export async function recordRun() {

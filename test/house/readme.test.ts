@@ -23,7 +23,7 @@ function rowsBelow(heading: string): readonly (readonly string[])[] {
 }
 
 test("the first command of the README finds both refunds of the order, and writes them to a file", async () => {
-  const [, request = ""] = /^npx pawl run "(.+)"$/m.exec(readme) ?? [];
+  const [, request = ""] = /npx pawl run "(.+)"$/m.exec(readme) ?? [];
   const root = mkdtempSync(join(tmpdir(), "pawl-readme-"));
   onTestFinished(() => rmSync(root, { recursive: true }));
   cpSync("examples/incident", join(root, "examples/incident"), { recursive: true });
