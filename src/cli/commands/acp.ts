@@ -9,6 +9,8 @@ import type { Agent } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
+import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
+import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes, formatError } from "../exit.js";
@@ -97,7 +99,9 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     if (configured.notice !== null) printMessage(configured.notice);
     const choices = toAgentChoices(options, { root, home }, configured);
     const started = await getServers(root, configured);
-    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started });
+    const { agents, problems } = await chooseAgentModels(configured, options);
+    for (const problem of problems) printMessage(problem);
+    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started, agents });
     running.add(agent);
     const { contextWindow = model.contextWindow } = options;
     const { permissions } = choices;
@@ -118,9 +122,11 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     async of(folder: string, session: { readonly id: string; readonly model: string } | null): Promise<AcpAgent> {
       const root = resolveFolder(folder);
       if (session !== null) {
-        const { allowShell } = toAgentChoices(options, { root, home });
-        const started = await getServers(root);
-        await findMissingTools({ store, home, root, allowShell, sessionId: session.id, servers: started });
+        const configured = resolveConfiguration({ root, home });
+        const { allowShell } = toAgentChoices(options, { root, home }, configured);
+        const started = await getServers(root, configured);
+        const { list: agents } = resolveAgents(configured.trust);
+        await findMissingTools({ store, home, root, allowShell, sessionId: session.id, servers: started, agents });
       }
       const name = options.model ?? session?.model;
       const key = JSON.stringify([root, name ?? ""]);

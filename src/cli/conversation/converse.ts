@@ -7,6 +7,7 @@ import { PawlError, type SessionSummary } from "../../index.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { type ChosenAgents, chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
   findSettingValue,
@@ -133,7 +134,8 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     );
     const sessionId = summary?.sessionId ?? randomUUID();
     const folder = { root, configured, hasShell: hasShell(options, configured) };
-    const talkAgent = createTalkAgent(conversation, chosen, folder, (lines) => control.say(lines));
+    const { agents, problems } = await chooseAgentModels(configured, options);
+    const talkAgent = createTalkAgent(conversation, chosen, { ...folder, agents }, (lines) => control.say(lines));
     const control: SessionControl = createSessionControl({
       agent: talkAgent.agent,
       store,
@@ -150,6 +152,9 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     canAsk = false;
     if (configured.notice !== null && untrusted.length === 0)
       control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
+    if (isFirst)
+      for (const problem of problems)
+        control.say(wrapNote(sanitize(conversation.terminal.redaction.text(problem)), front.columns(), "yellow"));
     const unsandboxed =
       isFirst && folder.hasShell
         ? explainNoSandbox({ root, home: conversation.home }, configured, talkAgent.permissions)
@@ -181,7 +186,12 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
 function createTalkAgent(
   { store, home, options, background, servers }: ConversationDeps,
   { model, timeouts }: ChosenModel,
-  { root, configured, hasShell }: Pick<TalkSetup, "root" | "configured" | "hasShell">,
+  {
+    root,
+    configured,
+    hasShell,
+    agents,
+  }: Pick<TalkSetup, "root" | "configured" | "hasShell"> & Pick<ChosenAgents, "agents">,
   say: (lines: readonly Line[]) => void,
 ): Pick<TalkSetup, "agent" | "permissions"> {
   const choices = toAgentChoices(options, { root, home }, configured);
@@ -195,6 +205,7 @@ function createTalkAgent(
     allowShell: hasShell,
     background: background.processes,
     servers: servers.current(),
+    agents,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
     onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),

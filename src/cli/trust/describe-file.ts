@@ -23,12 +23,14 @@ const sameTextNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   settings: linkNote,
   servers: `a file of the folder that its servers may run has changed, or is new or gone; or ${linkNote}`,
   command: linkNote,
+  agent: linkNote,
 };
 
 const untrustedNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   settings: "it asks and denies, and does nothing else",
   servers: "it starts nothing",
   command: "it is no command",
+  agent: "the model cannot start it",
 };
 
 export function formatTrust({ isTrusted, kind }: SuppliedFile): string {
