@@ -9,6 +9,7 @@ import { createFolderAgent, findMissingTools } from "../../../src/cli/agent/fold
 import { chooseAgentModels, withoutModels } from "../../../src/cli/child-agents/choose-agent-models.js";
 import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
+import { applyPlan, createPlan } from "../../../src/cli/conversation/commands/file-history.js";
 import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
 import { saveRule } from "../../../src/cli/permissions/save-rule.js";
 import { readFolderTrust, trustFiles } from "../../../src/cli/trust/trust.js";
@@ -248,5 +249,41 @@ test("a replay of a session with an agent in a file finds no difference", verifi
   });
   expect(await present.session("s").replay({ policy: "recorded", prompt: "present" })).toMatchObject({
     difference: null,
+  });
+});
+
+describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
+  test("is undone and redone with the run that called it, whoever wrote a file first", async () => {
+    const { agent, store, root, home, read } = createWorld(
+      [writeTo("both.txt"), callScout(), done, callScout(), done],
+      [
+        { calls: [{ name: "write_file", input: { path: "both.txt", content: "child\n" } }] },
+        writeTo("child.txt"),
+        done,
+        writeTo("later.txt"),
+        done,
+      ],
+      { rules: { allow: ["write_file(**)"] } },
+    );
+    await agent.run("Go.", { sessionId: "s" });
+    await agent.run("Again.", { sessionId: "s" });
+    const deps = { agent, store, sessionId: "s", root, home };
+    const move = async (direction: "undo" | "redo") => {
+      const plan = await createPlan(deps, direction, 1);
+      if (plan === null) return null;
+      expect(await applyPlan(plan, plan.files, deps)).toMatchObject({ failed: [] });
+      return plan.files.map(({ path, state }) => `${path} ${state}`).sort();
+    };
+    const present = () => ["both.txt", "child.txt", "later.txt"].map(read);
+    expect(present()).toEqual(["child\n", "new\n", "new\n"]);
+    expect(await move("undo")).toEqual(["later.txt ready"]);
+    expect(await move("undo")).toEqual(["both.txt ready", "child.txt ready"]);
+    expect(present()).toEqual([null, null, null]);
+    expect(await move("undo")).toBeNull();
+    expect(await move("redo")).toEqual(["both.txt ready", "child.txt ready"]);
+    expect(present()).toEqual(["child\n", "new\n", null]);
+    expect(await move("redo")).toEqual(["later.txt ready"]);
+    expect(await move("redo")).toBeNull();
+    expect(present()).toEqual(["child\n", "new\n", "new\n"]);
   });
 });
