@@ -124,6 +124,26 @@ describe("the view of a session", () => {
     expect(view.open(60, 9, 2_000)).toEqual([]);
   });
 
+  test("names the agent that asks, with the beginning of its task", verifies("AGENT-4#rules"), async () => {
+    const store = createMemoryStore();
+    const write = { calls: [{ name: "edit_file", input: { path: "a.ts" } }] };
+    const scout = createAgent({ name: "a/scout", model: createScriptedModel([write]), tools, store });
+    const task = `Look at \u202ex.ts, ${"and at others, ".repeat(9)}`;
+    const agent = createAgent({
+      name: "a",
+      model: createScriptedModel([{ calls: [{ name: "agent_scout", input: { task } }] }]),
+      tools: [scout.asTool({ name: "agent_scout", description: "Scouts." })],
+      store,
+    });
+    const items: StreamItem[] = [];
+    for await (const item of agent.runStream("go", { sessionId: "s" })) items.push(item);
+    const view = createView();
+    expect(shown(items, view, 100)).toContainEqual(
+      expect.stringMatching(/^\? scout \(Look at .{0,12}x\.ts, and at others, and.*…\) · edit_file wants to run:$/),
+    );
+    expect(view.questions.all()).toMatchObject([{ name: "edit_file", childId: expect.any(String) }]);
+  });
+
   test("keeps what is open within its rows", async () => {
     const items = await itemsOf([{ text: "word ".repeat(200) }]);
     const view = createView();

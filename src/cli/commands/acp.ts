@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
-import type { Agent } from "../../index.js";
+import { type Agent, createClient } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
@@ -20,6 +20,7 @@ import { resolveServers } from "../mcp/resolve-servers.js";
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
 import { createRuleChoices } from "../permissions/rule-choices.js";
 import { loadSessionData } from "../permissions/save-rule.js";
+import { createTopSessions } from "../permissions/top-sessions.js";
 import { type DriveOptions, resolveFolder } from "../run/drive-session.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -75,6 +76,7 @@ type AgentsOptions = Pick<Parameters<typeof createFolderAgent>[0], "store" | "ho
 function createAgents({ store, home, options, printMessage }: AgentsOptions) {
   const agentsByKey = new Map<string, Promise<AcpAgent>>();
   const running = new Set<Agent>();
+  const topSessions = createTopSessions(store);
   const servers = new Map<string, Promise<StartedServers>>();
 
   /** The servers of a folder are started once, whatever the model. */
@@ -109,8 +111,8 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     return {
       agent,
       async isAllowed({ name, input, sessionId }) {
-        const data = (await loadSessionData(agent.session(sessionId))) ?? {};
-        return await permissions.isAllowed({ name, input }, { sessionId, data });
+        const data = (await loadSessionData(createClient({ store }).session(sessionId))) ?? {};
+        return await permissions.isAllowed({ name, input }, await topSessions.find({ sessionId, data }));
       },
       rulesFor: (call, sessionId) =>
         createRuleChoices(call, { permissions, session: agent.session(sessionId), by, scopes: ["session", "project"] }),

@@ -23,6 +23,8 @@ export type FoldState = {
   shownAttempt: (Attempt & { readonly hasText: boolean }) | null;
   readonly calls: Map<string, StartedCall>;
   readonly questions: OpenQuestions;
+  /** The agents that the session called, with their tasks, by their sessions. */
+  readonly agents: Map<string, string>;
   /** The last question that was shown. */
   shownQuestion: OpenQuestion | null;
   runId: string | null;

@@ -25,10 +25,12 @@ import {
   type ViewChange,
 } from "../../../view/view-change.js";
 import { summarizeMessage } from "../../agent/attachments.js";
+import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
 import { formatRepair } from "../../render/format-repair.js";
 import { formatResultText } from "../../render/render-calls.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { createPairJoiner } from "../../terminal/surrogate-pairs.js";
+import { toOneLine, truncate } from "../../terminal/text.js";
 import { renderEndedCall } from "../lines/call-lines.js";
 import { createMarkdownLines } from "../lines/markdown-lines.js";
 import { renderDecision, renderEnd, renderFailure, renderNote, renderQuestion, wrapNote } from "../lines/view-lines.js";
@@ -89,6 +91,7 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     shownAttempt: null,
     calls: new Map(),
     questions: createOpenQuestions(),
+    agents: new Map(),
     shownQuestion: null,
     runId: null,
     isWaiting: false,
@@ -247,6 +250,11 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
     case "call_complete":
       showEnded(fold, event, columns, now);
       break;
+    case "child_started": {
+      const call = fold.calls.get(event.callKey);
+      if (call !== undefined) fold.agents.set(event.childId, formatAgentCall(call));
+      break;
+    }
     case "step_finished":
       endText(fold, columns);
       fold.usage = addUsage(fold.usage, event.usage);
@@ -320,6 +328,16 @@ function showNote(fold: FoldState, event: PublicEvent, columns: number, now: num
   appendLines(fold, "note", lines);
 }
 
+/** An agent with the beginning of its task: `scout (What do the notes say?)`. */
+function formatAgentCall({ name, input }: { readonly name: string; readonly input: Json }): string {
+  const agent = isAgentTool(name) ? name.slice(agentToolPrefix.length) : name;
+  const task = typeof input === "object" && input !== null && "task" in input ? input.task : undefined;
+  return typeof task === "string" ? `${agent} (${truncate(toOneLine(task), maxTask)})` : agent;
+}
+
+/** Columns. */
+const maxTask = 40;
+
 function joinInput(input: readonly UserMessage[]): string {
   return input.map((message) => summarizeMessage(message).text).join("\n");
 }
@@ -351,7 +369,9 @@ function showFirstQuestion(fold: FoldState, columns: number): void {
   appendLines(
     fold,
     "note",
-    [[], ...renderQuestion(question, fold.fileOf(question), columns)].slice(fold.last === "note" ? 0 : 1),
+    [[], ...renderQuestion(question, fold.fileOf(question), columns, fold.agents.get(question.childId ?? ""))].slice(
+      fold.last === "note" ? 0 : 1,
+    ),
   );
 }
 
@@ -372,6 +392,7 @@ function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, col
   if (fold.runId !== null && fold.runId !== runId) return;
   fold.calls.clear();
   fold.questions.clear();
+  fold.agents.clear();
   [fold.runId, fold.isWaiting, fold.waits] = [null, false, []];
   [fold.isStopping, fold.model] = [false, null];
   appendLines(fold, "note", renderEnd(result, columns));
