@@ -33,7 +33,7 @@ export type AgentToolsDeps = {
   readonly tools: readonly AnyTool[];
   readonly createPermissionCheck: (mode: AgentMode) => CanExecuteTool;
   readonly promptCache: PromptCache;
-  /** The limits of each run, unless the file has others. */
+  /** The limits of each run, unless the file has others. At most 60 steps without a number in the file. */
   readonly limits: ConfiguredLimits;
   /** The sources of context of an agent, given whether it has a tool. */
   readonly createSources: (hasTool: (name: string) => boolean) => readonly ContextSource[];
@@ -66,7 +66,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
     systemPrompt: buildAgentPrompt(file, root),
     canExecuteTool: createPermissionCheck(file.mode),
     promptCache,
-    limits: { maxSteps: defaultMaxSteps, ...limits, ...file.limits },
+    limits: { ...limits, maxSteps: Math.min(defaultMaxSteps, limits.maxSteps ?? defaultMaxSteps), ...file.limits },
     context: {
       sources: createSources(hasTool),
       hints: tools.some(({ name }) => name === "todo") ? [todoHint] : [],

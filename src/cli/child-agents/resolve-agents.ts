@@ -3,12 +3,26 @@
  */
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/session-store.js";
-import { toOneLine } from "../terminal/text.js";
+import { toOneLine, truncate } from "../terminal/text.js";
 import type { FolderTrust } from "../trust/trust.js";
 import { type AgentFile, readUserAgents } from "./agent-file.js";
 
 /** An agent file, and why it is off; null if it is on. */
 export type ResolvedAgent = AgentFile & { readonly scope: "user" | "folder"; readonly off: string | null };
+
+/** Formats an agent for `pawl config`. The result may have control characters. */
+export function formatAgent({ name, path, description, off }: ResolvedAgent): string {
+  const about = truncate(description, maxAbout);
+  return `agent  ${name}  ${about}  (${path})${off === null ? "" : `  off: ${off}`}`;
+}
+
+/** Columns. */
+const maxAbout = 100;
+
+/** The agent as JSON, for programs. */
+export function toAgentRecord({ name, scope, path, description, notes, off }: ResolvedAgent) {
+  return { name, scope, path, description, notes, ...(off === null ? { on: true } : { on: false, why: off }) };
+}
 
 export type ResolvedAgents = {
   readonly all: readonly ResolvedAgent[];
