@@ -139,7 +139,7 @@ describe("the view of a session", () => {
     for await (const item of agent.runStream("go", { sessionId: "s" })) items.push(item);
     const view = createView();
     expect(shown(items, view, 100)).toContainEqual(
-      expect.stringMatching(/^\? scout \(Look at .{0,12}x\.ts, and at others, and.*…\) · edit_file wants to run:$/),
+      expect.stringMatching(/^\? scout \(Look at .{0,12}x\.ts, and at others, a.*…\) · edit_file wants to run:$/),
     );
     expect(view.questions.all()).toMatchObject([{ name: "edit_file", childId: expect.any(String) }]);
   });

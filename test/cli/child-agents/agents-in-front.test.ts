@@ -90,12 +90,7 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const [offered] = parentModel.requests[0]?.tools.filter(({ name }) => name === "agent_scout") ?? [];
     expect(offered?.description).toContain("Looks around.");
     const [first, second] = childModel.requests;
-    expect(first?.tools.map(({ name }) => name).sort()).toEqual([
-      "read_file",
-      "read_output",
-      "search_output",
-      "write_file",
-    ]);
+    expect(first?.tools.map(({ name }) => name).sort()).toEqual(["read_file", "write_file"]);
     expect(first?.systemPrompt).toMatch(/^You are the scout\./);
     expect(first?.systemPrompt).toContain(root);
     expect(JSON.stringify(first?.messages)).toContain("What do the notes say?");
@@ -222,9 +217,7 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
     expect(childModel.requests[0]?.tools.map(({ name }) => name).sort()).toEqual([
       "list_files",
       "read_file",
-      "read_output",
       "search_files",
-      "search_output",
       "todo",
     ]);
   });
