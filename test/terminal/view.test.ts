@@ -4,7 +4,7 @@ import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js"
 import { createView, type View } from "../../src/cli/conversation/view/view.js";
 import { paint, toPlainText } from "../../src/cli/screen/line.js";
 import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
-import { createScriptedModel, type Script } from "../../src/testing/index.js";
+import { createScriptedModel, createTestClock, type Script } from "../../src/testing/index.js";
 import { createShellTool } from "../../src/tools/index.js";
 import { verifies } from "../verifies.js";
 import { escapes } from "./escapes.js";
@@ -142,6 +142,41 @@ describe("the view of a session", () => {
       expect.stringMatching(/^\? scout \(Look at .{0,12}x\.ts, and at others, a.*…\) · edit_file wants to run:$/),
     );
     expect(view.questions.all()).toMatchObject([{ name: "edit_file", childId: expect.any(String) }]);
+  });
+
+  test("counts at the end what the agents below used, and the time from call to answer", async () => {
+    const usage = { inputTokens: 1_000, outputTokens: 10 };
+    const store = createMemoryStore();
+    const clock = createTestClock();
+    const slow: Tool = {
+      name: "slow",
+      description: "Takes a minute.",
+      input: { type: "object" },
+      execute: async () => {
+        clock.jump(60_000);
+        return "Done.";
+      },
+    };
+    const child = createScriptedModel([
+      { calls: [{ name: "slow", input: {} }], usage },
+      { text: "Seen.", usage },
+    ]);
+    const scout = createAgent({ name: "a/scout", model: child, tools: [slow], store, clock });
+    const agent = createAgent({
+      name: "a",
+      model: createScriptedModel([
+        { calls: [{ name: "agent_scout", input: { task: "Look." } }], usage },
+        { text: "Done.", usage },
+      ]),
+      tools: [scout.asTool({ name: "agent_scout", description: "Scouts." })],
+      store,
+      clock,
+    });
+    const items: StreamItem[] = [];
+    for await (const item of agent.runStream("go", { sessionId: "s" })) items.push(item);
+    const view = createView();
+    expect(shown(items, view, 100)).toContainEqual(expect.stringMatching(/^✓ agent_scout .*Seen\. · 1 min/));
+    expect(view.state().usage).toMatchObject({ inputTokens: 4_000, outputTokens: 40 });
   });
 
   test("keeps what is open within its rows", async () => {

@@ -63,8 +63,11 @@ export async function moveFamilyRecords(
     .setData({ set: { [recordKeys.done]: own, [recordKeys.undone]: next.undone } });
 }
 
-/** The child sessions, each with the call that started it, and the runs in order. */
-async function readFamily(agent: Agent, sessionId: string) {
+/** The child sessions of a session, each with the call that started it, and the runs in order. */
+export async function readFamily(
+  agent: Agent,
+  sessionId: string,
+): Promise<{ readonly children: ReadonlyMap<string, string>; readonly runIds: ReadonlySet<string> }> {
   const children = new Map<string, string>();
   const runIds = new Set<string>();
   for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {

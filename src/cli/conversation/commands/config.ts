@@ -13,8 +13,8 @@ export async function runConfigCommand(context: CommandContext): Promise<void> {
   const { configured, permissions, servers, custom, model, redaction, say } = context;
   const rules = permissions.rules(await loadSessionRules(context));
   say([
-    ...formatConfiguration(configured, rules, servers.all, custom.all, resolveAgents(configured.trust).all).map((line) =>
-      lineOf(redaction.text(line)),
+    ...formatConfiguration(configured, rules, servers.all, custom.all, resolveAgents(configured.trust).all).map(
+      (line) => lineOf(redaction.text(line)),
     ),
     // An option, the session or /model may name a model other than that of the files.
     ...(configured.model === model ? [] : [lineOf(`The model of this session is ${formatModel(model)}.`, "dim")]),

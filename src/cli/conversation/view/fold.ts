@@ -42,8 +42,12 @@ export type FoldState = {
   last: "text" | "call" | "message" | "message-part" | "note" | "none";
 };
 
-/** `result` is empty until the call has a result. */
-export type StartedCall = OpenCall & { readonly result: string };
+export type StartedCall = OpenCall & {
+  /** Empty until the call has a result. */
+  readonly result: string;
+  /** When the model made the call, by the log; epoch milliseconds. */
+  readonly at: number;
+};
 
 /** Adds lines to the history, with a blank line before lines of another kind. */
 export function appendLines(fold: FoldState, kind: FoldState["last"], lines: readonly Line[]): void {

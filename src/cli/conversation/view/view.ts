@@ -239,6 +239,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
         note: "",
         wasAsked: false,
         result: "",
+        at: event.at,
       });
       if (event.repair !== undefined && event.repair.by !== "call_tool")
         appendLines(fold, "note", wrapNote(formatRepair(event.name, event.repair), columns, "dim"));
@@ -381,7 +382,8 @@ function showEnded(fold: FoldState, event: PublicEventOf<"call_complete">, colum
   endText(fold, columns);
   const input: Json = call?.input ?? {};
   const endedCall = { name: event.name, input, result: call?.result ?? "", isOk: event.status === "ok" };
-  const { durationMs } = event;
+  // The log has no duration for the call of an agent, which no process runs.
+  const durationMs = isAgentTool(event.name) && call !== undefined ? event.at - call.at : event.durationMs;
   appendLines(fold, "call", renderEndedCall({ ...endedCall, durationMs, wasAsked: call?.wasAsked === true }, columns));
   if (fold.calls.size === 0) fold.model = { name: "model", since: now };
 }
@@ -390,6 +392,8 @@ function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, col
   fold.queued = fold.queued.filter((one) => one.runId !== runId);
   // A queued run that was aborted also has an end.
   if (fold.runId !== null && fold.runId !== runId) return;
+  // The end counts what the called agents used, too.
+  if (fold.runId === runId) fold.usage = result.usage;
   fold.calls.clear();
   fold.questions.clear();
   fold.agents.clear();
