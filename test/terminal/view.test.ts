@@ -179,6 +179,75 @@ describe("the view of a session", () => {
     expect(view.state().usage).toMatchObject({ inputTokens: 4_000, outputTokens: 40 });
   });
 
+  test("asks the question of an agent while another one works, and says what each does", async () => {
+    const store = createMemoryStore();
+    let release = () => {};
+    const gate = new Promise<void>((open) => {
+      release = open;
+    });
+    const gated: Tool = {
+      name: "build",
+      description: "Builds.",
+      input: { type: "object" },
+      readOnly: true,
+      execute: async () => {
+        await gate;
+        return "Built.";
+      },
+    };
+    const usage = { inputTokens: 1_000, outputTokens: 10 };
+    const createMember = (name: string, script: Script, tool: Tool) =>
+      createAgent({ name: `a/${name}`, model: createScriptedModel(script), tools: [tool], store }).asTool({
+        name: `agent_${name}`,
+        description: "Works.",
+      });
+    const edit = tools.find(({ name }) => name === "edit_file");
+    if (edit === undefined) throw new Error("There is no edit_file.");
+    const call = (name: string) => ({ name: `agent_${name}`, input: { task: "Work." } });
+    const agent = createAgent({
+      name: "a",
+      model: createScriptedModel([{ calls: [call("ann"), call("bob")] }, { text: "All done." }]),
+      tools: [
+        createMember(
+          "ann",
+          [{ calls: [{ name: "edit_file", input: { path: "a.ts" } }], usage }, { text: "Edited." }],
+          edit,
+        ),
+        createMember("bob", [{ calls: [{ name: "build", input: {} }], usage }, { text: "Built." }], gated),
+      ],
+      store,
+    });
+    const view = createView();
+    const session = agent.session("s");
+    await session.send("go");
+    let asked = "";
+    let running: readonly string[] = [];
+    let carriedOn: Promise<unknown> = Promise.resolve();
+    for await (const item of session.events({ children: true })) {
+      if (item.type === "children_omitted") continue;
+      if (item.depth === 0) view.show(item, 100, 1_000);
+      else view.showAgent(item, 100);
+      if (item.type === "final" && item.depth === 0) break;
+      const [question] = view.questions.all();
+      if (question === undefined || asked !== "") continue;
+      running = view.open(100, 9, 1_000).map((line) => toPlainText(line).trimEnd());
+      if (!["· waits for you", "· build"].every((end) => running.some((line) => line.endsWith(end)))) continue;
+      asked = question.callKey;
+      expect(await session.answer(asked, { type: "approve" })).toBe("first");
+      carriedOn = session.resume();
+      release();
+    }
+    await carriedOn;
+    expect(running).toEqual([
+      expect.stringMatching(/^▸ agent_ann .* · 1 call · 1,010 tokens · waits for you$/),
+      expect.stringMatching(/^▸ agent_bob .* · 1 call · 1,010 tokens · build$/),
+    ]);
+    expect(view.questions.all()).toEqual([]);
+    const lines = view.takeHistory().map((line) => toPlainText(line).trimEnd());
+    expect(lines).toContain("? ann (Work.) · edit_file wants to run:");
+    expect(lines.at(-1)).toBe("All done.");
+  });
+
   test("keeps what is open within its rows", async () => {
     const items = await itemsOf([{ text: "word ".repeat(200) }]);
     const view = createView();

@@ -123,6 +123,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
   let text = task;
   let draft: string | undefined;
   let canAsk = true;
+  const saidProblems = new Set<string>();
   for (let isFirst = true; ; isFirst = false) {
     const root = resolveFolder(summary?.info?.root ?? conversation.root);
     const configured = resolveConfiguration({ root, home: conversation.home });
@@ -152,9 +153,11 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     canAsk = false;
     if (configured.notice !== null && untrusted.length === 0)
       control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
-    if (isFirst)
-      for (const problem of problems)
-        control.say(wrapNote(sanitize(conversation.terminal.redaction.text(problem)), front.columns(), "yellow"));
+    // A talk after `/trust` may have more agents. What was said stays on the screen.
+    for (const problem of problems.filter((one) => !saidProblems.has(one))) {
+      saidProblems.add(problem);
+      control.say(wrapNote(sanitize(conversation.terminal.redaction.text(problem)), front.columns(), "yellow"));
+    }
     const unsandboxed =
       isFirst && folder.hasShell
         ? explainNoSandbox({ root, home: conversation.home }, configured, talkAgent.permissions)

@@ -25,6 +25,8 @@ export type FoldState = {
   readonly questions: OpenQuestions;
   /** The agents that the session called, with their tasks, by their sessions. */
   readonly agents: Map<string, string>;
+  /** For each session of an agent, at any depth: the call of the shown session that it works for. */
+  readonly callsOfAgents: Map<string, string>;
   /** The last question that was shown. */
   shownQuestion: OpenQuestion | null;
   runId: string | null;
@@ -47,7 +49,11 @@ export type StartedCall = OpenCall & {
   readonly result: string;
   /** When the model made the call, by the log; epoch milliseconds. */
   readonly at: number;
+  /** The work of the agent that the call started, and of the agents below it. */
+  readonly work?: AgentWork;
 };
+
+export type AgentWork = { readonly calls: number; readonly tokens: number; readonly activity: string };
 
 /** Adds lines to the history, with a blank line before lines of another kind. */
 export function appendLines(fold: FoldState, kind: FoldState["last"], lines: readonly Line[]): void {

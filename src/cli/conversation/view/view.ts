@@ -25,7 +25,7 @@ import {
   type ViewChange,
 } from "../../../view/view-change.js";
 import { summarizeMessage } from "../../agent/attachments.js";
-import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
+import { isAgentTool } from "../../permissions/rule.js";
 import { formatRepair } from "../../render/format-repair.js";
 import { formatResultText } from "../../render/render-calls.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
@@ -45,12 +45,16 @@ import {
 } from "./fold.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
 import { splitIntoPieces } from "./split-text.js";
+import { type AgentItem, nameAgent, showAgentItem } from "./show-agent.js";
+import { createTextDeduplicator, joinText, splitIntoPieces } from "./text-deduplicator.js";
 
 export type View = {
   /** Adds an item. */
   readonly show: (item: StreamItem, columns: number, now: number) => void;
   /** The same in short steps. Between two steps, the view can be drawn and other methods can be called. */
   readonly showInSteps: (item: StreamItem, columns: number, now: number) => Iterable<void>;
+  /** Adds an item of an agent that the session called. */
+  readonly showAgent: (item: AgentItem, columns: number) => void;
   /** Adds lines that are not part of the session, for example the output of a command. */
   readonly say: (lines: readonly Line[], columns: number) => void;
   /** The lines of the history since the last call. */
@@ -92,6 +96,7 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     calls: new Map(),
     questions: createOpenQuestions(),
     agents: new Map(),
+    callsOfAgents: new Map(),
     shownQuestion: null,
     runId: null,
     isWaiting: false,
@@ -109,6 +114,11 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
       for (const _ of showItem(fold, item, columns, now));
     },
     showInSteps: (item, columns, now) => showItem(fold, item, columns, now),
+    showAgent(item, columns) {
+      if (!showAgentItem(fold, item)) return;
+      continueIfAnswered(fold);
+      showFirstQuestion(fold, columns);
+    },
     say(lines, columns) {
       endText(fold, columns);
       appendLines(fold, "note", lines);
@@ -251,11 +261,9 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
     case "call_complete":
       showEnded(fold, event, columns, now);
       break;
-    case "child_started": {
-      const call = fold.calls.get(event.callKey);
-      if (call !== undefined) fold.agents.set(event.childId, formatAgentCall(call));
+    case "child_started":
+      nameAgent(fold, event);
       break;
-    }
     case "step_finished":
       endText(fold, columns);
       fold.usage = addUsage(fold.usage, event.usage);
@@ -284,7 +292,7 @@ function showAsking(fold: FoldState, event: PublicEvent, columns: number, now: n
       break;
     case "approval_answered":
       fold.questions.answered(event);
-      if (fold.questions.all().length === 0 && fold.waits.length === 0) fold.isWaiting = false;
+      continueIfAnswered(fold);
       updateCall(fold, event.callKey, { since: now, ...(event.input === undefined ? {} : { input: event.input }) });
       appendLines(fold, "note", [renderDecision(event, fold.calls.get(event.callKey)?.input ?? {}, columns)]);
       showFirstQuestion(fold, columns);
@@ -309,7 +317,11 @@ function endWaits(fold: FoldState, isOver: (wait: RunWait) => boolean): void {
   const remaining = fold.waits.filter((wait) => !isOver(wait));
   if (remaining.length === fold.waits.length) return;
   fold.waits = remaining;
-  if (remaining.length === 0 && fold.questions.all().length === 0) fold.isWaiting = false;
+  continueIfAnswered(fold);
+}
+
+function continueIfAnswered(fold: FoldState): void {
+  if (fold.questions.all().length === 0 && fold.waits.length === 0) fold.isWaiting = false;
 }
 
 function showNote(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
@@ -328,16 +340,6 @@ function showNote(fold: FoldState, event: PublicEvent, columns: number, now: num
   endText(fold, columns);
   appendLines(fold, "note", lines);
 }
-
-/** An agent with the beginning of its task: `scout (What do the notes say?)`. */
-function formatAgentCall({ name, input }: { readonly name: string; readonly input: Json }): string {
-  const agent = isAgentTool(name) ? name.slice(agentToolPrefix.length) : name;
-  const task = typeof input === "object" && input !== null && "task" in input ? input.task : undefined;
-  return typeof task === "string" ? `${agent} (${truncate(toOneLine(task), maxTask)})` : agent;
-}
-
-/** Columns. */
-const maxTask = 40;
 
 function joinInput(input: readonly UserMessage[]): string {
   return input.map((message) => summarizeMessage(message).text).join("\n");
@@ -397,6 +399,7 @@ function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, col
   fold.calls.clear();
   fold.questions.clear();
   fold.agents.clear();
+  fold.callsOfAgents.clear();
   [fold.runId, fold.isWaiting, fold.waits] = [null, false, []];
   [fold.isStopping, fold.model] = [false, null];
   appendLines(fold, "note", renderEnd(result, columns));
