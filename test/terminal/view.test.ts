@@ -245,6 +245,7 @@ describe("the view of a session", () => {
     expect(view.questions.all()).toEqual([]);
     const lines = view.takeHistory().map((line) => toPlainText(line).trimEnd());
     expect(lines).toContain("? ann (Work.) · edit_file wants to run:");
+    expect(lines).toContainEqual(expect.stringMatching(/^ {2}edit_file a\.ts: (approved|allowed)/));
     expect(lines.at(-1)).toBe("All done.");
   });
 

@@ -5,7 +5,8 @@ import type { FamilyItem, Json, PublicEvent } from "../../../index.js";
 import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { formatCount, toOneLine, truncate } from "../../terminal/text.js";
-import { type AgentWork, type FoldState, updateCall } from "./fold.js";
+import { renderDecision } from "../lines/view-lines.js";
+import { type AgentWork, appendLines, type FoldState, updateCall } from "./fold.js";
 
 /** An item of a child session, at any depth. */
 export type AgentItem = Exclude<FamilyItem, { readonly type: "children_omitted" }>;
@@ -33,7 +34,7 @@ function formatAgentCall({ name, input }: { readonly name: string; readonly inpu
 const maxTask = 40;
 
 /** @returns whether the open questions have changed */
-export function showAgentItem(fold: FoldState, item: AgentItem): boolean {
+export function showAgentItem(fold: FoldState, item: AgentItem, columns: number): boolean {
   if (item.parent === undefined) return false;
   const callKey = fold.callsOfAgents.get(item.parent.sessionId) ?? item.parent.callKey;
   fold.callsOfAgents.set(item.sessionId, callKey);
@@ -56,10 +57,13 @@ export function showAgentItem(fold: FoldState, item: AgentItem): boolean {
       addWork(fold, callKey, () => ({ activity: "waits for you" }));
       fold.questions.ask(item, item.sessionId);
       return true;
-    case "approval_answered":
+    case "approval_answered": {
       addWork(fold, callKey, () => ({ activity: "" }));
+      const question = fold.questions.all().find((one) => one.callKey === item.callKey);
+      if (question !== undefined) appendLines(fold, "note", [renderDecision(item, question.input, columns)]);
       fold.questions.answered(item);
       return true;
+    }
     default:
       return false;
   }
@@ -73,6 +77,7 @@ function addWork(fold: FoldState, callKey: string, change: (work: AgentWork) => 
 
 /** `2 calls · 1,200 tokens · shell npm test` */
 function formatWork({ calls, tokens, activity }: AgentWork): string {
-  const parts = [formatCount(calls, "call"), `${tokens.toLocaleString("en-US")} tokens`, activity];
+  const tokensText = tokens === 0 ? "" : `${tokens.toLocaleString("en-US")} tokens`;
+  const parts = [formatCount(calls, "call"), tokensText, activity];
   return parts.filter((part) => part !== "").join(" · ");
 }

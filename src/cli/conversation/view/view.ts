@@ -115,7 +115,7 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     },
     showInSteps: (item, columns, now) => showItem(fold, item, columns, now),
     showAgent(item, columns) {
-      if (!showAgentItem(fold, item)) return;
+      if (!showAgentItem(fold, item, columns)) return;
       continueIfAnswered(fold);
       showFirstQuestion(fold, columns);
     },
