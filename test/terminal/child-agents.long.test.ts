@@ -9,7 +9,7 @@ import { type RecordedRequest, startProviderServer } from "../models/provider-se
 import { verifies } from "../verifies.js";
 import { openPawl } from "./pseudo-terminal.js";
 
-const toFile = (name: string) => `---\ndescription: Writes.\ntools: Read, Write\ncolor: red\n---\nYou are ${name}.\n`;
+const toFile = (name: string) => `---\ndescription: Writes.\ntools: Read, Write\nmemory: user\n---\nYou are ${name}.\n`;
 const names = ["ann", "bob"];
 const files = Object.fromEntries(names.map((name) => [`.pawl/agents/${name}.md`, toFile(name)]));
 const readable = () => new Promise((done) => setTimeout(done, 450));
@@ -42,7 +42,7 @@ test(
     const person = openPawl(world, ["--model", "openai-compatible/test"], options);
     await person.sees(/adds the agent ann, which the model may start with this text[\s\S]*trust ›/);
     person.type("trust all\r");
-    await person.sees(/ann\.md: These keys have no effect: color\.[\s\S]*ready/);
+    await person.sees(/ann\.md: These keys have no effect: memory\.[\s\S]*ready/);
     person.type("write\r");
     await person.sees(/\? (ann|bob) \(Write as \1\.\) · write_file wants to run:/);
     person.kill("SIGKILL");

@@ -157,7 +157,7 @@ function parseTools(words: readonly string[] | undefined): {
       ...(unrestricted.length === 0
         ? []
         : [
-            `What is in parentheses does not count: ${formatList(unrestricted)}. Each call asks, unless a rule allows it.`,
+            `The patterns in parentheses are ignored: ${formatList(unrestricted)}. Calls ask unless a rule allows them.`,
           ]),
     ],
   };
@@ -196,8 +196,9 @@ function parsePositive(key: string, text: string | undefined): number | undefine
   return number;
 }
 
+/** `color` is how other programs show an agent. Leaving it out changes nothing that an agent does, so it is not reported. */
 const knownKeys: ReadonlySet<string> = new Set([
-  ...["name", "description", "tools", "model", "permissionMode", "maxTurns", "maxTokens", "budget"],
+  ...["name", "description", "tools", "model", "permissionMode", "maxTurns", "maxTokens", "budget", "color"],
 ]);
 const maxListed = 10;
 /** Columns of one word in a message. */

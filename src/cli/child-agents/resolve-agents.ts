@@ -56,7 +56,7 @@ export function resolveAgents(
       ...user.problems,
       ...agents.problems,
       ...shadowed.map(({ path, off }) => toOneLine(`${path} is off: ${off}.`)),
-      ...list.flatMap(({ path, notes }) => notes.map((note) => toOneLine(`${path}: ${note}`))),
+      ...list.flatMap(({ path, notes }) => (notes.length === 0 ? [] : [toOneLine(`${path}: ${notes.join(" ")}`)])),
     ],
   };
 }

@@ -47,7 +47,7 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     ]);
     expect(notes).toEqual([
       "There is no tool WebSearch.",
-      "What is in parentheses does not count: Bash(git diff:*). Each call asks, unless a rule allows it.",
+      "The patterns in parentheses are ignored: Bash(git diff:*). Calls ask unless a rule allows them.",
     ]);
     expect(parse(write("description: x\ntools: '*'")).tools).toBeNull();
     expect(parse(write("description: x\ntools:")).tools).toEqual([]);
@@ -75,7 +75,7 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
 
   test("names the keys that have no effect", () => {
     expect(parse(write("description: x\ncolor: red\nhooks:\n  PreToolUse: []\nisolation: worktree")).notes).toEqual([
-      "These keys have no effect: color, hooks, isolation.",
+      "These keys have no effect: hooks, isolation.",
     ]);
   });
 
@@ -145,7 +145,7 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
 
   test("are read from .claude/agents as well, and never from outside of the folder", () => {
     const { base, root, trust, names, present } = world({
-      "root/.claude/agents/theirs.md": write("name: theirs\ndescription: x\ncolor: blue"),
+      "root/.claude/agents/theirs.md": write("name: theirs\ndescription: x\nmemory: user"),
       [scout]: scoutText,
       "outside/evil.md": write("description: Evil."),
     });
@@ -154,7 +154,7 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     expect(names()).toEqual(["scout", "theirs"]);
     expect(present().problems).toEqual([
       expect.stringContaining("evil.md is not an agent: it is not in the folder."),
-      expect.stringContaining("theirs.md: These keys have no effect: color."),
+      expect.stringContaining("theirs.md: These keys have no effect: memory."),
     ]);
   });
 

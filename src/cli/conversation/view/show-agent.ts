@@ -72,7 +72,7 @@ export function showAgentItem(fold: FoldState, item: AgentItem, columns: number)
 function addWork(fold: FoldState, callKey: string, change: (work: AgentWork) => Partial<AgentWork>): void {
   const work = fold.calls.get(callKey)?.work ?? { calls: 0, tokens: 0, activity: "" };
   const next = { ...work, ...change(work) };
-  updateCall(fold, callKey, { work: next, note: formatWork(next) });
+  updateCall(fold, callKey, { work: next, note: formatWork(next), shortNote: next.activity });
 }
 
 /** `2 calls · 1,200 tokens · shell npm test` */
