@@ -30,7 +30,6 @@ import { formatRepair } from "../../render/format-repair.js";
 import { formatResultText } from "../../render/render-calls.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { createPairJoiner } from "../../terminal/surrogate-pairs.js";
-import { toOneLine, truncate } from "../../terminal/text.js";
 import { renderEndedCall } from "../lines/call-lines.js";
 import { createMarkdownLines } from "../lines/markdown-lines.js";
 import { renderDecision, renderEnd, renderFailure, renderNote, renderQuestion, wrapNote } from "../lines/view-lines.js";
@@ -44,9 +43,8 @@ import {
   updateCall,
 } from "./fold.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
-import { splitIntoPieces } from "./split-text.js";
 import { type AgentItem, nameAgent, showAgentItem } from "./show-agent.js";
-import { createTextDeduplicator, joinText, splitIntoPieces } from "./text-deduplicator.js";
+import { splitIntoPieces } from "./split-text.js";
 
 export type View = {
   /** Adds an item. */
