@@ -69,6 +69,18 @@ export function updateCall(fold: FoldState, callKey: string, change: Partial<Sta
   if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
 }
 
+/** A run goes on when all of its questions, sleeps and waits are over. */
+export function endWaits(fold: FoldState, isOver: (wait: RunWait) => boolean): void {
+  const remaining = fold.waits.filter((wait) => !isOver(wait));
+  if (remaining.length === fold.waits.length) return;
+  fold.waits = remaining;
+  continueIfAnswered(fold);
+}
+
+export function continueIfAnswered(fold: FoldState): void {
+  if (fold.questions.all().length === 0 && fold.waits.length === 0) fold.isWaiting = false;
+}
+
 /** The running calls, as far as this process knows: without those that wait for an answer or already have a result. */
 function listRunningCalls({ calls, questions }: FoldState): readonly OpenCall[] {
   const questionedCalls = new Set(questions.all().map(({ callKey }) => callKey));

@@ -36,6 +36,8 @@ import { renderDecision, renderEnd, renderFailure, renderNote, renderQuestion, w
 import {
   type Activity,
   appendLines,
+  continueIfAnswered,
+  endWaits,
   type FoldState,
   findActivity,
   type QueuedRun,
@@ -308,18 +310,6 @@ function showAsking(fold: FoldState, event: PublicEvent, columns: number, now: n
     default:
       showNote(fold, event, columns, now);
   }
-}
-
-/** A run goes on when all of its questions, sleeps and waits are over. */
-function endWaits(fold: FoldState, isOver: (wait: RunWait) => boolean): void {
-  const remaining = fold.waits.filter((wait) => !isOver(wait));
-  if (remaining.length === fold.waits.length) return;
-  fold.waits = remaining;
-  continueIfAnswered(fold);
-}
-
-function continueIfAnswered(fold: FoldState): void {
-  if (fold.questions.all().length === 0 && fold.waits.length === 0) fold.isWaiting = false;
 }
 
 function showNote(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
