@@ -170,6 +170,8 @@ const rows = {
   "AGENT-1":
     "Handoffs: each entry of `handoffs` gives the model a tool that passes the conversation on to another agent within the same session: its prompt, tools and model from the next step on; what it sees of the history can be filtered; committed, recovered, shown; a limit on how often.",
   "AGENT-3": "A child may have an output schema; one that reaches a limit gives back what it found, marked as cut.",
+  "AGENT-4":
+    "Agents in files (`.pawl/agents/NAME.md`, yours, `.claude/agents`), in front: tools filtered, rules and mode of the top hold below, caps on depth, number, tokens, dollars; a kill starts none over; questions are asked anywhere; cost counts for the whole tree.",
   // CTX: context
   "CTX-1":
     "A `ContextManager` builds what the model sees, deterministically, from session entries, input messages, system prompt and its per-run override, stable run data, variable hints and tool specifications; it returns messages, tool specifications and what to append, committed before the call. Input messages enter once. | D B2.1",
@@ -419,6 +421,9 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "SRV-2": ["one-process", "processes"],
   // change: another agent from the next step on; filters: what it sees of the history.
   "AGENT-1": ["change", "filters"],
+  // files: read, trusted, called; rules: those of the top hold below; kill: none starts over. Not owed yet: caps on the number of
+  // children, and the cost of the tree on the screen.
+  "AGENT-4": ["files", "rules", "kill", "caps", "cost"],
   // ask: ctx.ask in a durable tool; mcp: elicitation by MCP servers.
   "TOOL-13": ["ask", "mcp"],
   "SEC-5": ["command-line", "library", "server"],
@@ -676,6 +681,9 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TIME-1",
   "TIME-2",
   "TIME-4#store",
+  "AGENT-4#files",
+  "AGENT-4#rules",
+  "AGENT-4#kill",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

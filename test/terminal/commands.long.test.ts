@@ -56,6 +56,7 @@ test("! runs a command of the person, whose output joins the next message", veri
   expect(sent(0)).toContain("my own output");
   person.type("!touch begun; sleep 600\r");
   await person.sees("esc stops");
+  await expect.poll(() => existsSync(join(world.root, "begun")), { timeout: 30_000 }).toBe(true);
   person.type("\x1b");
   await person.sees(/The command was aborted[\s\S]*ready/);
 });
@@ -194,9 +195,9 @@ test("/NAME sends the text of commands/NAME.md, which runs nothing and reads no 
     env: { XDG_CONFIG_HOME: configuration },
     columns: 120,
   });
-  await person.sees(/new\.md\s+is\s+no\s+command:\s+pawl\s+has\s+a\s+command\s+\/new\s+of\s+its\s+own/);
-  await person.sees(/Bad\s+Name\.md\s+is\s+no\s+command:\s+its\s+name\s+must\s+be\s+at\s+most\s+40/);
-  await person.sees(/large\.md\s+is\s+no\s+command:\s+it\s+is\s+larger\s+than\s+32,768\s+bytes/);
+  await person.sees(/new\.md\s+is\s+not\s+a\s+command:\s+pawl\s+has\s+a\s+command\s+\/new\s+of\s+its\s+own/);
+  await person.sees(/Bad\s+Name\.md\s+is\s+not\s+a\s+command:\s+its\s+name\s+must\s+be\s+at\s+most\s+40/);
+  await person.sees(/large\.md\s+is\s+not\s+a\s+command:\s+it\s+is\s+larger\s+than\s+32,768\s+bytes/);
   person.type("/rev");
   await person.sees("/review");
   person.type("\t@shown.txt\r");

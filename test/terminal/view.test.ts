@@ -4,7 +4,7 @@ import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js"
 import { createView, type View } from "../../src/cli/conversation/view/view.js";
 import { paint, toPlainText } from "../../src/cli/screen/line.js";
 import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
-import { createScriptedModel, type Script } from "../../src/testing/index.js";
+import { createScriptedModel, createTestClock, type Script } from "../../src/testing/index.js";
 import { createShellTool } from "../../src/tools/index.js";
 import { verifies } from "../verifies.js";
 import { escapes } from "./escapes.js";
@@ -122,6 +122,131 @@ describe("the view of a session", () => {
     expect(view.questions.all()).toMatchObject([{ name: "edit_file", why: "policy" }]);
     expect(view.state()).toMatchObject({ isWaiting: true });
     expect(view.open(60, 9, 2_000)).toEqual([]);
+  });
+
+  test("names the agent that asks, with the beginning of its task", verifies("AGENT-4#rules"), async () => {
+    const store = createMemoryStore();
+    const write = { calls: [{ name: "edit_file", input: { path: "a.ts" } }] };
+    const scout = createAgent({ name: "a/scout", model: createScriptedModel([write]), tools, store });
+    const task = `Look at \u202ex.ts, ${"and at others, ".repeat(9)}`;
+    const agent = createAgent({
+      name: "a",
+      model: createScriptedModel([{ calls: [{ name: "agent_scout", input: { task } }] }]),
+      tools: [scout.asTool({ name: "agent_scout", description: "Scouts." })],
+      store,
+    });
+    const items: StreamItem[] = [];
+    for await (const item of agent.runStream("go", { sessionId: "s" })) items.push(item);
+    const view = createView();
+    expect(shown(items, view, 100)).toContainEqual(
+      expect.stringMatching(/^\? scout \(Look at .{0,12}x\.ts, and at others, a.*…\) · edit_file wants to run:$/),
+    );
+    expect(view.questions.all()).toMatchObject([{ name: "edit_file", childId: expect.any(String) }]);
+  });
+
+  test("counts at the end what the agents below used, and the time from call to answer", async () => {
+    const usage = { inputTokens: 1_000, outputTokens: 10 };
+    const store = createMemoryStore();
+    const clock = createTestClock();
+    const slow: Tool = {
+      name: "slow",
+      description: "Takes a minute.",
+      input: { type: "object" },
+      execute: async () => {
+        clock.jump(60_000);
+        return "Done.";
+      },
+    };
+    const child = createScriptedModel([
+      { calls: [{ name: "slow", input: {} }], usage },
+      { text: "Seen.", usage },
+    ]);
+    const scout = createAgent({ name: "a/scout", model: child, tools: [slow], store, clock });
+    const agent = createAgent({
+      name: "a",
+      model: createScriptedModel([
+        { calls: [{ name: "agent_scout", input: { task: "Look." } }], usage },
+        { text: "Done.", usage },
+      ]),
+      tools: [scout.asTool({ name: "agent_scout", description: "Scouts." })],
+      store,
+      clock,
+    });
+    const items: StreamItem[] = [];
+    for await (const item of agent.runStream("go", { sessionId: "s" })) items.push(item);
+    const view = createView();
+    expect(shown(items, view, 100)).toContainEqual(expect.stringMatching(/^✓ agent_scout .*Seen\. · 1 min/));
+    expect(view.state().usage).toMatchObject({ inputTokens: 4_000, outputTokens: 40 });
+  });
+
+  test("asks the question of an agent while another one works, and says what each does", async () => {
+    const store = createMemoryStore();
+    let release = () => {};
+    const gate = new Promise<void>((open) => {
+      release = open;
+    });
+    const gated: Tool = {
+      name: "build",
+      description: "Builds.",
+      input: { type: "object" },
+      readOnly: true,
+      execute: async () => {
+        await gate;
+        return "Built.";
+      },
+    };
+    const usage = { inputTokens: 1_000, outputTokens: 10 };
+    const createMember = (name: string, script: Script, tool: Tool) =>
+      createAgent({ name: `a/${name}`, model: createScriptedModel(script), tools: [tool], store }).asTool({
+        name: `agent_${name}`,
+        description: "Works.",
+      });
+    const edit = tools.find(({ name }) => name === "edit_file");
+    if (edit === undefined) throw new Error("There is no edit_file.");
+    const call = (name: string) => ({ name: `agent_${name}`, input: { task: "Work." } });
+    const agent = createAgent({
+      name: "a",
+      model: createScriptedModel([{ calls: [call("ann"), call("bob")] }, { text: "All done." }]),
+      tools: [
+        createMember(
+          "ann",
+          [{ calls: [{ name: "edit_file", input: { path: "a.ts" } }], usage }, { text: "Edited." }],
+          edit,
+        ),
+        createMember("bob", [{ calls: [{ name: "build", input: {} }], usage }, { text: "Built." }], gated),
+      ],
+      store,
+    });
+    const view = createView();
+    const session = agent.session("s");
+    await session.send("go");
+    let asked = "";
+    let running: readonly string[] = [];
+    let carriedOn: Promise<unknown> = Promise.resolve();
+    for await (const item of session.events({ children: true })) {
+      if (item.type === "children_omitted") continue;
+      if (item.depth === 0) view.show(item, 100, 1_000);
+      else view.showAgent(item, 100);
+      if (item.type === "final" && item.depth === 0) break;
+      const [question] = view.questions.all();
+      if (question === undefined || asked !== "") continue;
+      running = view.open(100, 9, 1_000).map((line) => toPlainText(line).trimEnd());
+      if (!["· waits for you", "· build"].every((end) => running.some((line) => line.endsWith(end)))) continue;
+      asked = question.callKey;
+      expect(await session.answer(asked, { type: "approve" })).toBe("first");
+      carriedOn = session.resume();
+      release();
+    }
+    await carriedOn;
+    expect(running).toEqual([
+      expect.stringMatching(/^▸ agent_ann .* · 1 call · 1,010 tokens · waits for you$/),
+      expect.stringMatching(/^▸ agent_bob .* · 1 call · 1,010 tokens · build$/),
+    ]);
+    expect(view.questions.all()).toEqual([]);
+    const lines = view.takeHistory().map((line) => toPlainText(line).trimEnd());
+    expect(lines).toContain("? ann (Work.) · edit_file wants to run:");
+    expect(lines).toContainEqual(expect.stringMatching(/^ {2}edit_file a\.ts: (approved|allowed)/));
+    expect(lines.at(-1)).toBe("All done.");
   });
 
   test("keeps what is open within its rows", async () => {

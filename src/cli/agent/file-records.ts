@@ -15,6 +15,10 @@ export type FileRecord = {
   readonly path: string;
   readonly before: string | null;
   readonly after: string | null;
+  /** The child session that made the change and has the blobs; absent for the session that has the record. */
+  readonly childId?: string;
+  /** The call of the session that has the record, if a child made the change. */
+  readonly via?: string;
 };
 
 /** Keys in the session's data: changes that can be undone, and changes that were undone. The newest is last. */
@@ -78,7 +82,9 @@ export function readRecords(value: Json | undefined): readonly FileRecord[] {
 
 function isRecord(value: Json): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const { callKey, path, before, after } = value as { readonly [field: string]: Json | undefined };
+  const { callKey, path, before, after, childId, via } = value as { readonly [field: string]: Json | undefined };
+  const isOfChild = typeof childId === "string" && typeof via === "string";
+  if (!isOfChild && (childId !== undefined || via !== undefined)) return false;
   return typeof callKey === "string" && typeof path === "string" && [before, after].every(isHash);
 }
 

@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { hasCalls, nearestName } from "../../core/index.js";
+import { type Call, hasCalls, nearestName } from "../../core/index.js";
 
 import {
   type Agent,
@@ -29,6 +29,9 @@ import {
 } from "../../tools/index.js";
 import { createNoSandbox } from "../../tools/sandbox/sandbox.js";
 import { findShell } from "../../tools/shell/shell-program.js";
+import type { AgentFile } from "../child-agents/agent-file.js";
+import type { AgentWithModel } from "../child-agents/choose-agent-models.js";
+import { createAgentTools, nameAgentTool } from "../child-agents/create-agent-tools.js";
 import { type AgentSettings, toAgentSettings } from "../configuration/agent-settings.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -38,12 +41,19 @@ import { noServers, type StartedServers } from "../mcp/start-servers.js";
 import { createGuardedTools } from "../permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
+import { isAgentTool } from "../permissions/rule.js";
+import { createTopSessions } from "../permissions/top-sessions.js";
 import { openCommandSandbox } from "./command-sandbox.js";
 import { createEnvironment } from "./environment.js";
 import { recordFileChanges } from "./file-records.js";
 
 /** The agent that sessions of the command line belong to. */
 export const agentName = "pawl";
+
+/** Whether sessions of this agent are children of sessions of the folder's agent. */
+export function isFolderChild(name: string): boolean {
+  return name.startsWith(`${agentName}/`);
+}
 
 export type FolderAgentOptions = {
   readonly store: Store;
@@ -69,6 +79,8 @@ export type FolderAgentOptions = {
   readonly background?: BackgroundProcesses;
   /** How providers are asked to cache prompts if no setting says so. Default: as the library does. */
   readonly promptCache?: PromptCache;
+  /** The agents in files that the agent can call. Default: none. */
+  readonly agents?: readonly AgentWithModel[];
   /** Told the files and folders that a run goes by, when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
 };
@@ -123,25 +135,35 @@ export function toAgentChoices(
 export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, model, root, contextWindow, timeouts = {}, observers = [] } = options;
   const settings = resolveSettings(options);
-  const { tools, canExecuteTool } = createFolderTools({ ...options, settings });
+  const { tools: ownTools, createPermissionCheck } = createFolderTools({ ...options, settings });
+  const tools = ownTools.map((tool) => recordFileChanges(tool, root, store));
   const hasShell = tools.some(({ name }) => name === "shell");
   const environment = createEnvironment(root, hasShell ? findShell().name : undefined);
+  const promptCache = settings.promptCache ?? options.promptCache ?? "auto";
+  // The environment comes last: what stands before it is the same in all sessions of the folder.
+  const addEnvironment = (sources: readonly ContextSource[]) =>
+    options.contextFiles === false ? [environment] : [...sources, environment];
+  const agentTools = createAgentTools(options.agents ?? [], {
+    ...{ store, root, parentName: agentName, model, timeouts, tools, createPermissionCheck, promptCache },
+    limits: options.limits ?? {},
+    createSources: (hasTool) =>
+      addEnvironment(createContextSources({ root, permissions: options.permissions, settings }, hasTool("read_skill"))),
+  });
   return createAgent({
     name: agentName,
     model,
     timeouts,
     root,
     store,
-    tools: tools.map((tool) => recordFileChanges(tool, root, store)),
+    tools: [...tools, ...agentTools.filter(({ name }) => !settings.toolsOff.has(name))],
     systemPrompt: buildSystemPrompt(root, hasShell, settings.systemPromptEnd),
-    canExecuteTool,
-    promptCache: settings.promptCache ?? options.promptCache ?? "auto",
+    canExecuteTool: createPermissionCheck("ask"),
+    promptCache,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
     context: {
-      // The environment comes last: what stands before it is the same in all sessions of the folder.
-      sources: [...(options.contextFiles === false ? [] : createContextSources({ ...options, settings })), environment],
+      sources: addEnvironment(createContextSources({ ...options, settings })),
       hints: [todoHint],
     },
   });
@@ -161,14 +183,17 @@ function resolveSettings({
  * The texts of a folder are used before anybody has trusted it, because they are marked as the project's and grant
  * nothing. There are skills only if there is a folder for them when the process starts.
  */
-function createContextSources({
-  root,
-  permissions: { mayReach },
-  onContextFiles,
-  settings: { contextFiles, skillsOff },
-}: Pick<FolderAgentOptions, "root" | "permissions" | "onContextFiles"> & WithSettings): readonly ContextSource[] {
+function createContextSources(
+  {
+    root,
+    permissions: { mayReach },
+    onContextFiles,
+    settings: { contextFiles, skillsOff },
+  }: Pick<FolderAgentOptions, "root" | "permissions" | "onContextFiles"> & WithSettings,
+  hasSkills = true,
+): readonly ContextSource[] {
   const user = resolveUserConfigurationFolder(process.env);
-  const folders = findSkillFolders(root);
+  const folders = hasSkills ? findSkillFolders(root) : [];
   const files = agentsFile({ root, user, ...contextFiles, trust: "project", mayReach });
   return [files, ...(folders.length === 0 ? [] : [skills({ folders, off: skillsOff, mayReach })])].map((source) => ({
     ...source,
@@ -201,18 +226,21 @@ function createFolderTools({
   WithSettings) {
   const sandbox = allowShell ? openCommandSandbox({ root, home }, sandboxSettings, permissions) : createNoSandbox(null);
   permissions.useSandbox(sandbox);
+  const topSessions = createTopSessions(store);
   const createShell = (env: AgentSettings["shell"]["env"]) =>
     createShellTool({
       ...{ root, background, ...shellSettings, env, sandbox },
       requests: sandboxSettings.outside === "ask" ? ["hosts", "outside"] : ["hosts"],
-      decideHost: (target, { sessionId, data }) => permissions.decideHost(target, { sessionId, data: data.all() }),
+      // The permission check of the call has found the rules that apply to it.
+      decideHost: (target, { sessionId, data }) =>
+        permissions.decideHost(target, topSessions.findLatest({ sessionId, data: data.all() })),
     });
   // The permissions alone decide whether a call needs approval.
   const shell = [
     { ...createQuietGitShell(root, shellSettings.env, createShell), needsApproval: false },
     ...background.tools,
   ];
-  const guarded = createGuardedTools(permissions, listStoreFiles(home), store);
+  const guarded = createGuardedTools({ permissions, protect: listStoreFiles(home), store, topSessions });
   const builtInTools = [...guarded.tools, todo()];
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...servers.tools];
@@ -224,7 +252,7 @@ function createFolderTools({
 function checkToolsOff(toolsOff: ReadonlySet<string>, tools: readonly { readonly name: string }[]): void {
   const names = tools.map(({ name }) => name);
   for (const off of toolsOff) {
-    if (names.includes(off) || off.startsWith("mcp__")) continue;
+    if (names.includes(off) || off.startsWith("mcp__") || isAgentTool(off)) continue;
     const nearest = nearestName(off, names);
     throw new PawlError(
       "bad_configuration",
@@ -237,6 +265,8 @@ export type ResumedToolsOptions = Pick<FolderAgentOptions, "store" | "home" | "r
   readonly sessionId: string;
   /** The MCP servers that will be started: their tools count as there. */
   readonly startable?: readonly string[];
+  /** The files of the agents that it will be able to call. */
+  readonly agents: readonly AgentFile[];
 };
 
 /**
@@ -247,18 +277,20 @@ export async function findMissingTools({
   store,
   sessionId,
   startable = [],
+  agents,
   ...options
 }: ResumedToolsOptions): Promise<readonly string[]> {
   const settings = resolveSettings(options);
   const permissions = createPermissions({ allowAll: false, root: options.root, home: options.home });
   const sourceTools = createContextSources({ ...options, permissions, settings }).flatMap(({ tools = [] }) => tools);
   const { tools: builtInTools } = createFolderTools({ ...options, store, permissions, settings });
-  const names = new Set([...[...builtInTools, ...sourceTools].map(({ name }) => name), ...commonTools]);
+  const agentTools = agents.map(nameAgentTool).filter((name) => !settings.toolsOff.has(name));
+  const names = new Set([...[...builtInTools, ...sourceTools].map(({ name }) => name), ...commonTools, ...agentTools]);
   const isAvailable = (tool: string) => names.has(tool) || startable.some((name) => tool.startsWith(`mcp__${name}__`));
   const state = (await store.load(sessionId))?.state;
   const pendingCall =
     state !== undefined && hasCalls(state)
-      ? state.calls.find(({ name, status }) => unsettledStatuses.has(status) && !isAvailable(name))
+      ? state.calls.find((call) => isUnsettled(call) && !isAvailable(call.name))
       : undefined;
   const id = shortId(sessionId);
   if (pendingCall !== undefined)
@@ -271,6 +303,11 @@ export async function findMissingTools({
 }
 
 const unsettledStatuses: ReadonlySet<string> = new Set(["deciding", "asking", "ready"]);
+
+/** A call that waits for a child session goes on only with the tool that knows the child's agent. */
+function isUnsettled(call: Call): boolean {
+  return unsettledStatuses.has(call.status) || (call.status === "waiting" && call.on === "child");
+}
 
 /** Every agent with tools has the first two, and one with deferred tools the others. */
 const commonTools = ["read_output", "search_output", "find_tools", "call_tool"];
@@ -286,6 +323,8 @@ const optionsOfTools: { readonly [tool: string]: string } = {
 export function formatMissingToolAdvice(tool: string): string {
   const [, server] = /^mcp__(.+?)__/.exec(tool) ?? [];
   if (server !== undefined) return `It is of the MCP server ${server}: "pawl mcp test ${server}" says what is wrong`;
+  if (isAgentTool(tool))
+    return `Its file is gone, was renamed, or is not trusted in this version: "pawl trust" shows the files that there are`;
   const option = Object.hasOwn(optionsOfTools, tool) ? optionsOfTools[tool] : undefined;
   return option === undefined ? "Carry the session on with the program that has it" : `Add ${option}`;
 }

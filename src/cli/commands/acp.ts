@@ -5,10 +5,12 @@
  */
 import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
-import type { Agent } from "../../index.js";
+import { type Agent, createClient } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
+import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
+import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes, formatError } from "../exit.js";
@@ -18,6 +20,7 @@ import { resolveServers } from "../mcp/resolve-servers.js";
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
 import { createRuleChoices } from "../permissions/rule-choices.js";
 import { loadSessionData } from "../permissions/save-rule.js";
+import { createTopSessions } from "../permissions/top-sessions.js";
 import { type DriveOptions, resolveFolder } from "../run/drive-session.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -73,6 +76,7 @@ type AgentsOptions = Pick<Parameters<typeof createFolderAgent>[0], "store" | "ho
 function createAgents({ store, home, options, printMessage }: AgentsOptions) {
   const agentsByKey = new Map<string, Promise<AcpAgent>>();
   const running = new Set<Agent>();
+  const topSessions = createTopSessions(store);
   const servers = new Map<string, Promise<StartedServers>>();
 
   /** The servers of a folder are started once, whatever the model. */
@@ -97,7 +101,9 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     if (configured.notice !== null) printMessage(configured.notice);
     const choices = toAgentChoices(options, { root, home }, configured);
     const started = await getServers(root, configured);
-    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started });
+    const { agents, problems } = await chooseAgentModels(configured, options);
+    for (const problem of problems) printMessage(problem);
+    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started, agents });
     running.add(agent);
     const { contextWindow = model.contextWindow } = options;
     const { permissions } = choices;
@@ -105,8 +111,8 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     return {
       agent,
       async isAllowed({ name, input, sessionId }) {
-        const data = (await loadSessionData(agent.session(sessionId))) ?? {};
-        return await permissions.isAllowed({ name, input }, { sessionId, data });
+        const data = (await loadSessionData(createClient({ store }).session(sessionId))) ?? {};
+        return await permissions.isAllowed({ name, input }, await topSessions.find({ sessionId, data }));
       },
       rulesFor: (call, sessionId) =>
         createRuleChoices(call, { permissions, session: agent.session(sessionId), by, scopes: ["session", "project"] }),
@@ -118,9 +124,11 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     async of(folder: string, session: { readonly id: string; readonly model: string } | null): Promise<AcpAgent> {
       const root = resolveFolder(folder);
       if (session !== null) {
-        const { allowShell } = toAgentChoices(options, { root, home });
-        const started = await getServers(root);
-        await findMissingTools({ store, home, root, allowShell, sessionId: session.id, servers: started });
+        const configured = resolveConfiguration({ root, home });
+        const { allowShell } = toAgentChoices(options, { root, home }, configured);
+        const started = await getServers(root, configured);
+        const { list: agents } = resolveAgents(configured.trust);
+        await findMissingTools({ store, home, root, allowShell, sessionId: session.id, servers: started, agents });
       }
       const name = options.model ?? session?.model;
       const key = JSON.stringify([root, name ?? ""]);

@@ -15,7 +15,7 @@ import {
   type Store,
 } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
-import { agentName } from "../agent/folder-agent.js";
+import { agentName, isFolderChild } from "../agent/folder-agent.js";
 import { parseToolReply } from "../decisions/parse-reply.js";
 import {
   findMatchingCalls,
@@ -79,12 +79,12 @@ async function decideIn(
   const status = await sendDecision(session, pending, decision, resolveUserName(options.by));
   const call = { session, callKey: pending.callKey, id: pending.id };
   if (status === "second") return reportEarlierDecision(call, verb, options, terminal);
-  const { sessionId, callKey, name, session: info } = pending;
+  const { sessionId, callKey, name } = pending;
   const others = all.filter((call) => call.sessionId === sessionId).length - 1;
   if (options.json === true) terminal.json({ sessionId, callKey, answer: decision.type, status });
   else {
     terminal.out(`${confirmationTexts[decision.type]} ${sanitize(pending.id)} (${sanitizeStrictly(name)}).\n`);
-    if (options.resume !== true) terminal.err(`${await formatNextStep(store, pending, info.agent, others)}\n`);
+    if (options.resume !== true) terminal.err(`${await formatNextStep(store, pending, others)}\n`);
   }
   return { sessionId, isFirst: true, isSame: true };
 }
@@ -321,8 +321,7 @@ function formatFirstDecision(first: GivenAnswer | null): string {
 /** Describes which process continues the session, or which command does. */
 async function formatNextStep(
   store: Store,
-  { sessionId }: PendingCall,
-  agent: string,
+  { sessionId, session: { agent, top = sessionId } }: PendingCall,
   others: number,
 ): Promise<string> {
   const holder = (await findSession(store, sessionId))?.holder ?? null;
@@ -331,7 +330,7 @@ async function formatNextStep(
       ? ""
       : `\n${formatCount(others, "more call")} of this session ${others === 1 ? "waits" : "wait"}: pawl approvals ${shortId(sessionId)}`;
   if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} continues the session.${more}`;
-  if (agent !== agentName)
+  if (agent !== agentName && !isFolderChild(agent))
     return `The program of the agent "${sanitize(agent)}", or a worker of it, continues the session.${more}`;
-  return `To continue: pawl resume ${sanitize(shortId(sessionId))}, or a running pawl worker does it.${more}`;
+  return `To continue: pawl resume ${sanitize(shortId(top))}, or a running pawl worker does it.${more}`;
 }

@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { nearestName } from "../../core/index.js";
 import { PawlError } from "../../index.js";
+import { resolveAgents, toAgentRecord } from "../child-agents/resolve-agents.js";
 import { configurationName } from "../configuration/configuration.js";
 import { formatConfiguration, formatSettingValue, listChangedSettings } from "../configuration/format-configuration.js";
 import { resolveCommands, toCommandRecord } from "../configuration/resolve-commands.js";
@@ -33,16 +34,18 @@ export function config(options: ConfigOptions, terminal: Terminal): number {
   const rules = createPermissions({ ...folders, allowAll: false }).rules();
   const servers = resolveServers(folders, configured.trust);
   const commands = resolveCommands(configured.trust).all;
+  const agents = resolveAgents(configured.trust).all;
   if (options.json === true)
     terminal.json({
       settings: listChangedSettings(configured),
       rules: rules.map(({ verdict, rule, scope }) => ({ verdict, rule, scope })),
       servers: servers.map(toServerRecord),
       commands: commands.map(toCommandRecord),
+      agents: agents.map(toAgentRecord),
       ...(configured.notice === null ? {} : { off: configured.notice }),
     });
   else {
-    for (const line of formatConfiguration(configured, rules, servers, commands)) terminal.out(`${line}\n`);
+    for (const line of formatConfiguration(configured, rules, servers, commands, agents)) terminal.out(`${line}\n`);
     if (configured.notice !== null) terminal.err(`${sanitize(configured.notice)}\n`);
   }
   return exitCodes.done;
@@ -85,17 +88,18 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
   createPermissions({ ...folders, allowAll: false });
   const servers = resolveServers(folders, trust);
   const commands = resolveCommands(trust);
+  const agents = resolveAgents(trust);
   const paths = [
     user?.path,
     project?.path,
     ...trust.files.map((file) => file.path),
-    ...[...servers, ...commands.all].map((one) => one.path),
+    ...[...servers, ...commands.all, ...agents.all].map((one) => one.path),
   ];
   const files = [...new Set(paths)].filter((one) => one !== undefined);
-  const { problems } = commands;
+  const problems = [...commands.problems, ...agents.problems];
   if (options.json === true) terminal.json({ ok: true, files, problems, ...(notice === null ? {} : { off: notice }) });
   else {
-    const emptyNote = "There is no pawl.config.json, no file of MCP servers and no command in a file.";
+    const emptyNote = "There is no pawl.config.json, no file of MCP servers, and no command or agent in a file.";
     const lines = [
       files.length === 0 ? emptyNote : `Well: ${files.map(sanitize).join(", ")}`,
       ...[...problems, ...(notice === null ? [] : [notice])].map(sanitize),

@@ -5,11 +5,14 @@ import { excerpts } from "../../core/index.js";
 import { PawlError, type SessionSummary } from "../../index.js";
 import type { Replay, ReplayDifference } from "../../inspect.js";
 import { agentName, createFolderAgent, silentModel } from "../agent/folder-agent.js";
+import { withoutModels } from "../child-agents/choose-agent-models.js";
+import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { exitCodes } from "../exit.js";
 import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
 import { createPermissions } from "../permissions/permissions.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
+import { readFolderTrust } from "../trust/trust.js";
 
 export type ReplayCommandOptions = {
   readonly allowShell?: true;
@@ -27,7 +30,9 @@ export async function replay(id: string, options: ReplayCommandOptions, terminal
     if (info?.agent !== agentName || info.root === undefined) throw createForeignSessionError(summary);
     const permissions = createPermissions({ allowAll: false, root: info.root, home });
     const allowShell = options.allowShell === true;
-    const agent = createFolderAgent({ store, home, model: silentModel, root: info.root, allowShell, permissions });
+    const { root } = info;
+    const agents = withoutModels(resolveAgents(readFolderTrust(root, home)).list);
+    const agent = createFolderAgent({ store, home, model: silentModel, root, allowShell, permissions, agents });
     const replayed = await agent.session(sessionId).replay({
       policy: "recorded",
       prompt: options.ignorePrompt === true ? "recorded" : "present",

@@ -3,7 +3,15 @@
  */
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
-import { agentName, findMissingTools, formatMissingToolAdvice, toAgentChoices } from "../agent/folder-agent.js";
+import {
+  agentName,
+  findMissingTools,
+  formatMissingToolAdvice,
+  isFolderChild,
+  toAgentChoices,
+} from "../agent/folder-agent.js";
+import { resolveAgents } from "../child-agents/resolve-agents.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { getSession, resolveHome, shortId } from "../files/session-store.js";
 import { resolveServers } from "../mcp/resolve-servers.js";
 import { type DriveOptions, resolveFolder, withSessionDriver } from "../run/drive-session.js";
@@ -14,16 +22,21 @@ import { sanitize } from "../terminal/text.js";
 /** Permissions given earlier in the run do not apply: the person who resumes it gives them again. */
 export async function resume(id: string, options: DriveOptions, terminal: Terminal): Promise<number> {
   return withSessionDriver(options, terminal, async ({ store, drive }) => {
-    const summary = await getSession(store, id);
+    const named = await getSession(store, id);
+    // A child goes on with the session that waits for it.
+    const isChild = named.info?.top !== undefined && isFolderChild(named.info.agent);
+    const summary = isChild ? await getSession(store, named.info.top) : named;
     const { sessionId, info, seq, holder } = summary;
     await assertUnfinished(store, summary);
     if (info?.agent !== agentName || info.root === undefined) throw createForeignSessionError(summary);
     const home = resolveHome(process.env);
     const root = resolveFolder(info.root);
-    const { allowShell } = toAgentChoices(options, { root, home });
-    const servers = resolveServers({ root, home }).filter(({ off }) => off === null);
+    const configured = resolveConfiguration({ root, home });
+    const { allowShell } = toAgentChoices(options, { root, home }, configured);
+    const servers = resolveServers({ root, home }, configured.trust).filter(({ off }) => off === null);
     const startable = servers.map(({ name }) => name);
-    const missing = await findMissingTools({ store, home, root, allowShell, sessionId, startable });
+    const { list: agents } = resolveAgents(configured.trust);
+    const missing = await findMissingTools({ store, home, root, allowShell, sessionId, startable, agents });
     const short = sanitize(shortId(sessionId));
     const title = info.title === undefined ? "" : `: ${sanitize(terminal.redaction.text(info.title))}`;
     terminal.err(`${terminal.style("dim", `Resuming ${short}${title}`)}\n`);

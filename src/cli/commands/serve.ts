@@ -19,6 +19,7 @@ import {
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
+import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { readEvalReports } from "../files/eval-reports.js";
@@ -177,6 +178,8 @@ async function createServedFolderAgent(
       configured,
     );
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
+    const { agents, problems } = await chooseAgentModels(configured, options);
+    for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
     const agent = createFolderAgent({
       store,
       home,
@@ -184,6 +187,7 @@ async function createServedFolderAgent(
       timeouts,
       root,
       observers: [observer],
+      agents,
       ...toAgentChoices(options, { root, home }, configured),
     });
     return { store, agents: [agent], close: () => store.close() };

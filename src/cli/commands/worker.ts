@@ -19,6 +19,8 @@ import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOpt
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
+import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
+import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { findAlias } from "../configuration/model-aliases.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes, formatError } from "../exit.js";
@@ -171,6 +173,7 @@ function createAgents({ store, home, observers, options }: WorkerDeps) {
     // The failure may pass, for example a missing key. The next session tries again.
     chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
+    const { agents: childAgents } = await chooseAgentModels(configured, options);
     return createFolderAgent({
       store,
       home,
@@ -178,14 +181,18 @@ function createAgents({ store, home, observers, options }: WorkerDeps) {
       timeouts,
       root,
       ...toAgentChoices(options, { root, home }),
+      agents: childAgents,
       observers,
     });
   }
 
   return async ({ agent, model = "", root }: SessionBinding, sessionId: string): Promise<Agent | null> => {
+    // The session of a child agent is continued by the agent of the session at the top.
     if (agent !== agentName || root === undefined) return null;
-    const { allowShell } = toAgentChoices(options, { root, home });
-    await findMissingTools({ store, home, root, allowShell, sessionId });
+    const configured = resolveConfiguration({ root, home });
+    const { allowShell } = toAgentChoices(options, { root, home }, configured);
+    const { list } = resolveAgents(configured.trust);
+    await findMissingTools({ store, home, root, allowShell, sessionId, agents: list });
     const key = JSON.stringify([model, root]);
     const made = agents.get(key) ?? createAgentFor(model, root);
     agents.set(key, made);

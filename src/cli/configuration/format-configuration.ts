@@ -2,6 +2,7 @@
  * Formats the settings that apply and where each comes from, for `pawl config` and `/config`.
  */
 import type { Json } from "../../index.js";
+import { formatAgent, type ResolvedAgent } from "../child-agents/resolve-agents.js";
 import { formatServer } from "../mcp/format-server.js";
 import type { ResolvedServer } from "../mcp/resolve-servers.js";
 import type { Rule } from "../permissions/rule.js";
@@ -19,18 +20,20 @@ export function formatSettingValue(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A line for each setting, rule, server and command. The lines contain no control characters. */
+/** A line for each setting, rule, server, command and agent. The lines contain no control characters. */
 export function formatConfiguration(
   configured: ResolvedConfiguration,
   rules: readonly Rule[],
   servers: readonly ResolvedServer[],
   commands: readonly ResolvedCommand[],
+  agents: readonly ResolvedAgent[],
 ): readonly string[] {
   const lines = [
     ...listChangedSettings(configured).map(({ key, value, from }) => `${key}  ${formatSettingValue(value)}  (${from})`),
     ...rules.map(({ verdict, rule, scope }) => `${verdict}  ${rule}  (${scope})`),
     ...servers.map(formatServer),
     ...commands.map(formatCommand),
+    ...agents.map(formatAgent),
   ];
   return lines.length === 0
     ? ["Nothing is configured: the defaults are in force."]

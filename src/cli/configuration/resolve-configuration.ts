@@ -104,23 +104,36 @@ export function findSettingValue(settings: readonly ResolvedSetting[], key: stri
 function formatTrustNotice(trust: FolderTrust): string | null {
   const untrusted = listUntrustedFiles(trust);
   const commands = untrusted.filter(({ kind }) => kind === "command");
-  const others = untrusted.filter(({ kind }) => kind !== "command");
+  const agents = untrusted.filter(({ kind }) => kind === "agent");
+  const others = untrusted.filter(({ kind }) => kind !== "command" && kind !== "agent");
   const files = others.map(({ path, before, effects }) => {
     const why = before === null ? "is not trusted" : "has changed since it was trusted";
     return `${path} ${why}, so it does not count that it ${effects.join("; ")}.`;
   });
-  const all = [...files, ...(commands.length === 0 ? [] : [formatCommandsNotice(commands)])];
+  const all = [
+    ...files,
+    ...formatFilesNotice("Commands", commands, "/"),
+    ...[...new Set(agents.map(({ path }) => dirname(path)))].flatMap((folder) =>
+      formatFilesNotice(
+        "Agents",
+        agents.filter(({ path }) => dirname(path) === folder),
+        "",
+      ),
+    ),
+  ];
   return all.length === 0 ? null : `${all.join(" ")} To look at it and decide: pawl trust`;
 }
 
 const maxNamed = 5;
 
-/** A folder may have many commands, so the list is bounded. */
-function formatCommandsNotice(commands: readonly SuppliedFile[]): string {
-  const names = commands.slice(0, maxNamed).map(({ path }) => `/${basename(path, ".md")}`);
-  const more = commands.length - names.length;
+/** A folder may have many commands and agents, so the list is bounded. One string, or none without files. */
+function formatFilesNotice(plural: string, files: readonly SuppliedFile[], prefix: string): readonly string[] {
+  const [first] = files;
+  if (first === undefined) return [];
+  const names = files.slice(0, maxNamed).map(({ path }) => `${prefix}${basename(path, ".md")}`);
+  const more = files.length - names.length;
   const listed = [...names, ...(more === 0 ? [] : [`${more} more`])].join(", ");
-  return `Commands of ${dirname(commands[0]?.path ?? "")} are not trusted, or have changed since, so they are off: ${listed}.`;
+  return [`${plural} of ${dirname(first.path)} are not trusted, or have changed since, so they are off: ${listed}.`];
 }
 
 /** The rules in the files. The folder's `allow` rules apply only if the folder is trusted; its other rules always apply. */

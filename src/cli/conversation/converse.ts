@@ -7,6 +7,7 @@ import { PawlError, type SessionSummary } from "../../index.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { type ChosenAgents, chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
   findSettingValue,
@@ -122,6 +123,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
   let text = task;
   let draft: string | undefined;
   let canAsk = true;
+  const saidProblems = new Set<string>();
   for (let isFirst = true; ; isFirst = false) {
     const root = resolveFolder(summary?.info?.root ?? conversation.root);
     const configured = resolveConfiguration({ root, home: conversation.home });
@@ -133,7 +135,8 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     );
     const sessionId = summary?.sessionId ?? randomUUID();
     const folder = { root, configured, hasShell: hasShell(options, configured) };
-    const talkAgent = createTalkAgent(conversation, chosen, folder, (lines) => control.say(lines));
+    const { agents, problems } = await chooseAgentModels(configured, options);
+    const talkAgent = createTalkAgent(conversation, chosen, { ...folder, agents }, (lines) => control.say(lines));
     const control: SessionControl = createSessionControl({
       agent: talkAgent.agent,
       store,
@@ -150,6 +153,11 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     canAsk = false;
     if (configured.notice !== null && untrusted.length === 0)
       control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
+    // A talk after `/trust` may have more agents. What was said stays on the screen.
+    for (const problem of problems.filter((one) => !saidProblems.has(one))) {
+      saidProblems.add(problem);
+      control.say(wrapNote(sanitize(conversation.terminal.redaction.text(problem)), front.columns(), "yellow"));
+    }
     const unsandboxed =
       isFirst && folder.hasShell
         ? explainNoSandbox({ root, home: conversation.home }, configured, talkAgent.permissions)
@@ -181,7 +189,12 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
 function createTalkAgent(
   { store, home, options, background, servers }: ConversationDeps,
   { model, timeouts }: ChosenModel,
-  { root, configured, hasShell }: Pick<TalkSetup, "root" | "configured" | "hasShell">,
+  {
+    root,
+    configured,
+    hasShell,
+    agents,
+  }: Pick<TalkSetup, "root" | "configured" | "hasShell"> & Pick<ChosenAgents, "agents">,
   say: (lines: readonly Line[]) => void,
 ): Pick<TalkSetup, "agent" | "permissions"> {
   const choices = toAgentChoices(options, { root, home }, configured);
@@ -195,6 +208,7 @@ function createTalkAgent(
     allowShell: hasShell,
     background: background.processes,
     servers: servers.current(),
+    agents,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
     onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),

@@ -3,6 +3,7 @@
  *
  * 1. The rule is durable before the call is approved.
  * 2. Other open questions that the rule settles are answered by it as well.
+ * 3. A rule of the session is kept in the session that the person sees, and applies to the agents that it calls.
  */
 import type { Agent } from "../../index.js";
 import type { Permissions } from "../permissions/permissions.js";
@@ -56,7 +57,7 @@ export function createRuleActions({ agent, permissions, control, columns, by }: 
     control.answer(question, { type: "approve" });
     const sessionRules = await loadSessionRules();
     for (const other of control.view.questions.all()) {
-      const canBeAllowed = other.why === "policy" && other.callKey !== question.callKey && other.childId === undefined;
+      const canBeAllowed = other.why === "policy" && other.callKey !== question.callKey;
       if (canBeAllowed && (await permissions.isAllowed(other, sessionRules)))
         control.answer(other, { type: "approve" });
     }

@@ -14,6 +14,7 @@ import { formatError } from "../exit.js";
 import { readFolderText } from "../files/folder-file.js";
 import { modeKey } from "../permissions/mode.js";
 import type { Permissions } from "../permissions/permissions.js";
+import { isAgentTool } from "../permissions/rule.js";
 import { formatDollars } from "../render/format-closing-line.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
@@ -128,7 +129,20 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       await setImmediate();
       sliceEnd = performance.now() + sliceMs;
     };
-    for await (const item of session.events({ after, signal: closing.signal })) {
+    const { signal } = closing;
+    const hasAgents = agent.specifications().some(({ name }) => isAgentTool(name));
+    const items = hasAgents ? session.events({ after, signal, children: true }) : session.events({ after, signal });
+    for await (const item of items) {
+      if (item.type === "children_omitted") continue;
+      if ("depth" in item && item.depth > 0) {
+        // Only the session's own text is shown. Agents stream much more than the line of their call has room for.
+        if (agentItems.has(item.type)) {
+          view.showAgent(isQuestion(item) ? item : redaction.value(item), columns());
+          onChange();
+        }
+        if (performance.now() >= sliceEnd) await yieldToKeys();
+        continue;
+      }
       if ("seq" in item && replayedQuestions !== null && item.seq > replayedQuestions.until) replayedQuestions = null;
       for (const redactedItem of redact(item)) {
         // If only the end of a log is shown, its first events belong to a step whose beginning is not shown.
@@ -313,6 +327,11 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     },
   };
 }
+
+/** The items of agents that change what is shown. */
+const agentItems: ReadonlySet<string> = new Set([
+  ...["tool_call", "tool_result", "step_finished", "approval_requested", "approval_answered"],
+]);
 
 type Interrupted = Extract<RunResult, { readonly status: "interrupted" }>;
 

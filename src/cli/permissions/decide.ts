@@ -13,7 +13,16 @@ import { createShellTest } from "./decide-shell.js";
 import { readingNames } from "./known-commands.js";
 import { matchesBelow, matchesPath, type PathPattern } from "./path-pattern.js";
 import { maxPathCharacters, resolveExistingPart } from "./real-path.js";
-import { isAboutTool, isBeyondSandbox, isBuiltInTool, isPathTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
+import {
+  isAboutTool,
+  isAgentTool,
+  isBeyondSandbox,
+  isBuiltInTool,
+  isPathTool,
+  pathOfCall,
+  type Rule,
+  writesFiles,
+} from "./rule.js";
 import type { AllowResult, CallToDecide, RuleTest } from "./rule-test.js";
 import type { Verdict } from "./rule-types.js";
 import { coversVersion, explainVersionMismatch } from "./tool-version.js";
@@ -61,7 +70,8 @@ export async function decideByRules(
   }
   const byRule = await test.allowedBy(relevant.filter(({ verdict }) => verdict === "allow"));
   if ("rule" in byRule) return { verdict: "allow", ...(byRule.rule === null ? {} : { rule: byRule.rule }), ...path };
-  if (call.readOnly || harmlessTools.has(call.tool)) return { verdict: "allow", ...path };
+  // The agent's own calls are decided one by one.
+  if (call.readOnly || harmlessTools.has(call.tool) || isAgentTool(call.tool)) return { verdict: "allow", ...path };
   const { why, question } = byRule;
   const questionField = {
     ...(question === undefined ? {} : { question }),

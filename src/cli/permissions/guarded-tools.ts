@@ -12,28 +12,42 @@ import {
   type CanExecuteTool,
   createClient,
   type Json,
+  type Permission,
   type PermissionContext,
   type PermissionRequest,
   type Store,
   type ToolContext,
 } from "../../index.js";
 import { createFetchTool, createFileTools } from "../../tools/index.js";
+import { type AgentMode, withEditMode } from "./mode.js";
 import type { Permissions } from "./permissions.js";
 import { writesFiles } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
+import type { TopSessions } from "./top-sessions.js";
 
 export type GuardedTools = {
   readonly tools: readonly AnyTool[];
-  /** The permission check of the agent. It also records the file that a call is about. */
-  readonly canExecuteTool: CanExecuteTool;
+  /** The permission check of an agent. It also records the file that a call is about. */
+  readonly createPermissionCheck: (mode: AgentMode) => CanExecuteTool;
 };
 
 /** The maximum number of calls whose files are remembered. A forgotten call is decided again. */
 const maxPending = 1_000;
 
-/** @param store the sessions' store, to find the call of an earlier output */
-export function createGuardedTools(permissions: Permissions, protect: readonly string[], store: Store): GuardedTools {
-  const { root, mayReach, decide } = permissions;
+export type GuardedToolsOptions = {
+  readonly permissions: Permissions;
+  /** Files that no tool writes. */
+  readonly protect: readonly string[];
+  /** The sessions' store, to find the call of an earlier output. */
+  readonly store: Store;
+  /** Finds the session whose rules apply. */
+  readonly topSessions: TopSessions;
+};
+
+export function createGuardedTools({ permissions, protect, store, topSessions }: GuardedToolsOptions): GuardedTools {
+  const { root, mayReach } = permissions;
+  const decide = async (call: Parameters<Permissions["decide"]>[0], session: SessionRules) =>
+    permissions.decide(call, await topSessions.find(session));
   const decidedPaths = new Map<string, string>();
   const writablePath = new AsyncLocalStorage<string>();
   const files = createFileTools({
@@ -65,31 +79,44 @@ export function createGuardedTools(permissions: Permissions, protect: readonly s
       ...files.map((tool) => (writesFiles(tool.name) ? restrictToPath(tool, resolvePath, writablePath) : tool)),
       { ...web, needsApproval: false },
     ],
-    async canExecuteTool(call, context) {
-      const closedReason = await findClosedReason(call, context, store, permissions);
+    createPermissionCheck: (mode) => async (call, context) => {
+      const { sessionId, data } = context;
+      const session = await topSessions.find({ sessionId, data });
+      const closedReason = await findClosedReason(call, context, session, store, permissions);
       if (closedReason !== null) return { verdict: "deny", reason: closedReason };
-      return await permissions.canExecuteTool(call, context, ({ path }) => {
+      const rules = mode === "edits" ? withEditMode(session) : session;
+      const permission = await permissions.canExecuteTool(call, { ...context, ...rules }, ({ path }) => {
         // If a call is decided again, for example after a person's answer, the file that was shown still applies.
         if (path === undefined || !writesFiles(call.tool.name) || decidedPaths.has(call.callKey)) return;
         if (decidedPaths.size >= maxPending) decidedPaths.clear();
         decidedPaths.set(call.callKey, path);
       });
+      return mode === "deny" ? denyQuestion(permission) : permission;
     },
   };
+}
+
+/** The decision of an agent that nobody is asked about. */
+function denyQuestion(permission: Permission): Permission {
+  const verdict = typeof permission === "string" ? permission : permission.verdict;
+  return verdict === "ask"
+    ? { verdict: "deny", reason: "This agent does not ask, and no rule allows this" }
+    : permission;
 }
 
 /** Why an output must not be read again; null if it may be, or if the call does not read one. */
 async function findClosedReason(
   { tool, input }: PermissionRequest,
-  { sessionId, data }: Pick<PermissionContext, "sessionId" | "data">,
+  { sessionId }: Pick<PermissionContext, "sessionId">,
+  session: SessionRules,
   store: Store,
   permissions: Permissions,
 ): Promise<string | null> {
   const output = outputTools.has(tool.name) ? (input as { readonly output?: Json } | null)?.output : undefined;
-  if (typeof output !== "number" || !hasDenyingRule(permissions, { sessionId, data })) return null;
+  if (typeof output !== "number" || !hasDenyingRule(permissions, session)) return null;
   const originalCall = await findCallOfOutput(store, sessionId, output);
   if (originalCall === null) return null;
-  const { verdict, rule } = await permissions.decide({ ...originalCall, readOnly: true }, { sessionId, data });
+  const { verdict, rule } = await permissions.decide({ ...originalCall, readOnly: true }, session);
   return verdict === "deny" && rule !== undefined
     ? `The rule ${rule.rule} denies the call that gave output ${output}`
     : null;

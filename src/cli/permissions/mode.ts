@@ -12,6 +12,12 @@ import type { SessionRules } from "./session-rules.js";
 export const modes = ["ask", "edits"] as const;
 export type Mode = (typeof modes)[number];
 
+/**
+ * What happens to the calls of an agent that no rule decides: `ask` asks, `edits` lets the file tools write in the folder, `read`
+ * has only tools that read, and `deny` denies what would ask. The mode of the session applies as well.
+ */
+export type AgentMode = "ask" | "edits" | "read" | "deny";
+
 /** The key in the session's data. */
 export const modeKey = "mode";
 
@@ -21,6 +27,11 @@ export function modeOf({ sessionId, data }: SessionRules): Mode {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "ask";
   const { session, is } = value as { readonly [name: string]: unknown };
   return session === sessionId && is === "edits" ? "edits" : "ask";
+}
+
+/** The same session in the mode `edits`. */
+export function withEditMode({ sessionId, data }: SessionRules): SessionRules {
+  return { sessionId, data: { ...data, [modeKey]: { session: sessionId, is: "edits" } } };
 }
 
 /** A relative pattern applies only to the folder, by the real path of the file. */

@@ -32,9 +32,9 @@ export type RuleChoiceOptions = {
   readonly scopes?: readonly StorageScope[];
 };
 
-/** The first argument is the waiting call, of this session or of a child. */
+/** The first argument is the waiting call, of this session or of a child, to which the rules of this session apply as well. */
 export async function createRuleChoices(
-  { name, input, callKey, sessionId: askingSessionId }: PendingApproval,
+  { name, input, callKey }: PendingApproval,
   { permissions, session, by, scopes = ["session", "project", "user"] }: RuleChoiceOptions,
 ): Promise<RuleChoices> {
   const offered = await permissions.offersFor(
@@ -44,8 +44,7 @@ export async function createRuleChoices(
   if ("why" in offered) return { choices: [], notes: [offered.why] };
   const choices = offered.offers.flatMap(({ rules, label, canPersist }) =>
     scopes
-      // A child session has its own rules.
-      .filter((scope) => (scope === "session" ? askingSessionId === session.id : canPersist))
+      .filter((scope) => scope === "session" || canPersist)
       .map((scope) => ({
         label: `${label}, ${scopeTexts[scope]}`,
         async keep() {

@@ -42,6 +42,12 @@ const pathFields: ReadonlyMap<string, { readonly field: string; readonly writes:
 export const isPathTool = (tool: string) => pathFields.has(tool);
 export const writesFiles = (tool: string) => pathFields.get(tool)?.writes === true;
 
+/** How the tools begin that call the agents of files. */
+export const agentToolPrefix = "agent_";
+
+/** Whether the tool calls the agent of a file. */
+export const isAgentTool = (tool: string) => tool.startsWith(agentToolPrefix);
+
 const knownTools = [
   ...pathFields.keys(),
   ...["shell", "read_process", "stop_process", "fetch_url", "todo", "read_skill", "read_output", "search_output"],
@@ -55,11 +61,11 @@ export const isBeyondSandbox = ({ tool }: Pick<Rule, "tool">) => beyondSandbox.i
 
 /** Whether the rule is for every call of the tool. */
 export function isAboutTool({ tool, about }: Rule, name: string): boolean {
-  return about.kind === "tool" && (tool === name || (tool.endsWith("__*") && name.startsWith(tool.slice(0, -1))));
+  return about.kind === "tool" && (tool === name || (tool.endsWith("_*") && name.startsWith(tool.slice(0, -1))));
 }
 
 /** Whether Pawl has made the tool, and knows what its input means. */
-export const isBuiltInTool = (tool: string) => knownTools.includes(tool);
+export const isBuiltInTool = (tool: string) => knownTools.includes(tool) || isAgentTool(tool);
 
 /** The path that a call of a path tool names. */
 export function pathOfCall(tool: string, input: unknown): string {
@@ -76,7 +82,7 @@ export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope
   const createError = (why: string) => createRuleError(text, why);
   if (text.length > maxRule) throw createError(`it has more than ${maxRule} characters`);
   if (sanitizeStrictly(text) !== text) throw createError("it has hidden characters");
-  const [, tool, version, pattern] = /^([A-Za-z_][\w-]*(?:__\*)?)(?:@([^()]*))?(?:\((.*)\))?$/s.exec(text) ?? [];
+  const [, tool, version, pattern] = /^([A-Za-z_][\w-]*(?:_\*)?)(?:@([^()]*))?(?:\((.*)\))?$/s.exec(text) ?? [];
   if (tool === undefined) throw createError("write a tool's name, and in parentheses what it is about");
   const versionProblem = version === undefined ? null : findVersionProblem(tool, version, verdict);
   if (versionProblem !== null) throw createError(versionProblem);
@@ -87,8 +93,8 @@ export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope
       throw createError(
         "name the command line that may run outside of the sandbox, word for word: outside(npm publish)",
       );
-    if (tool.endsWith("*") && !/^mcp__[\w-]+__\*$/.test(tool))
-      throw createError("a * in a name is only for mcp__SERVER__*");
+    if (tool.endsWith("*") && tool !== `${agentToolPrefix}*` && !/^mcp__[\w-]+__\*$/.test(tool))
+      throw createError("a * in a name is only for mcp__SERVER__* and agent_*");
     const known = [...knownTools, ...beyondSandbox];
     const suggestion = known.includes(tool) ? undefined : nearestName(tool, known);
     if (suggestion !== undefined) throw createError(`there is no tool ${tool}. Did you mean ${suggestion}?`);

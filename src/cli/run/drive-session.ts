@@ -18,6 +18,7 @@ import type { ComposeOptions } from "../agent/attachments.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent, type FolderAgentFlags, toAgentChoices } from "../agent/folder-agent.js";
+import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { type OpenedStore, openStore, openStoreOrMemory, resolveHome, shortId } from "../files/session-store.js";
@@ -116,6 +117,8 @@ export async function withSessionDriver(
         const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
         cleanups.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
+        const { agents, problems } = await chooseAgentModels(configured, options);
+        for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
         const choices = toAgentChoices(options, folders, configured);
         const { permissions, allowShell } = choices;
         const agent = createFolderAgent({
@@ -126,6 +129,7 @@ export async function withSessionDriver(
           root,
           ...choices,
           servers,
+          agents,
           onContextFiles: (paths) =>
             terminal.err(`${terminal.style("dim", `Goes by ${paths.map(sanitize).join(", ")}`)}\n`),
         });

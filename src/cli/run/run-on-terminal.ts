@@ -253,7 +253,7 @@ async function collectAnswers(approvals: readonly PendingApproval[], run: Termin
     const { callKey, name, input, why, inputHash, questionId } = approval;
     const canBeAllowed = why === "policy" || why === "provider";
     const decision =
-      canBeAllowed && (await run.permissions.isAllowed({ name, input }, await loadSessionRules(approval, run)))
+      canBeAllowed && (await run.permissions.isAllowed({ name, input }, await loadSessionRules(run)))
         ? ({ type: "approve" } as const)
         : run.canAsk
           ? await askApproval(approval, run)
@@ -270,7 +270,7 @@ async function collectAnswers(approvals: readonly PendingApproval[], run: Termin
   return answers;
 }
 
-/** A child session has rules of its own. */
-async function loadSessionRules({ sessionId }: PendingApproval, { agent }: TerminalRun): Promise<SessionRules> {
+/** The rules of the session, which apply to its children as well. */
+async function loadSessionRules({ agent, sessionId }: TerminalRun): Promise<SessionRules> {
   return { sessionId, data: (await loadSessionData(agent.session(sessionId))) ?? {} };
 }

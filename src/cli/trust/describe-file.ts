@@ -1,19 +1,28 @@
 /**
  * Describes a file that the folder supplies: every character is visible, and after a change only the changed lines are shown.
  */
-import { sanitizeStrictly } from "../terminal/text.js";
+import { sanitizeStrictly, wrapWords } from "../terminal/text.js";
 import { diffLines, type SuppliedFile } from "./trust.js";
 
-/** The file, and its effects. */
-export function describeFile({ kind, path, text, effects, before, isTrusted }: SuppliedFile): readonly string[] {
+/**
+ * The file, and its effects.
+ * @param columns where the effects are wrapped. The lines of the file are not, because they are shown exactly.
+ */
+export function describeFile(file: SuppliedFile, columns = Number.POSITIVE_INFINITY): readonly string[] {
+  const { kind, path, text, effects, before, isTrusted } = file;
   const hasChanged = before !== null && !isTrusted;
   const changes = hasChanged ? diffLines(before, text) : [];
   const lines = hasChanged ? (changes.length === 0 ? [sameTextNotes[kind]] : changes) : text.trimEnd().split("\n");
   return [
     hasChanged ? `${sanitizeStrictly(path)} has changed since it was trusted:` : sanitizeStrictly(path),
     ...lines.map((line) => `    ${sanitizeStrictly(line)}`.trimEnd()),
-    ...(effects.length === 0 ? [] : ["It", ...effects.map((effect) => `  ${sanitizeStrictly(effect)}`)]),
+    ...(effects.length === 0 ? [] : ["It", ...effects.flatMap((effect) => describeEffect(effect, columns))]),
   ];
+}
+
+function describeEffect(effect: string, columns: number): readonly string[] {
+  const rows = wrapWords(sanitizeStrictly(effect), Math.max(20, columns - 4));
+  return rows.map((row, at) => (at === 0 ? `  ${row}` : `    ${row}`));
 }
 
 const linkNote = "its text is the same, and it is in another place: behind a link, or no longer behind one";
@@ -23,12 +32,14 @@ const sameTextNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   settings: linkNote,
   servers: `a file of the folder that its servers may run has changed, or is new or gone; or ${linkNote}`,
   command: linkNote,
+  agent: linkNote,
 };
 
 const untrustedNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   settings: "it asks and denies, and does nothing else",
   servers: "it starts nothing",
   command: "it is no command",
+  agent: "the model cannot start it",
 };
 
 export function formatTrust({ isTrusted, kind }: SuppliedFile): string {

@@ -1,6 +1,6 @@
 /**
- * Trust in the files that a folder supplies: its `pawl.config.json`, its `.mcp.json` and the commands in `.pawl/commands`. Before
- * a person has trusted a file, nothing in it sets, allows, starts or sends anything. Its rules that ask or deny apply at once,
+ * Trust in the files that a folder supplies: its `pawl.config.json`, its `.mcp.json`, the commands in `.pawl/commands`, and the
+ * agents in `.pawl/agents` and `.claude/agents`. Before a person has trusted a file, nothing in it sets, allows, starts or sends anything. Its rules that ask or deny apply at once,
  * because they only make the agent more careful (SEC-17).
  *
  * 1. Trust is in the bytes of a file, at its real path, in this folder, and in the files of the folder that its servers may run
@@ -9,8 +9,15 @@
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { PawlError } from "../../index.js";
+import {
+  type AgentFile,
+  type AgentFiles,
+  describeAgentEffects,
+  folderAgentsNames,
+  readFolderAgents,
+} from "../child-agents/agent-file.js";
 import {
   type CommandFile,
   type CommandFiles,
@@ -25,7 +32,7 @@ import { canRunOtherFiles, hashFile, hashFolderState, listNamedFiles } from "./s
 
 /** A file that the folder supplies. */
 export type SuppliedFile = {
-  readonly kind: "settings" | "servers" | "command";
+  readonly kind: "settings" | "servers" | "command" | "agent";
   /** Its path in the folder. */
   readonly name: string;
   readonly path: string;
@@ -39,11 +46,12 @@ export type SuppliedFile = {
 };
 
 export type FolderTrust = {
-  /** The supplied files: settings, servers, commands. */
+  /** The supplied files: settings, servers, commands, agents. */
   readonly files: readonly SuppliedFile[];
   readonly configuration: ConfigurationFile | null;
   readonly servers: ServersFile | null;
   readonly commands: CommandFiles;
+  readonly agents: AgentFiles;
   /** The hash of all files, for `pawl trust --hash`. Empty without a file. */
   readonly hash: string;
 };
@@ -57,23 +65,25 @@ type TrustRecord = {
 };
 
 /** Describes a folder that needs no trust. */
-export const nothingToTrustText = `no ${configurationName}, no ${folderServersName} and no commands in ${folderCommandsName}`;
+export const nothingToTrustText = `no ${configurationName}, no ${folderServersName}, no commands in ${folderCommandsName} and no agents in ${folderAgentsNames.join(" or ")}`;
 
 /** Reads the supplied files, and whether these bytes are trusted. @throws PawlError `bad_configuration` */
 export function readFolderTrust(root: string, home: string): FolderTrust {
   const configuration = readConfiguration(root);
   const servers = readServersFile(join(root, folderServersName));
   const commands = readFolderCommands(root);
+  const agents = readFolderAgents(root);
   const supplied: readonly UnjudgedFile[] = [
     ...(configuration === null ? [] : [toSettingsFile(configuration)]),
     ...(servers === null ? [] : [toServersFile(servers, root)]),
     ...commands.list.map(toCommandFile),
+    ...agents.list.map((file) => toAgentFile(file, root)),
   ];
   const stored = supplied.length === 0 ? [] : readTrustedFiles(root, home);
   const files = supplied.map((file) => judgeFile(file, stored));
   const [first, ...others] = files.map(({ hash }) => hash);
   const hash = others.length === 0 ? (first ?? "") : sha256([first, ...others].join("\0"));
-  return { files, configuration, servers, commands, hash };
+  return { files, configuration, servers, commands, agents, hash };
 }
 
 /** Reads only the folder's settings, for frequent callers. @throws PawlError `bad_configuration` */
@@ -111,6 +121,12 @@ function toCommandFile({ name, path, real, text }: CommandFile): UnjudgedFile {
     hash: hashFileTrust(real, text),
     effects,
   };
+}
+
+function toAgentFile(file: AgentFile, root: string): UnjudgedFile {
+  const { path, real, text } = file;
+  const name = relative(root, path);
+  return { kind: "agent", name, path, text, hash: hashFileTrust(real, text), effects: describeAgentEffects(file) };
 }
 
 function judgeFile(file: UnjudgedFile, stored: readonly TrustedFile[]): SuppliedFile {

@@ -1,31 +1,96 @@
 /**
- * Parses the front matter of a skill: the lines between two `---` at the start of a file. Only `name` and `description` are read,
- * in YAML's forms of strings: plain, in single or double quotes, literal (`|`) or folded (`>`).
+ * Parses front matter: the lines between two `---` at the start of a file. A key is looked up by name. Its value is a string in
+ * YAML's forms: plain, in single or double quotes, literal (`|`) or folded (`>`); or a list of strings.
  *
- * The front matter may take 16 KiB, and is read in linear time.
+ * Front matter is read in linear time. That of a skill may take 16 KiB.
  */
 
 export type FrontMatter = { readonly name?: string; readonly description?: string };
+
+/** A text with front matter. */
+export type FrontMatterText = {
+  /** The top-level keys as they are written, in order. */
+  readonly keys: readonly string[];
+  /** The text of a key; undefined if the key is missing or empty. If the key is written twice, the first one counts. */
+  readonly value: (key: string) => string | undefined;
+  /** The strings of a key, written as `a, b`, as `[a, b]`, or as lines with `- a`; undefined if the key is missing. */
+  readonly list: (key: string) => readonly string[] | undefined;
+  /** The text after the front matter. */
+  readonly body: string;
+};
 
 /** How much of a file is read for its front matter; bytes. */
 export const maxFrontMatterBytes = 16 * 1024;
 
 /** Null if the text does not begin with front matter, or the front matter is unterminated. */
 export function parseFrontMatter(text: string): FrontMatter | null {
+  const parsed = parseFrontMatterText(text);
+  if (parsed === null) return null;
+  const [name, description] = [parsed.value("name"), parsed.value("description")];
+  return { ...(name === undefined ? {} : { name }), ...(description === undefined ? {} : { description }) };
+}
+
+/** Null if the text does not begin with front matter, or the front matter is unterminated. */
+export function parseFrontMatterText(text: string): FrontMatterText | null {
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/);
   const end = lines.findIndex((line, index) => index > 0 && /^(---|\.\.\.)[ \t]*$/.test(line));
   if (end === -1 || !/^---[ \t]*$/.test(lines[0] ?? "")) return null;
   const own = lines.slice(1, end);
-  return { ...parseKey("name", own), ...parseKey("description", own) };
+  return {
+    keys: own.flatMap((line) => /^([A-Za-z][\w-]*):(?:[ \t]|$)/.exec(line)?.[1] ?? []),
+    value(key) {
+      const found = findKey(key, own, /^[^\s#]/);
+      const value = found === null ? "" : parseScalar(found.first, found.rest);
+      return value === "" ? undefined : value;
+    },
+    list(key) {
+      // The lines of a list need not be indented.
+      const found = findKey(key, own, /^(?!-[ \t])[^\s#]/);
+      return found === null ? undefined : parseList(found.first, found.rest);
+    },
+    body: lines.slice(end + 1).join("\n"),
+  };
 }
 
-function parseKey(key: "name" | "description", lines: readonly string[]): FrontMatter {
+/** The value of a key: the rest of its line, and the lines up to the next key. */
+type KeyLines = { readonly first: string; readonly rest: readonly string[] };
+
+/** @param nextKey what a line after the value begins with */
+function findKey(key: string, lines: readonly string[], nextKey: RegExp): KeyLines | null {
   const at = lines.findIndex((line) => line.startsWith(`${key}:`) && /^(?:[ \t]|$)/.test(line.slice(key.length + 1)));
-  if (at === -1) return {};
+  if (at === -1) return null;
   const first = (lines[at] ?? "").slice(key.length + 1).trim();
-  const next = lines.findIndex((line, index) => index > at && /^[^\s#]/.test(line));
-  const value = parseScalar(first, lines.slice(at + 1, next === -1 ? lines.length : next));
-  return value === "" ? {} : { [key]: value };
+  const next = lines.findIndex((line, index) => index > at && nextKey.test(line));
+  return { first, rest: lines.slice(at + 1, next === -1 ? lines.length : next) };
+}
+
+function parseList(first: string, rest: readonly string[]): readonly string[] {
+  const items = rest.flatMap((line) => /^[ \t]*-[ \t]+(.*)$/.exec(line)?.[1] ?? []);
+  const written =
+    items.length > 0 && stripComment(first) === ""
+      ? items
+      : splitAtCommas([first, ...rest].map(stripComment).join(" ").trim().replace(/^\[/, "").replace(/\]$/, ""));
+  return written.map((item) => parseScalar(item.trim(), [])).filter((item) => item !== "");
+}
+
+/** A comma in parentheses or in quotes is a part of its item: `Bash(git diff:*, git log:*)`. */
+function splitAtCommas(text: string): readonly string[] {
+  const items: string[] = [];
+  let [from, depth, quote] = [0, 0, ""];
+  let isBlank = true;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at);
+    if (quote !== "") quote = character === quote ? "" : quote;
+    else if (isBlank && (character === '"' || character === "'")) quote = character;
+    else if (character === "(") depth += 1;
+    else if (character === ")") depth = Math.max(0, depth - 1);
+    else if (character === "," && depth === 0) {
+      items.push(text.slice(from, at));
+      from = at + 1;
+    }
+    isBlank = from === at + 1 || (isBlank && character === " ");
+  }
+  return [...items, text.slice(from)];
 }
 
 /** @param rest the indented lines that follow */

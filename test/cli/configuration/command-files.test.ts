@@ -116,7 +116,7 @@ describe("commands of a folder", verifies("SEC-17#settings"), () => {
     expect(names()).toEqual(["deploy"]);
     expect(present().list).toMatchObject([{ text: "Mine.", scope: "user" }]);
     expect(present().problems).toEqual([
-      expect.stringContaining("quit.md is no command: pawl has a command /quit of its own."),
+      expect.stringContaining("quit.md is not a command: pawl has a command /quit of its own."),
       expect.stringContaining("deploy.md is off: you have a command of this name yourself."),
     ]);
     expect([...commandNames].sort()).toEqual(commands.map(({ name }) => name).sort());
@@ -132,8 +132,8 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     symlinkSync("../../inner.md", join(place.root, ".pawl/commands/inner.md"));
     expect(brought().files.map(({ name }) => name)).toEqual([".pawl/commands/inner.md"]);
     expect(present().problems).toEqual([
-      expect.stringContaining("dangling.md is no command: it leads to no file."),
-      expect.stringContaining("out.md is no command: it is not in the folder."),
+      expect.stringContaining("dangling.md is not a command: it leads to no file."),
+      expect.stringContaining("out.md is not a command: it is not in the folder."),
     ]);
     rmSync(join(place.root, ".pawl"), { recursive: true });
     write("outside/evil.md", "Evil.");
@@ -171,7 +171,9 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     const heavy = world(files(10, "x".repeat(30_000)));
     expect(heavy.brought().files).toHaveLength(8);
     expect(heavy.present().problems).toEqual(
-      ["c0008", "c0009"].map((name) => expect.stringMatching(`${name}.md is no command: .* more than 262,144 bytes`)),
+      ["c0008", "c0009"].map((name) =>
+        expect.stringMatching(`${name}.md is not a command: .* more than 262,144 bytes`),
+      ),
     );
     const many = world(files(101, "x"));
     expect(many.brought().files).toHaveLength(100);
@@ -199,7 +201,7 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     if (file === undefined) throw new Error("No file is brought.");
     trust();
     expect(names()).toEqual(["deploy"]);
-    const lines = formatConfiguration(resolveConfiguration(place), [], [], present().all);
+    const lines = formatConfiguration(resolveConfiguration(place), [], [], present().all, []);
     const hidden = /[\0-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e]/;
     for (const text of [...problems, ...lines, ...describeFile(file), present().list[0]?.about ?? ""]) {
       expect(text).not.toMatch(hidden);

@@ -21,7 +21,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createGuardedTools } from "../../../src/cli/permissions/guarded-tools.js";
-import { createPermissions } from "../../../src/cli/permissions/permissions.js";
+import { createPermissions, type Permissions } from "../../../src/cli/permissions/permissions.js";
+import { createTopSessions } from "../../../src/cli/permissions/top-sessions.js";
 import { createAgent, createMemoryStore, defineTool, type Json, type Permission } from "../../../src/index.js";
 import { createScriptedModel } from "../../../src/testing/index.js";
 import { createFetchTool } from "../../../src/tools/index.js";
@@ -34,6 +35,13 @@ function folder() {
   mkdirSync(join(root, "src"), { recursive: true });
   mkdirSync(join(root, "hooks"));
   return { base, root };
+}
+
+function createTools(permissions: Permissions) {
+  const store = createMemoryStore();
+  const topSessions = createTopSessions(store);
+  const { tools, createPermissionCheck } = createGuardedTools({ permissions, protect: [], store, topSessions });
+  return { tools, canExecuteTool: createPermissionCheck("ask") };
 }
 
 async function runWith(
@@ -50,7 +58,7 @@ async function runWith(
     allow: ["write_file(src/**)"],
     deny: ["read_file(hooks/**)"],
   });
-  const { tools, canExecuteTool } = createGuardedTools(permissions, [], createMemoryStore());
+  const { tools, canExecuteTool } = createTools(permissions);
   const agent = createAgent({
     name: "a",
     store: createMemoryStore(),
@@ -161,7 +169,7 @@ test("a rule for a folder lets nothing be written elsewhere while another proces
     environment: { XDG_CONFIG_HOME: join(base, "config") },
     allow: ["write_file(src/**)"],
   });
-  const { tools, canExecuteTool } = createGuardedTools(permissions, [], createMemoryStore());
+  const { tools, canExecuteTool } = createTools(permissions);
   const tool = tools.find(({ name }) => name === "write_file");
   // Another process: what is done in one turn of this one cannot be interrupted from within.
   const script =

@@ -9,7 +9,7 @@ import { createAgent } from "../../../src/index.js";
 import type { ContextSource } from "../../../src/ports/context.js";
 import { createScriptedModel } from "../../../src/testing/scripted-model.js";
 import { agentsFile, skills } from "../../../src/tools/index.js";
-import { parseFrontMatter } from "../../../src/tools/sources/front-matter.js";
+import { parseFrontMatter, parseFrontMatterText } from "../../../src/tools/sources/front-matter.js";
 import { verifies } from "../../verifies.js";
 import { createTempFolder, runTool } from "../folder.js";
 
@@ -341,6 +341,25 @@ describe("front matter", () => {
     expect(parseFrontMatter("---\nnames: x\n---")).toEqual({});
   });
 
+  const lists: readonly [what: string, tools: string, items: readonly string[]][] = [
+    ["in a line", "Read, Grep , WebFetch # not this", ["Read", "Grep", "WebFetch"]],
+    ["in brackets", "[\"Read\", 'Grep', Glob]", ["Read", "Grep", "Glob"]],
+    ["in brackets over lines", "[\n  Read,\n  Grep\n]", ["Read", "Grep"]],
+    ["in lines", "\n  - Read\n  - 'Grep'", ["Read", "Grep"]],
+    ["in lines that are not indented", "\n- Read\n- Grep", ["Read", "Grep"]],
+    ["with commas in parentheses", "Bash(git diff:*, git log:*), Read", ["Bash(git diff:*, git log:*)", "Read"]],
+    ["with commas in quotes", '"a, b", it\'s, c', ["a, b", "it's", "c"]],
+    ["that is empty", "", []],
+  ];
+  test.for(lists)("reads a list %s", ([, tools, items]) => {
+    const parsed = parseFrontMatterText(`---\nname: x\ntools: ${tools}\nmodel: y\n---\n\nThe text.\n`);
+    expect(parsed?.list("tools")).toEqual(items);
+    expect(parsed?.value("model")).toBe("y");
+    expect(parsed?.keys).toEqual(["name", "tools", "model"]);
+    expect(parsed?.body).toBe("\nThe text.\n");
+    expect(parsed?.list("other")).toBeUndefined();
+  });
+
   test("takes any text, in time that is linear in it", () => {
     fc.assert(
       fc.property(
@@ -353,5 +372,8 @@ describe("front matter", () => {
     );
     for (const piece of ['"\\', "'", " #", "\n ", "\n\n", "name:", "> "])
       parseFrontMatter(`---\nname: ${piece.repeat(500_000)}\n---\n`);
+    for (const piece of ["'", "(", ")", ",", "- ", "\n- ", " '", "[", '",'])
+      for (const before of ["", " ".repeat(500_000)])
+        parseFrontMatterText(`---\nname: ${before}${piece.repeat(500_000)}\n---\n`)?.list("name");
   });
 });

@@ -6,7 +6,7 @@
  */
 import { type ApprovalDecision, createClient, PawlError } from "../../../index.js";
 import { isHolderDead } from "../../../inspect.js";
-import { agentName } from "../../agent/folder-agent.js";
+import { agentName, isFolderChild } from "../../agent/folder-agent.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
 import {
   findMatchingCalls,
@@ -135,7 +135,7 @@ async function formatNextStep(
   if (sessionId === currentSessionId || session.top === currentSessionId) return "This session goes on.";
   const holder = (await store.describe(sessionId))?.holder ?? null;
   if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} goes on with that session.`;
-  if (session.agent !== agentName)
+  if (session.agent !== agentName && !isFolderChild(session.agent))
     return `The program of the agent "${sanitize(session.agent)}", or a worker of it, goes on with that session.`;
   return `It goes on where it is shown, in a running pawl worker, or here: /resume ${sanitize(shortId(session.top ?? sessionId))}`;
 }

@@ -3,6 +3,7 @@
  */
 import { addUsage, type Usage } from "../../../index.js";
 import { type CacheLoss, cacheLoss } from "../../../models/index.js";
+import { readFamily } from "../../agent/family-records.js";
 import { addSavings, type CacheSavings, formatCacheShare, noSavings } from "../../render/cache-savings.js";
 import { formatDollars } from "../../render/format-closing-line.js";
 import { formatModel } from "../../render/format-model.js";
@@ -16,21 +17,30 @@ import { readTraceRecords } from "./trace-records.js";
 
 type ModelUsage = { readonly usage: Usage; readonly calls: number };
 
-export async function runCostCommand({ store, sessionId, state, columns, say }: CommandContext): Promise<void> {
+/** The usage of the agents that the session called is included, and has a line of its own. */
+export async function runCostCommand({ agent, store, sessionId, state, columns, say }: CommandContext): Promise<void> {
   const models = new Map<string, ModelUsage>();
   let savings = noSavings;
   const losses: CacheLoss[] = [];
-  for await (const step of readTraceRecords(store, sessionId, "step")) {
-    for (const { model, usage } of step.attempts) {
-      models.set(model, addCall(models.get(model), usage));
-      savings = addSavings(savings, model, usage ?? {});
+  let [compactions, agents]: (ModelUsage | undefined)[] = [];
+  const isStored = (await store.describe(sessionId)) !== null;
+  const { children } = isStored ? await readFamily(agent, sessionId) : { children: new Map<string, string>() };
+  for (const id of [sessionId, ...children.keys()]) {
+    const isChild = id !== sessionId;
+    for await (const step of readTraceRecords(store, id, "step")) {
+      for (const { model, usage } of step.attempts) {
+        models.set(model, addCall(models.get(model), usage));
+        if (isChild) agents = addCall(agents, usage);
+        savings = addSavings(savings, model, usage ?? {});
+      }
+      const loss = cacheLoss(step);
+      if (loss !== null) losses.push(loss);
     }
-    const loss = cacheLoss(step);
-    if (loss !== null) losses.push(loss);
+    for await (const { usage } of readTraceRecords(store, id, "compaction")) {
+      compactions = addCall(compactions, usage);
+      if (isChild) agents = addCall(agents, usage);
+    }
   }
-  let compactions: ModelUsage | undefined;
-  for await (const { usage } of readTraceRecords(store, sessionId, "compaction"))
-    compactions = addCall(compactions, usage);
   const parts: readonly (readonly [string, ModelUsage])[] = [
     ...[...models].map(([id, part]) => [toOneLine(formatModel(id)), part] as const),
     ...(compactions === undefined ? [] : [["compactions", compactions] as const]),
@@ -39,7 +49,9 @@ export async function runCostCommand({ store, sessionId, state, columns, say }: 
   const rows: readonly (readonly [name: string, usage: Usage, calls: string])[] = [
     ["last run", state().usage, ""],
     ["session", total, ""],
-    ...parts.map(([name, { usage, calls }]) => [`  ${name}`, usage, `, ${formatCount(calls, "call")}`] as const),
+    ...[...parts, ...(agents === undefined ? [] : [["of it, agents", agents] as const])].map(
+      ([name, { usage, calls }]) => [`  ${name}`, usage, `, ${formatCount(calls, "call")}`] as const,
+    ),
   ];
   const entries = rows.map(
     ([head, usage, calls]) => ({ head, about: formatUsage(usage) + calls, style: "dim" }) as const,

@@ -15,7 +15,9 @@ export async function runDiffCommand(context: CommandContext, words: string): Pr
   const { agent, store, sessionId, root, say } = context;
   const count = /^\d{1,3}$/.test(words) ? Math.max(1, Number(words)) : Number.POSITIVE_INFINITY;
   const plan =
-    (await store.describe(sessionId)) === null ? null : await createPlan(agent, sessionId, root, "undo", count);
+    (await store.describe(sessionId)) === null
+      ? null
+      : await createPlan({ agent, store, sessionId, root }, "undo", count);
   if (plan === null) return say([lineOf("No file tool has written a file in this session.", "dim")]);
   // Calls run in parallel, so the order in the log is arbitrary.
   const files = plan.files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
@@ -31,16 +33,17 @@ const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
 
 /** The plan is for an undo: `to` is the file before the changes, and `from` the file after them. */
 async function renderFile(
-  { path, from, to, state }: FilePlan,
-  { store, sessionId, redaction }: CommandContext,
+  { path, from, to, state, sessions }: FilePlan,
+  { store, redaction }: CommandContext,
 ): Promise<readonly Line[]> {
   const renderHead = (what: string): Line => [
     spanOf(`  ${toOneLine(path)}`, "bold"),
     spanOf(` ${what}${from === to ? "" : stateTexts[state]}`, "yellow"),
   ];
   if (from === to) return [renderHead("is as it was before")];
-  const loadText = async (hash: string | null) => (hash === null ? "" : await loadBlobText(store, sessionId, hash));
-  const [before, after] = [await loadText(to), await loadText(from)];
+  const loadText = async (hash: string | null, session: string) =>
+    hash === null ? "" : await loadBlobText(store, session, hash);
+  const [before, after] = [await loadText(to, sessions.to), await loadText(from, sessions.from)];
   if (before === null || after === null)
     return [renderHead("has changed"), lineOf("    It is not text, or its content was not stored.", "dim")];
   const { lines, added, removed } = diffFileTexts(redaction.text(before), redaction.text(after));

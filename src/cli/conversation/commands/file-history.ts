@@ -8,9 +8,14 @@
  * 3. A kill in the middle leaves some files restored. The same command continues from there.
  */
 import { createHash } from "node:crypto";
-import type { Agent, Store } from "../../../index.js";
+import type { Store } from "../../../index.js";
 import { restoreFile } from "../../../tools/files/restore-file.js";
-import { type FileRecord, readRecords, recordKeys } from "../../agent/file-records.js";
+import {
+  type FamilyRecordsDeps,
+  loadFamilyRecords,
+  moveFamilyRecords,
+  runIdOfRecord,
+} from "../../agent/family-records.js";
 import { decodeText, readFolderFile } from "../../files/folder-file.js";
 
 export type Direction = "undo" | "redo";
@@ -20,6 +25,8 @@ export type FilePlan = {
   readonly path: string;
   readonly from: string | null;
   readonly to: string | null;
+  /** The sessions that have the blobs: the session itself, or an agent that it called. */
+  readonly sessions: { readonly from: string; readonly to: string };
   /** `ready`: the file is as the tools left it. `done`: it is already restored. `conflict`: something else has changed it. */
   readonly state: "ready" | "done" | "conflict";
 };
@@ -31,28 +38,37 @@ export type Plan = {
   readonly files: readonly FilePlan[];
 };
 
-const runIdOf = ({ callKey }: FileRecord) => callKey.split("/")[0] ?? "";
-
 /** @param count the number of runs that wrote files. @returns null if there is nothing to do */
 export async function createPlan(
-  agent: Agent,
-  sessionId: string,
-  root: string,
+  deps: FamilyRecordsDeps & { readonly root: string },
   direction: Direction,
   count: number,
 ): Promise<Plan | null> {
-  const data = await agent.session(sessionId).data();
-  const records = readRecords(data[direction === "undo" ? recordKeys.done : recordKeys.undone]);
-  const runIds = [...new Set(records.toReversed().map(runIdOf))].slice(0, count);
-  const selected = records.filter((record) => runIds.includes(runIdOf(record)));
+  const { root, sessionId } = deps;
+  const family = await loadFamilyRecords(deps);
+  const records = direction === "undo" ? family.done : family.undone;
+  const runIds = [...new Set(records.toReversed().map(runIdOfRecord))].slice(0, count);
+  const selected = records.filter((record) => runIds.includes(runIdOfRecord(record)));
   if (selected.length === 0) return null;
-  const byPath = new Map<string, { before: string | null; after: string | null }>();
-  for (const { path, before, after } of selected)
-    byPath.set(path, { before: byPath.has(path) ? (byPath.get(path)?.before ?? null) : before, after });
+  type Content = { readonly hash: string | null; readonly session: string };
+  const byPath = new Map<string, { readonly before: Content; readonly after: Content }>();
+  for (const { path, before, after, childId: session = sessionId } of selected)
+    byPath.set(path, {
+      before: byPath.get(path)?.before ?? { hash: before, session },
+      after: { hash: after, session },
+    });
   const files = [...byPath].map(([path, { before, after }]): FilePlan => {
-    const [from, to] = direction === "undo" ? [after, before] : [before, after];
+    const [source, target] = direction === "undo" ? [after, before] : [before, after];
+    const [from, to] = [source.hash, target.hash];
+    const sessions = { from: source.session, to: target.session };
     const currentHash = hashFile(root, path);
-    return { path, from, to, state: currentHash === to ? "done" : currentHash === from ? "ready" : "conflict" };
+    return {
+      path,
+      from,
+      to,
+      sessions,
+      state: currentHash === to ? "done" : currentHash === from ? "ready" : "conflict",
+    };
   });
   return { direction, runIds, files };
 }
@@ -66,15 +82,14 @@ function hashFile(root: string, path: string): string | null | undefined {
 
 /** The file's text before and after the change; null if there is no file or it is not text. */
 export async function loadTexts(
-  { path, to }: FilePlan,
+  { path, to, sessions }: FilePlan,
   root: string,
-  sessionId: string,
   store: Store,
 ): Promise<{ readonly now: string | null; readonly later: string | null }> {
   const file = readFolderFile(root, path);
   return {
     now: file.type === "file" ? decodeText(file.bytes) : null,
-    later: to === null ? null : await loadBlobText(store, sessionId, to),
+    later: to === null ? null : await loadBlobText(store, sessions.to, to),
   };
 }
 
@@ -87,48 +102,25 @@ export async function loadBlobText(store: Store, sessionId: string, hash: string
 export type RestoreResult = { readonly restored: readonly string[]; readonly failed: readonly string[] };
 
 /** Writes the chosen files, and records that the runs are undone or redone. */
-export async function applyPlan(
-  plan: Plan,
-  chosen: readonly FilePlan[],
-  { agent, sessionId, root, home, store }: UndoDeps,
-): Promise<RestoreResult> {
+export async function applyPlan(plan: Plan, chosen: readonly FilePlan[], deps: UndoDeps): Promise<RestoreResult> {
   const [restored, failed]: [string[], string[]] = [[], []];
   for (const file of chosen) {
     try {
-      await restore(file, { root, home, sessionId, store });
+      await restore(file, deps);
       restored.push(file.path);
     } catch (error) {
       failed.push(`${file.path}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  await moveRecords(plan, agent, sessionId);
+  await moveFamilyRecords(deps, plan.direction, plan.runIds);
   return { restored, failed };
 }
 
-type UndoDeps = {
-  readonly agent: Agent;
-  readonly sessionId: string;
-  readonly root: string;
-  readonly home: string;
-  readonly store: Store;
-};
+type UndoDeps = FamilyRecordsDeps & { readonly root: string; readonly home: string };
 
-async function restore(
-  { path, from, to, state }: FilePlan,
-  { root, home, sessionId, store }: Pick<UndoDeps, "root" | "home" | "sessionId" | "store">,
-): Promise<void> {
-  const content = to === null ? null : await store.getBlob(sessionId, to);
+async function restore({ path, from, to, state, sessions }: FilePlan, { root, home, store }: UndoDeps): Promise<void> {
+  const content = to === null ? null : await store.getBlob(sessions.to, to);
   if (to !== null && content === null) throw new Error("its earlier content was not kept");
   // The file may have changed since it was shown. For a chosen conflict, any content is replaced.
   await restoreFile({ root, protect: [home], path, ...(state === "ready" ? { from } : {}), to: content });
-}
-
-async function moveRecords({ direction, runIds }: Plan, agent: Agent, sessionId: string): Promise<void> {
-  const session = agent.session(sessionId);
-  const data = await session.data();
-  const [source, target] =
-    direction === "undo" ? [recordKeys.done, recordKeys.undone] : [recordKeys.undone, recordKeys.done];
-  const moved = readRecords(data[source]).filter((record) => runIds.includes(runIdOf(record)));
-  const rest = readRecords(data[source]).filter((record) => !runIds.includes(runIdOf(record)));
-  await session.setData({ set: { [source]: rest, [target]: [...readRecords(data[target]), ...moved] } });
 }

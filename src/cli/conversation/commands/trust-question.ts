@@ -27,7 +27,9 @@ export async function askForTrust(question: TrustQuestion): Promise<boolean> {
   const { open, root, home, control, front, terminal } = question;
   control.say([
     ...wrapNote("This folder brings what needs your trust before it counts:", front.columns(), "yellow"),
-    ...open.flatMap((file) => describeFile(file).map((line): Line => lineOf(`  ${terminal.redaction.text(line)}`))),
+    ...open.flatMap((file) =>
+      describeFile(file, front.columns() - 3).map((line): Line => lineOf(`  ${terminal.redaction.text(line)}`)),
+    ),
   ]);
   const chosen = await front.choose("trust", [
     { id: "none", text: "not now: go on without it" },

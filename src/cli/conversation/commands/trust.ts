@@ -27,7 +27,10 @@ export async function runTrustCommand(context: CommandContext, words: string): P
   }
   const trusted = files.filter(({ isTrusted }) => isTrusted);
   for (const file of trusted)
-    say([...describeFile(file).map((line) => lineOf(redaction.text(line))), lineOf(formatTrust(file), "green")]);
+    say([
+      ...describeFile(file, context.columns()).map((line) => lineOf(redaction.text(line))),
+      lineOf(formatTrust(file), "green"),
+    ]);
   const untrusted = files.filter(({ isTrusted }) => !isTrusted);
   if (untrusted.length === 0) return say([lineOf("To take the trust away: /trust revoke", "dim")]);
   const isTrusted = await askForTrust({

@@ -2,8 +2,10 @@
  * `/undo` and `/redo`: show how files would change, and ask.
  */
 
+import { createClient, type StreamItem } from "../../../index.js";
 import { createDataPart } from "../../agent/attachments.js";
 import { isFileWriter } from "../../agent/file-records.js";
+import { isAgentTool } from "../../permissions/rule.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { Choice } from "../../screen/picker.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
@@ -30,7 +32,9 @@ export async function runRedoCommand(context: CommandContext): Promise<void> {
 async function revertOrRedo(context: CommandContext, direction: Direction, count: number): Promise<void> {
   const { agent, store, sessionId, root, home, say, choose, join } = context;
   const plan =
-    (await store.describe(sessionId)) === null ? null : await createPlan(agent, sessionId, root, direction, count);
+    (await store.describe(sessionId)) === null
+      ? null
+      : await createPlan({ agent, store, sessionId, root }, direction, count);
   if (plan === null) return say([lineOf(`There is nothing to ${direction}: no file tool has written a file.`, "dim")]);
   say(await renderPlan(plan, context));
   if (direction === "undo") say(await renderOtherCalls(plan, context));
@@ -63,10 +67,10 @@ const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
   conflict: " · changed since by somebody else: it stays unless you choose it",
 };
 
-async function renderPlan({ files }: Plan, { root, sessionId, store }: CommandContext): Promise<readonly Line[]> {
+async function renderPlan({ files }: Plan, { root, store }: CommandContext): Promise<readonly Line[]> {
   const lines: Line[] = [];
   for (const file of files) {
-    const { now, later } = await loadTexts(file, root, sessionId, store);
+    const { now, later } = await loadTexts(file, root, store);
     const what = file.to === null ? "goes away" : now === null ? "comes back" : "changes";
     lines.push([spanOf(`  ${file.path}`, "bold"), spanOf(` ${what}${stateTexts[file.state]}`, "yellow")]);
     if (file.state === "done" || now === null || later === null) continue;
@@ -79,17 +83,26 @@ async function renderPlan({ files }: Plan, { root, sessionId, store }: CommandCo
   return lines;
 }
 
-/** Lists calls of the same runs that may have changed files without a record. */
+/** Lists calls of the same runs, and of the agents that these called, that may have changed files without a record. */
 async function renderOtherCalls(
   { runIds, files }: Plan,
-  { agent, sessionId }: CommandContext,
+  { agent, store, sessionId }: CommandContext,
 ): Promise<readonly Line[]> {
   const counts = new Map<string, number>();
-  for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
-    if (event.type !== "call_complete" || event.status !== "ok" || !runIds.includes(event.runId)) continue;
-    if (!toolsWithoutFileChanges.has(event.name) && !isFileWriter(event.name))
+  const childIds: string[] = [];
+  const count = (event: StreamItem) => {
+    if (event.type !== "call_complete" || event.status !== "ok") return;
+    if (!toolsWithoutFileChanges.has(event.name) && !isFileWriter(event.name) && !isAgentTool(event.name))
       counts.set(event.name, (counts.get(event.name) ?? 0) + 1);
+  };
+  for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
+    if (!("runId" in event) || !runIds.includes(event.runId ?? "")) continue;
+    if (event.type === "child_started") childIds.push(event.childId);
+    count(event);
   }
+  for (const childId of childIds)
+    for await (const event of createClient({ store }).session(childId).events({ follow: false, live: false }))
+      count(event);
   if (counts.size === 0 || files.length === 0) return [];
   const names = [...counts].map(([name, count]) => `${count} × ${toOneLine(name)}`).join(", ");
   return [lineOf(`  Also ran: ${names}. What these changed is not taken back.`, "yellow")];

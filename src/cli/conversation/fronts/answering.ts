@@ -53,7 +53,7 @@ export function listAnswerKeys(question: OpenQuestion): readonly AnswerKey[] {
         { key: "y", label: "yes" },
         ...denyKeys,
         ...(toFields(question.input) === null ? [] : [{ key: "e", label: "edit" }]),
-        ...(question.childId === undefined ? [{ key: "a", label: "always…" }] : []),
+        { key: "a", label: "always…" },
         whyKey,
       ];
     case "provider":

@@ -5,7 +5,14 @@ import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
-import { formatDuration, hasFailedCommand, summarizeResult, toOneLine, truncate } from "../../terminal/text.js";
+import {
+  formatDuration,
+  hasFailedCommand,
+  summarizeResult,
+  toOneLine,
+  truncate,
+  widthOf,
+} from "../../terminal/text.js";
 import { type Changes, diffTexts } from "./change-lines.js";
 
 export type OpenCall = {
@@ -16,6 +23,8 @@ export type OpenCall = {
   /** The output so far. */
   readonly output: string;
   readonly note: string;
+  /** The most important part of the note, for lines with no room for all of it. */
+  readonly shortNote?: string;
   readonly wasAsked: boolean;
 };
 
@@ -50,14 +59,16 @@ export const readingTools: ReadonlySet<string> = new Set([
 /** The lines of a running call, at most `limit`. */
 export function renderRunningCall(call: OpenCall, columns: number, limit: number, now: number): readonly Line[] {
   const durationText = ` · ${formatDuration(Math.max(0, now - call.since))}`;
-  const title = formatCallTitle(call.name, call.input, columns - durationText.length - 4);
-  const note = call.note === "" ? "" : ` · ${toOneLine(call.note)}`;
+  const room = columns - durationText.length - 3;
+  const note = fitNote(call, room);
+  const titleColumns = room - widthOf(note);
+  const title = truncate(formatCallTitle(call.name, call.input, titleColumns), Math.max(1, titleColumns));
   const head: Line = [spanOf("▸ ", "cyan"), spanOf(title), spanOf(`${durationText}${note}`, "dim")];
   const lines = splitOutput(call.output);
-  const room = Math.max(0, limit - 1);
-  if (lines.length <= room) return [head, ...lines.map(renderOutputLine)];
-  if (room < 2) return [head];
-  const kept = lines.slice(1 - room);
+  const outputLines = Math.max(0, limit - 1);
+  if (lines.length <= outputLines) return [head, ...lines.map(renderOutputLine)];
+  if (outputLines < 2) return [head];
+  const kept = lines.slice(1 - outputLines);
   const hidden = lines.length - kept.length;
   return [
     head,
@@ -65,6 +76,19 @@ export function renderRunningCall(call: OpenCall, columns: number, limit: number
     ...kept.map(renderOutputLine),
   ];
 }
+
+/** The note of a running call: all of it if that leaves half of the columns to the title, otherwise its most important part. */
+function fitNote({ note, shortNote }: OpenCall, columns: number): string {
+  if (note === "") return "";
+  const text = ` · ${toOneLine(note)}`;
+  const half = Math.floor(columns / 2);
+  if (widthOf(text) <= half) return text;
+  if (shortNote === undefined || shortNote === "") return truncate(text, Math.max(1, half));
+  return truncate(` · ${toOneLine(shortNote)}`, Math.max(1, half, columns - minTitleColumns));
+}
+
+/** Columns that a short note leaves to the title, on a narrow screen. */
+const minTitleColumns = 12;
 
 /** Renders a call that has ended. */
 export function renderEndedCall(call: EndedCall, columns: number): readonly Line[] {

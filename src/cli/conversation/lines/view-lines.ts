@@ -21,11 +21,22 @@ export function wrapNote(text: string, columns: number, style?: TextStyle): read
   return wrapLine(lineOf(text.trim(), style), Math.max(8, Math.min(100, columns - 1)));
 }
 
-/** Renders the whole call of a question. @param file the current text of the file that the call changes */
-export function renderQuestion(question: OpenQuestion, file: string | null, columns: number): readonly Line[] {
-  const child = question.childId === undefined ? "" : ` (child session ${shortId(question.childId)})`;
+/**
+ * Renders the whole call of a question.
+ * @param file the current text of the file that the call changes
+ * @param agent the agent that asks, if it was called by the session that is shown
+ */
+export function renderQuestion(
+  question: OpenQuestion,
+  file: string | null,
+  columns: number,
+  agent?: string,
+): readonly Line[] {
+  const isUnknown = question.childId !== undefined && agent === undefined;
+  const child = isUnknown ? ` (child session ${shortId(question.childId ?? "")})` : "";
   const title: Line = [
     spanOf("? ", "yellow"),
+    ...(agent === undefined ? [] : [spanOf(`${sanitizeStrictly(agent)} · `)]),
     spanOf(sanitizeStrictly(question.name), "bold"),
     spanOf(`${child} ${formatQuestionTitle(question)}:`),
   ];

@@ -23,6 +23,10 @@ export type FoldState = {
   shownAttempt: (Attempt & { readonly hasText: boolean }) | null;
   readonly calls: Map<string, StartedCall>;
   readonly questions: OpenQuestions;
+  /** The agents that the session called, with their tasks, by their sessions. */
+  readonly agents: Map<string, string>;
+  /** For each session of an agent, at any depth: the call of the shown session that it works for. */
+  readonly callsOfAgents: Map<string, string>;
   /** The last question that was shown. */
   shownQuestion: OpenQuestion | null;
   runId: string | null;
@@ -40,8 +44,16 @@ export type FoldState = {
   last: "text" | "call" | "message" | "message-part" | "note" | "none";
 };
 
-/** `result` is empty until the call has a result. */
-export type StartedCall = OpenCall & { readonly result: string };
+export type StartedCall = OpenCall & {
+  /** Empty until the call has a result. */
+  readonly result: string;
+  /** When the model made the call, by the log; epoch milliseconds. */
+  readonly at: number;
+  /** The work of the agent that the call started, and of the agents below it. */
+  readonly work?: AgentWork;
+};
+
+export type AgentWork = { readonly calls: number; readonly tokens: number; readonly activity: string };
 
 /** Adds lines to the history, with a blank line before lines of another kind. */
 export function appendLines(fold: FoldState, kind: FoldState["last"], lines: readonly Line[]): void {
@@ -55,6 +67,18 @@ export function appendLines(fold: FoldState, kind: FoldState["last"], lines: rea
 export function updateCall(fold: FoldState, callKey: string, change: Partial<StartedCall>): void {
   const call = fold.calls.get(callKey);
   if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
+}
+
+/** A run goes on when all of its questions, sleeps and waits are over. */
+export function endWaits(fold: FoldState, isOver: (wait: RunWait) => boolean): void {
+  const remaining = fold.waits.filter((wait) => !isOver(wait));
+  if (remaining.length === fold.waits.length) return;
+  fold.waits = remaining;
+  continueIfAnswered(fold);
+}
+
+export function continueIfAnswered(fold: FoldState): void {
+  if (fold.questions.all().length === 0 && fold.waits.length === 0) fold.isWaiting = false;
 }
 
 /** The running calls, as far as this process knows: without those that wait for an answer or already have a result. */

@@ -12,6 +12,8 @@ export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
 
 type ApprovalRequested = Extract<PublicEvent, { readonly type: "approval_requested" }>;
 type QuestionKey = { readonly callKey: string; readonly questionId?: string };
+/** `at`: epoch milliseconds. */
+type Answered = QuestionKey & { readonly at: number };
 
 function formatQuestionKey({ callKey, questionId }: QuestionKey): string {
   return `${callKey} ${questionId ?? ""}`;
@@ -19,31 +21,39 @@ function formatQuestionKey({ callKey, questionId }: QuestionKey): string {
 
 export type OpenQuestions = {
   readonly all: () => readonly OpenQuestion[];
-  readonly ask: (event: ApprovalRequested) => void;
-  readonly answered: (answered: QuestionKey) => void;
-  /** Says which questions are open. */
+  /** @param childId the child session that asks, if it is not this session */
+  readonly ask: (event: ApprovalRequested, childId?: string) => void;
+  readonly answered: (answered: Answered) => void;
+  /** Says which questions are open. One that was answered since it was asked is not: the items of children may come first. */
   readonly replace: (approvals: readonly PendingApproval[], sessionId: string) => void;
   readonly clear: () => void;
 };
 
 export function createOpenQuestions(): OpenQuestions {
   const open = new Map<string, OpenQuestion>();
+  /** When questions were last answered; epoch milliseconds. */
+  const answeredAt = new Map<string, number>();
   const add = (question: OpenQuestion): void => {
     if (!open.has(formatQuestionKey(question))) open.set(formatQuestionKey(question), question);
   };
   return {
     all: () => [...open.values()],
-    ask: ({ at, ...event }) => add({ ...event, askedAt: at }),
+    ask: ({ at, ...event }, childId) => add({ ...event, askedAt: at, ...(childId === undefined ? {} : { childId }) }),
     answered: (answered) => {
       open.delete(formatQuestionKey(answered));
+      answeredAt.set(formatQuestionKey(answered), answered.at);
     },
     replace(approvals, sessionId) {
       const stillOpen = new Set(approvals.map(formatQuestionKey));
       for (const key of open.keys()) if (!stillOpen.has(key)) open.delete(key);
       for (const approval of approvals)
-        add({ ...approval, ...(approval.sessionId === sessionId ? {} : { childId: approval.sessionId }) });
+        if (approval.askedAt > (answeredAt.get(formatQuestionKey(approval)) ?? 0))
+          add({ ...approval, ...(approval.sessionId === sessionId ? {} : { childId: approval.sessionId }) });
     },
-    clear: () => open.clear(),
+    clear() {
+      open.clear();
+      answeredAt.clear();
+    },
   };
 }
 

@@ -25,6 +25,7 @@ import {
   type ViewChange,
 } from "../../../view/view-change.js";
 import { summarizeMessage } from "../../agent/attachments.js";
+import { isAgentTool } from "../../permissions/rule.js";
 import { formatRepair } from "../../render/format-repair.js";
 import { formatResultText } from "../../render/render-calls.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
@@ -35,6 +36,8 @@ import { renderDecision, renderEnd, renderFailure, renderNote, renderQuestion, w
 import {
   type Activity,
   appendLines,
+  continueIfAnswered,
+  endWaits,
   type FoldState,
   findActivity,
   type QueuedRun,
@@ -42,6 +45,7 @@ import {
   updateCall,
 } from "./fold.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
+import { type AgentItem, nameAgent, showAgentItem } from "./show-agent.js";
 import { splitIntoPieces } from "./split-text.js";
 
 export type View = {
@@ -49,6 +53,8 @@ export type View = {
   readonly show: (item: StreamItem, columns: number, now: number) => void;
   /** The same in short steps. Between two steps, the view can be drawn and other methods can be called. */
   readonly showInSteps: (item: StreamItem, columns: number, now: number) => Iterable<void>;
+  /** Adds an item of an agent that the session called. */
+  readonly showAgent: (item: AgentItem, columns: number) => void;
   /** Adds lines that are not part of the session, for example the output of a command. */
   readonly say: (lines: readonly Line[], columns: number) => void;
   /** The lines of the history since the last call. */
@@ -89,6 +95,8 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     shownAttempt: null,
     calls: new Map(),
     questions: createOpenQuestions(),
+    agents: new Map(),
+    callsOfAgents: new Map(),
     shownQuestion: null,
     runId: null,
     isWaiting: false,
@@ -106,6 +114,11 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
       for (const _ of showItem(fold, item, columns, now));
     },
     showInSteps: (item, columns, now) => showItem(fold, item, columns, now),
+    showAgent(item, columns) {
+      if (!showAgentItem(fold, item, columns)) return;
+      continueIfAnswered(fold);
+      showFirstQuestion(fold, columns);
+    },
     say(lines, columns) {
       endText(fold, columns);
       appendLines(fold, "note", lines);
@@ -236,6 +249,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
         note: "",
         wasAsked: false,
         result: "",
+        at: event.at,
       });
       if (event.repair !== undefined && event.repair.by !== "call_tool")
         appendLines(fold, "note", wrapNote(formatRepair(event.name, event.repair), columns, "dim"));
@@ -246,6 +260,9 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       break;
     case "call_complete":
       showEnded(fold, event, columns, now);
+      break;
+    case "child_started":
+      nameAgent(fold, event);
       break;
     case "step_finished":
       endText(fold, columns);
@@ -275,7 +292,7 @@ function showAsking(fold: FoldState, event: PublicEvent, columns: number, now: n
       break;
     case "approval_answered":
       fold.questions.answered(event);
-      if (fold.questions.all().length === 0 && fold.waits.length === 0) fold.isWaiting = false;
+      continueIfAnswered(fold);
       updateCall(fold, event.callKey, { since: now, ...(event.input === undefined ? {} : { input: event.input }) });
       appendLines(fold, "note", [renderDecision(event, fold.calls.get(event.callKey)?.input ?? {}, columns)]);
       showFirstQuestion(fold, columns);
@@ -293,14 +310,6 @@ function showAsking(fold: FoldState, event: PublicEvent, columns: number, now: n
     default:
       showNote(fold, event, columns, now);
   }
-}
-
-/** A run goes on when all of its questions, sleeps and waits are over. */
-function endWaits(fold: FoldState, isOver: (wait: RunWait) => boolean): void {
-  const remaining = fold.waits.filter((wait) => !isOver(wait));
-  if (remaining.length === fold.waits.length) return;
-  fold.waits = remaining;
-  if (remaining.length === 0 && fold.questions.all().length === 0) fold.isWaiting = false;
 }
 
 function showNote(fold: FoldState, event: PublicEvent, columns: number, now: number): void {
@@ -351,7 +360,9 @@ function showFirstQuestion(fold: FoldState, columns: number): void {
   appendLines(
     fold,
     "note",
-    [[], ...renderQuestion(question, fold.fileOf(question), columns)].slice(fold.last === "note" ? 0 : 1),
+    [[], ...renderQuestion(question, fold.fileOf(question), columns, fold.agents.get(question.childId ?? ""))].slice(
+      fold.last === "note" ? 0 : 1,
+    ),
   );
 }
 
@@ -361,7 +372,8 @@ function showEnded(fold: FoldState, event: PublicEventOf<"call_complete">, colum
   endText(fold, columns);
   const input: Json = call?.input ?? {};
   const endedCall = { name: event.name, input, result: call?.result ?? "", isOk: event.status === "ok" };
-  const { durationMs } = event;
+  // The log has no duration for the call of an agent, which no process runs.
+  const durationMs = isAgentTool(event.name) && call !== undefined ? event.at - call.at : event.durationMs;
   appendLines(fold, "call", renderEndedCall({ ...endedCall, durationMs, wasAsked: call?.wasAsked === true }, columns));
   if (fold.calls.size === 0) fold.model = { name: "model", since: now };
 }
@@ -370,8 +382,12 @@ function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, col
   fold.queued = fold.queued.filter((one) => one.runId !== runId);
   // A queued run that was aborted also has an end.
   if (fold.runId !== null && fold.runId !== runId) return;
+  // The end counts what the called agents used, too.
+  if (fold.runId === runId) fold.usage = result.usage;
   fold.calls.clear();
   fold.questions.clear();
+  fold.agents.clear();
+  fold.callsOfAgents.clear();
   [fold.runId, fold.isWaiting, fold.waits] = [null, false, []];
   [fold.isStopping, fold.model] = [false, null];
   appendLines(fold, "note", renderEnd(result, columns));

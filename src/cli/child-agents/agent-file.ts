@@ -1,0 +1,234 @@
+/**
+ * Child agents in files: `NAME.md` with front matter and a system prompt, in the form that other programs use as well.
+ *
+ * 1. A file only restricts: its tools are a part of the parent's, and the permission rules of the session still apply. Only
+ *    `permissionMode: acceptEdits` grants something, and the question of trust says so.
+ * 2. Keys and tools that Pawl does not have are left out and reported.
+ */
+import { join } from "node:path";
+import { parseFrontMatterText } from "../../tools/sources/front-matter.js";
+import {
+  readProjectTexts,
+  readUserTexts,
+  type TextFile,
+  type TextFileKind,
+  type TextFiles,
+} from "../files/text-folder.js";
+import type { AgentMode } from "../permissions/mode.js";
+import { isAgentTool, isBuiltInTool } from "../permissions/rule.js";
+import { toOneLine, truncate } from "../terminal/text.js";
+
+export type AgentFile = TextFile & {
+  /** When to call the agent, for the model. */
+  readonly description: string;
+  /** Names of tools; null for all tools of the parent. */
+  readonly tools: readonly string[] | null;
+  /** `provider/model`, or a name of the setting `models`; null for the parent's model. */
+  readonly model: string | null;
+  readonly mode: AgentMode;
+  readonly limits: { readonly maxSteps?: number; readonly maxTokens?: number; readonly maxCostUsd?: number };
+  readonly prompt: string;
+  /** The parts of the file that have no effect, in whole sentences. */
+  readonly notes: readonly string[];
+};
+
+export type AgentFiles = TextFiles<AgentFile>;
+
+/** The folders of agents within a project folder. If two have an agent of the same name, the first one counts. */
+export const folderAgentsNames = [".pawl/agents", ".claude/agents"] as const;
+
+/** A longer description is cut: the descriptions of all agents are in each request. */
+const maxDescription = 400;
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$/;
+
+const agentKind: TextFileKind<AgentFile> = {
+  noun: "an agent",
+  plural: "agents",
+  maxFiles: 50,
+  maxBytes: 64 * 1024,
+  maxTotalBytes: 512 * 1024,
+  checkName() {},
+  parse: parseAgentFile,
+};
+
+/** Reads the person's own agents, from the folder of their configuration. */
+export function readUserAgents(configuration: string): AgentFiles {
+  return dropRepeatedNames([readUserTexts(join(configuration, "agents"), agentKind)]);
+}
+
+/** Reads the agents that a folder supplies, whether they are trusted or not. */
+export function readFolderAgents(root: string): AgentFiles {
+  return dropRepeatedNames(folderAgentsNames.map((name) => readProjectTexts(root, name, agentKind)));
+}
+
+/** A file may give its agent another name than its own. */
+function dropRepeatedNames(folders: readonly AgentFiles[]): AgentFiles {
+  const byName = new Map<string, AgentFile>();
+  const problems = folders.flatMap((folder) => folder.problems);
+  for (const file of folders.flatMap(({ list }) => list)) {
+    const first = byName.get(file.name);
+    if (first === undefined) byName.set(file.name, file);
+    else problems.push(toOneLine(`${file.path} is off: ${first.path} has an agent of the same name.`));
+  }
+  return { list: [...byName.values()], problems };
+}
+
+/** @throws Error that says why the file is ignored */
+export function parseAgentFile(file: TextFile): AgentFile {
+  const parsed = parseFrontMatterText(file.text);
+  if (parsed === null) throw new Error("it does not begin with front matter between two lines ---");
+  const { value, list } = parsed;
+  const name = value("name") ?? file.name;
+  if (!namePattern.test(name))
+    throw new Error(
+      "its name must be at most 50 letters, digits, hyphens and underscores, and begin with a letter or a digit",
+    );
+  const description = value("description");
+  if (description === undefined) throw new Error("it has no description");
+  const prompt = parsed.body.trim();
+  if (prompt === "") throw new Error("it has no text, which would be the system prompt");
+  const tools = parseTools(list("tools"));
+  const { mode, note } = parseMode(value("permissionMode"));
+  const model = value("model");
+  const [maxSteps, maxTokens, maxCostUsd] = [
+    parsePositive("maxTurns", value("maxTurns")),
+    parsePositive("maxTokens", value("maxTokens")),
+    parsePositive("budget", value("budget")?.replace(/^\$/, "")),
+  ];
+  return {
+    ...file,
+    name,
+    description: truncate(toOneLine(description), maxDescription),
+    tools: tools.names,
+    model: model === undefined || model === "inherit" ? null : model,
+    mode,
+    limits: {
+      ...(maxSteps === undefined ? {} : { maxSteps: Math.ceil(maxSteps) }),
+      ...(maxTokens === undefined ? {} : { maxTokens: Math.ceil(maxTokens) }),
+      ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
+    },
+    prompt,
+    notes: [...tools.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(parsed.keys)],
+  };
+}
+
+/** The tools of other programs under their names there. */
+const toolsElsewhere: ReadonlyMap<string, string> = new Map([
+  ["Read", "read_file"],
+  ["NotebookRead", "read_file"],
+  ["LS", "list_files"],
+  ["Glob", "list_files"],
+  ["Grep", "search_files"],
+  ["Write", "write_file"],
+  ["Edit", "edit_file"],
+  ["MultiEdit", "edit_file"],
+  ["Bash", "shell"],
+  ["BashOutput", "read_process"],
+  ["KillShell", "stop_process"],
+  ["KillBash", "stop_process"],
+  ["WebFetch", "fetch_url"],
+  ["TodoWrite", "todo"],
+  ["Skill", "read_skill"],
+]);
+
+function parseTools(words: readonly string[] | undefined): {
+  readonly names: readonly string[] | null;
+  readonly notes: readonly string[];
+} {
+  if (words === undefined || words.includes("*")) return { names: null, notes: [] };
+  const names = new Set<string>();
+  const unknown: string[] = [];
+  const unrestricted: string[] = [];
+  for (const word of words) {
+    const [, tool = "", pattern] = /^([^()\s]+)(\(.*\))?$/s.exec(word) ?? [];
+    const name = toolsElsewhere.get(tool) ?? tool;
+    if (!isKnownTool(name)) unknown.push(word);
+    else {
+      names.add(name);
+      if (pattern !== undefined) unrestricted.push(word);
+    }
+  }
+  // The process tools belong to the commands that start the processes.
+  if (names.has("shell")) for (const name of ["read_process", "stop_process"]) names.add(name);
+  return {
+    names: [...names],
+    notes: [
+      ...(unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.`]),
+      ...(unrestricted.length === 0
+        ? []
+        : [
+            `The patterns in parentheses are ignored: ${formatList(unrestricted)}. Calls ask unless a rule allows them.`,
+          ]),
+    ],
+  };
+}
+
+function isKnownTool(name: string): boolean {
+  return (isBuiltInTool(name) && !isAgentTool(name)) || /^mcp__[\w-]+(?:__\*)?$/.test(name);
+}
+
+function parseMode(word: string | undefined): { readonly mode: AgentMode; readonly note?: string } {
+  switch (word) {
+    case undefined:
+    case "default":
+      return { mode: "ask" };
+    case "acceptEdits":
+      return { mode: "edits" };
+    case "plan":
+      return { mode: "read" };
+    case "dontAsk":
+      return { mode: "deny" };
+    case "bypassPermissions":
+      return { mode: "ask", note: "permissionMode: bypassPermissions grants nothing. Calls ask." };
+    default:
+      return {
+        mode: "ask",
+        note: `permissionMode: ${truncate(toOneLine(word), maxShown)} is unknown. Calls ask. Known are default, acceptEdits, plan and dontAsk.`,
+      };
+  }
+}
+
+/** @throws Error if it is not a number above 0: a limit that cannot be read must not be dropped */
+function parsePositive(key: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (!Number.isFinite(number) || number <= 0) throw new Error(`its ${key} must be a number above 0`);
+  return number;
+}
+
+/** `color` is how other programs show an agent. Leaving it out changes nothing that an agent does, so it is not reported. */
+const knownKeys: ReadonlySet<string> = new Set([
+  ...["name", "description", "tools", "model", "permissionMode", "maxTurns", "maxTokens", "budget", "color"],
+]);
+const maxListed = 10;
+/** Columns of one word in a message. */
+const maxShown = 60;
+
+function describeUnknownKeys(keys: readonly string[]): readonly string[] {
+  const unknown = [...new Set(keys)].filter((key) => !knownKeys.has(key));
+  return unknown.length === 0 ? [] : [`These keys have no effect: ${formatList(unknown)}.`];
+}
+
+function formatList(words: readonly string[]): string {
+  const shown = words.slice(0, maxListed).map((word) => truncate(toOneLine(word), maxShown));
+  const more = words.length - shown.length;
+  return [...shown, ...(more === 0 ? [] : [`${more} more`])].join(", ");
+}
+
+/** What trusting the file does, as the question of trust lists it. */
+export function describeAgentEffects({ name, tools, model, mode }: AgentFile): readonly string[] {
+  const modes: { readonly [Mode in AgentMode]: readonly string[] } = {
+    ask: [],
+    edits: ["lets that agent write files of this folder without a question"],
+    read: ["lets that agent only read"],
+    deny: ["denies that agent what would ask you"],
+  };
+  return [
+    `adds the agent ${name}, which the model may start with this text`,
+    tools === null
+      ? "gives that agent all tools of the session"
+      : `gives that agent, of the tools of the session: ${tools.join(", ") || "none"}`,
+    ...(model === null ? [] : [`sends its conversation to the model ${model}`]),
+    ...modes[mode],
+  ];
+}

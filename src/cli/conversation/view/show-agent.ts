@@ -1,0 +1,83 @@
+/**
+ * The items of agents that the session called: their questions are asked here, and the line of the call says what they do.
+ */
+import type { FamilyItem, Json, PublicEvent } from "../../../index.js";
+import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
+import { formatCallTitle } from "../../render/format-call.js";
+import { formatCount, toOneLine, truncate } from "../../terminal/text.js";
+import { renderDecision } from "../lines/view-lines.js";
+import { type AgentWork, appendLines, type FoldState, updateCall } from "./fold.js";
+
+/** An item of a child session, at any depth. */
+export type AgentItem = Exclude<FamilyItem, { readonly type: "children_omitted" }>;
+
+/** Columns of the call that an agent runs. */
+const maxActivity = 40;
+
+/** Remembers which agent a call has started, and its task, for its questions. */
+export function nameAgent(
+  fold: FoldState,
+  { callKey, childId }: Extract<PublicEvent, { readonly type: "child_started" }>,
+): void {
+  const call = fold.calls.get(callKey);
+  if (call !== undefined) fold.agents.set(childId, formatAgentCall(call));
+}
+
+/** An agent with the beginning of its task: `scout (What do the notes say?)`. */
+function formatAgentCall({ name, input }: { readonly name: string; readonly input: Json }): string {
+  const agent = isAgentTool(name) ? name.slice(agentToolPrefix.length) : name;
+  const task = typeof input === "object" && input !== null && "task" in input ? input.task : undefined;
+  return typeof task === "string" ? `${agent} (${truncate(toOneLine(task), maxTask)})` : agent;
+}
+
+/** Columns. */
+const maxTask = 40;
+
+/** @returns whether the open questions have changed */
+export function showAgentItem(fold: FoldState, item: AgentItem, columns: number): boolean {
+  if (item.parent === undefined) return false;
+  const callKey = fold.callsOfAgents.get(item.parent.sessionId) ?? item.parent.callKey;
+  fold.callsOfAgents.set(item.sessionId, callKey);
+  switch (item.type) {
+    case "tool_call":
+      addWork(fold, callKey, ({ calls }) => ({
+        calls: calls + 1,
+        activity: formatCallTitle(item.name, item.input, maxActivity),
+      }));
+      return false;
+    case "tool_result":
+      addWork(fold, callKey, () => ({ activity: "" }));
+      return false;
+    case "step_finished": {
+      const { inputTokens = 0, outputTokens = 0 } = item.usage;
+      addWork(fold, callKey, ({ tokens }) => ({ tokens: tokens + inputTokens + outputTokens }));
+      return false;
+    }
+    case "approval_requested":
+      addWork(fold, callKey, () => ({ activity: "waits for you" }));
+      fold.questions.ask(item, item.sessionId);
+      return true;
+    case "approval_answered": {
+      addWork(fold, callKey, () => ({ activity: "" }));
+      const question = fold.questions.all().find((one) => one.callKey === item.callKey);
+      if (question !== undefined) appendLines(fold, "note", [renderDecision(item, question.input, columns)]);
+      fold.questions.answered(item);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+function addWork(fold: FoldState, callKey: string, change: (work: AgentWork) => Partial<AgentWork>): void {
+  const work = fold.calls.get(callKey)?.work ?? { calls: 0, tokens: 0, activity: "" };
+  const next = { ...work, ...change(work) };
+  updateCall(fold, callKey, { work: next, note: formatWork(next), shortNote: next.activity });
+}
+
+/** `2 calls · 1,200 tokens · shell npm test` */
+function formatWork({ calls, tokens, activity }: AgentWork): string {
+  const tokensText = tokens === 0 ? "" : `${tokens.toLocaleString("en-US")} tokens`;
+  const parts = [formatCount(calls, "call"), tokensText, activity];
+  return parts.filter((part) => part !== "").join(" · ");
+}

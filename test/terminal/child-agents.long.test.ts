@@ -1,0 +1,79 @@
+/**
+ * Agents in files, in a conversation in a pseudo-terminal.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createWorld } from "../cli/pawl.js";
+import { type RecordedRequest, startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { openPawl } from "./pseudo-terminal.js";
+
+const toFile = (name: string) => `---\ndescription: Writes.\ntools: Read, Write\nmemory: user\n---\nYou are ${name}.\n`;
+const names = ["ann", "bob"];
+const files = Object.fromEntries(names.map((name) => [`.pawl/agents/${name}.md`, toFile(name)]));
+const readable = () => new Promise((done) => setTimeout(done, 450));
+
+/** The session calls both agents, each of which writes two files. The answer depends on the conversation alone. */
+function respond({ body }: RecordedRequest) {
+  const messages = JSON.stringify(body.messages);
+  const results = (body.messages as readonly { readonly role: string }[]).filter(({ role }) => role === "tool").length;
+  const name = names.find((one) => messages.includes(`You are ${one}.`));
+  if (name === undefined)
+    return results > 0
+      ? ({ type: "answer", text: "All written." } as const)
+      : ({
+          type: "answer",
+          calls: names.map((one) => ({ name: `agent_${one}`, input: { task: `Write as ${one}.` } })),
+        } as const);
+  if (results === 2) return { type: "answer", text: `${name} has written.` } as const;
+  const path = `${name}${results + 1}.txt`;
+  return { type: "answer", calls: [{ name: "write_file", input: { path, content: `${name}\n` } }] } as const;
+}
+
+test(
+  "agents of a folder are called after trust, ask with their names through a kill, and one answer lets the others write",
+  verifies("AGENT-4#files", "AGENT-4#rules", "AGENT-4#kill"),
+  async () => {
+    const world = createWorld(files);
+    const server = await startProviderServer("openai-chat", respond);
+    onTestFinished(() => server.close());
+    const options = { env: { OPENAI_BASE_URL: server.baseURL }, columns: 100, rows: 50 };
+    const person = openPawl(world, ["--model", "openai-compatible/test"], options);
+    await person.sees(/adds the agent ann, which the model may start with this text[\s\S]*trust ›/);
+    person.type("trust all\r");
+    await person.sees(/ann\.md: These keys have no effect: memory\.[\s\S]*ready/);
+    person.type("write\r");
+    await person.sees(/\? (ann|bob) \(Write as \1\.\) · write_file wants to run:/);
+    person.kill("SIGKILL");
+    await person.ended;
+
+    const again = openPawl(world, ["--model", "openai-compatible/test", "--continue"], options);
+    await again.sees(/\? (ann|bob) \(Write as \1\.\) · write_file wants to run:/);
+    await again.sees("always…");
+    await readable();
+    // Whatever the folder's files are: the rule holds for both agents.
+    again.type("n");
+    await again.sees(/\? (ann|bob) \(Write as \1\.\) · write_file wants to run:[\s\S]*\? write_file/);
+    again.type("\x1b[Z");
+    await again.sees("edits");
+    await readable();
+    again.type("y");
+    await again.sees(/All written\.[\s\S]*ready/);
+    const written = names
+      .flatMap((name) => [`${name}1.txt`, `${name}2.txt`])
+      .filter((path) => existsSync(join(world.root, path)));
+    // One was denied, one approved, and the others were written in the mode.
+    expect(written).toHaveLength(3);
+    for (const path of written) expect(readFileSync(join(world.root, path), "utf8")).toBe(`${path.slice(0, 3)}\n`);
+    again.type("/cost\r");
+    await again.sees("of it, agents");
+    again.type("/undo\r");
+    await again.sees(/goes away[\s\S]*undo ›/);
+    again.type("3 files\r");
+    await again.sees("Took back 3 files");
+    expect(written.filter((path) => existsSync(join(world.root, path)))).toEqual([]);
+    again.type("/quit\r");
+    await again.ended;
+  },
+);
