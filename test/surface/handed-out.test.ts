@@ -148,7 +148,9 @@ const functions = {
 } as const;
 
 test("every export is in the walk", verifies("LOOP-21"), () => {
-  const exported = Object.entries({ ...pawl, ...inspect }).flatMap(([name, value]) => (typeof value === "function" ? [name] : []));
+  const exported = Object.entries({ ...pawl, ...inspect }).flatMap(([name, value]) =>
+    typeof value === "function" ? [name] : [],
+  );
   const known = Object.values(functions).flat();
   expect(exported.toSorted()).toEqual(known.toSorted());
   // Fewer would mean that the walk no longer sees the whole package.
