@@ -90,11 +90,9 @@ export function parseAgentFile(file: TextFile): AgentFile {
   const tools = parseTools(list("tools"));
   const { mode, note } = parseMode(value("permissionMode"));
   const model = value("model");
-  const [maxSteps, maxTokens, maxCostUsd] = [
-    parsePositive("maxTurns", value("maxTurns")),
-    parsePositive("maxTokens", value("maxTokens")),
-    parsePositive("budget", value("budget")?.replace(/^\$/, "")),
-  ];
+  const maxSteps = parsePositive("maxTurns", value("maxTurns"));
+  const maxTokens = parsePositive("maxTokens", value("maxTokens"));
+  const maxCostUsd = parsePositive("budget", value("budget")?.replace(/^\$/, ""));
   return {
     ...file,
     name,
