@@ -33,6 +33,10 @@ export const errorCodes = Object.freeze([
   "store_closed",
   "store_lacks",
   "signal_full",
+  "bad_schedule",
+  "no_schedule",
+  "schedule_exists",
+  "schedule_full",
   "not_storable",
   "internal",
 ] as const);
