@@ -8,7 +8,7 @@
  * 3. A delayed message is a row with one slot that belongs to its session, and goes with it.
  */
 import type { Json } from "../core/data/message.js";
-import type { InboxMessage } from "../core/machine/inbox.js";
+import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
 
 /** The row of a schedule. */
 export type ScheduleRow = {
@@ -27,6 +27,9 @@ export type ScheduleRow = {
   /** The run that was posted last. */
   readonly last?: PostedRun;
 };
+
+/** The body of a row that holds a delayed message. */
+export type DelayedBody = { readonly message: Extract<InboxBody, { readonly type: "input" }> };
 
 /** The run of a slot. */
 export type PostedRun = {

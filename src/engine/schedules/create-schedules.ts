@@ -17,15 +17,10 @@ import { canonicalJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
-import {
-  maxSchedules,
-  type PostedRun,
-  type ScheduleRow,
-  type ScheduleStore,
-  type SlotRow,
-} from "../../ports/schedule-store.js";
+import { maxSchedules, type PostedRun, type ScheduleRow, type SlotRow } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createCheckedClock } from "../../runtime/agent/checked-clock.js";
+import { requireSchedules } from "../../runtime/api/delayed.js";
 import { systemClock } from "../../runtime/lib/clock.js";
 import { checkScheduleId, compileSchedule } from "./check-schedule.js";
 import { createRun, planFire } from "./fire-due.js";
@@ -241,15 +236,6 @@ export function createSchedules(options: SchedulesOptions): Schedules {
 
 function createMissingError(id: string): PawlError {
   return new PawlError("no_schedule", `There is no schedule "${id}". List the schedules with list().`);
-}
-
-/** @throws PawlError `store_lacks` */
-export function requireSchedules({ schedules }: Pick<Store, "schedules">): ScheduleStore {
-  if (schedules !== undefined) return schedules;
-  throw new PawlError(
-    "store_lacks",
-    "This store keeps no schedules: it has no `schedules`. Use one of Pawl's stores, or add that member to your own.",
-  );
 }
 
 /** A store may be an instance of a class, whose methods need `this`. */

@@ -10,11 +10,11 @@
 import { defined } from "../../core/data/defined.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { isResting } from "../../core/machine/state.js";
-import type { Fire, PostedRun, ScheduleRow, ScheduleStore, SlotRow } from "../../ports/schedule-store.js";
+import type { DelayedBody, Fire, PostedRun, ScheduleRow, ScheduleStore, SlotRow } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createTitle } from "../../runtime/agent/run-input.js";
 import { afterTurn } from "../../runtime/lib/event-loop.js";
-import type { DelayedBody, ScheduleBody } from "./schedule.js";
+import type { ScheduleBody } from "./schedule.js";
 import { createSlotClock, loadCron, type SlotClock, toDueTime } from "./slots.js";
 
 type FiringStore = Pick<Store, "load" | "inbox"> & { readonly schedules: ScheduleStore };

@@ -3,7 +3,6 @@
  */
 import type { UserMessage } from "../../core/data/message.js";
 import type { RunOptions } from "../../core/machine/event.js";
-import type { InboxBody } from "../../core/machine/inbox.js";
 import type { PostedRun, ScheduleRow } from "../../ports/schedule-store.js";
 import type { Input } from "../../runtime/agent/input-parts.js";
 
@@ -86,9 +85,6 @@ export type ScheduleBody = {
   readonly principal?: string;
   readonly options?: RunOptions;
 };
-
-/** The body of a row that holds a delayed message. */
-export type DelayedBody = { readonly message: Extract<InboxBody, { readonly type: "input" }> };
 
 /** A schedule in a store, with its next slot and its last run. */
 export type ScheduleInfo = ScheduleBody & {
