@@ -46,6 +46,7 @@ const rules: OptionTable<AllFields> = {
   endAt: anyValue,
   paused: aBoolean,
   principal: nonEmptyString,
+  root: nonEmptyString,
   options: anObject,
 };
 
@@ -63,7 +64,17 @@ const maxCronCharacters = 200;
 /** @throws PawlError `bad_schedule`, `bad_input` */
 export async function compileSchedule(schedule: Schedule, now: number): Promise<ScheduleBody> {
   checkOptions<AllFields>("a schedule", rules, schedule, { code: "bad_schedule" });
-  const { id, agent, session = "new", overlap = "skip", missed = "last", jitterMs = 0, paused, principal } = schedule;
+  const {
+    id,
+    agent,
+    session = "new",
+    overlap = "skip",
+    missed = "last",
+    jitterMs = 0,
+    paused,
+    principal,
+    root,
+  } = schedule;
   checkScheduleId(id);
   if (agent === undefined) throw refuse(id, "`agent` is missing");
   const startAt = toTime(id, "startAt", schedule.startAt);
@@ -93,7 +104,7 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
     overlap,
     missed,
     jitterMs,
-    ...defined({ startAt, endAt, principal, options }),
+    ...defined({ startAt, endAt, principal, root, options }),
     ...(paused === true ? { paused } : {}),
   };
 }

@@ -175,8 +175,9 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       return write(id, (current) => {
         if (current !== null && ifNew)
           throw new PawlError("schedule_exists", `There is a schedule "${id}" already. Leave out ifNew to replace it.`);
-        const same = current === null ? null : keepStart(body, current.body as unknown as ScheduleBody);
-        return current !== null && isSameBody(same, current.body) ? undefined : body;
+        if (current === null) return body;
+        const next = keepStart(body, current.body as unknown as ScheduleBody);
+        return isSameBody(next, current.body) ? undefined : next;
       });
     },
     async get(id) {
@@ -243,13 +244,13 @@ function pickReads(store: Store): Pick<Store, "load" | "inbox"> {
   return { load: (sessionId) => store.load(sessionId), inbox: (sessionId) => store.inbox(sessionId) };
 }
 
-/** Without `startAt`, intervals count from when the schedule was made. Putting it again does not change that. */
-function keepStart(body: ScheduleBody, current: ScheduleBody): ScheduleBody {
+/** Without `startAt`, intervals count from when the schedule was made. A change of something else does not move them. */
+function keepStart(body: ScheduleBody, { when: current }: ScheduleBody): ScheduleBody {
   const { when } = body;
-  if (body.startAt !== undefined || !("everyMs" in when) || !("everyMs" in current.when)) return body;
-  return { ...body, when: { ...when, from: current.when.from } };
+  if (body.startAt !== undefined || !("everyMs" in when && "everyMs" in current)) return body;
+  return when.everyMs === current.everyMs ? { ...body, when: current } : body;
 }
 
-function isSameBody(body: ScheduleBody | null, stored: Json): boolean {
-  return body !== null && canonicalJson(body as unknown as Json) === canonicalJson(stored);
+function isSameBody(body: ScheduleBody, stored: Json): boolean {
+  return canonicalJson(body as unknown as Json) === canonicalJson(stored);
 }

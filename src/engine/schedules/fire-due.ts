@@ -162,7 +162,7 @@ function chooseSlots(id: string, schedule: ScheduleBody, due: readonly number[],
 /** The run of a slot. @param name identifies the slot in the ids of the run and of its session */
 export function createRun(
   id: string,
-  { session, agent, input, principal, options }: ScheduleBody,
+  { session, agent, input, principal, root, options }: ScheduleBody,
   slot: number,
   name: string,
   now: number,
@@ -175,7 +175,7 @@ export function createRun(
     mode: "queue",
     runId,
     input,
-    session: { agent, ...defined({ principal }), ...(title === "" ? {} : { title }) },
+    session: { agent, ...defined({ principal, root }), ...(title === "" ? {} : { title }) },
     ...defined({ options }),
     by: `schedule:${id}`,
   };

@@ -59,6 +59,8 @@ export type Schedule = ScheduleTime & {
   readonly paused?: boolean;
   /** Whose sessions its runs are: `principal` of new sessions. */
   readonly principal?: string;
+  /** The folder that new sessions are bound to, as with an agent's `root`. Default: that of the agent. */
+  readonly root?: string;
   /** Options of its runs, as in `session.send`. */
   readonly options?: Pick<
     RunOptions,
@@ -83,6 +85,7 @@ export type ScheduleBody = {
   readonly endAt?: number;
   readonly paused?: true;
   readonly principal?: string;
+  readonly root?: string;
   readonly options?: RunOptions;
 };
 
