@@ -75,7 +75,7 @@ export { createWorker } from "./create-worker.js";
 export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export { createSchedules, type Schedules, type SchedulesOptions } from "./engine/schedules/create-schedules.js";
-export type { Schedule, ScheduleInfo, ScheduleTime } from "./engine/schedules/schedule.js";
+export type { Schedule, ScheduleBody, ScheduleInfo, ScheduleTime } from "./engine/schedules/schedule.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker-options.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";

@@ -78,6 +78,7 @@ export type WorkerReport =
   /** A slot of a schedule was due, and this worker has posted its run. */
   | {
       readonly type: "fired";
+      /** Which schedule. */
       readonly scheduleId: string;
       /** The slot, in epoch milliseconds. */
       readonly slot: number;
@@ -90,6 +91,7 @@ export type WorkerReport =
    */
   | {
       readonly type: "schedule_failed";
+      /** Which schedule, or which delayed message. */
       readonly scheduleId: string;
       /** Why not. */
       readonly error: unknown;

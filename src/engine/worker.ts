@@ -19,7 +19,7 @@ import type { SessionLook } from "../runtime/api/session-beginning.js";
 import { createContention } from "./contention.js";
 import { loadSessionChain, lookUpSession, type SessionLookup } from "./look-up-session.js";
 import { createStallDetector, isTransient, retryDelayMs } from "./retries.js";
-import { createScheduleLooks } from "./schedules/schedule-looks.js";
+import { createScheduleLooks } from "./schedule-looks.js";
 import { createScoring } from "./scoring.js";
 import {
   checkGrace,

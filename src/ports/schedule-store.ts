@@ -29,7 +29,10 @@ export type ScheduleRow = {
 };
 
 /** The body of a row that holds a delayed message. */
-export type DelayedBody = { readonly message: Extract<InboxBody, { readonly type: "input" }> };
+export type DelayedBody = {
+  /** What is posted to the session. */
+  readonly message: Extract<InboxBody, { readonly type: "input" }>;
+};
 
 /** The run of a slot. */
 export type PostedRun = {
@@ -86,12 +89,14 @@ export type Fire = {
 
 /** What became of a row that was put. */
 export type PutResult =
-  /** The row was written. */
-  | { readonly type: "ok" }
-  /** The present row has another `rev` than the one before this; 0: there is none. Nothing was written. */
+  | {
+      /** The row was written. */
+      readonly type: "ok";
+    }
+  /** The stored row does not have the `rev` before this one. Nothing was written. */
   | {
       readonly type: "conflict";
-      /** The revision of the present row; 0 if there is none. */
+      /** The `rev` of the stored row; 0 if there is none. */
       readonly rev: number;
     }
   /** The store has as many schedules, or the session as many delayed messages, as it may. */

@@ -12,10 +12,12 @@ import { defineTool } from "./lib/define-tool.js";
 
 /** The part of a session that reminders use. */
 export type ReminderSession = {
+  /** As in `ClientSession`. */
   readonly send: (
     input: string,
     options: { readonly at: number; readonly runId: string; readonly by: string },
   ) => Promise<{ readonly isNew: boolean }>;
+  /** As in `ClientSession`. */
   readonly scheduled: () => Promise<
     readonly {
       readonly runId: string;
@@ -24,14 +26,19 @@ export type ReminderSession = {
       readonly by?: string;
     }[]
   >;
+  /** As in `ClientSession`. */
   readonly unsend: (runId: string) => Promise<"unsent" | "too_late" | "unknown">;
+  /** As in `ClientSession`. */
   readonly state: () => Promise<State>;
 };
 
 /** The options of `remindMe`. */
 export type RemindMeOptions = {
   /** A client of the agent's store: `createClient({ store })`. A worker of that store sends the reminders. */
-  readonly client: { readonly session: (sessionId: string) => ReminderSession };
+  readonly client: {
+    /** A session of the store. */
+    readonly session: (sessionId: string) => ReminderSession;
+  };
   /** The time zone of times without an offset: a name of the IANA database. Default: UTC. */
   readonly timezone?: string;
   /** How far ahead a reminder may be, in milliseconds. Default: 30 days. */

@@ -38,7 +38,13 @@ export type Schedule = ScheduleTime & {
   /** What the agent is asked at each slot. */
   readonly input: Input;
   /** `new`: each slot has a session `ID@SLOT`. `same`: all have one, with the schedule's id. Or the session of this id. Default: `new`. */
-  readonly session?: "new" | "same" | { readonly id: string };
+  readonly session?:
+    | "new"
+    | "same"
+    | {
+        /** The session that all runs go to. */
+        readonly id: string;
+      };
   /**
    * What becomes of a slot while the run of the last one is not over. `skip`: it is left out. `queue`: its run waits (only in one
    * session). `allow`: it runs alongside (only with `new`). Default: `skip`.
@@ -70,27 +76,57 @@ export type Schedule = ScheduleTime & {
 
 /** A schedule in a store. */
 export type ScheduleBody = {
+  /** When it runs. */
   readonly when:
-    | { readonly cron: string }
-    | { readonly everyMs: number; readonly from: number }
-    | { readonly at: number };
+    | {
+        /** The cron expression. */
+        readonly cron: string;
+      }
+    | {
+        /** The interval in milliseconds. */
+        readonly everyMs: number;
+        /** The first slot, in epoch milliseconds. */
+        readonly from: number;
+      }
+    | {
+        /** In epoch milliseconds. */
+        readonly at: number;
+      };
+  /** The time zone of the cron expression. */
   readonly timezone: string;
   readonly agent: string;
   readonly input: readonly UserMessage[];
-  readonly session: "new" | "same" | { readonly id: string };
+  /** Which sessions its runs go to. */
+  readonly session:
+    | "new"
+    | "same"
+    | {
+        /** The session that all runs go to. */
+        readonly id: string;
+      };
+  /** What becomes of a slot while the last run goes on. */
   readonly overlap: "skip" | "queue" | "allow";
+  /** Which missed slots run later. */
   readonly missed: "last" | "all" | "skip";
+  /** How late slots may be fired, in milliseconds. */
   readonly jitterMs: number;
+  /** No slot is before this time, in epoch milliseconds. */
   readonly startAt?: number;
+  /** No slot is after this time, in epoch milliseconds. */
   readonly endAt?: number;
+  /** It runs nothing, and misses nothing. */
   readonly paused?: true;
+  /** Whose new sessions its runs are in. */
   readonly principal?: string;
+  /** The folder that new sessions are bound to. */
   readonly root?: string;
+  /** The options of its runs. */
   readonly options?: RunOptions;
 };
 
 /** A schedule in a store, with its next slot and its last run. */
 export type ScheduleInfo = ScheduleBody & {
+  /** The id of the schedule. */
   readonly id: string;
   /** Goes up with each change. */
   readonly rev: number;

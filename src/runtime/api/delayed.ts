@@ -20,6 +20,7 @@ export type ScheduledInput = {
   /** When, in epoch milliseconds. */
   readonly at: number;
   readonly input: readonly UserMessage[];
+  /** What happens if a run is active by then. */
   readonly mode: "queue" | "steer" | "interrupt";
   /** Who sent it. */
   readonly by?: string;

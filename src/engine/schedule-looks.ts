@@ -1,13 +1,13 @@
 /**
  * A worker's looks at the schedules of its store.
  */
-import type { Clock } from "../../ports/clock.js";
-import type { ScheduleStore } from "../../ports/schedule-store.js";
-import type { Store } from "../../ports/store.js";
-import { retryDelayMs } from "../retries.js";
-import type { WorkerReport } from "../worker-options.js";
-import { fireDue } from "./fire-due.js";
-import { refreshSlots } from "./refresh-slots.js";
+import type { Clock } from "../ports/clock.js";
+import type { ScheduleStore } from "../ports/schedule-store.js";
+import type { Store } from "../ports/store.js";
+import { retryDelayMs } from "./retries.js";
+import { fireDue } from "./schedules/fire-due.js";
+import { refreshSlots } from "./schedules/refresh-slots.js";
+import type { WorkerReport } from "./worker-options.js";
 
 export type ScheduleLooks = {
   /** Fires what is due. Returns whether a run was posted. Rejects if the store fails. */
