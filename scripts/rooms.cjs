@@ -220,6 +220,7 @@ const rooms = [
     about: "the same with Web APIs only, without models by name",
     imports: [...contracts, "models/registry"],
   },
+  { room: "webhooks", about: "verifies web hooks", imports: contracts },
   {
     room: "evals",
     about: "cases from recorded sessions, their trials, judges and reports",

@@ -33,6 +33,7 @@ export const errorCodes = Object.freeze([
   "store_closed",
   "store_lacks",
   "signal_full",
+  "signal_refused",
   "bad_schedule",
   "no_schedule",
   "schedule_exists",

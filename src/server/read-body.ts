@@ -27,17 +27,18 @@ export async function readBody(
       "bad_configuration",
       "The body of the request was read before it reached the server. Pass a request that is not read: request.clone() before reading.",
     );
-  const bytes = request.body === null ? new Uint8Array(0) : await readBytes(request, request.body, limits);
+  const bytes = await readBytes(request, limits);
   const value = parseJson(decodeUtf8(bytes), limits.maxJsonDepth);
   if (shape !== "json") checkShape(value, shape, "The body");
   return value as { readonly [name: string]: unknown };
 }
 
-async function readBytes(
-  { headers }: Request,
-  body: ReadableStream<Uint8Array>,
-  { maxBodyBytes: maxBytes, bodyMs }: BodyLimits,
+/** @throws ServerError `too_large`, `too_slow` */
+export async function readBytes(
+  { headers, body }: Request,
+  { maxBodyBytes: maxBytes, bodyMs }: Pick<BodyLimits, "maxBodyBytes" | "bodyMs">,
 ): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array(0);
   if (Number(headers.get("content-length") ?? 0) > maxBytes) throw createTooLargeError(maxBytes);
   const deadline = createDeadline(bodyMs);
   try {

@@ -18,6 +18,7 @@ import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js"
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.js";
 import { type Authenticate, type ChooseParams, createTokenAuthentication, isToken, type May } from "./principal.js";
+import { type CanSignal, checkCanSignal, checkWebhooks, type Webhook } from "./signal-options.js";
 
 /** How much the server takes on. */
 export type ServerLimits = {
@@ -130,6 +131,16 @@ type CommonOptions = {
    * it as `store` to `evaluate`. Default: no reports.
    */
   readonly evalReports?: () => Promise<readonly Report[]>;
+  /**
+   * Whether a principal with the scope `signal` may send this signal by `POST /v1/signals/:key`. Default: the server takes no
+   * signals from clients.
+   */
+  readonly canSignal?: CanSignal;
+  /**
+   * Web hooks that become signals, by their paths, for example `/hooks/stripe`. They need no token: `verify` decides whether a
+   * request is genuine. Mount the server before code that parses bodies. Default: none.
+   */
+  readonly webhooks?: { readonly [path: string]: Webhook };
   /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
   readonly hosts?: readonly string[];
   /** Origins whose pages may ask, for example `https://chat.example.org`. Default: only this server's own. */
@@ -228,6 +239,8 @@ export type ServerSettings = {
   readonly oauth: OAuthSettings | null;
   /** Names of the tools that pages know by type. */
   readonly uiTools: ReadonlySet<string>;
+  readonly canSignal: CanSignal | null;
+  readonly webhooks: { readonly [path: string]: Webhook };
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -263,7 +276,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "limits",
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
-  ...["traceparent", "ui", "uiTools", "oauth", "evalReports"],
+  ...["traceparent", "ui", "uiTools", "oauth", "evalReports", "canSignal", "webhooks"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -321,6 +334,8 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     evalReports: options.evalReports ?? (async () => []),
     oauth: options.oauth === undefined ? null : resolveOAuth(options.oauth),
     uiTools: collectToolNames(options.uiTools ?? []),
+    canSignal: checkCanSignal(options.canSignal),
+    webhooks: checkWebhooks(options.webhooks),
   };
 }
 

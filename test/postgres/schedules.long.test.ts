@@ -18,15 +18,19 @@ describe.runIf(hasPostgres)("on PostgreSQL", () => {
 
   describeSchedules("PostgreSQL", open);
 
-  test("a worker whose clock is an hour ahead fires nothing early, and an edit waits for nothing", verifies("TIME-4"), async () => {
-    const { store, close } = await open();
-    const clock = createTestClock(Date.now() + 3_600_000);
-    const schedules = createSchedules({ store, clock });
-    await schedules.put({ id: "each", cron: "* * * * *", ...asked });
-    clock.jump(120_000);
-    await createWorker({ store, agents: [], clock }).runUntilIdle();
-    expect(await schedules.slots("each")).toEqual([]);
-    expect(await schedules.put({ id: "each", cron: "*/2 * * * *", ...asked })).toMatchObject({ rev: 2 });
-    await close();
-  });
+  test(
+    "a worker whose clock is an hour ahead fires nothing early, and an edit waits for nothing",
+    verifies("TIME-4"),
+    async () => {
+      const { store, close } = await open();
+      const clock = createTestClock(Date.now() + 3_600_000);
+      const schedules = createSchedules({ store, clock });
+      await schedules.put({ id: "each", cron: "* * * * *", ...asked });
+      clock.jump(120_000);
+      await createWorker({ store, agents: [], clock }).runUntilIdle();
+      expect(await schedules.slots("each")).toEqual([]);
+      expect(await schedules.put({ id: "each", cron: "*/2 * * * *", ...asked })).toMatchObject({ rev: 2 });
+      await close();
+    },
+  );
 });

@@ -11,6 +11,7 @@ const maxDate = 8_640_000_000_000_000;
  */
 export function parseTime(given: unknown): number | undefined {
   const isExact = typeof given === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.test(given);
-  const time = typeof given === "number" ? given : isExact || given instanceof Date ? new Date(given).getTime() : Number.NaN;
+  const time =
+    typeof given === "number" ? given : isExact || given instanceof Date ? new Date(given).getTime() : Number.NaN;
   return Number.isFinite(time) && Math.abs(time) <= maxDate ? Math.ceil(time) : undefined;
 }
