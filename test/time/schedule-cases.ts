@@ -2,7 +2,7 @@
  * Schedules in a store: each slot is one run or is counted, in any number of processes, whatever the clock does.
  */
 import { describe, expect, test } from "vitest";
-import { createSchedules, createWorker, type Schedules, type Store, type WorkerReport } from "../../src/index.js";
+import { createMemoryStore, createSchedules, createWorker, type Schedules, type Store, type WorkerReport } from "../../src/index.js";
 import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
 import { createDurableAgent } from "../support/durable-tool.js";
 import { withStore } from "../support/stores.js";
@@ -202,7 +202,8 @@ export function describeSchedules(
           ...asked,
         });
         await schedules.put({ id: "own", at: noon + 5_000, session: { id: "mine" }, ...asked });
-        const { nextAt } = await schedules.put({ id: "jitter", cron: "* * * * *", jitterMs: 30_000, ...asked });
+        const jitter = { id: "jitter", cron: "* * * * *", jitterMs: 30_000, ...asked };
+        const { nextAt } = await schedules.put(jitter);
         expect(nextAt).toBe(noon + aMinute);
         clock.jump(20_000);
         await fire();
@@ -213,6 +214,10 @@ export function describeSchedules(
         expect((await store.inbox("mine")).map(({ id }) => id)).toEqual(["run/own@2025-11-29T12:00:05.000Z"]);
         expect(await schedules.get("own")).toMatchObject({ nextAt: null });
         const due = (await store.schedules?.get("jitter"))?.dueAt ?? 0;
+        // Another process computes the same.
+        const other = createMemoryStore();
+        await createSchedules({ store: other, clock }).put(jitter);
+        expect((await other.schedules?.get("jitter"))?.dueAt).toBe(due);
         expect(due).toBeGreaterThan(noon + aMinute);
         expect(due).toBeLessThan(noon + aMinute + 30_000);
         const { sessionId, runId } = await schedules.runNow("jitter");

@@ -11,6 +11,7 @@ import {
   type Schedule,
   type ScheduleInfo,
   type Schedules,
+  type SlotRow,
 } from "../../index.js";
 import type { AskedSession } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
@@ -104,13 +105,15 @@ export const scheduleRoutes: readonly Route[] = [
     action: "read_schedule",
     scope: "read",
     summary: "What became of the last slots, newest first.",
-    query: object({ limit: integer("The most slots. Default: 20.", 1, 1_000) }),
-    responses: { 200: "{ slots }" },
+    query: object({ limit: integer("The most slots. Default: 20.", 1, 100) }),
+    responses: { 200: "{ slots }: a slot whose run has a session of its own has the `status` of that session" },
     content: { 200: responseContents.slots },
     async handle(routeRequest, context) {
       const { schedules, info } = await authorizeSchedule(routeRequest, context, "read_schedule");
       const { limit } = routeRequest.query as { readonly limit?: number };
-      return { status: 200, json: { slots: await schedules.slots(info.id, limit === undefined ? {} : { limit }) } };
+      const slots = await schedules.slots(info.id, limit === undefined ? {} : { limit });
+      const listed = await Promise.all(slots.map((slot) => addStatus(slot, info, context)));
+      return { status: 200, json: { slots: listed } };
     },
   },
   {
@@ -164,6 +167,12 @@ export const scheduleRoutes: readonly Route[] = [
     },
   },
 ];
+
+async function addStatus(slot: SlotRow, { session }: ScheduleInfo, { settings }: ServerContext) {
+  if (slot.sessionId === undefined || session !== "new") return slot;
+  const summary = await settings.store.describe(slot.sessionId);
+  return summary === null ? slot : { ...slot, status: summary.status };
+}
 
 /** A store of the user's own may keep no schedules. @throws PawlError `store_lacks` */
 function openSchedules({ settings }: ServerContext): Schedules {
