@@ -168,7 +168,7 @@ async function applyChange(
 }
 
 function formatSchedule(info: ScheduleInfo, last: string, { styleOut: style }: Terminal): string {
-  const head = `${style("bold", info.id)}  ${describeTimes(info)}  ${info.agent}`;
+  const head = `${style("bold", info.id)}  ${describeTimes(info)}  ${sanitize(info.agent)}`;
   return [head, `  ${describeNext(info)}`, ...(last === "" ? [] : [`  ${last}`])].join("\n");
 }
 

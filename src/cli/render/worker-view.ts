@@ -86,7 +86,7 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
       }
       case "schedule_failed": {
         const again = `Trying again in ${report.retryInMs / 1_000} s.`;
-        const what = style("red", `The schedule ${report.scheduleId} failed`);
+        const what = style("red", `The schedule ${sanitize(report.scheduleId)} failed`);
         terminal.err(`${what}: ${toOneLine(redaction.text(text))} ${again}\n`);
         break;
       }
