@@ -87,6 +87,27 @@ test("a delayed message that steers joins the run that is under way at its time"
   }),
 );
 
+test("a redaction removes a text from delayed messages, which are posted without it", proven, () =>
+  withMemory(async (store) => {
+    const clock = createTestClock(noon);
+    const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store, clock });
+    await agent.run("Begin.", { sessionId: "s" });
+    const session = agent.session("s");
+    await session.send("The key is hunter2-hunter2.", { afterMs: 1_000, runId: "later" });
+    await session.send("Nothing secret.", { afterMs: 2_000 });
+    await session.redact({ text: "hunter2-hunter2" });
+    const inputs = (await session.scheduled()).map(({ input }) => JSON.stringify(input));
+    expect(inputs).toEqual([
+      expect.stringContaining("The key is [redacted]."),
+      expect.stringContaining("Nothing secret."),
+    ]);
+    clock.jump(1_000);
+    await createWorker({ store, agents: [agent], clock }).runUntilIdle();
+    expect(await session.result("later")).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(await store.read("s"))).not.toContain("hunter2");
+  }),
+);
+
 test("a time in the past is now", proven, () =>
   withMemory(async (store) => {
     const session = createClient({ store, clock: createTestClock(noon) }).session("s");

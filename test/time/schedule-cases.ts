@@ -2,7 +2,14 @@
  * Schedules in a store: each slot is one run or is counted, in any number of processes, whatever the clock does.
  */
 import { describe, expect, test } from "vitest";
-import { createMemoryStore, createSchedules, createWorker, type Schedules, type Store, type WorkerReport } from "../../src/index.js";
+import {
+  createMemoryStore,
+  createSchedules,
+  createWorker,
+  type Schedules,
+  type Store,
+  type WorkerReport,
+} from "../../src/index.js";
 import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
 import { createDurableAgent } from "../support/durable-tool.js";
 import { withStore } from "../support/stores.js";

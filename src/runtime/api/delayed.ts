@@ -6,6 +6,8 @@
  */
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
+import { isSameJson } from "../../core/data/json.js";
+import { createMask, mapStrings } from "../../core/data/mask.js";
 import type { Json, UserMessage } from "../../core/data/message.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { PawlError } from "../../errors.js";
@@ -85,6 +87,26 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
       return (await isPosted(store, sessionId, runId)) ? "too_late" : "unknown";
     },
   };
+}
+
+/**
+ * Masks texts in the delayed messages of a session. A message that is posted meanwhile starts a run, and a session with a run is not
+ * redacted.
+ */
+export async function redactDelayed(store: Store, sessionId: string, texts: readonly string[]): Promise<void> {
+  if (store.schedules === undefined || texts.length === 0) return;
+  const maskTexts = createMask(texts);
+  for (const { id, rev, slot, dueAt, body } of await store.schedules.list({ sessionId, limit: maxDelayedOfSession })) {
+    const { message } = body as unknown as DelayedBody;
+    const redacted = {
+      ...message,
+      input: mapStrings(message.input as unknown as Json, maskTexts),
+      session: mapStrings(message.session as unknown as Json, maskTexts),
+    };
+    if (isSameJson(redacted as unknown as Json, message as unknown as Json)) continue;
+    const masked = { message: redacted } as unknown as Json;
+    await store.schedules.put({ id, rev: rev + 1, slot, dueAt, body: masked, sessionId });
+  }
 }
 
 /** No two pairs of a session and a run share an id: an encoded session id contains no colon. */
