@@ -126,6 +126,16 @@ export interface ScheduleStore {
   slots(id: string, limit: number): Promise<readonly SlotRow[]>;
 }
 
+/** Whether this can be the id of a schedule. Ids of delayed messages cannot be. */
+export function isScheduleId(id: unknown): id is string {
+  return typeof id === "string" && /^[\w.-]{1,100}$/.test(id);
+}
+
+/** The id of the row of a delayed message. No two messages share one: an encoded session id contains no colon. */
+export function toDelayedId(sessionId: string, runId: string): string {
+  return `send:${encodeURIComponent(sessionId)}:${runId}`;
+}
+
 /** The most schedules that a store takes. */
 export const maxSchedules = 10_000;
 

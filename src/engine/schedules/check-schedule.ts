@@ -16,6 +16,7 @@ import {
 } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
 import { PawlError } from "../../errors.js";
+import { isScheduleId } from "../../ports/schedule-store.js";
 import { checkSessionId } from "../../runtime/agent/check-run-options.js";
 import { hasBlobs, readBlobs } from "../../runtime/agent/input-parts.js";
 import { toRunOptions, toUserMessages } from "../../runtime/agent/run-input.js";
@@ -131,7 +132,7 @@ async function compileTime(
 
 /** @throws PawlError `bad_schedule` */
 export function checkScheduleId(id: unknown): asserts id is string {
-  if (typeof id === "string" && /^[\w.-]{1,100}$/.test(id)) return;
+  if (isScheduleId(id)) return;
   throw new PawlError(
     "bad_schedule",
     "Invalid `id` of a schedule: it must be 1 to 100 letters, digits, `_`, `.` or `-`.",

@@ -11,7 +11,7 @@ import { createMask, mapStrings } from "../../core/data/mask.js";
 import type { Json, UserMessage } from "../../core/data/message.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { PawlError } from "../../errors.js";
-import { type DelayedBody, maxDelayedOfSession, type ScheduleStore } from "../../ports/schedule-store.js";
+import { type DelayedBody, maxDelayedOfSession, type ScheduleStore, toDelayedId } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { checkRunId } from "../agent/run-input.js";
 
@@ -59,7 +59,7 @@ export async function sendLater(
   const rows = requireSchedules(store);
   if (await isPosted(store, sessionId, message.runId)) return false;
   const body: DelayedBody = { message };
-  const id = toRowId(sessionId, message.runId);
+  const id = toDelayedId(sessionId, message.runId);
   const put = await rows.put({ id, rev: 1, slot: at, dueAt: at, sessionId, body: body as unknown as Json });
   if (put.type === "full")
     throw new PawlError(
@@ -83,7 +83,7 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
     },
     async unsend(runId) {
       checkRunId(runId);
-      if (await requireSchedules(store).remove(toRowId(sessionId, runId))) return "unsent";
+      if (await requireSchedules(store).remove(toDelayedId(sessionId, runId))) return "unsent";
       return (await isPosted(store, sessionId, runId)) ? "too_late" : "unknown";
     },
   };
@@ -107,11 +107,6 @@ export async function redactDelayed(store: Store, sessionId: string, texts: read
     const masked = { message: redacted } as unknown as Json;
     await store.schedules.put({ id, rev: rev + 1, slot, dueAt, body: masked, sessionId });
   }
-}
-
-/** No two pairs of a session and a run share an id: an encoded session id contains no colon. */
-function toRowId(sessionId: string, runId: string): string {
-  return `send:${encodeURIComponent(sessionId)}:${runId}`;
 }
 
 /** Whether the message of this run was posted to the session, consumed or not. */
