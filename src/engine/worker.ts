@@ -260,8 +260,11 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   async function runUntilIdle(): Promise<void> {
     if (typeof options.agents !== "function") indexAgents(options.agents);
     // A session may be done before its claim was waited for: only a look that begins with nothing says that nothing is due.
-    while ((await scheduleLooks.fire()) || (await claimDue()) || running.size > 0)
+    await scheduleLooks.fire();
+    while ((await claimDue()) || running.size > 0 || (await scheduleLooks.fire())) {
       if (running.size > 0) await Promise.race(running.values());
+      await scheduleLooks.fireIfDue();
+    }
     await scoring.catchUp({ isForced: true });
     await dropOldSignals();
   }
