@@ -19,7 +19,7 @@ describe.runIf(hasPostgres)("on PostgreSQL", () => {
   describeSchedules("PostgreSQL", open);
 
   test(
-    "a worker whose clock is an hour ahead fires nothing early, and an edit waits for nothing",
+    "a worker whose clock is an hour ahead fires nothing early, and an edit loses no slot",
     verifies("TIME-4"),
     async () => {
       const { store, close } = await open();
@@ -29,7 +29,10 @@ describe.runIf(hasPostgres)("on PostgreSQL", () => {
       clock.jump(120_000);
       await createWorker({ store, agents: [], clock }).runUntilIdle();
       expect(await schedules.slots("each")).toEqual([]);
-      expect(await schedules.put({ id: "each", cron: "*/2 * * * *", ...asked })).toMatchObject({ rev: 2 });
+      // An edit keeps the slot that the server's clock has not reached.
+      const { nextAt } = (await schedules.get("each")) ?? {};
+      const edited = await schedules.put({ id: "each", cron: "* * * * *", ...asked, input: "What else?" });
+      expect(edited).toMatchObject({ rev: 2, nextAt });
       await close();
     },
   );

@@ -55,6 +55,10 @@ describe("a schedule", () => {
     const failed = { type: "schedule_failed", scheduleId: "a", retryInMs: 1_000, error: expect.any(Error) };
     const fired = { type: "fired", scheduleId: "b", slot: noon + 60_000 };
     expect(reports.filter(({ type }) => type !== "refused")).toMatchObject([failed, fired]);
+    // Putting it again repairs it, and loses nothing.
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    await createWorker({ store, agents: [], clock }).runUntilIdle();
+    expect(await schedules.slots("a")).toMatchObject([{ slot: noon + 60_000, outcome: "posted" }]);
   });
 
   test.each<[object, RegExp]>([
@@ -64,6 +68,7 @@ describe("a schedule", () => {
     [{ cron: "* * * * *", everyMs: 1_000 }, /one of/],
     [{}, /one of/],
     [{ everyMs: 10 }, /everyMs/],
+    [{ everyMs: 1_000, jitterMs: 1e9 }, /jitterMs/],
     [{ at: "2026-11-28T12:00:00" }, /UTC offset/],
     [{ cron: "* * * * *", overlap: "queue" }, /needs one session/],
     [{ cron: "* * * * *", overlap: "allow", session: "same" }, /needs session "new"/],

@@ -42,7 +42,7 @@ const rules: OptionTable<AllFields> = {
   session: anyValue,
   overlap: oneOf("skip", "queue", "allow"),
   missed: oneOf("last", "all", "skip"),
-  jitterMs: numberFrom(0),
+  jitterMs: numberFrom(0, 86_400_000),
   startAt: anyValue,
   endAt: anyValue,
   paused: aBoolean,

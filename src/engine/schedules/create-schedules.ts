@@ -23,7 +23,7 @@ import { createCheckedClock } from "../../runtime/agent/checked-clock.js";
 import { requireSchedules } from "../../runtime/api/delayed.js";
 import { systemClock } from "../../runtime/lib/clock.js";
 import { checkScheduleId, compileSchedule } from "./check-schedule.js";
-import { createRun, planFire } from "./fire-due.js";
+import { createRun, isFaultOfRow, planFire } from "./fire-due.js";
 import { type Schedule, type ScheduleBody, type ScheduleInfo, toScheduleInfo } from "./schedule.js";
 import { createSlotClock, findNextSlot, loadCron, toDueTime } from "./slots.js";
 
@@ -134,7 +134,9 @@ export function createSchedules(options: SchedulesOptions): Schedules {
         if (current === null) throw createMissingError(id);
         return deepFreeze(toScheduleInfo(current));
       }
-      const slot = body.paused === true ? null : await findNextSlot(rows, id, body, now);
+      // A reached slot that could not be fired is not skipped: the first slot of the new schedule is not before it.
+      const from = current !== null && isReached(current, now) ? current.slot - 1 : now;
+      const slot = body.paused === true ? null : await findNextSlot(rows, id, body, from);
       const dueAt = slot === null ? null : toDueTime(id, body, slot);
       const row = { id, rev: (current?.rev ?? 0) + 1, slot, dueAt, body: body as unknown as Json };
       const put = await rows.put(row);
@@ -149,11 +151,16 @@ export function createSchedules(options: SchedulesOptions): Schedules {
 
   /**
    * Before a schedule changes, the slots that it has reached are fired or counted. Otherwise they would be lost. False if there are none,
-   * or if the store's clock has not reached them yet: then a schedule that keeps them fires them later.
+   * if the store's clock has not reached them, or if this process cannot compute them: then the change must be able to repair that.
    */
   async function fireReachedSlot(row: ScheduleRow, now: number): Promise<boolean> {
-    if (row.slot === null || row.dueAt === null || row.slot > now) return false;
-    return rows.fire(await planFire(store, row, now));
+    if (!isReached(row, now)) return false;
+    try {
+      return await rows.fire(await planFire(store, row, now));
+    } catch (error) {
+      if (isFaultOfRow(error)) return false;
+      throw error;
+    }
   }
 
   async function setPaused(id: string, paused: boolean): Promise<ScheduleInfo> {
@@ -233,6 +240,11 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       return deepFreeze(slots);
     },
   };
+}
+
+/** Whether the next slot is due, except for its jitter. */
+function isReached(row: ScheduleRow, now: number): row is ScheduleRow & { readonly slot: number } {
+  return row.slot !== null && row.dueAt !== null && row.slot <= now;
 }
 
 function createMissingError(id: string): PawlError {

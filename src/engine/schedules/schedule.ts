@@ -55,7 +55,7 @@ export type Schedule = ScheduleTime & {
    * than a minute late. Default: `last`.
    */
   readonly missed?: "last" | "all" | "skip";
-  /** A slot is fired up to so many milliseconds late; how many follows from the slot. Default: 0. */
+  /** A slot is fired up to so many milliseconds late; how many follows from the slot. At most a day. Default: 0. */
   readonly jitterMs?: number;
   /** No slot before this time. For `everyMs`, the first slot. Default: now. */
   readonly startAt?: number | Date | string;
