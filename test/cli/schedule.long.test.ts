@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { verifies } from "../verifies.js";
 import { createWorld, parseJsonLines } from "./pawl.js";
 
-const proven = verifies("TIME-4");
+const proven = verifies("TIME-4#schedules");
 
 test("a schedule is added, listed, shown, paused, run by a worker, and removed", proven, async () => {
   const world = createWorld({ "notes.txt": "colour\n" });

@@ -10,7 +10,7 @@ import { expectReadable, openBrowser, openInspector } from "./browser.js";
 
 const aDay = 86_400_000;
 
-test("The inspector shows schedules with their slots, runs one now, and pauses it", verifies("TIME-4"), async () => {
+test("The inspector shows schedules with their slots, runs one now, and pauses it", verifies("TIME-4#schedules"), async () => {
   const store = createMemoryStore();
   let hasFailed = false;
   const model = createScriptedModel(() => {

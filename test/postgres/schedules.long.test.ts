@@ -20,7 +20,7 @@ describe.runIf(hasPostgres)("on PostgreSQL", () => {
 
   test(
     "a worker whose clock is an hour ahead fires nothing early, and an edit loses no slot",
-    verifies("TIME-4"),
+    verifies("TIME-4#schedules"),
     async () => {
       const { store, close } = await open();
       const clock = createTestClock(Date.now() + 3_600_000);

@@ -24,7 +24,7 @@ const bob = { "x-who": "bob read schedule run" };
 const root = { "x-who": "root read schedule run admin" };
 
 describe("schedules over HTTP", () => {
-  test("belong to who made them, and so do their sessions", verifies("TIME-4"), async () => {
+  test("belong to who made them, and so do their sessions", verifies("TIME-4#schedules"), async () => {
     const store = createMemoryStore();
     const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
     const { ask } = await startServer({ store, agents: [agent], work: false, authenticate });
@@ -58,7 +58,7 @@ describe("schedules over HTTP", () => {
     expect(await ask("GET", `/v1/sessions/${sessionId}`, undefined, bob)).toMatchObject({ status: 404 });
   });
 
-  test("post runs only to sessions to which their maker may post", verifies("TIME-4", "SEC-3"), async () => {
+  test("post runs only to sessions to which their maker may post", verifies("TIME-4#schedules", "SEC-3"), async () => {
     const store = createMemoryStore();
     const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
     const { ask } = await startServer({ store, agents: [agent], work: false, authenticate });
@@ -81,7 +81,7 @@ describe("schedules over HTTP", () => {
 
   test(
     "are checked like those of a program, and their run options like those of a client",
-    verifies("TIME-4"),
+    verifies("TIME-4#schedules"),
     async () => {
       const { ask } = await startServer({ clientOptions: ["model"] });
       const put = (more: object) => ask("PUT", "/v1/schedules/x", { ...daily, ...more });
@@ -99,7 +99,7 @@ describe("schedules over HTTP", () => {
     },
   );
 
-  test("a tick fires what is due, drives it, and says when the next slot is", verifies("TIME-4"), async () => {
+  test("a tick fires what is due, drives it, and says when the next slot is", verifies("TIME-4#schedules"), async () => {
     const store = createMemoryStore();
     const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
     const { ask } = await startServer({ store, agents: [agent], work: false });

@@ -46,7 +46,7 @@ describe.each(localStores)("a store that is imported into $name", ({ open }) => 
     }),
   );
 
-  test("has the schedules, and the delayed messages of its sessions", verifies("TIME-3", "TIME-4"), () =>
+  test("has the schedules, and the delayed messages of its sessions", verifies("TIME-3", "TIME-4#schedules"), () =>
     withStore(open, async (target) => {
       const clock = createTestClock(Date.UTC(2025, 10, 29, 12));
       const source = createMemoryStore();
@@ -75,7 +75,7 @@ describe.each(localStores)("a store that is imported into $name", ({ open }) => 
   test.each([
     ["a schedule with an id that is not one", (line: string) => line.replace('"id":"each"', '"id":"a/b"')],
     ["a delayed message of another session", (line: string) => line.replace('"send:s:later"', '"send:t:later"')],
-  ])("refuses %s", verifies("TIME-4"), (_, change) =>
+  ])("refuses %s", verifies("TIME-4#schedules"), (_, change) =>
     withStore(open, async (target) => {
       const clock = createTestClock(Date.UTC(2025, 10, 29, 12));
       const source = createMemoryStore();

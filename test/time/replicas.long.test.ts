@@ -16,7 +16,7 @@ import { verifies } from "../verifies.js";
 import { asked } from "./schedule-cases.js";
 
 const script = fileURLToPath(new URL("../fixtures/schedule-worker.mjs", import.meta.url));
-const proven = { ...verifies("TIME-4"), timeout: 120_000 };
+const proven = { ...verifies("TIME-4#schedules"), timeout: 120_000 };
 const kills = 8;
 const replicas = 3;
 

@@ -15,7 +15,7 @@ import { createDurableAgent } from "../support/durable-tool.js";
 import { withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
-const proven = verifies("TIME-4");
+const proven = verifies("TIME-4#schedules");
 const aMinute = 60_000;
 const aDay = 86_400_000;
 /** A Saturday, at noon UTC. In the past, because PostgreSQL fires no slot that its clock has not reached. */

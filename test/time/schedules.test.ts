@@ -8,7 +8,7 @@ import { localStores } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { asked, describeSchedules, noon } from "./schedule-cases.js";
 
-const proven = verifies("TIME-4");
+const proven = verifies("TIME-4#schedules");
 
 for (const { name, open } of localStores) describeSchedules(name, open);
 
