@@ -13,6 +13,7 @@ import {
   type Store,
 } from "../index.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
+import type { LogLine } from "./log-line.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
 import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
@@ -55,32 +56,6 @@ export type ServerLimits = {
   /** How long a stream may be open, in milliseconds. Default: 60 minutes. */
   readonly streamAgeMs?: number;
 };
-
-/** What the server did: one line for each request that changes something, and for each failure. */
-export type LogLine = {
-  /** Epoch milliseconds. */
-  readonly at: number;
-  /** The id of the request; empty if there was none. */
-  readonly requestId: string;
-  /** Who asked; null if nobody is known. */
-  readonly principal: string | null;
-  /** What was asked. */
-  readonly action: string;
-  readonly sessionId: string | null;
-  /** The HTTP status of the answer. */
-  readonly status: number;
-  /** Present if the server failed. */
-  readonly error?: unknown;
-};
-
-/** The line of a failure that no request is answered with. */
-export function createFailureLine(
-  action: string,
-  error: unknown,
-  { principal = null, sessionId = null }: Partial<Pick<LogLine, "principal" | "sessionId">> = {},
-): LogLine {
-  return { at: Date.now(), requestId: "", principal, action, sessionId, status: 500, error };
-}
 
 type CommonOptions = {
   /**

@@ -10,6 +10,7 @@ import { checkPrincipal } from "./authenticate.js";
 import { createServerContext } from "./create-context.js";
 import { createHandlers } from "./handle.js";
 import type { Handlers } from "./handlers.js";
+import { createFailureLine } from "./log-line.js";
 import { createPendingResponses } from "./open-calls.js";
 import { createConfigurationError } from "./option-checks.js";
 import { liveRoute } from "./peers/live-route.js";
@@ -32,7 +33,7 @@ import { signalRoutes } from "./routes/signals.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
 import { createWebhookRoutes } from "./routes/webhooks.js";
-import { createFailureLine, resolveSettings, type ServerOptions, type ServerSettings } from "./server-options.js";
+import { resolveSettings, type ServerOptions, type ServerSettings } from "./server-options.js";
 
 /** Sessions over HTTP. */
 export type Server = Handlers & {

@@ -20,7 +20,12 @@ export type WebhookDelivery = {
 
 /** Verifies a request. @throws WebhookError */
 export type VerifyWebhook = (
-  request: { readonly headers: { readonly get: (name: string) => string | null } },
+  request: {
+    readonly headers: {
+      /** The value of a header; null if the request does not have it. */
+      readonly get: (name: string) => string | null;
+    };
+  },
   body: Uint8Array<ArrayBuffer>,
 ) => Promise<WebhookDelivery>;
 

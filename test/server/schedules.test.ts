@@ -99,19 +99,23 @@ describe("schedules over HTTP", () => {
     },
   );
 
-  test("a tick fires what is due, drives it, and says when the next slot is", verifies("TIME-4#schedules"), async () => {
-    const store = createMemoryStore();
-    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
-    const { ask } = await startServer({ store, agents: [agent], work: false });
-    const { timezone: _, cron: __, ...asked } = daily;
-    await ask("PUT", "/v1/schedules/once", { ...asked, at: "2025-01-01T08:00:00Z" });
-    const next = (await ask("PUT", "/v1/schedules/morning", daily)).json.nextAt;
-    expect((await ask("POST", "/v1/tick", {})).json).toEqual({ fired: 1, driven: 1, isIdle: true, nextAt: next });
-    expect((await ask("GET", "/v1/schedules/once/slots")).json.slots).toMatchObject([
-      { outcome: "posted", sessionId: "once@2025-01-01T08:00:00.000Z" },
-    ]);
-    expect((await ask("POST", "/v1/tick", {})).json).toMatchObject({ fired: 0, driven: 0 });
-  });
+  test(
+    "a tick fires what is due, drives it, and says when the next slot is",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const store = createMemoryStore();
+      const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+      const { ask } = await startServer({ store, agents: [agent], work: false });
+      const { timezone: _, cron: __, ...asked } = daily;
+      await ask("PUT", "/v1/schedules/once", { ...asked, at: "2025-01-01T08:00:00Z" });
+      const next = (await ask("PUT", "/v1/schedules/morning", daily)).json.nextAt;
+      expect((await ask("POST", "/v1/tick", {})).json).toEqual({ fired: 1, driven: 1, isIdle: true, nextAt: next });
+      expect((await ask("GET", "/v1/schedules/once/slots")).json.slots).toMatchObject([
+        { outcome: "posted", sessionId: "once@2025-01-01T08:00:00.000Z" },
+      ]);
+      expect((await ask("POST", "/v1/tick", {})).json).toMatchObject({ fired: 0, driven: 0 });
+    },
+  );
 });
 
 describe("signals over HTTP", () => {

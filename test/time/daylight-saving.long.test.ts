@@ -99,17 +99,21 @@ function expectedSlots(pattern: Pattern, local: (time: number) => number, change
   return [...new Set(first)].sort((a, b) => a - b);
 }
 
-test.each(zones)("slots in %s follow Vixie cron around each change of clocks", verifies("TIME-4#schedules"), async (timezone) => {
-  const local = createLocalClock(timezone);
-  const changes = findChanges(local);
-  expect(changes.length).toBeGreaterThan(0);
-  for (const change of changes) {
-    const schedules = createSchedules({ store: createMemoryStore(), clock: createTestClock(change - aDay) });
-    for (const pattern of patterns) {
-      const next = await schedules.next({ id: "x", cron: pattern.cron, timezone, ...asked }, { count: 110 });
-      const slots = next.filter((slot) => slot < change + aDay);
-      const where = `${pattern.cron} around ${new Date(change).toISOString()}`;
-      expect(slots, where).toEqual(expectedSlots(pattern, local, change));
+test.each(zones)(
+  "slots in %s follow Vixie cron around each change of clocks",
+  verifies("TIME-4#schedules"),
+  async (timezone) => {
+    const local = createLocalClock(timezone);
+    const changes = findChanges(local);
+    expect(changes.length).toBeGreaterThan(0);
+    for (const change of changes) {
+      const schedules = createSchedules({ store: createMemoryStore(), clock: createTestClock(change - aDay) });
+      for (const pattern of patterns) {
+        const next = await schedules.next({ id: "x", cron: pattern.cron, timezone, ...asked }, { count: 110 });
+        const slots = next.filter((slot) => slot < change + aDay);
+        const where = `${pattern.cron} around ${new Date(change).toISOString()}`;
+        expect(slots, where).toEqual(expectedSlots(pattern, local, change));
+      }
     }
-  }
-});
+  },
+);
