@@ -3,7 +3,15 @@
  */
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { createSchedules, PawlError, type Schedule, type ScheduleInfo, type SlotRow, type Store } from "../../index.js";
+import {
+  createMemoryStore,
+  createSchedules,
+  PawlError,
+  type Schedule,
+  type ScheduleInfo,
+  type SlotRow,
+  type Store,
+} from "../../index.js";
 import { agentName } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
 import { openStore, resolveHome } from "../files/session-store.js";
@@ -28,8 +36,11 @@ export type NextOptions = { readonly zone?: string; readonly count?: number; rea
 type JsonOption = { readonly json?: true };
 type Schedules = ReturnType<typeof createSchedules>;
 
-async function withSchedules(work: (schedules: Schedules, store: Store) => Promise<void>): Promise<number> {
-  const store = await openStore(resolveHome(process.env));
+async function withSchedules(
+  work: (schedules: Schedules, store: Store) => Promise<void>,
+  options: { readonly creates?: boolean } = {},
+): Promise<number> {
+  const store = await openStore(resolveHome(process.env), options);
   try {
     await work(createSchedules({ store }), store);
     return exitCodes.done;
@@ -62,12 +73,13 @@ export async function add(
     ...(jitter === undefined ? {} : { jitterMs: jitter }),
     ...(paused === undefined ? {} : { paused }),
   };
-  return withSchedules(async (schedules) => {
+  const put = async (schedules: Schedules) => {
     const info = await schedules.put(schedule, ifNew === undefined ? {} : { ifNew });
     if (json === true) return terminal.json(info);
     terminal.out(`${id}: ${describeNext(info)}.\n`);
     terminal.err("A worker fires it: pawl worker, or pawl serve.\n");
-  });
+  };
+  return withSchedules(put, { creates: true });
 }
 
 async function readInput(words: readonly string[]): Promise<string> {
@@ -121,15 +133,26 @@ export function show(id: string, { json }: JsonOption, terminal: Terminal): Prom
   });
 }
 
-export function next(given: string, { zone, count, json }: NextOptions, terminal: Terminal): Promise<number> {
-  return withSchedules(async (schedules) => {
-    const isId = /^[\w.-]+$/.test(given) && !given.startsWith("@");
-    const timezone = isId ? ((await schedules.get(given))?.timezone ?? "UTC") : (zone ?? "UTC");
-    const schedule = isId ? given : { id: "next", cron: given, timezone, agent: agentName, input: "-" };
-    for (const slot of await schedules.next(schedule, count === undefined ? {} : { count }))
+export async function next(given: string, { zone, count, json }: NextOptions, terminal: Terminal): Promise<number> {
+  const options = count === undefined ? {} : { count };
+  const print = (slots: readonly number[], timezone: string) => {
+    for (const slot of slots)
       if (json === true) terminal.out(formatJsonLine({ slot, at: new Date(slot).toISOString(), timezone }));
       else terminal.out(`${formatTime(slot, timezone)}\n`);
-  });
+  };
+  const isId = /^[\w.-]+$/.test(given);
+  if (isId && zone !== undefined)
+    throw new PawlError("bad_input", `--zone is for cron expressions. The schedule ${given} has a time zone.`);
+  if (isId)
+    return withSchedules(async (schedules) => {
+      const slots = await schedules.next(given, options);
+      print(slots, (await schedules.get(given))?.timezone ?? "UTC");
+    });
+  // A cron expression needs no store.
+  const timezone = zone ?? "UTC";
+  const schedule = { id: "next", cron: given, timezone, agent: agentName, input: "-" };
+  print(await createSchedules({ store: createMemoryStore() }).next(schedule, options), timezone);
+  return exitCodes.done;
 }
 
 type Change = "pause" | "resume" | "run-now" | "remove";

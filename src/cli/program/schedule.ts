@@ -90,7 +90,7 @@ export const addSchedule: AddCommand = (program, terminal, finish) => {
 };
 
 const examples = [
-  'pawl schedule add morning "0 8 * * 1-5" --zone Europe/Berlin "What is new in the issues?"',
+  'pawl schedule add morning "0 8 * * 1-5" --zone Europe/Berlin "What is new?"',
   'pawl schedule add inbox 10m "Sort the new files in inbox"',
 ] as const;
 

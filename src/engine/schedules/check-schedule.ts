@@ -82,6 +82,7 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
   const endAt = toTime(id, "endAt", schedule.endAt);
   if (startAt !== undefined && endAt !== undefined && endAt < startAt) throw refuse(id, "`endAt` is before `startAt`");
   const timezone = schedule.timezone ?? "UTC";
+  checkTimeZone(id, timezone);
   const when = await compileTime(schedule, { timezone, now, startAt });
   const isOwn = typeof session === "object" && session !== null;
   if (session !== "new" && session !== "same" && !(isOwn && typeof session.id === "string"))
@@ -137,6 +138,16 @@ export function checkScheduleId(id: unknown): asserts id is string {
     "bad_schedule",
     "Invalid `id` of a schedule: it must be 1 to 100 letters, digits, `_`, `.` or `-`.",
   );
+}
+
+/** Offsets such as +02:00 are refused: not every supported version of Node knows them. */
+function checkTimeZone(id: string, timezone: string): void {
+  try {
+    if (/^[a-z]/i.test(timezone)) return void new Intl.DateTimeFormat("en", { timeZone: timezone });
+  } catch {
+    // Reported below.
+  }
+  throw refuse(id, `unknown time zone ${JSON.stringify(timezone.slice(0, 100))}. Use a name such as Europe/Berlin`);
 }
 
 function toTime(id: string, field: string, given: unknown): number | undefined {

@@ -248,7 +248,10 @@ function isReached(row: ScheduleRow, now: number): row is ScheduleRow & { readon
 }
 
 function createMissingError(id: string): PawlError {
-  return new PawlError("no_schedule", `There is no schedule "${id}". List the schedules with list().`);
+  return new PawlError(
+    "no_schedule",
+    `There is no schedule "${id}". List them with schedules.list(), or pawl schedule list.`,
+  );
 }
 
 /** A store may be an instance of a class, whose methods need `this`. */

@@ -75,7 +75,7 @@ export function createSlotClock(Cron: Awaited<ReturnType<typeof loadCron>>, sche
   };
 }
 
-/** Checks a cron expression and a time zone. @throws PawlError `bad_schedule` */
+/** Checks a cron expression. @throws PawlError `bad_schedule` */
 export function checkCron(
   Cron: Awaited<ReturnType<typeof loadCron>>,
   pattern: string,
@@ -87,7 +87,7 @@ export function checkCron(
     next = getCron(Cron, pattern, timezone).nextRun(new Date(now));
   } catch (error) {
     crons.delete(`${timezone} ${pattern}`);
-    const message = error instanceof Error ? error.message : String(error);
+    const message = (error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, "");
     throw new PawlError("bad_schedule", `Invalid cron expression ${JSON.stringify(pattern)}: ${message}`);
   }
   if (next === null || next.getTime() > now + maxAheadMs)

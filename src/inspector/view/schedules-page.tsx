@@ -133,18 +133,20 @@ function ScheduleRow({ schedule, version, onChanged }: RowProps) {
           ))}
         </span>
       </td>
-      <td class="buttons">
-        <button type="button" onClick={() => void post("run")}>
-          Run now
-        </button>
-        <button type="button" class="quiet" onClick={() => void post(paused ? "resume" : "pause")}>
-          {paused ? "Resume" : "Pause"}
-        </button>
-        {problem !== null && (
-          <span role="alert" class="dim">
-            {problem}
-          </span>
-        )}
+      <td>
+        <div class="buttons">
+          <button type="button" onClick={() => void post("run")}>
+            Run now
+          </button>
+          <button type="button" class="quiet" onClick={() => void post(paused ? "resume" : "pause")}>
+            {paused ? "Resume" : "Pause"}
+          </button>
+          {problem !== null && (
+            <span role="alert" class="dim">
+              {problem}
+            </span>
+          )}
+        </div>
       </td>
     </tr>
   );

@@ -124,7 +124,7 @@ function TopBar({ state }: { readonly state: AppState }) {
       <ThemeButton />
       <button
         type="button"
-        class="quiet icon-button"
+        class="quiet icon-button keys"
         aria-label="Keys"
         title="Keys (?)"
         onClick={() => inspector.dispatch({ type: "help", isOpen: true })}
