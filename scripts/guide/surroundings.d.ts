@@ -39,6 +39,7 @@ declare global {
   const server: Server;
   const schedules: Schedules;
   const leakedKey: string;
+  const shopSecret: string;
   const bankToken: string;
   function openMine(): Promise<Store>;
   const transport: McpTransport;

@@ -59,7 +59,7 @@ const jsonLimits = { maxBytes: 1024 * 1024, maxDepth: 100 };
  * ```ts
  * const webhooks = {
  *   "/hooks/shop": {
- *     verify: standard(process.env.SHOP_SECRET ?? ""),
+ *     verify: standard(shopSecret),
  *     signal: (event: unknown) => ({ key: `order-${(event as { order: string }).order}-paid`, value: null }),
  *   },
  * };
