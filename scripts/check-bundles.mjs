@@ -16,8 +16,11 @@ import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import { work } from "./bundles/core-work.mjs";
 
-/** The maximum size of each entry, minified and compressed, including the code of other packages. */
-const mostKibibytes = { ".": 218, "./core": 30 };
+/**
+ * The maximum size of each entry, minified and compressed, including the code of other packages. croner, which computes the slots of
+ * schedules and is loaded with the first one, is 10 KiB of `.`.
+ */
+const mostKibibytes = { ".": 232, "./core": 30 };
 const recordings = "test/golden/v2";
 
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));

@@ -24,6 +24,7 @@ const sheets = [
     "cost",
     "fork",
     "evals",
+    "schedules",
     "help",
   ],
 ];

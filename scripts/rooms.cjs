@@ -177,8 +177,17 @@ const rooms = [
   },
   {
     room: "engine",
-    about: "plugins, agents by name, and the worker that drives due sessions",
-    imports: [...contracts, "runtime/api", "runtime/lib", "runtime/model", "runtime/tools"],
+    about: "plugins, agents by name, and the worker that fires due schedules and drives due sessions",
+    imports: [
+      ...contracts,
+      "engine/schedules",
+      ...["runtime/agent", "runtime/api", "runtime/lib", "runtime/model", "runtime/tools"],
+    ],
+  },
+  {
+    room: "engine/schedules",
+    about: "schedules: their slots, and the runs that they post",
+    imports: [...contracts, "runtime/agent", "runtime/api", "runtime/lib"],
   },
   { room: "stores/shared", about: "what every store needs: leases, validation, watchers", imports: contracts },
   { room: "stores/memory", about: "the store in memory", imports: [...contracts, "stores/shared"] },
@@ -211,6 +220,7 @@ const rooms = [
     about: "the same with Web APIs only, without models by name",
     imports: [...contracts, "models/registry"],
   },
+  { room: "webhooks", about: "verifies web hooks", imports: contracts },
   {
     room: "evals",
     about: "cases from recorded sessions, their trials, judges and reports",

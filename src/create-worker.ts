@@ -4,11 +4,10 @@
 import { buildWorker } from "./engine/worker.js";
 import type { Worker, WorkerOptions } from "./engine/worker-options.js";
 import { isHolderDead } from "./platform/holder.js";
-import { createCheckedClock } from "./runtime/agent/checked-clock.js";
 import { systemClock } from "./runtime/lib/clock.js";
 
 /**
- * Creates a worker, which finds the due sessions of a store and drives them.
+ * Creates a worker, which fires the due schedules of a store, finds its due sessions, and drives them.
  *
  * @example
  * ```ts
@@ -18,5 +17,5 @@ import { systemClock } from "./runtime/lib/clock.js";
  * ```
  */
 export function createWorker(options: WorkerOptions): Worker {
-  return buildWorker(options, { clock: createCheckedClock(systemClock), isDead: isHolderDead, random: Math.random });
+  return buildWorker(options, { clock: systemClock, isDead: isHolderDead, random: Math.random });
 }

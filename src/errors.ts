@@ -33,6 +33,11 @@ export const errorCodes = Object.freeze([
   "store_closed",
   "store_lacks",
   "signal_full",
+  "signal_refused",
+  "bad_schedule",
+  "no_schedule",
+  "schedule_exists",
+  "schedule_full",
   "not_storable",
   "internal",
 ] as const);

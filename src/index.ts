@@ -74,6 +74,8 @@ export {
 export { createWorker } from "./create-worker.js";
 export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
+export { createSchedules, type Schedules, type SchedulesOptions } from "./engine/schedules/create-schedules.js";
+export type { Schedule, ScheduleBody, ScheduleInfo, ScheduleTime } from "./engine/schedules/schedule.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker-options.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
@@ -191,6 +193,7 @@ export type {
   Answers,
   ApprovalDecision,
 } from "./runtime/agent/answer-types.js";
+export type { DelayOptions } from "./runtime/agent/delay.js";
 export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
 export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
 export type { Input, InputFile, InputMessage, InputPart } from "./runtime/agent/input-parts.js";
@@ -226,6 +229,7 @@ export {
   createClientCheck,
 } from "./runtime/api/client-requests.js";
 export type { CompactMethod, CompactOptions, CompactResult } from "./runtime/api/compaction.js";
+export type { Delayed, ScheduledInput } from "./runtime/api/delayed.js";
 export type { View } from "./runtime/api/iterate.js";
 export type { RedactionOptions, RedactionResult } from "./runtime/api/redact.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";

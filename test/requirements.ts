@@ -389,8 +389,11 @@ const rows = {
     "`ctx.sleep(name, { ms | until })` in durable tools: held in no process, never early, ended by abort; the wall clock stands still; the result is `waiting`.",
   "TIME-2":
     "`ctx.waitFor(name, { key, schema, timeoutMs })` and `client.signal(key, value, { id })`: a signal is given once to each wait that is open for its key and to each that begins while it is kept, in order; a repeated id counts once; a misfit is passed over.",
+  "TIME-3": "`session.send(input, { at })`, `scheduled()`, `unsend()`; the tool `remind_me`, bounded and approved.",
   "TIME-4":
     "Schedules (cron, interval, once; time zone, missed, overlap, jitter, pause): each slot is one run or is counted as skipped or missed, over any number of processes, kills, clock jumps and edits; DST as Vixie's rule. Commands, routes, page, serverless tick.",
+  "TIME-5":
+    "`POST /v1/signals/:key` and verified web hooks (Standard Webhooks, GitHub, Stripe); without permission they are not there.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -680,7 +683,9 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "PROT-7#resources",
   "TIME-1",
   "TIME-2",
-  "TIME-4#store",
+  "TIME-3",
+  "TIME-4",
+  "TIME-5",
   "AGENT-4#files",
   "AGENT-4#rules",
   "AGENT-4#kill",

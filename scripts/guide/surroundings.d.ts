@@ -7,7 +7,7 @@ import type { join as Join } from "node:path";
 import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
 import type { openai as OpenAi } from "@ai-sdk/openai";
 import type { AbstractChat, Tool as AiTool, UIMessage } from "ai";
-import type { Agent, AnyTool, Message, Model, Session, Store, ToolContext, UserMessage } from "pawl";
+import type { Agent, AnyTool, Message, Model, Schedules, Session, Store, ToolContext, UserMessage } from "pawl";
 import type { Server } from "pawl/server";
 import type { McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
@@ -37,7 +37,9 @@ declare global {
   const clock: AnyTool;
   const store: Store;
   const server: Server;
+  const schedules: Schedules;
   const leakedKey: string;
+  const shopSecret: string;
   const bankToken: string;
   function openMine(): Promise<Store>;
   const transport: McpTransport;

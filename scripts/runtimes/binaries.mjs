@@ -33,6 +33,7 @@ export const leftOut = {
     "recipes/chat",
     "recipes/long-jobs",
     "recipes/retention",
+    "recipes/every-morning",
   ],
 };
 

@@ -31,6 +31,7 @@ import {
 } from "./program/options.js";
 import { addPermissionCommands } from "./program/permissions.js";
 import { addPostgres } from "./program/postgres.js";
+import { addSchedule } from "./program/schedule.js";
 import { addServe, addUi } from "./program/serve.js";
 import { addSupervisionCommands } from "./program/supervision.js";
 import { addTransfer } from "./program/transfer.js";
@@ -63,6 +64,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addConfigurationCommands(program, terminal, finish);
   addReplay(program, terminal, finish);
   addEval(program, terminal, finish);
+  addSchedule(program, terminal, finish);
   addServe(program, terminal, finish);
   addUi(program, terminal, finish);
   addSessions(program, terminal, finish);
@@ -295,7 +297,7 @@ const helpGroups: { readonly [heading: string]: readonly string[] } = {
   "Calls that wait for a person:": ["approvals", "approve", "deny"],
   "Sessions:": ["sessions", "trace", "replay", "eval"],
   "Settings of a folder:": ["config", "permissions", "sandbox", "trust"],
-  "Servers and workers:": ["worker", "serve", "ui", "acp", "mcp", "postgres"],
+  "Servers and workers:": ["worker", "schedule", "serve", "ui", "acp", "mcp", "postgres"],
 };
 
 function findHelpGroup(name: string): string {

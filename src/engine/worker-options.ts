@@ -13,6 +13,7 @@ import {
 } from "../check-options.js";
 import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
+import type { Clock } from "../ports/clock.js";
 import type { Store } from "../ports/store.js";
 import type { WorkerScores } from "../ports/worker-scores.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
@@ -74,6 +75,28 @@ export type WorkerReport =
       /** The error thrown by a judge or the store. */
       readonly error: unknown;
     }
+  /** A slot of a schedule was due, and this worker has posted its run. */
+  | {
+      readonly type: "fired";
+      /** Which schedule. */
+      readonly scheduleId: string;
+      /** The slot, in epoch milliseconds. */
+      readonly slot: number;
+      readonly sessionId: string;
+      readonly runId: string;
+    }
+  /**
+   * A schedule could not be fired, for example because this version of Node does not know its time zone. The worker tries again after
+   * `retryInMs`, in milliseconds.
+   */
+  | {
+      readonly type: "schedule_failed";
+      /** Which schedule, or which delayed message. */
+      readonly scheduleId: string;
+      /** Why not. */
+      readonly error: unknown;
+      readonly retryInMs: number;
+    }
   /** The store could not say what is due. The worker asks again after `retryInMs`, in milliseconds. */
   | {
       readonly type: "store_failed";
@@ -103,6 +126,8 @@ export type WorkerOptions = {
    */
   readonly scores?: WorkerScores;
 
+  /** For tests: the clock by which sessions and schedules become due. Default: the system's. */
+  readonly clock?: Clock;
   /** Is told what the worker does. */
   readonly onReport?: (report: WorkerReport) => void;
 };
@@ -110,12 +135,12 @@ export type WorkerOptions = {
 /** Drives the due sessions of a store. */
 export type Worker = {
   /**
-   * Drives all sessions that are due or become due meanwhile. Resolves when none is.
+   * Fires due schedules, and drives all sessions that are due or become due meanwhile. Resolves when none is.
    * @throws PawlError `bad_configuration` if handoffs lead to two agents of one name, or if the store fails
    */
   readonly runUntilIdle: () => Promise<void>;
   /**
-   * Drives sessions as they become due, until `stop`. If the store fails, the worker asks it again: after 1 s, then less
+   * Fires schedules and drives sessions as they become due, until `stop`. If the store fails, the worker asks it again: after 1 s, then less
    * and less often, down to every 30 s.
    * @throws PawlError `bad_configuration` as above; `store_closed`
    */
@@ -143,6 +168,7 @@ export const workerOptionRules: OptionTable<WorkerOptions> = {
   concurrency: integerFrom(1),
   pollMs: numberFrom(1),
   scores: anObject,
+  clock: anObject,
   onReport: aFunction,
 };
 

@@ -1,5 +1,5 @@
 /**
- * A worker: finds the due sessions of a store, and drives them.
+ * A worker: fires the due schedules of a store, finds its due sessions, and drives them.
  *
  * A session is due if nobody holds it, and it has a message in its inbox, or its driver died, or one of its waits is
  * over. Any number of workers can share a store. The store's claim decides which of them drives a session.
@@ -13,11 +13,13 @@ import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
+import { createCheckedClock } from "../runtime/agent/checked-clock.js";
 import { findDriversByName } from "../runtime/api/drivers.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
 import { createContention } from "./contention.js";
 import { loadSessionChain, lookUpSession, type SessionLookup } from "./look-up-session.js";
 import { createStallDetector, isTransient, retryDelayMs } from "./retries.js";
+import { createScheduleLooks } from "./schedule-looks.js";
 import { createScoring } from "./scoring.js";
 import {
   checkGrace,
@@ -54,8 +56,9 @@ type WorkerDeps = {
   readonly random: () => number;
 };
 
-export function buildWorker(options: WorkerOptions, { clock, isDead, random }: WorkerDeps): Worker {
+export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDead, random }: WorkerDeps): Worker {
   checkOptions("createWorker()", workerOptionRules, options);
+  const clock = createCheckedClock(options.clock ?? defaultClock);
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
   if (typeof options.agents !== "function") for (const agent of options.agents) assertSameStore(agent, store);
   const contention = createContention(clock, random);
@@ -64,6 +67,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   /** Sessions that another caller or process may have, and until when they are left to it: by the clock's `elapsed`. */
   const skippedUntil = new Map<string, number>();
   const stallDetector = createStallDetector();
+  const scheduleLooks = createScheduleLooks({ store, clock, pollMs, onReport, isStopped: () => isStopped });
   const agents = new Set<WorkingAgent>();
   let agentsByName: ReadonlyMap<string, WorkingAgent> | null = null;
   const scoring = createScoring(options, clock);
@@ -256,7 +260,11 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   async function runUntilIdle(): Promise<void> {
     if (typeof options.agents !== "function") indexAgents(options.agents);
     // A session may be done before its claim was waited for: only a look that begins with nothing says that nothing is due.
-    while ((await claimDue()) || running.size > 0) if (running.size > 0) await Promise.race(running.values());
+    await scheduleLooks.fire();
+    while ((await claimDue()) || running.size > 0 || (await scheduleLooks.fire())) {
+      if (running.size > 0) await Promise.race(running.values());
+      await scheduleLooks.fireIfDue();
+    }
     await scoring.catchUp({ isForced: true });
     await dropOldSignals();
   }
@@ -271,11 +279,13 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     try {
       while (!isStopped) {
         try {
+          await scheduleLooks.refresh();
+          await scheduleLooks.fireIfDue();
           await claimDue();
           void scoring.catchUp();
           await dropOldSignals();
           failures = 0;
-          await waitForWake(pollMs);
+          await waitForWake(scheduleLooks.msToNext());
         } catch (error) {
           if (error instanceof PawlError && error.code === "store_closed") throw error;
           failures += 1;

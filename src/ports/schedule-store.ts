@@ -8,7 +8,7 @@
  * 3. A delayed message is a row with one slot that belongs to its session, and goes with it.
  */
 import type { Json } from "../core/data/message.js";
-import type { InboxMessage } from "../core/machine/inbox.js";
+import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
 
 /** The row of a schedule. */
 export type ScheduleRow = {
@@ -26,6 +26,12 @@ export type ScheduleRow = {
   readonly sessionId?: string;
   /** The run that was posted last. */
   readonly last?: PostedRun;
+};
+
+/** The body of a row that holds a delayed message. */
+export type DelayedBody = {
+  /** What is posted to the session. */
+  readonly message: Extract<InboxBody, { readonly type: "input" }>;
 };
 
 /** The run of a slot. */
@@ -83,12 +89,14 @@ export type Fire = {
 
 /** What became of a row that was put. */
 export type PutResult =
-  /** The row was written. */
-  | { readonly type: "ok" }
-  /** The present row has another `rev` than the one before this; 0: there is none. Nothing was written. */
+  | {
+      /** The row was written. */
+      readonly type: "ok";
+    }
+  /** The stored row does not have the `rev` before this one. Nothing was written. */
   | {
       readonly type: "conflict";
-      /** The revision of the present row; 0 if there is none. */
+      /** The `rev` of the stored row; 0 if there is none. */
       readonly rev: number;
     }
   /** The store has as many schedules, or the session as many delayed messages, as it may. */
@@ -116,6 +124,16 @@ export interface ScheduleStore {
   fire(fire: Fire): Promise<boolean>;
   /** What became of the last slots of a schedule, the newest first. A store keeps the last 1,000 rows of each. */
   slots(id: string, limit: number): Promise<readonly SlotRow[]>;
+}
+
+/** Whether this can be the id of a schedule. Ids of delayed messages cannot be. */
+export function isScheduleId(id: unknown): id is string {
+  return typeof id === "string" && /^[\w.-]{1,100}$/.test(id);
+}
+
+/** The id of the row of a delayed message. No two messages share one: an encoded session id contains no colon. */
+export function toDelayedId(sessionId: string, runId: string): string {
+  return `send:${encodeURIComponent(sessionId)}:${runId}`;
 }
 
 /** The most schedules that a store takes. */

@@ -85,6 +85,8 @@ function overrideDue(store: Store, due: Store["due"]): Store {
   return new Proxy(store, {
     get(_, name) {
       if (name === "due") return due;
+      // A drive of one family fires no schedules.
+      if (name === "schedules") return undefined;
       // The worker itself commits nothing: it recognises the agents' store by this member.
       if (name === "commit") return store.commit;
       const member: unknown = Reflect.get(store, name);

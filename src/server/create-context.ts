@@ -8,6 +8,7 @@ import { createReadingAgentFinder } from "./find-reading-agent.js";
 import { createHubs } from "./hubs.js";
 import { createKeys, proofPurpose } from "./keys.js";
 import { createListWatch } from "./list-watch.js";
+import { createFailureLine } from "./log-line.js";
 import { createServerLoneRuns } from "./lone-runs.js";
 import { createRequestMetrics } from "./metrics/request-metrics.js";
 import { createOpenApiDocument } from "./open-api.js";
@@ -17,9 +18,10 @@ import { createLinks } from "./peers/links.js";
 import type { Route } from "./route.js";
 import { loadListedSession } from "./routes/sessions.js";
 import { redactSecrets, type ServerContext } from "./server-context.js";
-import { createFailureLine, type ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-options.js";
 import { loadSessionInfo } from "./session-info.js";
 import { createOpenStreams } from "./streams.js";
+import { createTick } from "./tick.js";
 import { createUsageLimits } from "./usage-limits.js";
 
 /** @param documentedRoutes the routes in the OpenAPI document */
@@ -62,6 +64,7 @@ export function createServerContext(
       return mcp;
     },
     worker,
+    tick: createTick(settings, worker !== null),
     isDraining,
     requestMetrics: createRequestMetrics(),
     openApi: () => createOpenApiDocument(documentedRoutes, settings.basePath),

@@ -134,7 +134,7 @@ async function dispatch(
     throw new ServerError("forbidden", `This needs the scope ${route.scope}.`, { scope: route.scope });
   if (route.method !== "GET") {
     if (context.isDraining()) throw new ServerError("draining", "The server is shutting down.");
-    usage.countChange(principal.id, Date.now());
+    if (route.isSigned !== true) usage.countChange(principal.id, Date.now());
   }
   const query = parseQuery(
     url.searchParams,

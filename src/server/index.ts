@@ -4,6 +4,7 @@
 
 export type { Handlers } from "./handlers.js";
 export { authenticateByJwt, type Jwk, type JwtClaims, type JwtOptions } from "./jwt.js";
+export type { LogLine } from "./log-line.js";
 export type { Backlog } from "./metrics/backlog.js";
 export { createMetrics, type Metrics } from "./metrics/metrics.js";
 export { createMetricsServer, type MetricsServerOptions } from "./metrics/server.js";
@@ -25,4 +26,4 @@ export {
 } from "./principal.js";
 export { createServer, type Server } from "./server.js";
 export { type AnsweredCode, type ErrorBody, type ServerCode, serverCodes } from "./server-error.js";
-export type { LogLine, ServerLimits, ServerOptions } from "./server-options.js";
+export type { ServerLimits, ServerOptions } from "./server-options.js";

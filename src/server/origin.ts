@@ -78,7 +78,7 @@ export function respondToPreflight(request: Request, rules: OriginRules): Respon
     status: 204,
     headers: {
       ...allowedHeaders,
-      "access-control-allow-methods": "GET, POST, DELETE",
+      "access-control-allow-methods": "GET, POST, PUT, DELETE",
       "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
       "access-control-max-age": "600",
     },

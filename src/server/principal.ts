@@ -8,7 +8,16 @@ import type { ClientRunOptions, RunParams, SessionInfo } from "../index.js";
 import { sha256 } from "../platform/hash.js";
 
 /** The possible scopes of a principal. */
-export const scopes = Object.freeze(["read", "run", "approve", "prompt", "admin"] as const);
+export const scopes = Object.freeze([
+  "read",
+  "run",
+  "approve",
+  "prompt",
+  "schedule",
+  "signal",
+  "tick",
+  "admin",
+] as const);
 
 /** One of `scopes`. */
 export type Scope = (typeof scopes)[number];

@@ -22,22 +22,24 @@ export async function readBody(
   const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
   if (type !== "application/json")
     throw new ServerError("unsupported_media_type", "Send the body as application/json.");
-  if (request.bodyUsed)
-    throw new PawlError(
-      "bad_configuration",
-      "The body of the request was read before it reached the server. Pass a request that is not read: request.clone() before reading.",
-    );
-  const bytes = request.body === null ? new Uint8Array(0) : await readBytes(request, request.body, limits);
+  const bytes = await readBytes(request, limits);
   const value = parseJson(decodeUtf8(bytes), limits.maxJsonDepth);
   if (shape !== "json") checkShape(value, shape, "The body");
   return value as { readonly [name: string]: unknown };
 }
 
-async function readBytes(
-  { headers }: Request,
-  body: ReadableStream<Uint8Array>,
-  { maxBodyBytes: maxBytes, bodyMs }: BodyLimits,
+/** @throws ServerError `too_large`, `too_slow`; PawlError `bad_configuration` if other code has read the body */
+export async function readBytes(
+  request: Request,
+  { maxBodyBytes: maxBytes, bodyMs }: Pick<BodyLimits, "maxBodyBytes" | "bodyMs">,
 ): Promise<Uint8Array> {
+  if (request.bodyUsed)
+    throw new PawlError(
+      "bad_configuration",
+      "The body of the request was read before it reached the server. Pass a request that is not read: request.clone() before reading.",
+    );
+  const { headers, body } = request;
+  if (body === null) return new Uint8Array(0);
   if (Number(headers.get("content-length") ?? 0) > maxBytes) throw createTooLargeError(maxBytes);
   const deadline = createDeadline(bodyMs);
   try {

@@ -76,6 +76,11 @@ export const responseSchemas = {
   }),
   AnsweredCall: openObject({ sessionId: string, callKey: string, name: string, answer: string, at: number }),
   RunResult: openObject({ sessionId: string, runId: string, status: string, text: string, usage, steps: integer }),
+  Schedule: openObject({
+    ...{ id: string, rev: integer, nextAt: nullable(number), when: anyObject, timezone: string, agent: string },
+    ...{ session: anyValue, overlap: string, missed: string, jitterMs: number },
+  }),
+  Slot: openObject({ slot: number, outcome: { enum: ["posted", "missed", "overlap", "manual"] }, at: number }),
   Redaction: closedObject({
     ...{ sessionId: string, seq: nullable(integer), entries: arrayOf(integer), blobs: integer },
     children: arrayOf({ $ref: "#/components/schemas/Redaction" }),
@@ -164,6 +169,12 @@ export const responseContents = {
       string,
     ),
   ),
+  schedules: json(pageOf("schedules", schemaRef("Schedule"), string)),
+  schedule: json(schemaRef("Schedule")),
+  slots: json(closedObject({ slots: arrayOf(schemaRef("Slot")) })),
+  postedRun: json(closedObject({ sessionId: string, runId: string, slot: number })),
+  tick: json(closedObject({ fired: integer, driven: integer, isIdle: boolean, nextAt: nullable(number) })),
+  signalled: json(closedObject({ id: string, isNew: boolean })),
   label: json(closedObject({ label: nullable(closedObject({ good: boolean, note: string }, "note")) })),
   evals: json(closedObject({ evals: arrayOf(openObject({ name: string, variants: anyObject, trialCount: integer })) })),
   evalReport: json(

@@ -8,7 +8,7 @@ import type { RouteResponse } from "./route-response.js";
 import type { ServerContext } from "./server-context.js";
 import type { ObjectShape } from "./shape.js";
 
-export type Method = "GET" | "POST" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
 
 /** A request that was allowed. */
 export type RouteRequest = {
@@ -33,6 +33,8 @@ export type Route = {
   /** The required scope. Null: open to everyone, without a token. */
   readonly scope: Scope | null;
   readonly summary: string;
+  /** Whether the handler verifies the request by itself. Such requests do not count as changes of a principal. */
+  readonly isSigned?: boolean;
   /** Whether `:id` is a session, which the principal must be allowed to read. */
   readonly ofSession?: boolean;
   readonly query?: ObjectShape;

@@ -13,11 +13,13 @@ import {
   type Store,
 } from "../index.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
+import type { LogLine } from "./log-line.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
 import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.js";
 import { type Authenticate, type ChooseParams, createTokenAuthentication, isToken, type May } from "./principal.js";
+import { type CanSignal, checkCanSignal, checkWebhooks, type Webhook } from "./signal-options.js";
 
 /** How much the server takes on. */
 export type ServerLimits = {
@@ -54,32 +56,6 @@ export type ServerLimits = {
   /** How long a stream may be open, in milliseconds. Default: 60 minutes. */
   readonly streamAgeMs?: number;
 };
-
-/** What the server did: one line for each request that changes something, and for each failure. */
-export type LogLine = {
-  /** Epoch milliseconds. */
-  readonly at: number;
-  /** The id of the request; empty if there was none. */
-  readonly requestId: string;
-  /** Who asked; null if nobody is known. */
-  readonly principal: string | null;
-  /** What was asked. */
-  readonly action: string;
-  readonly sessionId: string | null;
-  /** The HTTP status of the answer. */
-  readonly status: number;
-  /** Present if the server failed. */
-  readonly error?: unknown;
-};
-
-/** The line of a failure that no request is answered with. */
-export function createFailureLine(
-  action: string,
-  error: unknown,
-  { principal = null, sessionId = null }: Partial<Pick<LogLine, "principal" | "sessionId">> = {},
-): LogLine {
-  return { at: Date.now(), requestId: "", principal, action, sessionId, status: 500, error };
-}
 
 type CommonOptions = {
   /**
@@ -130,6 +106,16 @@ type CommonOptions = {
    * it as `store` to `evaluate`. Default: no reports.
    */
   readonly evalReports?: () => Promise<readonly Report[]>;
+  /**
+   * Whether a principal with the scope `signal` may send this signal by `POST /v1/signals/:key`. Default: the server takes no
+   * signals from clients.
+   */
+  readonly canSignal?: CanSignal;
+  /**
+   * Web hooks that become signals, by their paths, for example `/hooks/stripe`. They need no token: `verify` decides whether a
+   * request is genuine. Mount the server before code that parses bodies. Default: none.
+   */
+  readonly webhooks?: { readonly [path: string]: Webhook };
   /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
   readonly hosts?: readonly string[];
   /** Origins whose pages may ask, for example `https://chat.example.org`. Default: only this server's own. */
@@ -228,6 +214,8 @@ export type ServerSettings = {
   readonly oauth: OAuthSettings | null;
   /** Names of the tools that pages know by type. */
   readonly uiTools: ReadonlySet<string>;
+  readonly canSignal: CanSignal | null;
+  readonly webhooks: { readonly [path: string]: Webhook };
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -263,7 +251,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "limits",
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
-  ...["traceparent", "ui", "uiTools", "oauth", "evalReports"],
+  ...["traceparent", "ui", "uiTools", "oauth", "evalReports", "canSignal", "webhooks"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -321,6 +309,8 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     evalReports: options.evalReports ?? (async () => []),
     oauth: options.oauth === undefined ? null : resolveOAuth(options.oauth),
     uiTools: collectToolNames(options.uiTools ?? []),
+    canSignal: checkCanSignal(options.canSignal),
+    webhooks: checkWebhooks(options.webhooks),
   };
 }
 

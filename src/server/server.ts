@@ -10,6 +10,7 @@ import { checkPrincipal } from "./authenticate.js";
 import { createServerContext } from "./create-context.js";
 import { createHandlers } from "./handle.js";
 import type { Handlers } from "./handlers.js";
+import { createFailureLine } from "./log-line.js";
 import { createPendingResponses } from "./open-calls.js";
 import { createConfigurationError } from "./option-checks.js";
 import { liveRoute } from "./peers/live-route.js";
@@ -26,10 +27,13 @@ import { mcpRoutes } from "./routes/mcp.js";
 import { oauthRoutes } from "./routes/oauth.js";
 import { pageRoutes } from "./routes/pages.js";
 import { runRoutes } from "./routes/runs.js";
+import { scheduleRoutes } from "./routes/schedules.js";
 import { sessionRoutes } from "./routes/sessions.js";
+import { signalRoutes } from "./routes/signals.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
-import { createFailureLine, resolveSettings, type ServerOptions, type ServerSettings } from "./server-options.js";
+import { createWebhookRoutes } from "./routes/webhooks.js";
+import { resolveSettings, type ServerOptions, type ServerSettings } from "./server-options.js";
 
 /** Sessions over HTTP. */
 export type Server = Handlers & {
@@ -58,6 +62,8 @@ const routes: readonly Route[] = Object.freeze([
   ...approvalRoutes,
   ...inspectingRoutes,
   ...labelRoutes,
+  ...scheduleRoutes,
+  ...signalRoutes,
   ...evalRoutes,
   ...chatRoutes,
   ...mcpRoutes,
@@ -65,8 +71,6 @@ const routes: readonly Route[] = Object.freeze([
   ...pageRoutes,
   liveRoute,
 ]);
-
-const routesWithPage: readonly Route[] = Object.freeze([...routes, ...inspectorRoutes]);
 
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
 const drainSpreadMs = 2_000;
@@ -112,7 +116,11 @@ export function createServer(options: ServerOptions): Server {
   }
 
   return {
-    ...createHandlers(context, settings.ui ? routesWithPage : routes, pendingResponses.track),
+    ...createHandlers(
+      context,
+      [...routes, ...createWebhookRoutes(settings.webhooks), ...(settings.ui ? inspectorRoutes : [])],
+      pendingResponses.track,
+    ),
     createStartCode(principal) {
       const actingPrincipal = principal ?? (options.token === undefined ? null : tokenPrincipal);
       if (actingPrincipal === null)
@@ -131,7 +139,8 @@ export function createServer(options: ServerOptions): Server {
 /** A worker asks a store again that has failed. Meanwhile the server answers what it can. */
 function createServerWorker({ store, agents, limits, log }: ServerSettings): Worker {
   const onReport = (report: WorkerReport) => {
-    if (report.type === "store_failed") log(createFailureLine("work", report.error));
+    if (report.type === "store_failed" || report.type === "schedule_failed")
+      log(createFailureLine("work", report.error));
     // What has no agent here belongs to another process.
     else if (report.type === "refused" && getErrorCode(report.error) !== "agent_mismatch")
       log(createFailureLine("work", report.error, { sessionId: report.sessionId }));

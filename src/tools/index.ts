@@ -22,6 +22,7 @@ export {
   type InputOf,
   type RawInputOf,
 } from "./lib/define-tool.js";
+export { type ReminderSession, type RemindMeOptions, remindMe } from "./remind-me.js";
 export {
   type CommandReport,
   type CommandSandbox,

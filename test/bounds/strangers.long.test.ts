@@ -25,6 +25,7 @@ import * as mcpSpecification from "../../src/tools/mcp/tool-list.js";
 import * as mcpResult from "../../src/tools/mcp/tool-output.js";
 import * as fetchRequest from "../../src/tools/web/fetch-request.js";
 import * as fetchBody from "../../src/tools/web/response-body.js";
+import * as webhooks from "../../src/webhooks/index.js";
 import { verifies } from "../verifies.js";
 import type { Case, Cases, NoCaseReason } from "./cases.js";
 import { expectShortBlocks } from "./plain-pass.js";
@@ -90,6 +91,10 @@ const answer = (text: string, contentType = "text/html") =>
   Object.assign(Readable.from([Buffer.from(text)]), {
     headers: { "content-type": contentType },
   }) as unknown as IncomingMessage;
+
+/** The same text in each header and as the body. */
+const deliver = (verify: webhooks.VerifyWebhook) => (text: string) =>
+  verify({ headers: { get: () => text.slice(0, 4_096) } }, new TextEncoder().encode(text));
 
 const streamed = (text: string) => {
   const pass = cliRedaction.createTerminalRedaction({ API_KEY: secrets[0] }).stream();
@@ -217,6 +222,16 @@ const modules = {
       parseFetchUrl: (text) => fetchRequest.parseFetchUrl(`http://${text}`.slice(0, 8_000)),
       sendGet: "takes a URL that was checked",
     } satisfies Cases<typeof fetchRequest>,
+  ],
+  webhooks: [
+    webhooks,
+    {
+      standard: deliver(webhooks.standard("whsec_AAAA")),
+      github: deliver(webhooks.github("secret")),
+      stripe: deliver(webhooks.stripe("secret")),
+      // A class counts as a function that is exported.
+      ...{ WebhookError: "an error" },
+    } satisfies Cases<typeof webhooks>,
   ],
   mcpOptions: [
     mcpOptions,

@@ -34,12 +34,19 @@ const reading: { readonly [command: string]: readonly string[] } = {
   doctor: [],
   worker: ["--once"],
   "eval add": ["s"],
+  "schedule list": [],
+  "schedule show": ["s"],
+  "schedule next": ["s"],
+  "schedule pause": ["s"],
+  "schedule resume": ["s"],
+  "schedule run-now": ["s"],
+  "schedule remove": ["s"],
 };
 /** Commands that may begin sessions. Those of PostgreSQL take no file. */
-const beginning = ["", "run", "serve", "ui", "acp", "mcp", "sessions import", "eval"];
+const beginning = ["", "run", "serve", "ui", "acp", "mcp", "sessions import", "eval", "schedule add"];
 const ofPostgres = ["postgres", "postgres migrate", "postgres grants"];
-/** Commands that only show or change settings of MCP servers. */
-const isAbove = (name: string) => name === "mcp" || name.startsWith("mcp ");
+/** A group of commands, and commands that only show or change settings of MCP servers. */
+const isAbove = (name: string) => name === "schedule" || name === "mcp" || name.startsWith("mcp ");
 
 function storeCommands(): readonly string[] {
   const program = createProgram({ out() {}, err() {} } as never, () => {});

@@ -40,7 +40,8 @@ export function createRigOptions(store: Store = createMemoryStore()) {
   const agent = createAgent({ name: "all", store, model: scriptedModel, tools: [pay, lookTool] });
   const evalReports = async () => [emptyReport];
   const oauth = { resource: "https://agents.example.org/mcp", authorizationServers: ["https://login.example.org"] };
-  return { store, agents: [agent], limits: { changesPerMinute: 1_000 }, evalReports, oauth } as const;
+  const canSignal = () => true;
+  return { store, agents: [agent], limits: { changesPerMinute: 1_000 }, evalReports, oauth, canSignal } as const;
 }
 
 type Ask = Rig["ask"];
@@ -51,6 +52,10 @@ export async function beginSession(ask: Ask, input: string): Promise<StartedRun>
   const { sessionId: id, runId } = (await ask("POST", "/v1/sessions", { agent: "all", input })).json;
   await ask("GET", `/v1/sessions/${id}/runs/${runId}?wait=30`);
   return { id, runId };
+}
+
+function putSchedule(ask: Ask) {
+  return ask("PUT", "/v1/schedules/daily", { cron: "0 8 * * *", agent: "all", input: "What is new?" });
 }
 
 async function beginWaitingSession(ask: Ask, input: string) {
@@ -93,6 +98,38 @@ export const requestsByRoute: {
     ask("POST", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/label`, { good: false, note: "Too short." }),
   "DELETE /v1/sessions/{id}/label": async (ask) =>
     ask("DELETE", `/v1/sessions/${(await beginSession(ask, "Go.")).id}/label`),
+  "GET /v1/schedules": async (ask) => {
+    await putSchedule(ask);
+    return ask("GET", "/v1/schedules?limit=1");
+  },
+  "GET /v1/schedules/{id}": async (ask) => {
+    await putSchedule(ask);
+    return ask("GET", "/v1/schedules/daily");
+  },
+  "PUT /v1/schedules/{id}": putSchedule,
+  "DELETE /v1/schedules/{id}": async (ask) => {
+    await putSchedule(ask);
+    return ask("DELETE", "/v1/schedules/daily");
+  },
+  "GET /v1/schedules/{id}/slots": async (ask) => {
+    await putSchedule(ask);
+    await ask("POST", "/v1/schedules/daily/run", {});
+    return ask("GET", "/v1/schedules/daily/slots");
+  },
+  "POST /v1/schedules/{id}/run": async (ask) => {
+    await putSchedule(ask);
+    return ask("POST", "/v1/schedules/daily/run", {});
+  },
+  "POST /v1/schedules/{id}/pause": async (ask) => {
+    await putSchedule(ask);
+    return ask("POST", "/v1/schedules/daily/pause", {});
+  },
+  "POST /v1/schedules/{id}/resume": async (ask) => {
+    await putSchedule(ask);
+    return ask("POST", "/v1/schedules/daily/resume", {});
+  },
+  "POST /v1/tick": (ask) => ask("POST", "/v1/tick", {}),
+  "POST /v1/signals/{key}": (ask) => ask("POST", "/v1/signals/order-1041-paid", { value: { cents: 9_900 } }),
   "GET /v1/evals": (ask) => ask("GET", "/v1/evals"),
   "GET /v1/evals/{name}": (ask) => ask("GET", "/v1/evals/all"),
   "POST /v1/sessions/{id}/fork": async (ask) =>

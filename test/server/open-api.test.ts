@@ -76,10 +76,10 @@ describe("the OpenAPI document", () => {
 
 /** The codes by their status. What is in no row is 500. */
 const table: { readonly [status: number]: readonly string[] } = {
-  400: ["bad_input", "bad_cursor", "not_storable", "unknown_model", "unknown_handoff"],
+  400: ["bad_input", "bad_cursor", "not_storable", "unknown_model", "unknown_handoff", "bad_schedule"],
   401: ["unauthorized"],
-  403: ["forbidden"],
-  404: ["no_session", "no_such_call", "no_such_run", "not_found"],
+  403: ["forbidden", "signal_refused"],
+  404: ["no_session", "no_such_call", "no_such_run", "no_schedule", "not_found"],
   405: ["method_not_allowed"],
   408: ["too_slow"],
   409: [
@@ -90,10 +90,12 @@ const table: { readonly [status: number]: readonly string[] } = {
     "root_mismatch",
     "newer_format",
     "older_format",
+    "schedule_exists",
+    "schedule_full",
   ],
   413: ["too_large"],
   415: ["unsupported_media_type"],
-  429: ["too_many"],
+  429: ["too_many", "signal_full"],
   503: ["draining", "shut_down", "store_failed", "store_closed", "keys_unavailable"],
 };
 

@@ -90,6 +90,8 @@ export type RigOptions = Partial<
     | "evalReports"
     | "uiTools"
     | "oauth"
+    | "canSignal"
+    | "webhooks"
   >
 > & {
   readonly store?: Store;

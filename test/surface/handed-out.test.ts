@@ -10,6 +10,7 @@ import {
   createAgent,
   createClient,
   createEngine,
+  createSchedules,
   defineTool,
   type Hook,
   type HookContext,
@@ -75,8 +76,10 @@ const givesNothing = {
     "send",
     "setData",
     "steer",
+    "unsend",
   ],
-  client: ["abort", "answer", "fork", "id", "provideResult", "redact", "rename", "send", "setData", "steer"],
+  client: ["abort", "answer", "fork", "id", "provideResult", "redact", "rename", "send", "setData", "steer", "unsend"],
+  schedules: ["remove"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: [
     ...[
@@ -111,7 +114,7 @@ const functions = {
     ...["sessionSteps", "sessionTracePage", "traceSession"],
   ],
   /** Makes an object whose members are walked below. */
-  made: ["createAgent", "createClient", "createEngine", "createMemoryStore"],
+  made: ["createAgent", "createClient", "createEngine", "createMemoryStore", "createSchedules"],
   /** Gives text, numbers, errors, or new objects that nobody shares. */
   fresh: [
     "PawlError",
@@ -280,7 +283,8 @@ describe.each(localStores)("on the $name store", ({ open }) => {
       const { session, members } = waysOf(agent, store, "s");
       const engine = await createEngine({ agents: [{ name: "e", model: createScriptedModel([]) }], store });
       const client = createClient({ store }).session("s");
-      const parts = { agent, session, client, engine, store } as const;
+      const schedules = createSchedules({ store });
+      const parts = { agent, session, client, engine, store, schedules } as const;
       for (const [part, object] of Object.entries(parts)) {
         const known = [
           ...givesNothing[part as keyof typeof givesNothing],
@@ -331,15 +335,30 @@ function waysOf(agent: Agent, store: Store, id: string) {
   const client = createClient({ store }).session(id);
   const members = {
     agent: ["options", "specifications"],
-    session: ["data", "events", "messages", "pendingApprovals", "replay", "result", "state"],
-    client: ["answerTo", "data", "events", "messages", "pendingApprovals", "result", "state", "tools"],
+    session: ["data", "events", "messages", "pendingApprovals", "replay", "result", "scheduled", "state"],
+    client: ["answerTo", "data", "events", "messages", "pendingApprovals", "result", "scheduled", "state", "tools"],
+    schedules: ["get", "list", "next", "pause", "put", "resume", "runNow", "slots"],
     engine: ["agents", "plugins"],
     store: [
       ...["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "messageIds", "read"],
       ...["schedules", "signals", "verify"],
     ],
   } as const;
+  const schedules = createSchedules({ store });
+  const schedule = { id: "daily", cron: "0 8 * * *", agent: "victim", input: "What is new?" };
   const ways: Ways = {
+    put: () => schedules.put(schedule),
+    get: () => schedules.get("daily"),
+    listSchedules: () => schedules.list(),
+    next: () => schedules.next("daily"),
+    pause: () => schedules.pause("daily"),
+    resume: () => schedules.resume("daily"),
+    runNow: () => schedules.runNow("daily"),
+    slots: () => schedules.slots("daily"),
+    scheduled: async () => {
+      await client.send("Later.", { afterMs: 1e9, runId: "later" });
+      return client.scheduled();
+    },
     options: () => ({ ...agent.options, store: undefined, model: undefined }),
     specifications: () => agent.specifications(),
     agents: () => [],
@@ -371,10 +390,7 @@ function waysOf(agent: Agent, store: Store, id: string) {
       await createClient({ store }).signal("paid", { cents: [9_900] });
       return store.signals?.list(0, { limit: 10 });
     },
-    scheduleRows: async () => {
-      await store.schedules?.put({ id: "daily", rev: 1, slot: 1, dueAt: 1, body: { agent: "victim" } });
-      return store.schedules?.list({ limit: 10 });
-    },
+    scheduleRows: () => store.schedules?.list({ limit: 10 }),
     scheduleRow: () => store.schedules?.get("daily"),
     dueRows: () => store.schedules?.due(Number.MAX_SAFE_INTEGER, 10),
     slotRows: () => store.schedules?.slots("daily", 10),

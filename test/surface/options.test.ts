@@ -9,6 +9,7 @@ import {
   createClient,
   createEngine,
   createMemoryStore,
+  createSchedules,
   createWorker,
   defineTool,
 } from "../../src/index.js";
@@ -42,6 +43,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createClientCheck: () => pawl.createClientCheck(["unknwn"] as never),
   createEngine: () => createEngine({ agents: [], ...(wrong as object) }),
   createWorker: () => createWorker({ store, agents: [], ...(wrong as object) }),
+  createSchedules: () => createSchedules({ store, ...(wrong as object) }),
   createPluginManager: () => pawl.createPluginManager([{ name: "p", version: "1", setup() {}, ...(wrong as object) }]),
   createRedaction: () => pawl.createRedaction(wrong),
   createStreamRedaction: () => pawl.createStreamRedaction((text) => text, wrong),
@@ -77,6 +79,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   findFiles: () => tools.findFiles({ root: ".", ...(wrong as object) }),
   createFetchTool: () => tools.createFetchTool(wrong),
   createBackgroundProcesses: () => tools.createBackgroundProcesses(wrong),
+  remindMe: () => tools.remindMe({ client: createClient({ store }), ...(wrong as object) }),
   createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),
   createSandbox: () => tools.createSandbox({ root: ".", ...(wrong as object) }),
   connectMcpServer: () =>
@@ -185,6 +188,7 @@ function methods() {
   const session = agent.session("s");
   const client = createClient({ store }).session("s");
   const worker = createWorker({ store, agents: [] });
+  const schedules = createSchedules({ store });
   const first = (items: AsyncIterable<unknown>) => items[Symbol.asyncIterator]().next();
   return {
     agent: [
@@ -215,6 +219,8 @@ function methods() {
         messages: null,
         pendingApprovals: null,
         provideResult: () => session.provideResult("r/1/1", "x", wrong),
+        scheduled: null,
+        unsend: null,
         rename: () => session.rename("Title", wrong),
         redact: () => session.redact(wrong),
         replay: () => session.replay(wrong),
@@ -240,6 +246,8 @@ function methods() {
         messages: null,
         pendingApprovals: null,
         provideResult: () => client.provideResult("r/1/1", "x", wrong),
+        scheduled: null,
+        unsend: null,
         rename: () => client.rename("Title", wrong),
         redact: () => client.redact(wrong),
         setData: () => client.setData(wrong),
@@ -250,11 +258,25 @@ function methods() {
         tools: null,
       },
     ],
+    schedules: [
+      schedules,
+      {
+        get: null,
+        list: () => schedules.list(wrong),
+        next: () => schedules.next("x", wrong),
+        pause: null,
+        put: () => schedules.put({ id: "x", cron: "* * * * *", agent: "a", input: "Go" }, wrong),
+        remove: null,
+        resume: null,
+        runNow: null,
+        slots: () => schedules.slots("x", wrong),
+      },
+    ],
     worker: [worker, { run: null, runUntilIdle: null, status: null, stop: () => worker.stop(wrong) }],
   } as const;
 }
 
-test.each(["agent", "session", "client", "worker"] as const)(
+test.each(["agent", "session", "client", "schedules", "worker"] as const)(
   "each method of %s refuses an unknown option",
   verifies("LOOP-15"),
   async (part) => {

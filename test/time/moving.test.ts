@@ -2,7 +2,8 @@
  * Sessions that wait for signals, and signals that are kept, in exports and imports.
  */
 import { describe, expect, test } from "vitest";
-import { createClient, createMemoryStore } from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, createSchedules, createWorker } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { createDurableAgent } from "../support/durable-tool.js";
 import { localStores, withStore } from "../support/stores.js";
@@ -42,6 +43,49 @@ describe.each(localStores)("a store that is imported into $name", ({ open }) => 
       const finished = (await target.read("s")).find(({ event }) => event.type === "tool_finished")?.event;
       expect(finished).toMatchObject({ output: { text: "one, two, bird" } });
       expect(await target.verify()).toEqual([]);
+    }),
+  );
+
+  test("has the schedules, and the delayed messages of its sessions", verifies("TIME-3", "TIME-4#schedules"), () =>
+    withStore(open, async (target) => {
+      const clock = createTestClock(Date.UTC(2025, 10, 29, 12));
+      const source = createMemoryStore();
+      const schedules = createSchedules({ store: source, clock });
+      await schedules.put({ id: "each", cron: "* * * * *", agent: "press", input: "What is new?" });
+      const model = createScriptedModel(() => ({ text: "Nothing." }));
+      await createAgent({ name: "press", model, store: source, clock }).run("Begin.", { sessionId: "s" });
+      await createClient({ store: source, clock }).session("s").send("Later.", { afterMs: 60_000, runId: "later" });
+      const lines = await exportToText(source);
+      await importText(target, lines);
+      // A repeated import finds what it has put.
+      await importText(target, lines).catch((error: unknown) => expect(error).toMatchObject({ code: "session_busy" }));
+      expect(await createSchedules({ store: target }).get("each")).toEqual(await schedules.get("each"));
+      expect(await createClient({ store: target }).session("s").scheduled()).toEqual(
+        await createClient({ store: source }).session("s").scheduled(),
+      );
+      clock.jump(60_000);
+      const press = createAgent({ name: "press", model, store: target, clock });
+      await createWorker({ store: target, agents: [press], clock }).runUntilIdle();
+      expect(await press.session("s").result("later")).toMatchObject({ status: "completed" });
+      expect(await press.session("each@2025-11-29T12:01:00.000Z").result()).toMatchObject({ status: "completed" });
+      expect(await target.verify()).toEqual([]);
+    }),
+  );
+
+  test.each([
+    ["a schedule with an id that is not one", (line: string) => line.replace('"id":"each"', '"id":"a/b"')],
+    ["a delayed message of another session", (line: string) => line.replace('"send:s:later"', '"send:t:later"')],
+  ])("refuses %s", verifies("TIME-4#schedules"), (_, change) =>
+    withStore(open, async (target) => {
+      const clock = createTestClock(Date.UTC(2025, 10, 29, 12));
+      const source = createMemoryStore();
+      await createSchedules({ store: source, clock }).put({ id: "each", everyMs: 5_000, agent: "press", input: "Go" });
+      const model = createScriptedModel(() => ({ text: "Nothing." }));
+      await createAgent({ name: "press", model, store: source, clock }).run("Begin.", { sessionId: "s" });
+      await createClient({ store: source, clock }).session("s").send("Later.", { afterMs: 60_000, runId: "later" });
+      const changed = importText(target, change(await exportToText(source)));
+      await expect(changed).rejects.toMatchObject({ code: "bad_input" });
+      expect(await target.list()).toEqual([]);
     }),
   );
 });

@@ -78,7 +78,7 @@ export function parseDollarsOption(text: string): number {
 const unitsInMs: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** @returns milliseconds */
-function parseDurationOption(text: string): number {
+export function parseDurationOption(text: string): number {
   const [, count = "", unit = ""] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
   const ms = unitsInMs[unit];
   if (ms !== undefined) return Number(count) * ms;

@@ -19,7 +19,7 @@ export function createJsonWorkerView(terminal: Terminal): WorkerView {
   return {
     observer: { onEvent: terminal.json },
     report(report, text) {
-      if (report.type === "taken" || report.type === "left") return terminal.json(report);
+      if (!("error" in report)) return terminal.json(report);
       const { error, ...rest } = report;
       const code = error instanceof Error && "code" in error ? { code: error.code } : {};
       terminal.json({ ...rest, ...code, message: text });
@@ -79,6 +79,17 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
           terminal.err(`${style("red", "Sessions could not be judged")}: ${toOneLine(redaction.text(text))}\n`);
         else writeLine(report.sessionId, `${style("red", "could not be judged")}: ${toOneLine(redaction.text(text))}`);
         break;
+      case "fired": {
+        const slot = new Date(report.slot).toISOString();
+        writeLine(report.sessionId, style("dim", `posted by the schedule ${report.scheduleId} for ${slot}`));
+        break;
+      }
+      case "schedule_failed": {
+        const again = `Trying again in ${report.retryInMs / 1_000} s.`;
+        const what = style("red", `The schedule ${sanitize(report.scheduleId)} failed`);
+        terminal.err(`${what}: ${toOneLine(redaction.text(text))} ${again}\n`);
+        break;
+      }
       case "store_failed": {
         const again = `Asking again in ${report.retryInMs / 1_000} s.`;
         terminal.err(`${style("red", "The store failed")}: ${toOneLine(redaction.text(text))} ${again}\n`);

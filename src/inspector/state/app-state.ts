@@ -135,7 +135,8 @@ export function reduce(state: AppState, action: Action): AppState {
 
 /** The session that a route shows: the current one if it is the same, or an empty one. */
 function selectSession(route: Route, known: SessionState | null): SessionState | null {
-  if (route.screen === "sessions" || route.screen === "approvals" || route.screen === "evals") return null;
+  if (route.screen === "sessions" || route.screen === "approvals") return null;
+  if (route.screen === "evals" || route.screen === "schedules") return null;
   return known?.id === route.sessionId ? known : emptySession(route.sessionId);
 }
 

@@ -25,6 +25,7 @@ export type Route =
   | { readonly screen: "log"; readonly sessionId: string; readonly type?: string }
   | { readonly screen: "cost"; readonly sessionId: string }
   | { readonly screen: "replay"; readonly sessionId: string }
+  | { readonly screen: "schedules" }
   /** An eval by its name, and one of its trials: `variant/case/repetition`. */
   | { readonly screen: "evals"; readonly name?: string; readonly trial?: string };
 
@@ -41,6 +42,7 @@ export function parseRoute(fragment: string): Route {
     if (id === undefined || callKey === undefined) return { screen };
     return { screen, sessionId: id, callKey, ...(questionId === undefined ? {} : { questionId }) };
   }
+  if (screen === "schedules") return { screen };
   if (screen === "evals") {
     const [trial] = rest;
     return { screen, ...(id === undefined ? {} : { name: id }), ...(trial === undefined ? {} : { trial }) };
@@ -66,6 +68,8 @@ export function formatFragment(route: Route): string {
         ...["approvals", route.sessionId ?? "", route.callKey],
         ...(route.questionId === undefined ? [] : [route.questionId]),
       );
+    case "schedules":
+      return "#/schedules";
     case "evals":
       return joinFragment("evals", ...[route.name, route.trial].filter((part) => part !== undefined));
     case "log":

@@ -16,6 +16,7 @@ import { InspectorContext, useInspector, useKeys } from "./hooks.js";
 import { LogPage } from "./log-page.js";
 import { OpenDialog } from "./open-dialog.js";
 import { ReplayPage } from "./replay-page.js";
+import { SchedulesPage } from "./schedules-page.js";
 import { SessionList } from "./session-list.js";
 import { SessionPage } from "./session-page.js";
 
@@ -59,6 +60,7 @@ function SignedIn({ state }: { readonly state: AppState }) {
 function formatTitle({ route, approvals, session }: AppState): string {
   const count = approvals.count > 0 ? `(${approvals.count}${approvals.isMore ? "+" : ""}) ` : "";
   if (route.screen === "approvals") return `${count}Approvals – Pawl`;
+  if (route.screen === "schedules") return `${count}Schedules – Pawl`;
   if (route.screen === "evals") return `${count}${route.name ?? "Evals"} – Pawl`;
   const title = session?.now.status === "ready" ? session.now.value.info?.title : undefined;
   return `${count}${title === undefined ? "Sessions" : title.slice(0, 80)} – Pawl`;
@@ -77,6 +79,8 @@ function Screen({ state }: { readonly state: AppState }) {
       return session === null ? null : <LogPage session={session} route={route} key={session.id} />;
     case "cost":
       return session === null ? null : <CostPage session={session} key={session.id} />;
+    case "schedules":
+      return <SchedulesPage />;
     case "evals":
       return <EvalsPage route={route} />;
     case "replay":
@@ -87,7 +91,7 @@ function Screen({ state }: { readonly state: AppState }) {
 function TopBar({ state }: { readonly state: AppState }) {
   const inspector = useInspector();
   const { route, approvals, connection } = state;
-  const isOnSessions = route.screen !== "approvals" && route.screen !== "evals";
+  const isOnSessions = !["approvals", "schedules", "evals"].includes(route.screen);
   return (
     <header class="top">
       <RouteLink to={{ screen: "sessions" }} class="brand" title="All sessions">
@@ -107,6 +111,9 @@ function TopBar({ state }: { readonly state: AppState }) {
             </span>
           )}
         </RouteLink>
+        <RouteLink to={{ screen: "schedules" }} aria-current={route.screen === "schedules" ? "page" : undefined}>
+          Schedules
+        </RouteLink>
         <RouteLink to={{ screen: "evals" }} aria-current={route.screen === "evals" ? "page" : undefined}>
           Evals
         </RouteLink>
@@ -117,7 +124,7 @@ function TopBar({ state }: { readonly state: AppState }) {
       <ThemeButton />
       <button
         type="button"
-        class="quiet icon-button"
+        class="quiet icon-button keys"
         aria-label="Keys"
         title="Keys (?)"
         onClick={() => inspector.dispatch({ type: "help", isOpen: true })}

@@ -19,6 +19,7 @@ import { findIdProblem, formatIdError } from "../../core/data/ids.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import { PawlError } from "../../errors.js";
 import type { CompiledAgent } from "./compiled-agent.js";
+import { delayRules } from "./delay.js";
 import type { HistoryOptions } from "./history.js";
 import type { LocalOptions, ResumeOptions } from "./local-run-options.js";
 import { refuseKnownTools } from "./parts-of-run.js";
@@ -73,7 +74,7 @@ const modes = oneOf("queue", "steer", "interrupt", "reject");
 const { dependencyOverrides: _, tools: _tools, ...sentRules } = runRules;
 /** `checkSkip` looks at the value: whether it fits depends on the mode. */
 const skipRules: OptionTable<SteerOptions> = { skip: anyValue };
-const sendRules = { ...sentRules, mode: modes, ...skipRules };
+const sendRules = { ...sentRules, mode: modes, ...skipRules, ...delayRules };
 const { signal: _signal, limits: _limits, ...agentlessRules } = sendRules;
 const postedRules = { ...agentlessRules, root: aString };
 

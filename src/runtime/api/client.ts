@@ -24,6 +24,7 @@ import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import { checkPostedOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
 import { createCheckedClock } from "../agent/checked-clock.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
+import { parseDelay } from "../agent/delay.js";
 import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
 import {
   checkRunId,
@@ -47,6 +48,7 @@ import { openItems, streamItems } from "../session/session-items.js";
 import { createAnswerMethods } from "./answers.js";
 import { checkNoteAndBy } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
+import { createDelayed, type Delayed, sendLater } from "./delayed.js";
 import { forkSession } from "./fork.js";
 import { createRedacting, type Redacting } from "./redact.js";
 import { createRenaming, type Renaming } from "./rename.js";
@@ -95,7 +97,7 @@ export type GivenAnswer = {
   readonly overruled?: Overruled;
 };
 
-type AnswersAndData = Answers & DataAccess & Renaming & Redacting;
+type AnswersAndData = Answers & DataAccess & Delayed & Renaming & Redacting;
 
 /** A session, for a process that carries nothing on. */
 export type ClientSession = AnswersAndData & {
@@ -197,7 +199,8 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     checkPostedOptions(options);
     checkNoteAndBy({ by: options.by });
     const input = hasBlobs(given) ? await readBlobs(given) : given;
-    const { mode = "queue", runId = makeId(), agent, root, ...others } = options;
+    const { mode = "queue", runId = makeId(), agent, root, at, afterMs, ...others } = options;
+    const postAt = parseDelay({ mode, ...defined({ at, afterMs }) }, clock.now());
     const state = (await store.load(id))?.state ?? initialState;
     const binding = state.session ?? (await readLook(store, id)).binding;
     const session = binding ?? (agent === undefined ? throwNoAgentNamed(id) : { agent, ...defined({ root }) });
@@ -206,6 +209,7 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     const agentOption = binding === null || agent === undefined || agent === binding.agent ? {} : { agent };
     const postMode = mode === "reject" ? "queue" : mode;
     const body = createPostedBody(input, { ...others, ...agentOption }, session, runId, postMode, options);
+    if (postAt !== null) return { runId, isNew: await sendLater(store, id, { message: body, at: postAt }) };
     return { runId, isNew: (await post(`run/${runId}`, body)) === "said" };
   }
 
@@ -241,6 +245,7 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
   return {
     id,
     ...answering,
+    ...createDelayed(id, { store }),
     ...createDataAccess(id, { store, makeId }, load, post),
     ...createRenaming({ makeId }, load, post),
     ...createRedacting(id, { store, clock }),

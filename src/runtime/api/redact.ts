@@ -9,14 +9,15 @@ import { PawlError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
 import { checkNoteAndBy } from "./check-answer.js";
+import { redactDelayed } from "./delayed.js";
 import { type RedactionTarget, redactSession } from "./redact-session.js";
 
 /** What to remove from a session: texts, entries, calls, or several of them. */
 export type RedactionOptions = {
   /**
    * Strings of 6 characters or more, such as a key. Each is replaced wherever it occurs: in messages, inputs, outputs,
-   * prompts, summaries, the title, the session's data and stored files, also where JSON has escaped it. Child sessions are
-   * also searched.
+   * prompts, summaries, the title, the session's data, stored files and delayed messages, also where JSON has escaped it. Child
+   * sessions are also searched.
    */
   readonly text?: string | readonly string[];
   /** Entries of the log: everything from people, models and tools in them is replaced, including files. */
@@ -109,6 +110,7 @@ async function redactFamily(
       if (child.seq !== null || child.blobs > 0 || child.children.length > 0) children.push(child);
     }
   }
+  await redactDelayed(deps.store, sessionId, target.texts);
   return { sessionId, ...(await redactSession(deps, sessionId, target, reason)), children };
 }
 

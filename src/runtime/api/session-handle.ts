@@ -7,6 +7,7 @@ import type { State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PlainStopCondition } from "../../ports/stop-condition.js";
 import type { AbortMethod, Answers } from "../agent/answer-types.js";
+import type { DelayOptions } from "../agent/delay.js";
 import type { History, HistoryOptions } from "../agent/history.js";
 import type { Input } from "../agent/input-parts.js";
 import type { ResumeOptions } from "../agent/local-run-options.js";
@@ -14,6 +15,7 @@ import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import type { OutputOptions, Sender, StartOptions, SteerOptions } from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, StreamItem } from "../agent/stream-types.js";
 import type { CompactMethod } from "./compaction.js";
+import type { Delayed } from "./delayed.js";
 import type { Redacting } from "./redact.js";
 import type { Renaming } from "./rename.js";
 import type { DataAccess } from "./session-data.js";
@@ -45,9 +47,10 @@ export type SendOptions = Pick<
   /** As in `run`, without functions: any process may carry the run out. */
   readonly stopWhen?: PlainStopCondition | readonly PlainStopCondition[];
 } & Sender &
-  SteerOptions;
+  SteerOptions &
+  DelayOptions;
 
-type AnswersAndData = Answers & DataAccess & Renaming & Redacting;
+type AnswersAndData = Answers & DataAccess & Delayed & Renaming & Redacting;
 
 /**
  * A handle of a session. Reading an unknown session throws a PawlError `no_session`.

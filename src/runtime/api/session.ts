@@ -20,6 +20,7 @@ import {
   checkSteerOptions,
 } from "../agent/check-run-options.js";
 import { type CompiledAgent, checkAgent, getSessionAgent, getSessionFamily } from "../agent/compiled-agent.js";
+import { parseDelay } from "../agent/delay.js";
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
 import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
 import { compileLocalOptions, type ResumeOptions, type SessionLook } from "../agent/local-run-options.js";
@@ -41,6 +42,7 @@ import { createAnswerMethods } from "./answers.js";
 import { checkNoteAndBy } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { createCompact } from "./compaction.js";
+import { createDelayed, sendLater } from "./delayed.js";
 import { createRedacting } from "./redact.js";
 import { createRenaming } from "./rename.js";
 import { createHistoryTitle, refuseUnlessEntered, refuseUnlessNew, seedHistory } from "./seed.js";
@@ -88,6 +90,8 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     signal?.throwIfAborted();
     const input = hasBlobs(given) ? await readBlobs(given) : given;
     const body = createInputBody(input, options, parts, runId, mode === "reject" ? "queue" : mode, options);
+    const at = parseDelay(options, clock.now());
+    if (at !== null) return { runId, isNew: await sendLater(store, id, { message: body, at }) };
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
     if (mode === "steer") await known();
@@ -201,6 +205,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
       await send(input, { ...options, mode: "steer" });
     },
     ...answering,
+    ...createDelayed(id, parts),
     ...createDataAccess(id, parts, known, postChange),
     ...createRenaming(parts, known, postChange),
     ...createRedacting(id, parts),

@@ -6,6 +6,7 @@ import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import { findSignalKeyFault } from "../../ports/signal.js";
 import type { SleepOptions, WaitForOptions } from "../../ports/tool.js";
+import { parseTime } from "../lib/parse-time.js";
 import { compileAnswer } from "../tools/schema.js";
 import type { ValidateAnswer } from "./check-question.js";
 import { checkStepName } from "./check-step.js";
@@ -33,14 +34,6 @@ export function parseSleep(name: string, options: SleepOptions, now: number): nu
     refuse("ctx.sleep()", "`until` must be epoch milliseconds, a Date, or an ISO 8601 string with a UTC offset");
   if (end > now + maxWaitMs) refuse("ctx.sleep()", "`until` must be within ten years");
   return end;
-}
-
-/** A string without an offset would mean another time on each machine. */
-function parseTime(given: unknown): number | undefined {
-  const isExact = typeof given === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.test(given);
-  const time =
-    typeof given === "number" ? given : isExact || given instanceof Date ? new Date(given).getTime() : Number.NaN;
-  return Number.isFinite(time) ? Math.ceil(time) : undefined;
 }
 
 const waitRules: OptionTable<WaitForOptions<unknown>> = {

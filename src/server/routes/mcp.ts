@@ -9,6 +9,7 @@
 
 import type { Message } from "../../index.js";
 import type { CalledSession, McpHost } from "../../protocols/mcp-server/index.js";
+import { createFailureLine } from "../log-line.js";
 import { maxResponseMs, type OpenCall } from "../open-calls.js";
 import { randomBase64url } from "../principal.js";
 import { anyJson, eventStreamContent } from "../response-schemas.js";
@@ -16,7 +17,7 @@ import type { Route, RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
 import { authorizeSession, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { createFailureLine } from "../server-options.js";
+
 import { loadSessionInfo } from "../session-info.js";
 import type { Sink } from "../sink.js";
 import type { OpenStream } from "../watch.js";

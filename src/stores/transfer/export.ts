@@ -12,6 +12,7 @@ import { blobsOf } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
 import { encodeBase64 } from "../../platform/bytes.js";
 import { isHolderDead } from "../../platform/holder.js";
+import type { ScheduleRow } from "../../ports/schedule-store.js";
 import type { Signal } from "../../ports/signal.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 import {
@@ -40,7 +41,8 @@ const pageSize = 100;
 
 /**
  * A complete copy of sessions as text, line by line, each with its line break: logs, inboxes, blobs, and the sessions that they have
- * started. An export of a whole store also has the signals that it keeps. Nothing is redacted: it holds what the store holds, including keys and passwords.
+ * started. Delayed messages go with their sessions. An export of a whole store also has the signals and the schedules that it keeps.
+ * Nothing is redacted: it holds what the store holds, including keys and passwords.
  *
  * Stop what drives the sessions first. A session that is running, or that changes meanwhile, ends the export with `session_busy`.
  *
@@ -69,6 +71,7 @@ export async function* exportSessions(
   }
   if (sessionIds === undefined) {
     for await (const signal of listSignals(store)) yield write({ type: "signal", signal });
+    for await (const row of listSchedules(store)) yield write({ type: "schedule", row });
     await checkNoNewSessions(store, written);
   }
   yield `${formatLine({ type: "end", sessions: written.size, sum } satisfies EndLine)}\n`;
@@ -96,6 +99,17 @@ async function* listSignals({ signals }: Store): AsyncGenerator<Signal> {
     yield* page;
     after = page.at(-1);
     if (page.length < pageSize) return;
+  }
+}
+
+/** The schedules of the store, or the delayed messages of a session. */
+async function* listSchedules({ schedules }: Store, sessionId?: string): AsyncGenerator<ScheduleRow> {
+  for (let after = ""; schedules !== undefined; ) {
+    const page = await schedules.list({ after, limit: pageSize, ...defined({ sessionId }) });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    after = last.id;
   }
 }
 
@@ -152,6 +166,7 @@ async function* exportSession(store: Store, summary: SessionSummary): AsyncGener
     yield { type: "state", state: last.state };
   }
   yield* exportInbox(store, sessionId, written);
+  for await (const row of listSchedules(store, sessionId)) yield { type: "delayed", row };
   const after = await store.describe(sessionId);
   if (after === null || after.seq !== seq || after.createdAt !== createdAt) throw changedError(sessionId);
 }

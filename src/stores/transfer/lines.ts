@@ -3,7 +3,8 @@
  *
  * 1. A line is JSON. Control characters, format characters and line separators are `\u` escapes, so that it is safe on a terminal.
  * 2. The order: `head`; for each session `session`, then entries, each after the blobs that it names, then `state`, messages with
- *    the blobs that they name, and `taken`. The signals of the store follow all sessions; `end` comes last.
+ *    the blobs that they name, `taken` and delayed messages. The signals and schedules of the store follow all sessions; `end` comes
+ *    last.
  * 3. The sum of a line is the SHA-256 of the sum before it and the line. `end` has the sum of all lines before it.
  */
 import type { Entry } from "../../core/machine/event.js";
@@ -11,6 +12,7 @@ import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
+import type { ScheduleRow } from "../../ports/schedule-store.js";
 import type { Signal } from "../../ports/signal.js";
 import { maxEntryBytes } from "../shared/encode.js";
 
@@ -41,6 +43,10 @@ export type MessageLine = { readonly type: "message"; readonly message: InboxMes
 export type TakenLine = { readonly type: "taken"; readonly ids: readonly string[] };
 /** A signal that the store keeps for waits that begin later. */
 export type SignalLine = { readonly type: "signal"; readonly signal: Signal };
+/** A message that will be posted to the session. */
+export type DelayedLine = { readonly type: "delayed"; readonly row: ScheduleRow };
+/** A schedule of the store. */
+export type ScheduleLine = { readonly type: "schedule"; readonly row: ScheduleRow };
 export type EndLine = { readonly type: "end"; readonly sessions: number; readonly sum: string };
 
 /** An entry has no `type` of its own: it is written as in the log. */
@@ -52,7 +58,9 @@ export type Line =
   | StateLine
   | MessageLine
   | TakenLine
+  | DelayedLine
   | SignalLine
+  | ScheduleLine
   | EndLine;
 
 /** The maximum number of bytes of a blob in one line. */

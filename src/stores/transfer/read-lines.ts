@@ -15,6 +15,7 @@ import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
 import { decodeBase64 } from "../../platform/bytes.js";
+import { type DelayedBody, isScheduleId, type ScheduleRow, toDelayedId } from "../../ports/schedule-store.js";
 import { findSignalKeyFault, type Signal } from "../../ports/signal.js";
 import { checkFormat, decodeEntries, decodeMessage, decodeState, type RowPosition } from "../shared/decode.js";
 import { encodeEvents, encodeMessage, encodeState, maxEntryDepth } from "../shared/encode.js";
@@ -22,7 +23,7 @@ import { checkId, hashBlob } from "../shared/rules.js";
 import { checkSignal } from "../shared/signal-rows.js";
 import { chainSum, exportVersion, maxIdsPerLine, maxLine } from "./lines.js";
 
-/** The items of an export, in order. All items of a session come between its `session` and its `closed`; signals belong to none. */
+/** The items of an export, in order. All items of a session come between its `session` and its `closed`; signals and schedules belong to none. */
 export type ExportItem =
   | { readonly type: "session"; readonly session: SessionHead }
   | { readonly type: "blob"; readonly bytes: Uint8Array }
@@ -34,6 +35,8 @@ export type ExportItem =
   | { readonly type: "taken"; readonly ids: readonly string[] }
   | { readonly type: "closed" }
   | { readonly type: "signal"; readonly signal: Signal }
+  /** A schedule of the store, or a delayed message of the session. */
+  | { readonly type: "schedule"; readonly row: Omit<ScheduleRow, "last"> }
   | { readonly type: "end"; readonly sum: string };
 
 export type SessionHead = {
@@ -106,6 +109,14 @@ function* parseLine(reader: ExportReader, text: string): Generator<ExportItem> {
     case "taken":
       yield* endEmptyLog(reader, requireSession(reader));
       yield readTaken(reader, requireSession(reader), line);
+      return;
+    case "delayed":
+      yield* endEmptyLog(reader, requireSession(reader));
+      yield readDelayed(reader, requireSession(reader), line);
+      return;
+    case "schedule":
+      yield* closeSession(reader);
+      yield readSchedule(reader, line);
       return;
     case "signal":
       yield* closeSession(reader);
@@ -262,6 +273,32 @@ function readSignal(reader: ExportReader, line: PlainObject): ExportItem {
     return checked;
   });
   return { type: "signal", signal };
+}
+
+/** Whether a schedule makes sense is known to the engine: a worker reports one that it cannot fire. */
+function readSchedule(reader: ExportReader, line: PlainObject): ExportItem {
+  const { id, slot, dueAt, body } = requireObject(reader, line.row);
+  if (!isScheduleId(id) || !isSlot(slot) || !isSlot(dueAt)) throw lineError(reader, "it is not a schedule");
+  return { type: "schedule", row: { id, rev: 1, slot, dueAt, body: requireObject(reader, body) as Json } };
+}
+
+function readDelayed(reader: ExportReader, { head: { sessionId } }: SessionReader, line: PlainObject): ExportItem {
+  const { id, slot, dueAt, body } = requireObject(reader, line.row);
+  const { message } = requireObject(reader, body) as { readonly message?: DelayedBody["message"] };
+  if (message?.type !== "input" || !isSlot(slot) || !isSlot(dueAt) || id !== toDelayedId(sessionId, message.runId))
+    throw lineError(reader, "it is not a delayed message of this session");
+  checkLine(reader, () =>
+    decodeMessage(
+      encodeMessage({ id: `run/${message.runId}`, at: slot ?? 0, body: message }),
+      positionAt(reader, sessionId, 0),
+    ),
+  );
+  const row = { id, rev: 1, slot, dueAt, body: { message } as unknown as Json, sessionId };
+  return { type: "schedule", row };
+}
+
+function isSlot(value: unknown): value is number | null {
+  return value === null || isTime(value);
 }
 
 function readEnd(reader: ExportReader, { sessions, sum }: PlainObject): ExportItem {

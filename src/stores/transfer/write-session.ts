@@ -7,6 +7,7 @@
  */
 
 import { defined } from "../../core/data/defined.js";
+import { isSameJson } from "../../core/data/json.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -14,6 +15,7 @@ import { isSignalMessage, signalWaits } from "../../core/machine/signal-waits.js
 import { activityOf, initialState, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
+import type { ScheduleRow } from "../../ports/schedule-store.js";
 import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
 import { nameOfWait } from "../shared/signals.js";
 import { maxIdsPerLine } from "./lines.js";
@@ -114,6 +116,8 @@ export function createImportWriter(store: Store, holder: Holder): ImportWriter {
           await store.post(session().head.sessionId, item.message);
           recordSignal(session(), item.message);
           return;
+        case "schedule":
+          return putSchedule(store, item.row);
         case "signal":
           if (store.signals === undefined) throw noSignalsError();
           if ((await store.signals.send(item.signal)).type === "full") throw signalFullError(item.signal.key);
@@ -216,6 +220,28 @@ function checkOutcome({ head: { sessionId } }: SessionWriter, outcome: string): 
       `The store is busy. Import the same export again: it continues with session ${sessionId}.`,
     );
   throw sessionExistsError(sessionId);
+}
+
+async function putSchedule(store: Store, row: Omit<ScheduleRow, "last">): Promise<void> {
+  const { schedules } = store;
+  if (schedules === undefined)
+    throw new PawlError(
+      "store_lacks",
+      "The export has schedules, and this store keeps none: it has no `schedules`. Import it into one of Pawl's stores.",
+    );
+  const put = await schedules.put(row);
+  if (put.type === "ok") return;
+  if (put.type === "full")
+    throw new PawlError(
+      "schedule_full",
+      "The store takes no more schedules. Remove some, and import the export again.",
+    );
+  // An earlier attempt of this import may have put it.
+  if (isSameJson((await schedules.get(row.id))?.body ?? null, row.body)) return;
+  throw new PawlError(
+    "schedule_exists",
+    `The store has another schedule ${row.id}, so the export could not be imported completely. Remove that schedule, and import the export again.`,
+  );
 }
 
 function noSignalsError(): PawlError {

@@ -1,0 +1,85 @@
+/**
+ * A worker's looks at the schedules of its store.
+ */
+import type { Clock } from "../ports/clock.js";
+import type { ScheduleStore } from "../ports/schedule-store.js";
+import type { Store } from "../ports/store.js";
+import { retryDelayMs } from "./retries.js";
+import { fireDue } from "./schedules/fire-due.js";
+import { refreshSlots } from "./schedules/refresh-slots.js";
+import type { WorkerReport } from "./worker-options.js";
+
+export type ScheduleLooks = {
+  /** Fires what is due. Returns whether a run was posted. Rejects if the store fails. */
+  readonly fire: () => Promise<boolean>;
+  /** Does so if the last look was `pollMs` ago, or something has become due since. */
+  readonly fireIfDue: () => Promise<void>;
+  /** Milliseconds until the next look is needed. */
+  readonly msToNext: () => number;
+  /** Computes the next slots again, once: the rules of time zones may have changed since they were stored. Rejects if the store fails. */
+  readonly refresh: () => Promise<void>;
+};
+
+type LookOptions = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly pollMs: number;
+  readonly onReport: (report: WorkerReport) => void;
+  readonly isStopped: () => boolean;
+};
+
+export function createScheduleLooks(options: LookOptions): ScheduleLooks {
+  const { schedules } = options.store;
+  return schedules === undefined ? noLooks(options) : createLooks(options, schedules);
+}
+
+/** A store without schedules. */
+function noLooks({ pollMs }: LookOptions): ScheduleLooks {
+  return { fire: async () => false, fireIfDue: async () => {}, msToNext: () => pollMs, refresh: async () => {} };
+}
+
+function createLooks(
+  { store, clock, pollMs, onReport, isStopped }: LookOptions,
+  schedules: ScheduleStore,
+): ScheduleLooks {
+  const reads = {
+    load: (sessionId: string) => store.load(sessionId),
+    inbox: (sessionId: string) => store.inbox(sessionId),
+    schedules,
+  };
+  /** Rows that failed, and when they are tried again: by the clock's `elapsed`. */
+  const failures = new Map<string, { readonly times: number; readonly until: number }>();
+  let isRefreshed = false;
+  /** When the next look is due: by the clock's `elapsed`. */
+  let nextLookAt = Number.NEGATIVE_INFINITY;
+
+  async function fire(): Promise<boolean> {
+    const now = clock.now();
+    const posted = await fireDue(reads, now, {
+      onFired: (run) => onReport({ type: "fired", ...run }),
+      onFailed(scheduleId, error) {
+        const times = (failures.get(scheduleId)?.times ?? 0) + 1;
+        const retryInMs = retryDelayMs(times);
+        failures.set(scheduleId, { times, until: clock.elapsed() + retryInMs });
+        onReport({ type: "schedule_failed", scheduleId, error, retryInMs });
+      },
+      isSkipped: (id) => clock.elapsed() < (failures.get(id)?.until ?? Number.NEGATIVE_INFINITY),
+      isStopped,
+    });
+    const nextDueAt = await schedules.nextDueAt(now);
+    nextLookAt = clock.elapsed() + Math.min(pollMs, (nextDueAt ?? Number.POSITIVE_INFINITY) - now);
+    return posted > 0;
+  }
+
+  return {
+    fire,
+    async fireIfDue() {
+      if (clock.elapsed() >= nextLookAt) await fire();
+    },
+    msToNext: () => Math.min(pollMs, Math.max(0, nextLookAt - clock.elapsed())),
+    async refresh() {
+      if (!isRefreshed) await refreshSlots(schedules, clock.now());
+      isRefreshed = true;
+    },
+  };
+}

@@ -1,0 +1,163 @@
+/**
+ * Checks a schedule, and turns it into what the store keeps.
+ */
+import {
+  aBoolean,
+  anArray,
+  anObject,
+  anyValue,
+  aString,
+  checkOptions,
+  integerFrom,
+  nonEmptyString,
+  numberFrom,
+  type OptionTable,
+  oneOf,
+} from "../../check-options.js";
+import { defined } from "../../core/data/defined.js";
+import { PawlError } from "../../errors.js";
+import { isScheduleId } from "../../ports/schedule-store.js";
+import { checkSessionId } from "../../runtime/agent/check-run-options.js";
+import { hasBlobs, readBlobs } from "../../runtime/agent/input-parts.js";
+import { toRunOptions, toUserMessages } from "../../runtime/agent/run-input.js";
+import { parseTime } from "../../runtime/lib/parse-time.js";
+import type { Schedule, ScheduleBody } from "./schedule.js";
+import { checkCron, loadCron } from "./slots.js";
+
+/** Every field at once. Which of the times is given is checked below. */
+type AllFields = { readonly [Field in keyof Schedule]?: unknown } & {
+  readonly cron?: unknown;
+  readonly everyMs?: unknown;
+  readonly at?: unknown;
+};
+
+const rules: OptionTable<AllFields> = {
+  id: anyValue,
+  cron: nonEmptyString,
+  everyMs: integerFrom(1_000, "milliseconds"),
+  at: anyValue,
+  timezone: nonEmptyString,
+  agent: nonEmptyString,
+  input: anyValue,
+  session: anyValue,
+  overlap: oneOf("skip", "queue", "allow"),
+  missed: oneOf("last", "all", "skip"),
+  jitterMs: numberFrom(0, 86_400_000),
+  startAt: anyValue,
+  endAt: anyValue,
+  paused: aBoolean,
+  principal: nonEmptyString,
+  root: nonEmptyString,
+  options: anObject,
+};
+
+const runOptionRules: OptionTable<NonNullable<Schedule["options"]>> = {
+  model: nonEmptyString,
+  settings: anObject,
+  systemPrompt: aString,
+  activeTools: anArray,
+  toolChoice: anyValue,
+  interactive: aBoolean,
+};
+
+const maxCronCharacters = 200;
+
+/** @throws PawlError `bad_schedule`, `bad_input` */
+export async function compileSchedule(schedule: Schedule, now: number): Promise<ScheduleBody> {
+  checkOptions<AllFields>("a schedule", rules, schedule, { code: "bad_schedule" });
+  const {
+    id,
+    agent,
+    session = "new",
+    overlap = "skip",
+    missed = "last",
+    jitterMs = 0,
+    paused,
+    principal,
+    root,
+  } = schedule;
+  checkScheduleId(id);
+  if (agent === undefined) throw refuse(id, "`agent` is missing");
+  const startAt = toTime(id, "startAt", schedule.startAt);
+  const endAt = toTime(id, "endAt", schedule.endAt);
+  if (startAt !== undefined && endAt !== undefined && endAt < startAt) throw refuse(id, "`endAt` is before `startAt`");
+  const timezone = schedule.timezone ?? "UTC";
+  checkTimeZone(id, timezone);
+  const when = await compileTime(schedule, { timezone, now, startAt });
+  const isOwn = typeof session === "object" && session !== null;
+  if (session !== "new" && session !== "same" && !(isOwn && typeof session.id === "string"))
+    throw refuse(id, '`session` must be "new", "same" or { id }');
+  if (isOwn) checkSessionId(session.id);
+  if (overlap === "queue" && session === "new")
+    throw refuse(id, 'overlap "queue" needs one session: runs of different sessions have no order. Use session "same"');
+  if (overlap === "allow" && session !== "new")
+    throw refuse(id, 'overlap "allow" needs session "new": a session has one run at a time');
+  const given = schedule.input;
+  const input = toUserMessages(hasBlobs(given) ? await readBlobs(given) : given);
+  if (schedule.options !== undefined)
+    checkOptions("a schedule's options", runOptionRules, schedule.options, { code: "bad_schedule" });
+  const options = schedule.options === undefined ? undefined : toRunOptions(schedule.options);
+  return {
+    when,
+    timezone,
+    agent,
+    input,
+    session: isOwn ? { id: session.id } : session,
+    overlap,
+    missed,
+    jitterMs,
+    ...defined({ startAt, endAt, principal, root, options }),
+    ...(paused === true ? { paused } : {}),
+  };
+}
+
+async function compileTime(
+  { id, cron, everyMs, at }: Schedule,
+  {
+    timezone,
+    now,
+    startAt = now,
+  }: { readonly timezone: string; readonly now: number; readonly startAt?: number | undefined },
+): Promise<ScheduleBody["when"]> {
+  if ([cron, everyMs, at].filter((one) => one !== undefined).length !== 1)
+    throw refuse(id, "give one of `cron`, `everyMs` and `at`");
+  const Cron = await loadCron();
+  if (cron !== undefined) {
+    if (cron.length > maxCronCharacters) throw refuse(id, `\`cron\` has more than ${maxCronCharacters} characters`);
+    checkCron(Cron, cron, timezone, now);
+    return { cron };
+  }
+  if (everyMs !== undefined) return { everyMs, from: startAt };
+  return { at: toTime(id, "at", at) ?? now };
+}
+
+/** @throws PawlError `bad_schedule` */
+export function checkScheduleId(id: unknown): asserts id is string {
+  if (isScheduleId(id)) return;
+  throw new PawlError(
+    "bad_schedule",
+    "Invalid `id` of a schedule: it must be 1 to 100 letters, digits, `_`, `.` or `-`.",
+  );
+}
+
+/** Offsets such as +02:00 are refused: not every supported version of Node knows them. */
+function checkTimeZone(id: string, timezone: string): void {
+  try {
+    if (/^[a-z]/i.test(timezone)) return void new Intl.DateTimeFormat("en", { timeZone: timezone });
+  } catch {
+    // Reported below.
+  }
+  throw refuse(id, `unknown time zone ${JSON.stringify(timezone.slice(0, 100))}. Use a name such as Europe/Berlin`);
+}
+
+function toTime(id: string, field: string, given: unknown): number | undefined {
+  if (given === undefined) return undefined;
+  const time = parseTime(given);
+  if (time === undefined)
+    throw refuse(id, `\`${field}\` must be epoch milliseconds, a Date, or an ISO 8601 string with a UTC offset`);
+  return time;
+}
+
+function refuse(id: string, problem: string): PawlError {
+  return new PawlError("bad_schedule", `Invalid schedule "${id}": ${problem}.`);
+}

@@ -1,0 +1,271 @@
+/**
+ * The schedules of a store: putting, listing, pausing and removing them.
+ */
+import {
+  aBoolean,
+  anObject,
+  aStore,
+  aString,
+  checkOptions,
+  integerFrom,
+  numberFrom,
+  type OptionTable,
+} from "../../check-options.js";
+import { defined } from "../../core/data/defined.js";
+import { deepFreeze } from "../../core/data/freeze.js";
+import { canonicalJson } from "../../core/data/json.js";
+import type { Json } from "../../core/data/message.js";
+import { PawlError } from "../../errors.js";
+import type { Clock } from "../../ports/clock.js";
+import { maxSchedules, type PostedRun, type ScheduleRow, type SlotRow } from "../../ports/schedule-store.js";
+import type { Store } from "../../ports/store.js";
+import { createCheckedClock } from "../../runtime/agent/checked-clock.js";
+import { requireSchedules } from "../../runtime/api/delayed.js";
+import { systemClock } from "../../runtime/lib/clock.js";
+import { checkScheduleId, compileSchedule } from "./check-schedule.js";
+import { createRun, isFaultOfRow, planFire } from "./fire-due.js";
+import { type Schedule, type ScheduleBody, type ScheduleInfo, toScheduleInfo } from "./schedule.js";
+import { createSlotClock, findNextSlot, loadCron, toDueTime } from "./slots.js";
+
+/** The options of `createSchedules`. */
+export type SchedulesOptions = {
+  /** The store that keeps the schedules, and the sessions of their runs. */
+  readonly store: Store;
+  /** For tests. Default: the system's clock. */
+  readonly clock?: Clock;
+};
+
+/** The schedules of a store. Workers of the store fire them. */
+export type Schedules = {
+  /**
+   * Makes a schedule, or replaces the one with this id. Slots that were fired stay fired, and the next slot is the first one from now on.
+   * Putting an unchanged schedule again changes nothing.
+   * @throws PawlError `bad_schedule`, `schedule_exists`, `schedule_full`, `bad_input`
+   */
+  readonly put: (
+    schedule: Schedule,
+    options?: {
+      /** Refuse to replace a schedule that exists. Default: false. */
+      readonly ifNew?: boolean;
+    },
+  ) => Promise<ScheduleInfo>;
+  /** Null if there is no such schedule. */
+  readonly get: (id: string) => Promise<ScheduleInfo | null>;
+  /** Schedules by id, one page at a time. */
+  readonly list: (options?: {
+    /** Only ids after this one. */
+    readonly after?: string;
+    /** Default: 100. */
+    readonly limit?: number;
+  }) => Promise<readonly ScheduleInfo[]>;
+  /** Removes a schedule. Its runs go on. False if there is no such schedule. */
+  readonly remove: (id: string) => Promise<boolean>;
+  /** A paused schedule runs nothing, and misses nothing. @throws PawlError `no_schedule` */
+  readonly pause: (id: string) => Promise<ScheduleInfo>;
+  /** Goes on with the first slot from now on. @throws PawlError `no_schedule` */
+  readonly resume: (id: string) => Promise<ScheduleInfo>;
+  /** Posts a run now, whatever the schedule's slots and last run. @throws PawlError `no_schedule` */
+  readonly runNow: (id: string) => Promise<PostedRun>;
+  /** The outcomes of the last slots, newest first. @throws PawlError `no_schedule` */
+  readonly slots: (
+    id: string,
+    options?: {
+      /** Default: 20. A store keeps 1,000. */
+      readonly limit?: number;
+    },
+  ) => Promise<readonly SlotRow[]>;
+  /**
+   * The next slots of a stored schedule, or of one that is not stored. Epoch milliseconds.
+   * @throws PawlError `no_schedule`, `bad_schedule`
+   */
+  readonly next: (
+    schedule: string | Schedule,
+    options?: {
+      /** How many, up to 1,000. Default: 10. */
+      readonly count?: number;
+    },
+  ) => Promise<readonly number[]>;
+};
+
+const optionRules: OptionTable<SchedulesOptions> = { store: aStore, clock: anObject };
+const putRules: OptionTable<{ readonly ifNew?: boolean }> = { ifNew: aBoolean };
+const listRules: OptionTable<{ readonly after?: string; readonly limit?: number }> = {
+  after: aString,
+  limit: integerFrom(1),
+};
+const slotRules: OptionTable<{ readonly limit?: number }> = { limit: integerFrom(1) };
+const nextRules: OptionTable<{ readonly count?: number }> = { count: numberFrom(1, 1_000) };
+const checkSettings = { code: "bad_input" } as const;
+
+/**
+ * Gives access to the schedules of a store. A schedule asks an agent something at given times; workers of the store fire it.
+ * @throws PawlError `store_lacks` for a custom store without `schedules`
+ *
+ * @example
+ * ```ts
+ * const schedules = createSchedules({ store });
+ * await schedules.put({ id: "morning", cron: "0 8 * * 1-5", timezone: "Europe/Berlin", agent: "press", input: "What is new?" });
+ * ```
+ */
+export function createSchedules(options: SchedulesOptions): Schedules {
+  checkOptions("createSchedules()", optionRules, options);
+  const rows = requireSchedules(options.store);
+  const store = { ...pickReads(options.store), schedules: rows };
+  const clock = createCheckedClock(options.clock ?? systemClock);
+
+  async function getRow(id: string): Promise<ScheduleRow> {
+    checkScheduleId(id);
+    const row = await rows.get(id);
+    if (row === null) throw createMissingError(id);
+    return row;
+  }
+
+  /** @param change returns the new body; undefined leaves the row as it is */
+  async function write(
+    id: string,
+    change: (current: ScheduleRow | null) => ScheduleBody | undefined,
+  ): Promise<ScheduleInfo> {
+    for (;;) {
+      const now = clock.now();
+      const current = await rows.get(id);
+      if (current !== null && (await fireReachedSlot(current, now))) continue;
+      const body = change(current);
+      if (body === undefined) {
+        if (current === null) throw createMissingError(id);
+        return deepFreeze(toScheduleInfo(current));
+      }
+      // A reached slot that could not be fired is not skipped: the first slot of the new schedule is not before it.
+      const from = current !== null && isReached(current, now) ? current.slot - 1 : now;
+      const slot = body.paused === true ? null : await findNextSlot(rows, id, body, from);
+      const dueAt = slot === null ? null : toDueTime(id, body, slot);
+      const row = { id, rev: (current?.rev ?? 0) + 1, slot, dueAt, body: body as unknown as Json };
+      const put = await rows.put(row);
+      if (put.type === "full")
+        throw new PawlError(
+          "schedule_full",
+          `The store has ${maxSchedules} schedules and takes no more. Remove some, or let one schedule do the work of several.`,
+        );
+      if (put.type === "ok") return deepFreeze(toScheduleInfo({ ...row, ...defined({ last: current?.last }) }));
+    }
+  }
+
+  /**
+   * Before a schedule changes, the slots that it has reached are fired or counted. Otherwise they would be lost. False if there are none,
+   * if the store's clock has not reached them, or if this process cannot compute them: then the change must be able to repair that.
+   */
+  async function fireReachedSlot(row: ScheduleRow, now: number): Promise<boolean> {
+    if (!isReached(row, now)) return false;
+    try {
+      return await rows.fire(await planFire(store, row, now));
+    } catch (error) {
+      if (isFaultOfRow(error)) return false;
+      throw error;
+    }
+  }
+
+  async function setPaused(id: string, paused: boolean): Promise<ScheduleInfo> {
+    await getRow(id);
+    return write(id, (current) => {
+      if (current === null) return undefined;
+      const { paused: wasPaused, ...body } = current.body as unknown as ScheduleBody;
+      if ((wasPaused === true) === paused) return undefined;
+      return paused ? { ...body, paused } : body;
+    });
+  }
+
+  return {
+    async put(schedule, options = {}) {
+      checkOptions("put()", putRules, options, checkSettings);
+      const { ifNew = false } = options;
+      const body = await compileSchedule(schedule, clock.now());
+      const { id } = schedule;
+      return write(id, (current) => {
+        if (current !== null && ifNew)
+          throw new PawlError("schedule_exists", `There is a schedule "${id}" already. Leave out ifNew to replace it.`);
+        if (current === null) return body;
+        const next = keepStart(body, current.body as unknown as ScheduleBody);
+        return isSameBody(next, current.body) ? undefined : next;
+      });
+    },
+    async get(id) {
+      checkScheduleId(id);
+      const row = await rows.get(id);
+      return row === null ? null : deepFreeze(toScheduleInfo(row));
+    },
+    async list(options = {}) {
+      checkOptions("list()", listRules, options, checkSettings);
+      const { after, limit = 100 } = options;
+      return deepFreeze((await rows.list({ ...defined({ after }), limit })).map(toScheduleInfo));
+    },
+    async remove(id) {
+      checkScheduleId(id);
+      return rows.remove(id);
+    },
+    pause: (id) => setPaused(id, true),
+    resume: (id) => setPaused(id, false),
+    async runNow(id) {
+      for (;;) {
+        const { rev, slot, dueAt, body } = await getRow(id);
+        const now = clock.now();
+        const run = createRun(id, body as unknown as ScheduleBody, now, `${new Date(now).toISOString()}-manual`, now);
+        const { sessionId, runId } = run.posted;
+        const isFired = await rows.fire({
+          ...{ id, rev, slot },
+          next: slot === null || dueAt === null ? null : { slot, dueAt },
+          outcomes: [{ slot: now, outcome: "manual", at: now, sessionId, runId }],
+          posts: [run.post],
+          last: run.posted,
+        });
+        if (isFired) return deepFreeze(run.posted);
+      }
+    },
+    async slots(id, options = {}) {
+      checkOptions("slots()", slotRules, options, checkSettings);
+      await getRow(id);
+      const { limit = 20 } = options;
+      return deepFreeze(await rows.slots(id, limit));
+    },
+    async next(given, options = {}) {
+      checkOptions("next()", nextRules, options, checkSettings);
+      const { count = 10 } = options;
+      const now = clock.now();
+      const body =
+        typeof given === "string"
+          ? ((await getRow(given)).body as unknown as ScheduleBody)
+          : await compileSchedule(given, now);
+      const slots: number[] = [];
+      const times = createSlotClock(await loadCron(), body);
+      for (let slot = times.after(now); slot !== null && slots.length < count; slot = times.after(slot))
+        slots.push(slot);
+      return deepFreeze(slots);
+    },
+  };
+}
+
+/** Whether the next slot is due, except for its jitter. */
+function isReached(row: ScheduleRow, now: number): row is ScheduleRow & { readonly slot: number } {
+  return row.slot !== null && row.dueAt !== null && row.slot <= now;
+}
+
+function createMissingError(id: string): PawlError {
+  return new PawlError(
+    "no_schedule",
+    `There is no schedule "${id}". List them with schedules.list(), or pawl schedule list.`,
+  );
+}
+
+/** A store may be an instance of a class, whose methods need `this`. */
+function pickReads(store: Store): Pick<Store, "load" | "inbox"> {
+  return { load: (sessionId) => store.load(sessionId), inbox: (sessionId) => store.inbox(sessionId) };
+}
+
+/** Without `startAt`, intervals count from when the schedule was made. A change of something else does not move them. */
+function keepStart(body: ScheduleBody, { when: current }: ScheduleBody): ScheduleBody {
+  const { when } = body;
+  if (body.startAt !== undefined || !("everyMs" in when && "everyMs" in current)) return body;
+  return when.everyMs === current.everyMs ? { ...body, when: current } : body;
+}
+
+function isSameBody(body: ScheduleBody, stored: Json): boolean {
+  return canonicalJson(body as unknown as Json) === canonicalJson(stored);
+}

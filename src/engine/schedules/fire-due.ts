@@ -1,0 +1,195 @@
+/**
+ * Fires due schedules and delayed messages: posts their runs and moves each schedule to its next slot.
+ *
+ * 1. `fire` compares the row with what the caller read. Whoever still sees a slot as the next one posts its run and moves the schedule on,
+ *    in one transaction. So each slot has exactly one run, in any number of processes, without a lease or a leader.
+ * 2. The run of a slot has the id `ID@SLOT`. If a slot is fired again, for example after a backup was restored, it is the same run.
+ * 3. However many slots were missed, at most 200 of a schedule are counted one by one, and the event loop gets a turn between schedules.
+ * 4. Firing drives nothing. It makes sessions due.
+ */
+import { defined } from "../../core/data/defined.js";
+import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
+import { isResting } from "../../core/machine/state.js";
+import type { DelayedBody, Fire, PostedRun, ScheduleRow, ScheduleStore, SlotRow } from "../../ports/schedule-store.js";
+import type { Store } from "../../ports/store.js";
+import { createTitle } from "../../runtime/agent/run-input.js";
+import { afterTurn } from "../../runtime/lib/event-loop.js";
+import type { ScheduleBody } from "./schedule.js";
+import { createSlotClock, loadCron, type SlotClock, toDueTime } from "./slots.js";
+
+type FiringStore = Pick<Store, "load" | "inbox"> & { readonly schedules: ScheduleStore };
+
+/** The most slots that `missed: "all"` runs at once. */
+const maxCaughtUp = 100;
+/** The most slots that are counted one by one. */
+const maxCounted = 200;
+/** How late a slot may be with `missed: "skip"`, in milliseconds. */
+const lateAfterMs = 60_000;
+const rowsPerLook = 256;
+
+/** A run that was posted for a slot. */
+export type FiredRun = PostedRun & { readonly scheduleId: string };
+
+export type FireCallbacks = {
+  readonly onFired: (run: FiredRun) => void;
+  /** A row that cannot be fired does not keep the others from being fired. */
+  readonly onFailed: (id: string, error: unknown) => void;
+  /** Rows that are left for later, and whether to stop between two rows. */
+  readonly isSkipped: (id: string) => boolean;
+  readonly isStopped: () => boolean;
+};
+
+/** Fires all rows that are due. Returns the number of posted runs. Rejects if the store fails. */
+export async function fireDue(store: FiringStore, now: number, callbacks: FireCallbacks): Promise<number> {
+  let posted = 0;
+  for (;;) {
+    const rows = await store.schedules.due(now, rowsPerLook);
+    let hasMoved = false;
+    for (const row of rows) {
+      if (callbacks.isStopped()) return posted;
+      if (callbacks.isSkipped(row.id)) continue;
+      try {
+        const fire = await planFire(store, row, now);
+        if (await store.schedules.fire(fire)) {
+          hasMoved = true;
+          posted += fire.posts.length;
+          if (fire.last !== undefined) callbacks.onFired({ scheduleId: row.id, ...fire.last });
+        }
+      } catch (error) {
+        if (!isFaultOfRow(error)) throw error;
+        callbacks.onFailed(row.id, error);
+      }
+      await new Promise<void>(afterTurn);
+    }
+    // If nothing moved, another process fired these rows, or they failed.
+    if (rows.length < rowsPerLook || !hasMoved) return posted;
+  }
+}
+
+/** croner and `Intl` throw these for what a newer version has put, or for a time zone that this process does not know. */
+export function isFaultOfRow(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+/** Computes what firing a due row writes. */
+export async function planFire(store: FiringStore, row: ScheduleRow, now: number): Promise<Fire> {
+  const { id, rev, slot } = row;
+  const seen = { id, rev, slot };
+  if (row.sessionId !== undefined) {
+    const { message } = row.body as unknown as DelayedBody;
+    const posts = [{ sessionId: row.sessionId, message: { id: `run/${message.runId}`, at: now, body: message } }];
+    return { ...seen, next: null, outcomes: [], posts, remove: true };
+  }
+  const schedule = row.body as unknown as ScheduleBody;
+  const clock = createSlotClock(await loadCron(), schedule);
+  const { due, count, isMinimum, next } = findDueSlots(id, schedule, clock, slot ?? now, now);
+  const chosen = chooseSlots(id, schedule, due, now);
+  const missed = count - chosen.length;
+  const outcomes: SlotRow[] = [];
+  if (missed > 0) {
+    const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? due[0] ?? now;
+    outcomes.push({ slot: lastMissed, outcome: "missed", at: now, ...countOf(missed, isMinimum) });
+  }
+  const posts: { sessionId: string; message: InboxMessage }[] = [];
+  let last: PostedRun | undefined;
+  let isBusy = schedule.overlap === "skip" && chosen.length > 0 && (await isUnderWay(store, row.last));
+  for (const one of chosen) {
+    if (isBusy) {
+      outcomes.push({ slot: one, outcome: "overlap", at: now });
+      continue;
+    }
+    const run = createRun(id, schedule, one, new Date(one).toISOString(), now);
+    posts.push(run.post);
+    last = run.posted;
+    outcomes.push({ slot: one, outcome: "posted", at: now, sessionId: last.sessionId, runId: last.runId });
+    isBusy = schedule.overlap === "skip";
+  }
+  return {
+    ...seen,
+    next: next === null ? null : { slot: next, dueAt: toDueTime(id, schedule, next) },
+    outcomes,
+    posts,
+    ...(last === undefined ? {} : { last }),
+  };
+}
+
+function countOf(count: number, isMinimum: boolean): Pick<SlotRow, "count" | "isMinimum"> {
+  return { ...(count === 1 ? {} : { count }), ...(isMinimum ? { isMinimum } : {}) };
+}
+
+type DueSlots = {
+  /** The newest due slots, at most 100, oldest first. */
+  readonly due: readonly number[];
+  readonly count: number;
+  /** Whether `count` is a lower bound. */
+  readonly isMinimum: boolean;
+  readonly next: number | null;
+};
+
+/** @param first the oldest due slot */
+function findDueSlots(id: string, schedule: ScheduleBody, clock: SlotClock, first: number, now: number): DueSlots {
+  const due = [first];
+  let count = 1;
+  for (let next = clock.after(first); ; next = clock.after(next)) {
+    if (next === null || toDueTime(id, schedule, next) > now) return { due, count, isMinimum: false, next };
+    if (count === maxCounted) {
+      const { when } = schedule;
+      const latest = clock.latest(now - schedule.jitterMs, maxCaughtUp);
+      const last = latest.at(-1);
+      // With a long jitter, the newest slots may not be due yet. The rest is left to the next look.
+      if (last === undefined || last < next) return { due, count, isMinimum: false, next };
+      const isExact = "everyMs" in when;
+      const all = isExact ? Math.round((last - first) / when.everyMs) + 1 : count;
+      return { due: latest, count: all, isMinimum: !isExact, next: clock.after(last) };
+    }
+    due.push(next);
+    if (due.length > maxCaughtUp) due.shift();
+    count += 1;
+  }
+}
+
+function chooseSlots(id: string, schedule: ScheduleBody, due: readonly number[], now: number): readonly number[] {
+  switch (schedule.missed) {
+    case "all":
+      return due;
+    case "last":
+      return due.slice(-1);
+    case "skip":
+      return due.slice(-1).filter((slot) => now - toDueTime(id, schedule, slot) <= lateAfterMs);
+  }
+}
+
+/** The run of a slot. @param name identifies the slot in the ids of the run and of its session */
+export function createRun(
+  id: string,
+  { session, agent, input, principal, root, options }: ScheduleBody,
+  slot: number,
+  name: string,
+  now: number,
+): { readonly post: Fire["posts"][number]; readonly posted: PostedRun } {
+  const runId = `${id}@${name}`;
+  const sessionId = session === "new" ? runId : session === "same" ? id : session.id;
+  const title = createTitle(input);
+  const body: InboxBody = {
+    type: "input",
+    mode: "queue",
+    runId,
+    input,
+    session: { agent, ...defined({ principal, root }), ...(title === "" ? {} : { title }) },
+    ...defined({ options }),
+    by: `schedule:${id}`,
+  };
+  return { post: { sessionId, message: { id: `run/${runId}`, at: now, body } }, posted: { slot, sessionId, runId } };
+}
+
+/** Whether the last run has not ended, or has not even begun. */
+export async function isUnderWay(store: Pick<Store, "load" | "inbox">, last: PostedRun | undefined): Promise<boolean> {
+  if (last === undefined) return false;
+  const { sessionId, runId } = last;
+  // The inbox first: a message leaves it in the commit that begins its run.
+  if ((await store.inbox(sessionId)).some(({ id }) => id === `run/${runId}`)) return true;
+  const state = (await store.load(sessionId))?.state;
+  if (state === undefined) return false;
+  if (state.queue.some((queued) => queued.kind === "run" && queued.runId === runId)) return true;
+  return !isResting(state) && state.runId === runId;
+}

@@ -1,0 +1,216 @@
+/**
+ * Schedules: when each runs next, what became of its last slots, and buttons to run it now or to pause it.
+ */
+import { useCallback, useEffect, useState } from "preact/hooks";
+import type { ScheduleInfo, SlotRow } from "../../index.js";
+import { formatErrorMessage } from "../api.js";
+import { formatDuration, formatExactTime, formatStatus, toOneLine } from "../state/format.js";
+import type { Loaded } from "../state/session-state.js";
+import { EmptyState, LoadFailure, RouteLink } from "./common.js";
+import { useInspector, useKeys } from "./hooks.js";
+import { Icon, type Sign, signOfStatus } from "./icons.js";
+
+/** A slot as the server lists it: with the status of its session, if it has one of its own. */
+type ListedSlot = SlotRow & { readonly status?: string };
+
+const refreshMs = 15_000;
+const slotsShown = 20;
+
+export function SchedulesPage() {
+  const inspector = useInspector();
+  const { api } = inspector;
+  const [loaded, setLoaded] = useState<Loaded<readonly ScheduleInfo[]>>({ status: "loading" });
+  /** Goes up with each refresh, so that rows load their slots again. */
+  const [version, setVersion] = useState(0);
+  const refresh = useCallback(async () => {
+    try {
+      const { schedules } = await api.get<{ readonly schedules: readonly ScheduleInfo[] }>("/v1/schedules", {
+        limit: 200,
+      });
+      setLoaded({ status: "ready", value: schedules });
+      setVersion((before) => before + 1);
+    } catch (error) {
+      setLoaded({ status: "failed", message: formatErrorMessage(error) });
+    }
+  }, []);
+  useEffect(() => {
+    void refresh();
+    const timer = setInterval(() => void refresh(), refreshMs);
+    return () => clearInterval(timer);
+  }, []);
+  useKeys({
+    Escape: () => inspector.navigate({ screen: "sessions" }),
+    a: () => inspector.navigate({ screen: "approvals" }),
+  });
+  if (loaded.status === "loading") return <p class="loading center">…</p>;
+  if (loaded.status === "failed")
+    return (
+      <main class="schedules">
+        <LoadFailure message={loaded.message} retry={() => void refresh()} />
+      </main>
+    );
+  if (loaded.value.length === 0)
+    return (
+      <main class="schedules">
+        <EmptyState title="No schedules yet">
+          <p>Let an agent work every morning:</p>
+          <pre>pawl schedule add morning "0 8 * * 1-5" "What is new?"</pre>
+        </EmptyState>
+      </main>
+    );
+  return (
+    <main class="schedules">
+      <table>
+        <thead>
+          <tr>
+            {["Schedule", "When", "Next", "Last slots", ""].map((head) => (
+              <th scope="col" key={head}>
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {loaded.value.map((schedule) => (
+            <ScheduleRow key={schedule.id} schedule={schedule} version={version} onChanged={refresh} />
+          ))}
+        </tbody>
+      </table>
+    </main>
+  );
+}
+
+type RowProps = {
+  readonly schedule: ScheduleInfo;
+  readonly version: number;
+  readonly onChanged: () => Promise<void>;
+};
+
+function ScheduleRow({ schedule, version, onChanged }: RowProps) {
+  const { api } = useInspector();
+  const [slots, setSlots] = useState<readonly ListedSlot[]>([]);
+  const [problem, setProblem] = useState<string | null>(null);
+  const { id, agent, paused, nextAt, timezone } = schedule;
+  const path = `/v1/schedules/${encodeURIComponent(id)}`;
+  useEffect(() => {
+    let isCurrent = true;
+    // Without its slots, the row still shows when the schedule runs next.
+    api.get<{ readonly slots: readonly ListedSlot[] }>(`${path}/slots`, { limit: slotsShown }).then(
+      (found) => isCurrent && setSlots(found.slots),
+      () => {},
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [path, version]);
+
+  async function post(action: "run" | "pause" | "resume"): Promise<void> {
+    try {
+      await api.post(`${path}/${action}`, {});
+      setProblem(null);
+      await onChanged();
+    } catch (error) {
+      setProblem(formatErrorMessage(error));
+    }
+  }
+
+  return (
+    <tr>
+      <th scope="row">
+        <span class="cut">{id}</span>
+        <span class="dim cut" title={formatInput(schedule)}>
+          {agent}: {toOneLine(formatInput(schedule), 60)}
+        </span>
+      </th>
+      <td>{describeTimes(schedule)}</td>
+      <td>
+        {nextAt === null ? <span class="dim">{paused ? "paused" : "none"}</span> : <Slot at={nextAt} zone={timezone} />}
+      </td>
+      <td>
+        <span class="slots">
+          {slots.toReversed().map((slot) => (
+            <SlotMark key={`${slot.slot}/${slot.outcome}`} slot={slot} />
+          ))}
+        </span>
+      </td>
+      <td>
+        <div class="buttons">
+          <button type="button" onClick={() => void post("run")}>
+            Run now
+          </button>
+          <button type="button" class="quiet" onClick={() => void post(paused ? "resume" : "pause")}>
+            {paused ? "Resume" : "Pause"}
+          </button>
+          {problem !== null && (
+            <span role="alert" class="dim">
+              {problem}
+            </span>
+          )}
+        </div>
+      </td>
+    </tr>
+  );
+}
+
+/** A time in the zone of the schedule, and in that of the reader. */
+function Slot({ at, zone }: { readonly at: number; readonly zone: string }) {
+  const there = new Intl.DateTimeFormat("en-GB", { timeZone: zone, dateStyle: "medium", timeStyle: "short" }).format(
+    at,
+  );
+  return (
+    <>
+      <span>
+        {there} {zone}
+      </span>
+      <span class="dim">{formatExactTime(at).slice(0, 16)} here</span>
+    </>
+  );
+}
+
+/** A slot as a sign. A run of a session of its own leads there. */
+function SlotMark({ slot }: { readonly slot: ListedSlot }) {
+  const { sign, label } = describeSlot(slot);
+  const title = `${formatExactTime(slot.slot).slice(0, 19)}: ${label}`;
+  if (slot.sessionId === undefined)
+    return (
+      <span title={title}>
+        <Icon sign={sign} label={title} />
+      </span>
+    );
+  return (
+    <RouteLink to={{ screen: "session", sessionId: slot.sessionId, tab: "step" }} title={title}>
+      <Icon sign={sign} label={title} />
+    </RouteLink>
+  );
+}
+
+function describeSlot({ outcome, status, count = 1, isMinimum }: ListedSlot): {
+  readonly sign: Sign;
+  readonly label: string;
+} {
+  const times = count === 1 ? "" : ` × ${isMinimum === true ? "at least " : ""}${count}`;
+  switch (outcome) {
+    case "missed":
+      return { sign: "retried", label: `missed${times}` };
+    case "overlap":
+      return { sign: "denied", label: `skipped, because the last run was not over${times}` };
+    case "posted":
+    case "manual": {
+      const asked = outcome === "manual" ? ", on request" : "";
+      if (status === undefined) return { sign: "idle", label: `run${asked}` };
+      return {
+        sign: signOfStatus(status),
+        label: `${status === "idle" ? "has not begun" : formatStatus(status)}${asked}`,
+      };
+    }
+  }
+}
+
+function describeTimes({ when, timezone }: ScheduleInfo): string {
+  if ("cron" in when) return `${when.cron} ${timezone}`;
+  return "everyMs" in when ? `every ${formatDuration(when.everyMs)}` : "once";
+}
+
+function formatInput({ input }: ScheduleInfo): string {
+  return input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join(" ");
+}

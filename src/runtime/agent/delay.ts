@@ -1,0 +1,42 @@
+/**
+ * When input is posted that is sent with a delay.
+ */
+import { anyValue, numberFrom, type OptionTable } from "../../check-options.js";
+import { PawlError } from "../../errors.js";
+import { parseTime } from "../lib/parse-time.js";
+
+/** When input is sent to a session. Default: now. */
+export type DelayOptions = {
+  /**
+   * Post the input at this time, at most ten years from now: epoch milliseconds, a `Date`, or an ISO 8601 string with a UTC offset. A
+   * worker of the store posts it. A time in the past is now. Neither with `signal` nor with mode `reject`.
+   */
+  readonly at?: number | Date | string;
+  /** Post the input this many milliseconds from now. Give either this or `at`. */
+  readonly afterMs?: number;
+};
+
+/** Ten years with their leap days. */
+const maxDelayMs = 3_653 * 86_400_000;
+
+export const delayRules: OptionTable<DelayOptions> = { at: anyValue, afterMs: numberFrom(0, maxDelayMs) };
+
+/** When the input is to be posted, in epoch milliseconds; null: now. @throws PawlError `bad_input` */
+export function parseDelay(
+  { at, afterMs, mode, signal }: DelayOptions & { readonly mode?: string | undefined; readonly signal?: unknown },
+  now: number,
+): number | null {
+  if (at === undefined && afterMs === undefined) return null;
+  const refuse = (problem: string): never => {
+    throw new PawlError("bad_input", `Invalid options of send(): ${problem}.`);
+  };
+  if (at !== undefined && afterMs !== undefined) refuse("give either `at` or `afterMs`");
+  if (mode === "reject")
+    refuse('mode "reject" cannot be combined with a delay, because the session may be busy by then');
+  if (signal !== undefined) refuse("`signal` cannot be combined with a delay. Use unsend() to withdraw the message");
+  const time = at === undefined ? now + (afterMs ?? 0) : parseTime(at);
+  if (time === undefined)
+    return refuse("`at` must be epoch milliseconds, a Date, or an ISO 8601 string with a UTC offset");
+  if (time > now + maxDelayMs) refuse("`at` must be within ten years");
+  return time <= now ? null : Math.ceil(time);
+}

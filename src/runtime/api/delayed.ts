@@ -1,0 +1,125 @@
+/**
+ * Delayed messages: input that is sent to a session now and posted to it later.
+ *
+ * 1. A delayed message is a row among the schedules of the store, with a single time. Workers fire it as they fire schedules.
+ * 2. It is posted under the id of its run, which a store takes once. So a message that is sent or fired twice makes one run.
+ */
+import { defined } from "../../core/data/defined.js";
+import { deepFreeze } from "../../core/data/freeze.js";
+import { isSameJson } from "../../core/data/json.js";
+import { createMask, mapStrings } from "../../core/data/mask.js";
+import type { Json, UserMessage } from "../../core/data/message.js";
+import type { InboxBody } from "../../core/machine/inbox.js";
+import { PawlError } from "../../errors.js";
+import { type DelayedBody, maxDelayedOfSession, type ScheduleStore, toDelayedId } from "../../ports/schedule-store.js";
+import type { Store } from "../../ports/store.js";
+import { checkRunId } from "../agent/run-input.js";
+
+/** Input that will be posted to a session. */
+export type ScheduledInput = {
+  /** The run that it will start, unless it joins one. */
+  readonly runId: string;
+  /** When, in epoch milliseconds. */
+  readonly at: number;
+  readonly input: readonly UserMessage[];
+  /** What happens if a run is active by then. */
+  readonly mode: "queue" | "steer" | "interrupt";
+  /** Who sent it. */
+  readonly by?: string;
+};
+
+/** Delayed messages of a session. */
+export type Delayed = {
+  /** Input that was sent with `at` or `afterMs` and is not posted yet, soonest first. @throws PawlError `store_lacks` */
+  readonly scheduled: () => Promise<readonly ScheduledInput[]>;
+  /**
+   * Withdraws a delayed message by its run id. `too_late`: it was posted already. `unknown`: there is no such message.
+   * @throws PawlError `bad_input`, `store_lacks`
+   */
+  readonly unsend: (runId: string) => Promise<"unsent" | "too_late" | "unknown">;
+};
+
+/** @throws PawlError `store_lacks` */
+export function requireSchedules({ schedules }: Pick<Store, "schedules">): ScheduleStore {
+  if (schedules !== undefined) return schedules;
+  throw new PawlError(
+    "store_lacks",
+    "This store keeps no schedules: it has no `schedules`. Use one of Pawl's stores, or add that member to your own.",
+  );
+}
+
+type InputBody = Extract<InboxBody, { readonly type: "input" }>;
+
+/** Keeps the message until its time. False if it was sent before. @throws PawlError `schedule_full`, `store_lacks` */
+export async function sendLater(
+  store: Store,
+  sessionId: string,
+  { message, at }: { readonly message: InputBody; readonly at: number },
+): Promise<boolean> {
+  const rows = requireSchedules(store);
+  if (await isPosted(store, sessionId, message.runId)) return false;
+  const body: DelayedBody = { message };
+  const id = toDelayedId(sessionId, message.runId);
+  const put = await rows.put({ id, rev: 1, slot: at, dueAt: at, sessionId, body: body as unknown as Json });
+  if (put.type === "full")
+    throw new PawlError(
+      "schedule_full",
+      `Session ${sessionId} has ${maxDelayedOfSession} delayed messages and takes no more. Withdraw some with unsend().`,
+    );
+  return put.type === "ok";
+}
+
+export function createDelayed(sessionId: string, { store }: { readonly store: Store }): Delayed {
+  return {
+    async scheduled() {
+      const rows = await requireSchedules(store).list({ sessionId, limit: maxDelayedOfSession });
+      const inputs = rows.map(({ slot, body }): ScheduledInput => {
+        const { message } = body as unknown as DelayedBody;
+        const { runId, input, by } = message;
+        const mode = message.interrupts === true ? "interrupt" : message.mode;
+        return { runId, at: slot ?? 0, input, mode, ...defined({ by }) };
+      });
+      return deepFreeze(inputs.sort((a, b) => a.at - b.at));
+    },
+    async unsend(runId) {
+      checkRunId(runId);
+      if (await requireSchedules(store).remove(toDelayedId(sessionId, runId))) return "unsent";
+      return (await isPosted(store, sessionId, runId)) ? "too_late" : "unknown";
+    },
+  };
+}
+
+/**
+ * Masks texts in the delayed messages of a session. A message that is posted meanwhile starts a run, and a session with a run is not
+ * redacted.
+ */
+export async function redactDelayed(store: Store, sessionId: string, texts: readonly string[]): Promise<void> {
+  if (store.schedules === undefined || texts.length === 0) return;
+  const maskTexts = createMask(texts);
+  for (const { id, rev, slot, dueAt, body } of await store.schedules.list({ sessionId, limit: maxDelayedOfSession })) {
+    const { message } = body as unknown as DelayedBody;
+    const redacted = {
+      ...message,
+      input: mapStrings(message.input as unknown as Json, maskTexts),
+      session: mapStrings(message.session as unknown as Json, maskTexts),
+    };
+    if (isSameJson(redacted as unknown as Json, message as unknown as Json)) continue;
+    const masked = { message: redacted } as unknown as Json;
+    await store.schedules.put({ id, rev: rev + 1, slot, dueAt, body: masked, sessionId });
+  }
+}
+
+/** Whether the message of this run was posted to the session, consumed or not. */
+async function isPosted(store: Store, sessionId: string, runId: string): Promise<boolean> {
+  const wanted = `run/${runId}`;
+  const prefix = [...wanted].slice(0, -1).join("");
+  for (let after = prefix; ; ) {
+    const ids = await store.messageIds(sessionId, { after, limit: idsPerPage });
+    if (ids.includes(wanted)) return true;
+    const last = ids.at(-1);
+    if (last === undefined || ids.length < idsPerPage || !last.startsWith(prefix)) return false;
+    after = last;
+  }
+}
+
+const idsPerPage = 100;

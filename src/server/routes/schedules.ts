@@ -1,0 +1,289 @@
+/**
+ * Schedules: making, listing, changing and removing them, and the tick of a server without a process that lasts.
+ *
+ * A schedule belongs to the principal that made it, as a session does. `may` gets the session that the runs of the schedule go to; if each
+ * run has a session of its own, it gets the id of the schedule.
+ */
+import {
+  createSchedules,
+  PawlError,
+  type PostedRun,
+  type Schedule,
+  type ScheduleInfo,
+  type Schedules,
+  type SlotRow,
+} from "../../index.js";
+import type { AskedSession } from "../principal.js";
+import { responseContents } from "../response-schemas.js";
+import type { Route, RouteRequest } from "../route.js";
+import { isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import { ServerError } from "../server-error.js";
+import { loadSessionInfo } from "../session-info.js";
+import { anyJson, boolean, integer, object, oneOf, string } from "../shape.js";
+import { parseRunOptions, runOptionsShape } from "./run-options.js";
+import { pickRoot } from "./sessions.js";
+
+const maxIdCharacters = 100;
+
+/** The number of schedules that a page examines at most, even if it is not full: `may` is called for each. */
+const maxExamined = 2_000;
+
+export const scheduleRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/v1/schedules",
+    action: "list_schedules",
+    scope: "read",
+    summary: "Schedules, by id.",
+    query: object({
+      limit: integer("The most schedules.", 1, 500),
+      after: string("The `next` of the page before.", maxIdCharacters),
+    }),
+    responses: { 200: "{ schedules, next }: `next` is the cursor of the next page, null at the end" },
+    content: { 200: responseContents.schedules },
+    handle: listSchedules,
+  },
+  {
+    method: "GET",
+    path: "/v1/schedules/:id",
+    action: "read_schedule",
+    scope: "read",
+    summary: "A schedule, with its next slot and its last run.",
+    responses: { 200: "the schedule" },
+    content: { 200: responseContents.schedule },
+    async handle(routeRequest, context) {
+      const { info } = await authorizeSchedule(routeRequest, context, "read_schedule");
+      return { status: 200, json: redactSecrets(context, info) };
+    },
+  },
+  {
+    method: "PUT",
+    path: "/v1/schedules/:id",
+    action: "schedule",
+    scope: "schedule",
+    summary:
+      "Makes a schedule, or replaces it. Its sessions belong to the principal that made it. To name a session, or to change the schedule of somebody else, the principal must be allowed to.",
+    body: object(
+      {
+        cron: string("A cron expression of five fields, or of six with seconds first.", 200),
+        everyMs: integer("An interval in milliseconds.", 1_000, Number.MAX_SAFE_INTEGER),
+        at: anyJson("Once: epoch milliseconds, or an ISO 8601 string with a UTC offset."),
+        timezone: string("The time zone of `cron`. Default: UTC.", 100),
+        agent: string("The name of the agent.", 200),
+        input: anyJson("A text, parts, or user messages."),
+        session: anyJson('"new", "same" or { id }.'),
+        overlap: oneOf("What becomes of a slot while the last run goes on.", "skip", "queue", "allow"),
+        missed: oneOf("Which missed slots run later.", "last", "all", "skip"),
+        jitterMs: integer("How late slots may be fired, in milliseconds.", 0, 86_400_000),
+        startAt: anyJson("No slot before this time."),
+        endAt: anyJson("No slot after this time."),
+        paused: boolean("It runs nothing, and misses nothing."),
+        options: runOptionsShape,
+      },
+      ["agent", "input"],
+    ),
+    responses: { 200: "the schedule" },
+    content: { 200: responseContents.schedule },
+    handle: putSchedule,
+  },
+  {
+    method: "DELETE",
+    path: "/v1/schedules/:id",
+    action: "schedule",
+    scope: "schedule",
+    summary: "Removes a schedule. Its runs go on.",
+    responses: { 204: "removed" },
+    async handle(routeRequest, context) {
+      const { schedules, info } = await authorizeSchedule(routeRequest, context, "schedule");
+      await schedules.remove(info.id);
+      return { status: 204, bytes: null };
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/schedules/:id/slots",
+    action: "read_schedule",
+    scope: "read",
+    summary: "What became of the last slots, newest first.",
+    query: object({ limit: integer("The most slots. Default: 20.", 1, 100) }),
+    responses: { 200: "{ slots }: a slot whose run has a session of its own has the `status` of that session" },
+    content: { 200: responseContents.slots },
+    async handle(routeRequest, context) {
+      const { schedules, info } = await authorizeSchedule(routeRequest, context, "read_schedule");
+      const { limit } = routeRequest.query as { readonly limit?: number };
+      const slots = await schedules.slots(info.id, limit === undefined ? {} : { limit });
+      const listed = await Promise.all(slots.map((slot) => addStatus(slot, info, context)));
+      return { status: 200, json: { slots: listed } };
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/schedules/:id/run",
+    action: "schedule",
+    scope: "schedule",
+    summary: "Posts a run now, whatever the schedule says.",
+    body: object({}),
+    responses: { 201: "{ sessionId, runId, slot }" },
+    content: { 201: responseContents.postedRun },
+    async handle(routeRequest, context) {
+      const { schedules, info } = await authorizeSchedule(routeRequest, context, "schedule");
+      const posted: PostedRun = await schedules.runNow(info.id);
+      return { status: 201, json: posted };
+    },
+  },
+  ...(["pause", "resume"] as const).map(
+    (change): Route => ({
+      method: "POST",
+      path: `/v1/schedules/:id/${change}`,
+      action: "schedule",
+      scope: "schedule",
+      summary:
+        change === "pause"
+          ? "Stops a schedule. While it is paused, it misses nothing."
+          : "Goes on with a paused schedule, from its next slot.",
+      body: object({}),
+      responses: { 200: "the schedule" },
+      content: { 200: responseContents.schedule },
+      async handle(routeRequest, context) {
+        const { schedules, info } = await authorizeSchedule(routeRequest, context, "schedule");
+        return { status: 200, json: redactSecrets(context, await schedules[change](info.id)) };
+      },
+    }),
+  ),
+  {
+    method: "POST",
+    path: "/v1/tick",
+    action: "tick",
+    scope: "tick",
+    summary:
+      "Fires what is due and drives it, for processes that do not last: a timer of the platform calls this once a minute. A server that works by itself (`work`) does nothing here.",
+    query: object({ maxMs: integer("Answer after this time, even if runs go on. Default: 50,000.", 1, 3_600_000) }),
+    body: object({}),
+    responses: { 200: "{ fired, driven, isIdle, nextAt }: `nextAt` is when the next schedule is due" },
+    content: { 200: responseContents.tick },
+    async handle({ query }, context) {
+      const { maxMs = 50_000 } = query as { readonly maxMs?: number };
+      return { status: 200, json: await context.tick(maxMs) };
+    },
+  },
+];
+
+async function addStatus(slot: SlotRow, { session }: ScheduleInfo, { settings }: ServerContext) {
+  if (slot.sessionId === undefined || session !== "new") return slot;
+  const summary = await settings.store.describe(slot.sessionId);
+  return summary === null ? slot : { ...slot, status: summary.status };
+}
+
+/** A store of the user's own may keep no schedules. @throws PawlError `store_lacks` */
+function openSchedules({ settings }: ServerContext): Schedules {
+  return createSchedules({ store: settings.store });
+}
+
+/** The session that the runs of a schedule go to, as `may` gets it. */
+function toAskedSession({ id, session, agent, principal }: ScheduleInfo): AskedSession {
+  const info = { agent, model: "", ...(principal === undefined ? {} : { principal }) };
+  return { id: typeof session === "object" ? session.id : id, info };
+}
+
+/** @throws ServerError `no_schedule`, `forbidden` */
+async function authorizeSchedule(
+  { principal, params }: RouteRequest,
+  context: ServerContext,
+  action: string,
+): Promise<{ readonly schedules: Schedules; readonly info: ScheduleInfo }> {
+  const id = params.id ?? "";
+  const schedules = openSchedules(context);
+  const info = await schedules.get(id);
+  if (info === null || !(await isAllowed(context, principal, "read_schedule", toAskedSession(info))))
+    throw new ServerError("no_schedule", `There is no schedule ${JSON.stringify(id)}.`);
+  if (action !== "read_schedule" && !(await isAllowed(context, principal, action, toAskedSession(info))))
+    throw new ServerError("forbidden", `You may not change the schedule ${id}.`);
+  return { schedules, info };
+}
+
+async function listSchedules({ principal, query }: RouteRequest, context: ServerContext) {
+  const { limit = 50, after: start } = query as { readonly limit?: number; readonly after?: string };
+  const maxResults = Math.min(limit, context.settings.limits.maxPage);
+  const schedules = openSchedules(context);
+  const found: ScheduleInfo[] = [];
+  let after = start;
+  let isComplete = false;
+  for (let examined = 0; found.length < maxResults && examined < maxExamined && !isComplete; ) {
+    const page = await schedules.list({ limit: maxResults, ...(after === undefined ? {} : { after }) });
+    for (const info of page) {
+      if (found.length === maxResults) break;
+      after = info.id;
+      examined += 1;
+      if (await isAllowed(context, principal, "read_schedule", toAskedSession(info))) found.push(info);
+    }
+    isComplete = page.length < maxResults && after === page.at(-1)?.id;
+    if (page.length === 0) isComplete = true;
+  }
+  return {
+    status: 200,
+    json: { schedules: redactSecrets(context, found), next: isComplete || after === undefined ? null : after },
+  } as const;
+}
+
+async function putSchedule({ principal, params, body }: RouteRequest, context: ServerContext) {
+  const options = parseRunOptions(body, context.settings);
+  const { agents } = context;
+  const given = body as Omit<Schedule, "id">;
+  if (agents.size > 0 && !agents.has(given.agent))
+    throw new ServerError(
+      "bad_input",
+      `There is no agent ${JSON.stringify(given.agent)} here. There are ${[...agents.keys()].join(", ")}.`,
+    );
+  const schedules = openSchedules(context);
+  const id = params.id ?? "";
+  const current = await schedules.get(id);
+  const request = { agent: given.agent, options };
+  const target = current === null ? null : toAskedSession(current);
+  if (!(await isAllowed(context, principal, "schedule", target, request)))
+    throw current === null
+      ? new ServerError("forbidden", "You may not make schedules here.")
+      : new ServerError("schedule_exists", `The id ${id} is taken. Choose another one.`);
+  await authorizeTarget(routeTarget(id, given.session), { principal, request }, context);
+  const schedule: Schedule = {
+    ...given,
+    id,
+    principal: current?.principal ?? principal.id,
+    ...(Object.keys(options).length === 0 ? {} : { options }),
+    ...pickRoot(agents.get(given.agent)),
+  } as Schedule;
+  try {
+    return { status: 200, json: redactSecrets(context, await schedules.put(schedule)) } as const;
+  } catch (error) {
+    if (error instanceof PawlError && error.code === "bad_configuration")
+      throw new ServerError("bad_input", error.message);
+    throw error;
+  }
+}
+
+/** The id of the session that all runs go to; null if each has a new one. */
+function routeTarget(id: string, session: unknown): { readonly id: string; readonly isNamed: boolean } | null {
+  if (session === "same") return { id, isNamed: false };
+  const named = typeof session === "object" && session !== null && "id" in session ? session.id : undefined;
+  return typeof named === "string" ? { id: named, isNamed: true } : null;
+}
+
+/** Runs are posted only to sessions to which this principal may post runs itself. */
+async function authorizeTarget(
+  target: ReturnType<typeof routeTarget>,
+  { principal, request }: Pick<RouteRequest, "principal"> & { readonly request: Parameters<typeof isAllowed>[4] },
+  context: ServerContext,
+): Promise<void> {
+  if (target === null) return;
+  const { store } = context.settings;
+  const summary = await store.describe(target.id);
+  if (summary === null) {
+    if (target.isNamed && !principal.scopes.includes("admin"))
+      throw new ServerError("no_session", `There is no session ${target.id}.`);
+    return;
+  }
+  const session = { id: target.id, info: await loadSessionInfo(store, summary) };
+  if (await isAllowed(context, principal, "run", session, request)) return;
+  throw target.isNamed
+    ? new ServerError("no_session", `There is no session ${target.id}.`)
+    : new ServerError("schedule_exists", `The id ${target.id} is taken by a session. Choose another one.`);
+}

@@ -1,0 +1,61 @@
+/**
+ * Web hooks: verified deliveries become signals.
+ *
+ * 1. A delivery is verified before anything of it is parsed, and answered after its signal is durable. A delivery that comes again has the
+ *    same id, so it counts once, and gets the same answer.
+ * 2. The sender of a request that does not verify learns only that it did not. The log has the reason.
+ */
+
+import { readBytes } from "../read-body.js";
+import type { Route } from "../route.js";
+import type { RouteResponse } from "../route-response.js";
+import type { ServerContext } from "../server-context.js";
+import { ServerError } from "../server-error.js";
+import type { ServerSettings } from "../server-options.js";
+import type { Webhook } from "../signal-options.js";
+
+const maxBytes = 1024 * 1024;
+
+export function createWebhookRoutes(webhooks: ServerSettings["webhooks"]): readonly Route[] {
+  return Object.entries(webhooks).map(
+    ([path, webhook]): Route => ({
+      method: "POST",
+      path,
+      action: "webhook",
+      scope: null,
+      isSigned: true,
+      summary: "Takes deliveries of a web hook.",
+      responses: { 202: "the signal is kept", 204: "the delivery is of no interest" },
+      handle: ({ request, requestId }, context) => receive({ path, webhook, request, requestId }, context),
+    }),
+  );
+}
+
+type Delivery = {
+  readonly path: string;
+  readonly webhook: Webhook;
+  readonly request: Request;
+  readonly requestId: string;
+};
+
+async function receive(
+  { path, webhook, request, requestId }: Delivery,
+  { settings, client }: ServerContext,
+): Promise<RouteResponse> {
+  const { limits, log } = settings;
+  const body = await readBytes(request, { ...limits, maxBodyBytes: Math.min(maxBytes, limits.maxBodyBytes) });
+  const delivery = await verify(webhook, request, new Uint8Array(body)).catch((error: unknown) => {
+    log({ at: Date.now(), requestId, principal: null, action: "webhook", sessionId: null, status: 401, error });
+    throw new ServerError("unauthorized", "The request did not verify.");
+  });
+  const signal = await webhook.signal(delivery.value);
+  if (signal === null) return { status: 204, bytes: null };
+  const { key, value = null, id = delivery.id, keepMs } = signal;
+  await client.signal(key, value, { id, by: `webhook:${path}`, ...(keepMs === undefined ? {} : { keepMs }) });
+  return { status: 202, bytes: null };
+}
+
+/** A `verify` of the user's own may throw before it returns a promise. */
+async function verify({ verify: check }: Webhook, request: Request, body: Uint8Array<ArrayBuffer>) {
+  return check({ headers: request.headers }, body);
+}

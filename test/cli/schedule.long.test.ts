@@ -1,0 +1,58 @@
+/**
+ * `pawl schedule`, and a worker of the command line that fires what is due.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { verifies } from "../verifies.js";
+import { createWorld, parseJsonLines } from "./pawl.js";
+
+const proven = verifies("TIME-4#schedules");
+
+test("a schedule is added, listed, shown, paused, run by a worker, and removed", proven, async () => {
+  const world = createWorld({ "notes.txt": "colour\n" });
+  const { pawl } = world;
+  const task = 'Replace "colour" with "color" in notes.txt';
+  const added = await pawl(["schedule", "add", "morning", "0 8 * * 1-5", task, "--zone", "Europe/Berlin"]);
+  expect(added).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^morning: next .* Europe\/Berlin \(.*T0[67]:00:00Z\)\.$/m),
+  });
+  await pawl(["schedule", "add", "once", "2026-01-01T08:00Z", task]);
+  expect((await pawl(["schedule", "list"])).stdout).toMatch(
+    /^morning {2}0 8 \* \* 1-5 Europe\/Berlin {2}pawl\n {2}next .*\nonce {2}once {2}pawl\n {2}next 2026-01-01T08:00:00Z\n$/,
+  );
+  expect((await pawl(["schedule", "pause", "morning"])).stdout).toContain("morning is paused.");
+
+  const worker = await pawl(["worker", "--once", "--yes"]);
+  const sessionId = "once@2026-01-01T08:00:00.000Z";
+  expect(worker.stdout).toContain("posted by the schedule once for 2026-01-01T08:00:00.000Z");
+  expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
+  const shown = (await pawl(["schedule", "show", "once"])).stdout;
+  expect(shown).toContain(`last 2026-01-01T08:00:00.000Z: completed (session ${sessionId})`);
+  expect(shown).toContain(`2026-01-01T08:00:00Z  run  ${sessionId}`);
+  expect(await pawl(["worker", "--once", "--yes"])).toMatchObject({ code: 0, stdout: "" });
+
+  const [posted] = parseJsonLines((await pawl(["schedule", "run-now", "morning", "--json"])).stdout);
+  expect(posted).toMatchObject({ sessionId: expect.stringMatching(/^morning@.*-manual$/) });
+  expect((await pawl(["schedule", "show", "morning"])).stdout).toContain("has not begun. Is a worker running?");
+  expect(await pawl(["schedule", "remove", "morning"])).toMatchObject({ code: 0 });
+  expect(await pawl(["schedule", "show", "morning"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("no schedule"),
+  });
+});
+
+test("the next slots are printed in the zone and in UTC, and what is not a schedule is refused", proven, async () => {
+  const { pawl } = createWorld();
+  const args = ["schedule", "next", "30 2 * * *", "--zone", "Europe/Berlin", "--count", "3", "--json"];
+  const slots = parseJsonLines((await pawl(args)).stdout);
+  expect(slots.map(({ at }) => at)).toEqual(
+    Array.from({ length: 3 }, () => expect.stringMatching(/T0[01]:30:00\.000Z$/)),
+  );
+  expect(await pawl(["schedule", "add", "x", "61 * * * *", "Go"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Invalid cron expression "61 * * * *"'),
+  });
+  expect(await pawl(["schedule", "pause", "x"])).toMatchObject({ code: 2 });
+});

@@ -1,0 +1,220 @@
+/**
+ * Schedules, ticks and signals over HTTP, and web hooks: who may do what, and what comes of it.
+ */
+import { createHmac } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { createAgent, createMemoryStore } from "../../src/index.js";
+import type { Principal } from "../../src/server/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { stripe } from "../../src/webhooks/index.js";
+import { createDurableAgent } from "../support/durable-tool.js";
+import { verifies } from "../verifies.js";
+import { startServer } from "./rig.js";
+
+const daily = { cron: "0 8 * * *", timezone: "Europe/Berlin", agent: "press", input: "What is new?" };
+
+/** The header `x-who` names the principal and its scopes. */
+function authenticate(request: Request): Principal | null {
+  const [id, ...scopes] = (request.headers.get("x-who") ?? "").split(" ");
+  return id === undefined || id === "" ? null : { id, scopes: scopes as unknown as Principal["scopes"] };
+}
+
+const ada = { "x-who": "ada read schedule run" };
+const bob = { "x-who": "bob read schedule run" };
+const root = { "x-who": "root read schedule run admin" };
+
+describe("schedules over HTTP", () => {
+  test("belong to who made them, and so do their sessions", verifies("TIME-4#schedules"), async () => {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+    const { ask } = await startServer({ store, agents: [agent], work: false, authenticate });
+    expect(await ask("PUT", "/v1/schedules/morning", daily, { "x-who": "eve read run" })).toMatchObject({
+      status: 403,
+    });
+    const put = await ask("PUT", "/v1/schedules/morning", daily, ada);
+    expect(put.json).toMatchObject({ id: "morning", rev: 1, principal: "ada", nextAt: expect.any(Number) });
+
+    expect((await ask("GET", "/v1/schedules", undefined, bob)).json).toEqual({ schedules: [], next: null });
+    const refused = { status: 404, json: { error: { code: "no_schedule" } } };
+    for (const [method, path, body] of [
+      ["GET", "/v1/schedules/morning", undefined],
+      ["GET", "/v1/schedules/morning/slots", undefined],
+      ["POST", "/v1/schedules/morning/run", {}],
+      ["POST", "/v1/schedules/morning/pause", {}],
+      ["DELETE", "/v1/schedules/morning", undefined],
+    ] as const)
+      expect(await ask(method, path, body, bob), path).toMatchObject(refused);
+    expect(await ask("PUT", "/v1/schedules/morning", daily, bob)).toMatchObject({ status: 409 });
+
+    // What an administrator changes stays ada's.
+    const changed = await ask("PUT", "/v1/schedules/morning", { ...daily, cron: "0 9 * * *" }, root);
+    expect(changed.json).toMatchObject({ rev: 2, principal: "ada" });
+    const { sessionId } = (await ask("POST", "/v1/schedules/morning/run", {}, ada)).json;
+    await ask("POST", "/v1/tick", {}, { "x-who": "timer tick" });
+    expect((await ask("GET", `/v1/sessions/${sessionId}`, undefined, ada)).json).toMatchObject({
+      status: "completed",
+      info: { principal: "ada" },
+    });
+    expect(await ask("GET", `/v1/sessions/${sessionId}`, undefined, bob)).toMatchObject({ status: 404 });
+  });
+
+  test("post runs only to sessions to which their maker may post", verifies("TIME-4#schedules", "SEC-3"), async () => {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+    const { ask } = await startServer({ store, agents: [agent], work: false, authenticate });
+    const { sessionId } = (await ask("POST", "/v1/sessions", { agent: "press", input: "Go." }, ada)).json;
+    await ask("POST", "/v1/tick", {}, { "x-who": "timer tick" });
+    const put = (id: string, session: unknown, who: Record<string, string>) =>
+      ask("PUT", `/v1/schedules/${id}`, { ...daily, session }, who);
+    expect(await put("x", { id: sessionId }, bob)).toMatchObject({
+      status: 404,
+      json: { error: { code: "no_session" } },
+    });
+    expect(await put("x", { id: "new-one" }, bob)).toMatchObject({
+      status: 404,
+      json: { error: { code: "no_session" } },
+    });
+    expect(await put(sessionId, "same", bob)).toMatchObject({ status: 409 });
+    expect(await put("x", { id: sessionId }, ada)).toMatchObject({ status: 200 });
+    expect(await put("y", { id: "new-one" }, root)).toMatchObject({ status: 200 });
+  });
+
+  test(
+    "are checked like those of a program, and their run options like those of a client",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const { ask } = await startServer({ clientOptions: ["model"] });
+      const put = (more: object) => ask("PUT", "/v1/schedules/x", { ...daily, ...more });
+      expect(await put({ cron: "61 * * * *" })).toMatchObject({
+        status: 400,
+        json: { error: { code: "bad_schedule" } },
+      });
+      expect(await put({ principal: "ada" })).toMatchObject({ status: 400 });
+      expect(await put({ options: { systemPrompt: "Obey." } })).toMatchObject({ status: 400 });
+      expect(await put({ options: { model: "small" } })).toMatchObject({
+        status: 200,
+        json: { options: { model: "small" } },
+      });
+      expect(await ask("GET", "/v1/schedules/a%2Fb")).toMatchObject({ status: 400 });
+    },
+  );
+
+  test(
+    "a tick fires what is due, drives it, and says when the next slot is",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const store = createMemoryStore();
+      const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+      const { ask } = await startServer({ store, agents: [agent], work: false });
+      const { timezone: _, cron: __, ...asked } = daily;
+      await ask("PUT", "/v1/schedules/once", { ...asked, at: "2025-01-01T08:00:00Z" });
+      const next = (await ask("PUT", "/v1/schedules/morning", daily)).json.nextAt;
+      expect((await ask("POST", "/v1/tick", {})).json).toEqual({ fired: 1, driven: 1, isIdle: true, nextAt: next });
+      expect((await ask("GET", "/v1/schedules/once/slots")).json.slots).toMatchObject([
+        { outcome: "posted", sessionId: "once@2025-01-01T08:00:00.000Z" },
+      ]);
+      expect((await ask("POST", "/v1/tick", {})).json).toMatchObject({ fired: 0, driven: 0 });
+    },
+  );
+});
+
+describe("signals over HTTP", () => {
+  test(
+    "are refused without the option canSignal, and for principals and keys that it refuses",
+    verifies("TIME-5"),
+    async () => {
+      const who = { "x-who": "shop signal" };
+      const closed = await startServer({ authenticate });
+      expect(await closed.ask("POST", "/v1/signals/paid", {}, who)).toMatchObject({ status: 404 });
+      const canSignal = ({ key }: { readonly key: string }) => key.startsWith("shop/");
+      const { ask, store } = await startServer({ authenticate, canSignal });
+      expect(await ask("POST", "/v1/signals/paid", {}, who)).toMatchObject({
+        status: 403,
+        json: { error: { code: "signal_refused" } },
+      });
+      expect(await ask("POST", "/v1/signals/shop%2Fpaid", {}, { "x-who": "shop read" })).toMatchObject({ status: 403 });
+      const send = () => ask("POST", "/v1/signals/shop%2Fpaid", { value: { cents: 5 }, id: "1" }, who);
+      expect(await send()).toMatchObject({ status: 202, json: { id: "1", isNew: true } });
+      expect(await send()).toMatchObject({ status: 202, json: { id: "1", isNew: false } });
+      expect(await store.signals?.list(Date.now(), { limit: 10 })).toMatchObject([
+        { key: "shop/paid", value: { cents: 5 }, by: "shop" },
+      ]);
+    },
+  );
+});
+
+describe("a web hook", () => {
+  const secret = "whsec_test";
+  type Event = { readonly type: string; readonly order: string };
+  const webhooks = {
+    "/hooks/stripe": {
+      verify: stripe(secret),
+      signal: (value: unknown) => {
+        const { type, order } = value as Event;
+        return type === "paid" ? { key: `order-${order}-paid`, value: { order } } : null;
+      },
+    },
+  };
+
+  const sign = (body: string) => {
+    const at = Math.floor(Date.now() / 1_000);
+    return { "stripe-signature": `t=${at},v1=${createHmac("sha256", secret).update(`${at}.${body}`).digest("hex")}` };
+  };
+
+  test("wakes the tool that waits for it, once, however often it is delivered", verifies("TIME-5"), async () => {
+    const store = createMemoryStore();
+    const agent = createDurableAgent(
+      async ({ waitFor }) => {
+        const paid = await waitFor("payment", { key: "order-1041-paid" });
+        return paid.type === "signalled" ? `Paid: ${JSON.stringify(paid.value)} ${paid.id} ${paid.by}` : "Not paid.";
+      },
+      {},
+      { name: "shop", store },
+    );
+    const { url, ask } = await startServer({ store, agents: [agent], webhooks });
+    const { sessionId } = (await ask("POST", "/v1/sessions", { agent: "shop", input: "Deliver." })).json;
+    await expect.poll(async () => (await store.describe(sessionId))?.activity).toBe("waiting");
+    const body = JSON.stringify({ id: "evt_1", type: "paid", order: "1041" });
+    const deliver = (headers: Record<string, string>, text = body) =>
+      fetch(`${url}/hooks/stripe`, { method: "POST", headers, body: text });
+    const answers = await Promise.all([deliver(sign(body)), deliver(sign(body)), deliver(sign(body))]);
+    expect(answers.map(({ status }) => status)).toEqual([202, 202, 202]);
+    await expect.poll(async () => (await store.describe(sessionId))?.status).toBe("completed");
+    const messages = JSON.stringify(await agent.session(sessionId).messages());
+    expect(messages).toContain('Paid: {\\"order\\":\\"1041\\"} evt_1 webhook:/hooks/stripe');
+    const other = JSON.stringify({ id: "evt_2", type: "refunded", order: "1041" });
+    expect((await deliver(sign(other), other)).status).toBe(204);
+  });
+
+  test("that does not verify is refused without a reason, and logged with one", verifies("TIME-5"), async () => {
+    const { url, lines, store } = await startServer({ webhooks, limits: { changesPerMinute: 1 } });
+    const body = JSON.stringify({ id: "evt_1", type: "paid", order: "1041" });
+    const deliver = (headers: Record<string, string>, text: string) =>
+      fetch(`${url}/hooks/stripe`, { method: "POST", headers, body: text });
+    for (const [headers, text] of [
+      [{}, body],
+      [sign(body), body.replace("1041", "1042")],
+      [{ "stripe-signature": "t=1,v1=00" }, body],
+    ] as const) {
+      const response = await deliver(headers, text);
+      expect(response.status).toBe(401);
+      expect(await response.text()).toContain("The request did not verify.");
+    }
+    expect(lines.map(({ action, status, error }) => [action, status, String(error)])).toEqual([
+      ["webhook", 401, "WebhookError: The header stripe-signature is missing or too long."],
+      ["webhook", 401, "WebhookError: The signature does not match."],
+      ["webhook", 401, "WebhookError: The timestamp is invalid, or more than five minutes from now."],
+    ]);
+    expect((await deliver(sign("x"), "x".repeat(2 * 1024 * 1024))).status).toBe(413);
+    expect(await store.signals?.list(Date.now(), { limit: 10 })).toEqual([]);
+  });
+
+  test.each([
+    [{ "/v1/sessions": webhooks["/hooks/stripe"] }],
+    [{ hooks: webhooks["/hooks/stripe"] }],
+    [{ "/hooks/:id": webhooks["/hooks/stripe"] }],
+    [{ "/hooks/x": { verify: stripe(secret) } }],
+  ])("with a path or functions that cannot be used is refused: %j", verifies("TIME-5"), async (given) => {
+    await expect(startServer({ webhooks: given as never })).rejects.toMatchObject({ code: "bad_configuration" });
+  });
+});

@@ -1,0 +1,103 @@
+/**
+ * Schedules in the stores that need no server, and what is refused.
+ */
+import { describe, expect, test } from "vitest";
+import { createMemoryStore, createSchedules, createWorker, type Schedule, type WorkerReport } from "../../src/index.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
+import { localStores } from "../support/stores.js";
+import { verifies } from "../verifies.js";
+import { asked, describeSchedules, noon } from "./schedule-cases.js";
+
+const proven = verifies("TIME-4#schedules");
+
+for (const { name, open } of localStores) describeSchedules(name, open);
+
+describe("a schedule", () => {
+  test(
+    "names its next slots: a time of day that is skipped or repeated comes once, as in Vixie's cron",
+    proven,
+    async () => {
+      const clock = createTestClock(Date.UTC(2026, 2, 28, 12));
+      const schedules = createSchedules({ store: createMemoryStore(), clock });
+      const next = async (cron: string) => {
+        const slots = await schedules.next({ id: "x", cron, timezone: "Europe/Berlin", ...asked }, { count: 3 });
+        return slots.map((slot) => new Date(slot).toISOString());
+      };
+      expect(await next("30 2 * * *")).toEqual([
+        "2026-03-29T01:00:00.000Z",
+        "2026-03-30T00:30:00.000Z",
+        "2026-03-31T00:30:00.000Z",
+      ]);
+      clock.jump(Date.UTC(2026, 9, 24, 12) - clock.now());
+      expect(await next("30 2 * * *")).toEqual([
+        "2026-10-25T00:30:00.000Z",
+        "2026-10-26T01:30:00.000Z",
+        "2026-10-27T01:30:00.000Z",
+      ]);
+    },
+  );
+
+  test("whose time zone this process does not know keeps no other from being fired", proven, async () => {
+    const store = createMemoryStore();
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store, clock });
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    await schedules.put({ id: "b", cron: "* * * * *", ...asked });
+    const row = await store.schedules?.get("a");
+    if (row == null) throw new Error("There is no row.");
+    const body = { ...(row.body as object), timezone: "Mars/Olympus" };
+    await store.schedules?.put({ ...row, rev: 2, body });
+    clock.jump(60_000);
+    const reports: WorkerReport[] = [];
+    const worker = createWorker({ store, agents: [], clock, onReport: (report) => reports.push(report) });
+    await worker.runUntilIdle();
+    await worker.runUntilIdle();
+    const failed = { type: "schedule_failed", scheduleId: "a", retryInMs: 1_000, error: expect.any(Error) };
+    const fired = { type: "fired", scheduleId: "b", slot: noon + 60_000 };
+    expect(reports.filter(({ type }) => type !== "refused")).toMatchObject([failed, fired]);
+    // Putting it again repairs it, and loses nothing.
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    await createWorker({ store, agents: [], clock }).runUntilIdle();
+    expect(await schedules.slots("a")).toMatchObject([{ slot: noon + 60_000, outcome: "posted" }]);
+  });
+
+  test.each<[object, RegExp]>([
+    [{ cron: "61 * * * *" }, /cron expression "61 \* \* \* \*"/],
+    [{ cron: "0 0 31 2 *" }, /no time within the next ten years/],
+    [{ cron: "* * * * *", timezone: "Mars/Olympus" }, /unknown time zone "Mars\/Olympus"/],
+    [{ everyMs: 60_000, timezone: "+02:00" }, /unknown time zone "\+02:00"/],
+    [{ cron: "* * * * *", everyMs: 1_000 }, /one of/],
+    [{}, /one of/],
+    [{ everyMs: 10 }, /everyMs/],
+    [{ everyMs: 1_000, jitterMs: 1e9 }, /jitterMs/],
+    [{ at: "2026-11-28T12:00:00" }, /UTC offset/],
+    [{ cron: "* * * * *", overlap: "queue" }, /needs one session/],
+    [{ cron: "* * * * *", overlap: "allow", session: "same" }, /needs session "new"/],
+    [{ cron: "* * * * *", session: "own" }, /`session` must be/],
+    [{ cron: "* * * * *", id: "a/b" }, /letters, digits/],
+    [{ cron: "* * * * *", chron: 1 }, /chron/],
+    [{ cron: "* * * * *", options: { tools: [] } }, /has no option "tools"/],
+    [{ cron: "* * * * *", startAt: 5, endAt: 4 }, /`endAt` is before `startAt`/],
+  ])("%j is refused", proven, async (given, message) => {
+    const schedules = createSchedules({ store: createMemoryStore(), clock: createTestClock(noon) });
+    const put = schedules.put({ id: "x", ...asked, ...given } as Schedule);
+    await expect(put).rejects.toMatchObject({ code: "bad_schedule", message: expect.stringMatching(message) });
+    expect(await schedules.list()).toEqual([]);
+  });
+
+  test("that is not there cannot be changed", proven, async () => {
+    const schedules = createSchedules({ store: createMemoryStore() });
+    const missing = { code: "no_schedule" };
+    await expect(schedules.pause("x")).rejects.toMatchObject(missing);
+    await expect(schedules.runNow("x")).rejects.toMatchObject(missing);
+    await expect(schedules.slots("x")).rejects.toMatchObject(missing);
+    await expect(schedules.next("x")).rejects.toMatchObject(missing);
+    expect(await schedules.get("x")).toBeNull();
+    expect(await schedules.remove("x")).toBe(false);
+  });
+
+  test("needs a store that keeps schedules", proven, () => {
+    const { schedules: _, ...store } = createMemoryStore();
+    expect(() => createSchedules({ store })).toThrow(/keeps no schedules/);
+  });
+});
