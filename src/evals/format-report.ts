@@ -3,7 +3,7 @@
  */
 import { aBoolean, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
 import type { Report, TrialReport, VariantReport } from "./report.js";
-import type { ScoreChange } from "./statistics.js";
+import { countNeededCases, type ScoreChange } from "./statistics.js";
 
 /** Options of `toExitCode`. */
 export type ExitCodeOptions = {
@@ -32,14 +32,16 @@ export function toExitCode({ variants, leftOut, hasBaseline }: Report, options: 
 export type FormatReportOptions = {
   /** The maximum number of failing trials listed for a variant. Default: 10. */
   readonly maxTrials?: number;
+  /** As in `toExitCode`, for the last line, which says what the report comes to. Default: false. */
+  readonly strict?: boolean;
 };
 
-const formatRules: OptionTable<FormatReportOptions> = { maxTrials: integerFrom(0) };
+const formatRules: OptionTable<FormatReportOptions> = { maxTrials: integerFrom(0), strict: aBoolean };
 
 /** Formats the report for a terminal or a log. */
 export function formatReport(report: Report, options: FormatReportOptions = {}): string {
   checkOptions("formatReport()", formatRules, options);
-  const { maxTrials = 10 } = options;
+  const { maxTrials = 10, strict = false } = options;
   const lines = [
     `${report.name}: ${formatCount(report.trials.length, "trial")} in ${(report.durationMs / 1000).toFixed(1)} s`,
   ];
@@ -63,7 +65,48 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
       `${formatCount(report.unpriced, "model call")} had no known price and are not part of the sum or the budget.`,
     );
   if (report.leftOut > 0) lines.push(`The budget left ${formatCount(report.leftOut, "trial")} out.`);
+  lines.push(...formatTooFew(report), formatOutcome(report, strict));
   return `${lines.join("\n")}\n`;
+}
+
+/** With few cases no comparison can fail, and a reader would take "not worse" for more than it is. */
+function formatTooFew({ variants, hasBaseline }: Report): readonly string[] {
+  if (!hasBaseline) return [];
+  const short = Object.values(variants).flatMap(({ changes }) => {
+    const needed = countNeededCases(Object.keys(changes).length);
+    const cases = Math.max(0, ...Object.values(changes).map((change) => change.cases));
+    return cases > 0 && cases < needed ? [{ cases, needed }] : [];
+  });
+  const [first] = short;
+  if (first === undefined) return [];
+  return [
+    `${formatCount(first.cases, "case")} cannot show more than chance: that takes at least ${first.needed}. Until then, only rules and --strict can fail.`,
+  ];
+}
+
+/** What `toExitCode` says with a number. */
+function formatOutcome(report: Report, strict: boolean): string {
+  const code = toExitCode(report, { strict });
+  if (code === 4) return "Incomplete: play it again with a larger budget. Answers that were paid for are kept.";
+  const allPassed = Object.values(report.variants).every(({ passed, trials }) => passed === trials);
+  if (code === 0) return allPassed ? "Passed." : "Not worse than the baseline.";
+  const names = Object.keys(report.variants);
+  const reasons = Object.entries(report.variants).flatMap(([name, variant]) => {
+    const found = findFailures(variant, report.hasBaseline, strict);
+    return found.length === 0 ? [] : [`${names.length > 1 ? `${name}: ` : ""}${found.join(", ")}`];
+  });
+  return `Failed: ${reasons.join("; ")}.`;
+}
+
+function findFailures(variant: VariantReport, hasBaseline: boolean, strict: boolean): readonly string[] {
+  const { broken, worse, newlyFailing, passed, trials } = variant;
+  const failures: string[] = [];
+  if (broken.length > 0) failures.push(`${broken.join(" and ")} broken`);
+  if (!hasBaseline && passed < trials) failures.push(`${trials - passed} of ${formatCount(trials, "trial")} failed`);
+  if (hasBaseline && worse.length > 0) failures.push(`worse by ${worse.join(" and ")}`);
+  if (hasBaseline && strict && newlyFailing.length > 0)
+    failures.push(`${formatCount(newlyFailing.length, "case")} passed in the baseline`);
+  return failures;
 }
 
 /** Names what the scores of a variant are compared with. */

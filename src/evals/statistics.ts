@@ -73,6 +73,15 @@ export function isWorse({ high, p }: Pick<ScoreChange, "high" | "p">, judges: nu
   return high < 0 && p < significance / Math.max(1, judges);
 }
 
+/**
+ * The smallest number of cases in which a judge can be worse at all: with fewer, even a fault in every case may be chance.
+ *
+ * @param judges the number of judges that are compared
+ */
+export function countNeededCases(judges: number): number {
+  return Math.floor(Math.log2(Math.max(1, judges) / significance)) + 1;
+}
+
 /** The probability of at least `worse` heads in `worse + better` throws of a fair coin. */
 export function signTest(worse: number, better: number): number {
   const throws = worse + better;

@@ -127,6 +127,8 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
     const saved = await world.pawl(["eval", "--save", "baseline", "--junit", "junit.xml"]);
     expect(saved.code).toBe(0);
+    expect(saved.stdout).toMatch(/\nPassed\.\n$/);
+    expect(saved.stderr).toBe("Wrote evals/baseline/desk.json.\nWrote junit.xml.\n");
     expect(readFileSync(join(world.root, "junit.xml"), "utf8")).toContain('tests="1" failures="0"');
     writeFileSync(join(world.root, "evals/desk.eval.mjs"), evalFile('{ systemPrompt: "Be quick." }'));
     const strict = await world.pawl(["eval", "--strict", "--json"]);
@@ -134,8 +136,12 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     const [report] = parseJsonLines(strict.stdout);
     expect(report.variants.agent).toMatchObject({ passed: 0, trials: 1, newlyFailing: ["order"] });
     expect(report.trials[0].scores.sameCalls.why).toBe('call 1: desk/look_up {"order":7} ok, now none');
-    // One case of one is not beyond chance.
-    expect((await world.pawl(["eval"])).code).toBe(0);
+    // One case of one is not beyond chance, and the report says how many it takes.
+    const compared = await world.pawl(["eval"]);
+    expect(compared.code).toBe(0);
+    expect(compared.stdout).toMatch(
+      /\n1 case cannot show more than chance: that takes at least \d\. .*\nNot worse than the baseline\.\n$/,
+    );
     expect(countCalls(world)).toBe(0);
   });
 
@@ -144,7 +150,7 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
     const { code, stdout } = await world.pawl(["eval", "--offline"]);
     expect(code).toBe(4);
-    expect(stdout).toContain("The budget left 1 trial out.");
+    expect(stdout).toMatch(/\nThe budget left 1 trial out\.\nIncomplete: play it again with a larger budget\./);
   });
 
   test("keeps the reports of evals apart whose names look alike in file names", async () => {

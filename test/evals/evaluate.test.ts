@@ -123,5 +123,24 @@ test("Rules fail an eval that is not worse than its baseline", async () => {
   const report = await play({ cases: [made], judges: rules, baseline });
   expect(report.variants.agent).toMatchObject({ broken: ["never pay"], worse: [], newlyFailing: [] });
   expect(toExitCode(report)).toBe(5);
-  expect(formatReport(report)).toMatch(/never pay +0\.0%.*BROKEN/);
+  expect(formatReport(report)).toMatch(/never pay +0\.0%.*BROKEN[\s\S]*\nFailed: never pay broken\.\n$/);
+});
+
+test("A report says with how few cases no judge can be worse, and what it comes to by the strict rule", async () => {
+  const made = await recordRent();
+  const named = (count: number) => Array.from({ length: count }, (_, index) => ({ ...made, name: `rent-${index}` }));
+  const agent = createTreasury({ systemPrompt: "Never pay." });
+  const judges = [sameCalls()];
+  const compare = async (count: number) =>
+    play({ agent, cases: named(count), judges, baseline: await play({ cases: named(count), judges }) });
+
+  const few = await compare(4);
+  expect(toExitCode(few)).toBe(0);
+  expect(formatReport(few)).toMatch(/\n4 cases cannot show more than chance: that takes at least 5\..*\nNot worse/);
+  expect(formatReport(few, { strict: true })).toMatch(/\nFailed: 4 cases passed in the baseline\.\n$/);
+
+  const enough = await compare(5);
+  expect(toExitCode(enough)).toBe(5);
+  expect(formatReport(enough)).not.toContain("chance");
+  expect(formatReport(enough)).toMatch(/\nFailed: worse by sameCalls\.\n$/);
 });

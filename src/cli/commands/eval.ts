@@ -12,7 +12,7 @@ import { toFileName, writeEvalReport } from "../files/eval-reports.js";
 import { openStore, resolveHome } from "../files/session-store.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { formatCount, sanitize, truncate } from "../terminal/text.js";
+import { formatCount, sanitize, truncate, widthOf, wrapWords } from "../terminal/text.js";
 import { watchFolder } from "./eval-watch.js";
 
 export type EvalCommandOptions = {
@@ -131,19 +131,28 @@ async function evalFile(file: string, { options, store, stop, terminal }: EvalRu
     },
   });
   terminal.status(null);
-  writeReport(report, { options, baselineFile, evals });
+  const strict = options.strict === true;
+  const written = writeReport(report, { options, baselineFile, evals });
   if (options.json === true) terminal.json(report);
-  else terminal.out(visibleLines(terminal.redaction.text(evals.formatReport(report))));
-  return evals.toExitCode(report, { strict: options.strict === true });
+  else terminal.out(visibleLines(terminal.redaction.text(evals.formatReport(report, { strict })), terminal));
+  for (const path of written) terminal.err(`Wrote ${sanitize(path)}.\n`);
+  return evals.toExitCode(report, { strict });
 }
 
-/** Keeps line breaks, and removes control characters that a model may have written. */
-function visibleLines(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => sanitize(line))
-    .join("\n");
+/**
+ * Removes control characters that a model may have written. On a terminal, long lines are wrapped between words, with an
+ * indent that keeps the list of failing trials readable; elsewhere a line stays whole for the programs that read it.
+ */
+function visibleLines(text: string, { isOutLive, columns }: Terminal): string {
+  const lines = text.split("\n").map((line) => sanitize(line));
+  if (!isOutLive) return lines.join("\n");
+  const width = columns();
+  const wrap = (line: string) =>
+    widthOf(line) <= width ? line : wrapWords(line, width - indent.length + 1).join(indent);
+  return lines.map(wrap).join("\n");
 }
+
+const indent = "\n    ";
 
 function formatProgress(name: string, { done, total, paidUsd }: ownEvals.EvalProgress, failed: number): string {
   const failures = failed === 0 ? "" : `, ${failed} failed`;
@@ -197,11 +206,15 @@ function chooseCases(cases: readonly ownEvals.EvalCase[], wanted: readonly strin
 
 type Outputs = { readonly options: EvalCommandOptions; readonly baselineFile: string; readonly evals: Evals };
 
-function writeReport(report: Report, { options, baselineFile, evals }: Outputs): void {
-  const text = `${JSON.stringify(report)}\n`;
+/** Returns the files that were asked for by name. */
+function writeReport(report: Report, { options, baselineFile, evals }: Outputs): readonly string[] {
   if (options.keepLogs === true) writeEvalReport(resolveHome(process.env), report);
-  if (options.save !== undefined) writeText(options.save === "baseline" ? baselineFile : options.save, text);
-  if (options.junit !== undefined) writeText(options.junit, evals.formatJunit(report));
+  const { save, junit } = options;
+  const files = new Map<string, string>();
+  if (save !== undefined) files.set(save === "baseline" ? baselineFile : save, `${JSON.stringify(report)}\n`);
+  if (junit !== undefined) files.set(junit, evals.formatJunit(report));
+  for (const [path, text] of files) writeText(path, text);
+  return [...files.keys()];
 }
 
 export function writeText(path: string, text: string): void {
