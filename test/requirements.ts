@@ -380,9 +380,9 @@ const rows = {
   "TYPE-1": "`deps` and a context for each run are typed in tools, hooks, policies and dynamic prompts.",
   "TYPE-2": "Items of a stream are typed by tool; a chat page gets `tool-NAME` parts.",
   "PROT-6":
-    "MCP client: OAuth, resources, prompts, instructions, changed lists under trust, tasks; `@modelcontextprotocol/conformance` passes.",
+    "MCP client: OAuth, resources, prompts, instructions, changed lists under trust, traces, tasks; `@modelcontextprotocol/conformance` passes.",
   "PROT-7":
-    "MCP server: tasks (a run is a task that survives restarts; a question is `input_required`), resources, OAuth resource server.",
+    "MCP server: tasks (a run is a task that survives restarts; a question is `input_required`), resources, traces, OAuth resource server.",
 
   // TIME: agents that act by themselves, and are woken by the world
   "TIME-1":
@@ -457,8 +457,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   // types: of tools and items, for the compiler; page: parts of a chat page, streamed and loaded.
   "TYPE-2": ["types", "page"],
   // lists: changed ones, lifetimes and bad tools; structured: content with a schema, defaults of questions.
-  "PROT-6": ["lists", "login", "structured", "resources", "prompts", "instructions", "tasks", "conformance"],
-  "PROT-7": ["tools", "resources", "oauth", "tasks"],
+  "PROT-6": ["lists", "login", "structured", "resources", "prompts", "instructions", "trace", "tasks", "conformance"],
+  "PROT-7": ["tools", "resources", "oauth", "trace", "tasks"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
   "HITL-3": ["answers", "hooks"],
@@ -679,8 +679,10 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "PROT-6#prompts",
   "PROT-6#resources",
   "PROT-6#structured",
+  "PROT-6#trace",
   "PROT-7#oauth",
   "PROT-7#resources",
+  "PROT-7#trace",
   "TIME-1",
   "TIME-2",
   "TIME-3",

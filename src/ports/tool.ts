@@ -24,6 +24,8 @@ export type ToolContext<Deps = unknown, Params = unknown> = {
   readonly attempt: number;
   readonly sessionId: string;
   readonly runId: string;
+  /** The W3C `traceparent` of this call in the run's trace, for the services that the tool calls. The same in each attempt. */
+  readonly traceparent: string;
   /**
    * Who began the session: the principal of a server's request, or `by` of the first `run` or `send`. A child session has
    * that of its parent. Absent if nobody was named.

@@ -1,7 +1,7 @@
 /**
  * Cursors from which to read a run, for clients that post a request and then watch.
  */
-import { PawlError, type PendingApproval, type Session } from "../index.js";
+import { PawlError, type PendingApproval, type SendOptions, type Session } from "../index.js";
 import { questionKey } from "../view/view-change.js";
 import type { RunCursor, RunFlowOptions } from "./run-flow.js";
 
@@ -16,9 +16,10 @@ export async function startRun(
   session: PostableSession,
   input: Parameters<Session["send"]>[0],
   runId: string,
+  options: Pick<SendOptions, "traceparent"> = {},
 ): Promise<RunCursor & { readonly isNew: boolean }> {
   const seqBefore = await readSeq(session);
-  const { isNew } = await session.send(input, { runId });
+  const { isNew } = await session.send(input, { ...options, runId });
   return { runId, isNew, after: isNew ? seqBefore : await findRunStart(session, runId) };
 }
 

@@ -19,6 +19,7 @@ import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js"
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.js";
 import { type Authenticate, type ChooseParams, createTokenAuthentication, isToken, type May } from "./principal.js";
+import { createTraceOf, type TraceOf } from "./request-trace.js";
 import { type CanSignal, checkCanSignal, checkWebhooks, type Webhook } from "./signal-options.js";
 
 /** How much the server takes on. */
@@ -144,9 +145,10 @@ type CommonOptions = {
   readonly metrics?: Metrics;
   /**
    * The span that the spans of a request's run become children of, as W3C's `traceparent`. True: the header `traceparent`,
-   * as proxies and instrumented clients send it. False: none. A function returns it: `activeTraceparent` of
-   * `pawl/protocols/opentelemetry`, where this server itself is instrumented. A client that sends the header decides on the
-   * trace, and on whether it is sampled: set it to false where clients are strangers. Default: true.
+   * as proxies and instrumented clients send it, or the `traceparent` in the `_meta` of an MCP call, which comes first. False: none. A
+   * function returns it: `activeTraceparent` of `pawl/protocols/opentelemetry`, where this server itself is instrumented. A client
+   * that sends a `traceparent` decides on the trace, and on whether it is sampled: set it to false where clients are strangers.
+   * Default: true.
    */
   readonly traceparent?: boolean | ((request: Request) => string | undefined);
   /**
@@ -207,8 +209,8 @@ export type ServerSettings = {
   /** Milliseconds; null: never. */
   readonly aloneMs: number | null;
   readonly metrics: Metrics | null;
-  /** The span of a request, as an option of the run. */
-  readonly traceOf: (request: Request) => { readonly traceparent?: string };
+  /** Finds the span of a request, as an option of its run. */
+  readonly traceOf: TraceOf;
   readonly ui: boolean;
   readonly evalReports: () => Promise<readonly Report[]>;
   readonly oauth: OAuthSettings | null;
@@ -304,32 +306,13 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     peers,
     aloneMs: options.abortWhenAlone === undefined ? null : options.abortWhenAlone * 1_000,
     metrics: checkMetrics(options.metrics),
-    traceOf: traceOf(options.traceparent),
+    traceOf: createTraceOf(options.traceparent),
     ui: options.ui ?? false,
     evalReports: options.evalReports ?? (async () => []),
     oauth: options.oauth === undefined ? null : resolveOAuth(options.oauth),
     uiTools: collectToolNames(options.uiTools ?? []),
     canSignal: checkCanSignal(options.canSignal),
     webhooks: checkWebhooks(options.webhooks),
-  };
-}
-
-/** @throws PawlError `bad_configuration` */
-function traceOf(traceparent: ServerOptions["traceparent"] = true): ServerSettings["traceOf"] {
-  if (typeof traceparent !== "boolean" && typeof traceparent !== "function")
-    throw createConfigurationError(
-      "traceparent is true, false, or a function that returns the traceparent of a request.",
-    );
-  if (traceparent === false) return () => ({});
-  const read = traceparent === true ? (request: Request) => request.headers.get("traceparent") : traceparent;
-  return (request) => {
-    try {
-      const given = read(request);
-      return typeof given === "string" ? { traceparent: given } : {};
-    } catch {
-      // No request fails for its trace.
-      return {};
-    }
   };
 }
 

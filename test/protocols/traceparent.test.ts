@@ -4,7 +4,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Context, type ContextManager, context, ROOT_CONTEXT, trace } from "@opentelemetry/api";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createAgent, createClient, createMemoryStore, defineTool, type Session } from "../../src/index.js";
+import {
+  type AnyTool,
+  createAgent,
+  createClient,
+  createMemoryStore,
+  defineTool,
+  type Session,
+} from "../../src/index.js";
 import { traceSession } from "../../src/inspect.js";
 import { activeTraceparent, createOpenTelemetryObserver, exportTrace } from "../../src/protocols/opentelemetry.js";
 import { createServer, createToken } from "../../src/server/index.js";
@@ -83,6 +90,38 @@ describe("the trace of a request", () => {
       tail.flatMap(({ runId }) => (runId === "r" ? [traceId] : [])),
     );
     expect(tail.some(({ runId }) => runId === "r")).toBe(true);
+  });
+
+  test("is in the traceparent of its calls, the same in each attempt of a call", verifies("TRC-1"), async () => {
+    const clock = createTestClock();
+    const store = createMemoryStore();
+    const seen: string[] = [];
+    const gate = createGateTool("wait");
+    const { execute = () => {}, ...declared } = gate.tool;
+    const tools: AnyTool[] = [
+      {
+        ...declared,
+        recover: "rerun",
+        execute: (input, context) => {
+          seen.push(context.traceparent);
+          return seen.length === 1 ? execute(input, context) : "ok";
+        },
+      },
+    ];
+    const model = createScriptedModel([{ calls: [{ name: "wait" }] }]);
+    void createAgent({ model, tools, store, clock }).run("Go", { sessionId: "s", runId: "r" });
+    await gate.started;
+    clock.jump(60_000);
+    const later = createScriptedModel([{ calls: [{ name: "wait" }] }, { text: "Done." }]);
+    const heir = createAgent({ model: later, tools, store, clock });
+    expect(await heir.session("s").resume()).toMatchObject({ status: "completed" });
+    const [first = "", again, next = ""] = seen;
+    const [started] = await traceSession(store, "s");
+    expect(first).toMatch(new RegExp(`^00-${started?.traceId}-[0-9a-f]{16}-01$`));
+    expect(again).toBe(first);
+    expect(next).toMatch(new RegExp(`^00-${started?.traceId}-`));
+    expect(next).not.toBe(first);
+    expect(seen).toHaveLength(3);
   });
 
   test("has the runs of the agents behind the agent's tools in it", verifies("TRC-1"), async () => {

@@ -20,6 +20,7 @@ const context: ToolContext = {
   sessionId: "session_1",
   params: {},
   runId: "run_1",
+  traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
   deps: { database: "x" },
   messages: [],
   data: noToolData,

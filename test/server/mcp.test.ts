@@ -4,8 +4,10 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, type Store } from "../../src/index.js";
+import { traceSession } from "../../src/inspect.js";
 import { createToken, type Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { connectMcpServer } from "../../src/tools/mcp/index.js";
 import { createGateTool } from "../support/agents.js";
 import { createPayTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
@@ -18,11 +20,12 @@ async function clientOf(
   token: string,
   mode: "auto" | "legacy",
   answer?: (form: { readonly message: string }) => Answer | Promise<Answer>,
+  moreHeaders: Record<string, string> = {},
 ) {
   const capabilities = answer === undefined ? {} : { elicitation: { form: {} } };
   const client = new Client({ name: "test", version: "0" }, { capabilities, versionNegotiation: { mode } });
   if (answer !== undefined) client.setRequestHandler("elicitation/create", ({ params }) => answer(params));
-  const headers = { authorization: `Bearer ${token}` };
+  const headers = { authorization: `Bearer ${token}`, ...moreHeaders };
   await client.connect(new StreamableHTTPClientTransport(new URL("/mcp", url), { requestInit: { headers } }));
   onTestFinished(() => client.close());
   return client;
@@ -101,6 +104,58 @@ describe.each(["auto", "legacy"] as const)("an MCP client over HTTP, protocol ne
     await expect(clientOf(url, "bob", mode)).rejects.toThrow();
     await expect(clientOf(url, "nobody", mode)).rejects.toThrow();
   });
+});
+
+describe.each(["auto", "legacy"] as const)("the trace of a call, protocol negotiation %s", (mode) => {
+  const own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const ofHeader = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+
+  /** The span that the run of a call belongs to. */
+  async function traceCall(
+    meta: object,
+    options: Pick<Parameters<typeof startTestServer>[0], "traceparent"> = {},
+    headers: Record<string, string> = {},
+  ) {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "payer", store, model: createScriptedModel(() => ({ text: "Done." })) });
+    const { url, token } = await startTestServer({ store, agents: [agent], ...options });
+    const client = await clientOf(url, token, mode, undefined, headers);
+    const { _meta } = await client.callTool({ ...called("Go."), _meta: { ...meta } });
+    const [started] = await traceSession(store, _meta?.["pawl/sessionId"] as string);
+    return started?.type === "run_started" ? started.traceparent : null;
+  }
+
+  test("is the one that its message names, before that of the header", verifies("PROT-7#trace"), async () => {
+    expect(await traceCall({ traceparent: own })).toBe(own);
+    expect(await traceCall({}, {}, { traceparent: ofHeader })).toBe(ofHeader);
+    expect(await traceCall({ traceparent: own }, {}, { traceparent: ofHeader })).toBe(own);
+    expect(await traceCall({ traceparent: 7 }, {}, { traceparent: ofHeader })).toBe(ofHeader);
+    expect(await traceCall({ traceparent: "garbage" })).toBeUndefined();
+  });
+
+  test("is none, or the host's, if the server is told so", verifies("PROT-7#trace"), async () => {
+    expect(await traceCall({ traceparent: own }, { traceparent: false })).toBeUndefined();
+    expect(await traceCall({ traceparent: own }, { traceparent: () => ofHeader })).toBe(ofHeader);
+    expect(await traceCall({ traceparent: own }, { traceparent: () => undefined })).toBeUndefined();
+  });
+});
+
+test("an agent that calls an agent over MCP shares its trace with it", verifies("PROT-7#trace"), async () => {
+  const store = createMemoryStore();
+  const served = createAgent({ name: "payer", store, model: createScriptedModel(() => ({ text: "It is paid." })) });
+  const { url, token } = await startTestServer({ store, agents: [served] });
+  const headers = { authorization: `Bearer ${token}` };
+  const transport = { type: "http", url: new URL("/mcp", url).href, headers } as const;
+  const server = await connectMcpServer({ name: "s", transport, trust: "all", trace: true });
+  onTestFinished(server.close);
+  const model = createScriptedModel([{ calls: [{ name: "s_payer", input: { prompt: "Pay." } }] }, { text: "Done." }]);
+  const caller = createAgent({ model, tools: [...server.tools], store: createMemoryStore() });
+  const { sessionId } = await caller.run("Go");
+  const [asked] = await traceSession(caller.options.store as Store, sessionId);
+  const [{ sessionId: servedId = "" } = {}] = await store.list();
+  const [answered] = await traceSession(store, servedId);
+  expect(answered?.type).toBe("run_started");
+  expect(answered?.traceId).toBe(asked?.traceId);
 });
 
 describe("an approval over HTTP", () => {

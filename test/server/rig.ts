@@ -85,6 +85,7 @@ export type RigOptions = Partial<
     | "secret"
     | "clientOptions"
     | "params"
+    | "traceparent"
     | "redact"
     | "metrics"
     | "evalReports"

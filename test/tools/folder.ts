@@ -55,6 +55,7 @@ export function createToolContext(signal = new AbortController().signal): ToolCo
     attempt: 1,
     sessionId: "session",
     runId: "run",
+    traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     deps: undefined,
     params: {},
     messages: [],

@@ -27,6 +27,8 @@ export type CallState = {
 export type AgentCall = {
   readonly agent: string;
   readonly prompt: string;
+  /** The span of the client that the call belongs to. */
+  readonly traceparent?: string;
   readonly session: CalledSession;
   readonly host: McpHost;
   readonly context: ServerContext;
@@ -43,7 +45,7 @@ export async function callAgent(
   const answered = new Set<string>();
   const cursor =
     state === undefined
-      ? await startRun(session, call.prompt, host.makeId())
+      ? await startRun(session, call.prompt, host.makeId(), pickTraceparent(call))
       : { runId: state.runId, after: state.seq };
   const hasAnswers = state === undefined || (await sendDecisions(call, answered, by));
   if (!hasAnswers) return createWaitingResult(call, cursor.runId);
@@ -58,6 +60,10 @@ export async function callAgent(
   } finally {
     context.mcpReq.signal.removeEventListener("abort", onCancel);
   }
+}
+
+function pickTraceparent({ traceparent }: AgentCall): Pick<AgentCall, "traceparent"> {
+  return traceparent === undefined ? {} : { traceparent };
 }
 
 type RunStart = { readonly runId: string; readonly after: number | string };

@@ -31,6 +31,7 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
     const call: Omit<AgentCall, "session"> = {
       agent: mcpAgent.name,
       prompt: parsePrompt(params.arguments),
+      ...readTraceparent(params._meta),
       host,
       context,
       canAsk: host.mayAnswer !== false && supportsElicitation(context.mcpReq.envelope, server.getClientCapabilities()),
@@ -132,6 +133,11 @@ function supportsElicitation(
 }
 
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+
+function readTraceparent(meta: { readonly [key: string]: unknown } | undefined): Pick<AgentCall, "traceparent"> {
+  const traceparent = meta?.traceparent;
+  return typeof traceparent === "string" ? { traceparent } : {};
+}
 
 /** A client may continue a session that an earlier result named. */
 function readSessionId(meta: { readonly [key: string]: unknown } | undefined): string | undefined {

@@ -7,6 +7,7 @@ import { pickPrincipal } from "../../core/machine/session-info.js";
 import type { ToolData } from "../../ports/session-data.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { resolveDeps } from "../agent/local-run-options.js";
+import { createCallTraceparent } from "../lib/trace-ids.js";
 import { publishProgress } from "../subscribers/broadcast.js";
 import type { ResolvedList } from "../work/message-lists.js";
 import { getParams } from "../work/run-params.js";
@@ -64,6 +65,9 @@ export function createToolContext(call: ContextCall, work: ToolWork): ToolContex
     waitFor: ((name, options) => getToolSteps(call, work).waitFor(name, options)) as ToolContext["waitFor"],
     get signal() {
       return signal();
+    },
+    get traceparent() {
+      return createCallTraceparent({ sessionId, runId, callKey }, transcript.run?.traceparent);
     },
     get messages() {
       return listSeenMessages(transcript, work.sent);

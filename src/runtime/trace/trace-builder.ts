@@ -23,10 +23,10 @@ import type {
   TraceRecord,
   TraceRecordOf,
 } from "../../ports/trace.js";
+import { createTraceId, getTraceId, parseRunId } from "../lib/trace-ids.js";
 import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
 import { tracedHooks } from "./hooks.js";
-import { createTraceId, parseRunId } from "./ids.js";
 import { pickUsage, traceFailedAttempt, traceFinishedAttempt } from "./traced-attempts.js";
 import {
   addCallEvent,
@@ -107,18 +107,20 @@ export function createTraceBuilder(
     records.push(record);
   }
 
-  /** The trace id of the request for the run, else one derived from the session and the run. */
-  function traceOf(runId: string, asked: SentFrom | null): string {
-    return parseTraceparent(asked?.traceparent)?.traceId ?? createTraceId(sessionId, runId);
-  }
-
   function beginRun(
     event: PublicEvent & { readonly type: "run_started" },
     { session }: State,
     asked: SentFrom | null,
   ): void {
     const { runId, at, input } = event;
-    run = { runId, traceId: traceOf(runId, asked), startedAt: at, restarts: 0, hooks: [], states: [] };
+    run = {
+      runId,
+      traceId: getTraceId(sessionId, runId, asked?.traceparent),
+      startedAt: at,
+      restarts: 0,
+      hooks: [],
+      states: [],
+    };
     step = null;
     last = null;
     finishing = false;
@@ -286,7 +288,7 @@ export function createTraceBuilder(
     const started = events.find((one) => one.type === "run_started");
     const firstNew = started === undefined ? records.length : 0;
     if (started !== undefined) beginRun(started, after, asked);
-    else if (run?.traceId === null) run.traceId = traceOf(run.runId, asked);
+    else if (run?.traceId === null) run.traceId = getTraceId(sessionId, run.runId, asked?.traceparent);
     const hooks = tracedHooks(event, redact);
     const previous = step;
     applyEntry(committed, hooks);

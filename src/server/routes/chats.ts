@@ -241,10 +241,10 @@ export function createPostedSession(
   };
   return {
     ...session,
-    async send(input, options) {
+    async send(input, { traceparent, ...options } = {}) {
       const params = await chooseParams(context, { principal, request }, agent);
-      const sendOptions = { ...agentOptions, ...params, by: principal.id, ...settings.traceOf(request) };
-      const sent = await session.send(input, { ...options, ...sendOptions });
+      const trace = settings.traceOf(request, traceparent);
+      const sent = await session.send(input, { ...options, ...agentOptions, ...params, by: principal.id, ...trace });
       context.loneRuns?.runStarted(id, sent.runId);
       return sent;
     },

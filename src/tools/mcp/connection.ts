@@ -42,7 +42,7 @@ export type ServerCall = {
   readonly input: unknown;
   readonly continuation: Continuation;
   readonly signal: AbortSignal;
-  readonly context: Pick<ToolContext, "ask" | "attempt" | "progress">;
+  readonly context: Pick<ToolContext, "ask" | "attempt" | "progress" | "traceparent">;
 };
 
 type OpenConnection = { readonly client: Sdk.Client };
@@ -157,7 +157,12 @@ export function createConnection(
       const liveCall = questions.beginCall(context, timeoutMs);
       try {
         // The input fits the tool's schema, and the schema of an MCP tool is always that of an object.
-        const request = { name: tool, arguments: input as { [key: string]: unknown }, ...continuation };
+        const request = {
+          name: tool,
+          arguments: input as { [key: string]: unknown },
+          ...continuation,
+          ...createTraceMeta(options, context),
+        };
         const toolDefinition = getDefinition(tool);
         return toReply(
           await client.callTool(request as Sdk.CallToolRequest["params"], {
@@ -199,6 +204,14 @@ export function createConnection(
       await last?.client.close();
     },
   };
+}
+
+/** The part of a request's parameters that says which span it belongs to. */
+export function createTraceMeta(
+  { trace = false }: Pick<McpServerOptions, "trace">,
+  { traceparent }: Pick<ToolContext, "traceparent">,
+): { readonly _meta?: { readonly traceparent: string } } {
+  return trace ? { _meta: { traceparent } } : {};
 }
 
 const minTtlMs = 60_000;

@@ -101,6 +101,11 @@ export type McpServerOptions = {
    * `hints` or `all`. Default: false.
    */
   readonly resources?: boolean;
+  /**
+   * Whether calls of the server's tools carry the `traceparent` of the call in `_meta`, so that the server's spans are in the trace
+   * of the run. The server learns the trace id, which is the same for all calls of a run. Default: false.
+   */
+  readonly trace?: boolean;
   /** Milliseconds that the server may be silent during a call. Progress that it reports counts. Default: 60,000. */
   readonly timeoutMs?: number;
   /**
@@ -132,6 +137,7 @@ const serverRules: OptionTable<McpServerOptions> = {
   defer: { accepts: (value) => typeof value === "boolean" || value === "auto", expected: 'true, false or "auto"' },
   instructions: aBoolean,
   resources: aBoolean,
+  trace: aBoolean,
   timeoutMs: timeLimit,
   answerTimeoutMs: timeLimit,
   connectTimeoutMs: timeLimit,

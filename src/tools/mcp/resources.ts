@@ -4,7 +4,7 @@
 import { showHidden } from "../../core/data/hidden-characters.js";
 import type { FilePart, TextPart, ToolOutput } from "../../core/data/message.js";
 import type { Tool } from "../../ports/tool.js";
-import type { Connection, RawList } from "./connection.js";
+import { type Connection, createTraceMeta, type RawList } from "./connection.js";
 import type { McpRequestOptions, McpServerOptions } from "./options.js";
 
 /** A resource of a server, or a template of resource addresses (RFC 6570). The texts are untrusted. */
@@ -102,8 +102,14 @@ function readResource(item: unknown, addressName: "uri" | "uriTemplate"): readon
   ];
 }
 
-async function readContents(connection: Connection, uri: string, signal: AbortSignal): Promise<McpResourceContent[]> {
-  const { contents } = Object(await connection.request("resources/read", { uri }, signal)) as Untrusted;
+/** @param traceMeta further parameters of the request */
+async function readContents(
+  connection: Connection,
+  uri: string,
+  signal: AbortSignal,
+  traceMeta: object = {},
+): Promise<McpResourceContent[]> {
+  const { contents } = Object(await connection.request("resources/read", { uri, ...traceMeta }, signal)) as Untrusted;
   if (!Array.isArray(contents))
     throw new Error(`The MCP server sent no contents for ${JSON.stringify(uri.slice(0, 200))}.`);
   let remaining = maxContentCharacters;
@@ -121,7 +127,8 @@ async function readContents(connection: Connection, uri: string, signal: AbortSi
 }
 
 /** Creates the tool with which the model reads resources. */
-export function createReadTool({ name, trust = "ask", defer }: McpServerOptions, connection: Connection): Tool {
+export function createReadTool(options: McpServerOptions, connection: Connection): Tool {
+  const { name, trust = "ask", defer } = options;
   return {
     name: `${name}_read_resource`,
     description: `Reads a resource of the MCP server "${name}", given its address: for example one that a tool of the server has returned.`,
@@ -134,9 +141,9 @@ export function createReadTool({ name, trust = "ask", defer }: McpServerOptions,
     readOnly: trust !== "ask",
     needsApproval: trust === "ask",
     ...(defer === undefined ? {} : { defer }),
-    async execute(input, { signal }): Promise<ToolOutput> {
+    async execute(input, context): Promise<ToolOutput> {
       const { uri } = input as { readonly uri: string };
-      const contents = await readContents(connection, uri, signal);
+      const contents = await readContents(connection, uri, context.signal, createTraceMeta(options, context));
       if (contents.length === 0) return { type: "text", text: "(the resource is empty)" };
       return { type: "content", parts: contents.map(toPart) };
     },
