@@ -21,6 +21,7 @@ export const commandNames = [
   "tools",
   "mcp",
   "skills",
+  "agents",
   "trust",
   "ps",
   "todo",

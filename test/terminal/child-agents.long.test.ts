@@ -66,6 +66,10 @@ test(
     // One was denied, one approved, and the others were written in the mode.
     expect(written).toHaveLength(3);
     for (const path of written) expect(readFileSync(join(world.root, path), "utf8")).toBe(`${path.slice(0, 3)}\n`);
+    again.type("/agents\r");
+    await again.sees(
+      /ann · of this folder\n {2}Writes\.\n[^·]*?\.pawl\/agents\/ann\.md\n {2}These keys have no effect: memory\./,
+    );
     again.type("/cost\r");
     await again.sees("of it, agents");
     again.type("/undo\r");
@@ -75,5 +79,30 @@ test(
     expect(written.filter((path) => existsSync(join(world.root, path)))).toEqual([]);
     again.type("/quit\r");
     await again.ended;
+  },
+);
+
+test(
+  "/agents says why an agent is off, and without agents where their files would be",
+  verifies("AGENT-4#files"),
+  async () => {
+    const options = { columns: 60, rows: 30 };
+    const person = openPawl(
+      createWorld({ ...files, ".pawl/agents/bad.md": "You are bad.\n" }),
+      ["--model", "demo"],
+      options,
+    );
+    await person.sees("not now: go on without it");
+    person.type("\r");
+    await person.sees("Not trusted");
+    person.type("/agents\r");
+    await person.sees(
+      /bob · of this folder\n {2}Writes\.\n[^·]*?\.pawl\/agents\/bob\.md\n {2}off: its file is not trusted: pawl trust/,
+    );
+    await person.sees(/bad\.md[\s\S]*does not begin with front matter/);
+    const none = openPawl(createWorld(), ["--model", "demo"], options);
+    await none.sees("ready");
+    none.type("/ag\t\r");
+    await none.sees("There are no agents. An agent is a file NAME.md");
   },
 );

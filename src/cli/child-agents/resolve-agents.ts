@@ -28,7 +28,9 @@ export type ResolvedAgents = {
   readonly all: readonly ResolvedAgent[];
   /** The agents that are on. */
   readonly list: readonly ResolvedAgent[];
-  /** Why files are ignored, and which parts of others have no effect. Files that only wait for trust are not included. */
+  /** Why files are ignored that could not be read as agents. */
+  readonly ignored: readonly string[];
+  /** Why files are ignored (`ignored` and files that others replace), and which parts of others have no effect. Files that only wait for trust are not included. */
   readonly problems: readonly string[];
 };
 
@@ -49,12 +51,13 @@ export function resolveAgents(
   ];
   const list = all.filter(({ off }) => off === null);
   const shadowed = all.filter(({ scope, off, path }) => scope === "folder" && off !== null && trusted.has(path));
+  const ignored = [...user.problems, ...agents.problems];
   return {
     all,
     list,
+    ignored,
     problems: [
-      ...user.problems,
-      ...agents.problems,
+      ...ignored,
       ...shadowed.map(({ path, off }) => toOneLine(`${path} is off: ${off}.`)),
       ...list.flatMap(({ path, notes }) => (notes.length === 0 ? [] : [toOneLine(`${path}: ${notes.join(" ")}`)])),
     ],

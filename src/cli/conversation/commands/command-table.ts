@@ -7,6 +7,7 @@ import { type CustomCommand, expandCommand } from "../../configuration/resolve-c
 import type { Line } from "../../screen/line.js";
 import { renderList } from "../lines/list-lines.js";
 import { wrapNote } from "../lines/view-lines.js";
+import { runAgentsCommand } from "./agents.js";
 import { runApproveCommand } from "./approve.js";
 import { runBudgetCommand, runEffortCommand } from "./budget-effort.js";
 import { runCompactCommand } from "./compact.js";
@@ -139,6 +140,13 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
   mcpCommand,
   { name: "skills", takes: "", about: "the skills that the model is told of", atRest: false, run: runSkillsCommand },
+  {
+    name: "agents",
+    takes: "",
+    about: "the agents that the model can call, their files, and why some are off",
+    atRest: false,
+    run: runAgentsCommand,
+  },
   {
     name: "trust",
     takes: "[revoke]",
