@@ -35,8 +35,8 @@ export async function* streamItems(
 ): AsyncGenerator<StreamItem, void, undefined> {
   const { from, signal, maxBehind, limit = Number.POSITIVE_INFINITY, live = true, until, joinDeltas } = options;
   const { sessionId, store } = source;
-  const stayAfter = live === "only" || until !== undefined ? seq : Math.max(seq, from.seq);
-  const subscription = source.subscribe({ stayAfter, ...defined({ maxBehind, joinDeltas }) });
+  // Not the cursor: one beyond the end of the log would hide events from other consumers.
+  const subscription = source.subscribe({ stayAfter: seq, ...defined({ maxBehind, joinDeltas }) });
   const stop = () => endSubscription(subscription);
   signal?.addEventListener("abort", stop, { once: true });
   if (signal?.aborted === true) stop();
