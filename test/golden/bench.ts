@@ -88,14 +88,16 @@ export function createBench(store: Store, startAt: number): Bench {
 }
 
 /** A store as a process sees it that may die: what is under way then does not come back. */
-function dying(store: Store, isDead: () => boolean): Store {
-  const operations = Object.entries(store).map(([name, operation]) => [
+function dying<Part extends object>(part: Part, isDead: () => boolean): Part {
+  const operations = Object.entries(part).map(([name, operation]) => [
     name,
-    (...values: readonly unknown[]) => {
-      if (isDead()) return name === "watch" ? () => {} : never;
-      const given: unknown = Reflect.apply(operation, store, values);
-      return given instanceof Promise ? given.then((value) => (isDead() ? never : value)) : given;
-    },
+    typeof operation === "object" && operation !== null
+      ? dying(operation, isDead)
+      : (...values: readonly unknown[]) => {
+          if (isDead()) return name === "watch" ? () => {} : never;
+          const given: unknown = Reflect.apply(operation, part, values);
+          return given instanceof Promise ? given.then((value) => (isDead() ? never : value)) : given;
+        },
   ]);
-  return Object.fromEntries(operations) as Store;
+  return Object.fromEntries(operations) as Part;
 }
