@@ -116,6 +116,43 @@ describe("schedules over HTTP", () => {
       expect((await ask("POST", "/v1/tick", {})).json).toMatchObject({ fired: 0, driven: 0 });
     },
   );
+
+  test(
+    "a tick whose time is up takes no more, and two ticks have the places of one",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const store = createMemoryStore();
+      const begun: (() => void)[] = [];
+      const model = createScriptedModel(() => ({
+        text: "Nothing.",
+        wait: new Promise<void>((resolve) => begun.push(resolve)),
+      }));
+      const agent = createAgent({ name: "press", model, store });
+      const { ask } = await startServer({ store, agents: [agent], work: false, limits: { runs: 1 } });
+      for (const input of ["One.", "Two."]) await ask("POST", "/v1/sessions", { agent: "press", input });
+
+      const tick = (maxMs: number) => ask("POST", `/v1/tick?maxMs=${maxMs}`, {});
+      for (let ticks = 0; begun.length === 0 && ticks < 100; ticks += 1)
+        expect((await tick(20)).json).toMatchObject({ isIdle: false });
+      // The run of the first tick has the only place.
+      expect((await tick(20)).json).toMatchObject({ driven: 0, isIdle: false });
+      expect(begun).toHaveLength(1);
+
+      const statuses = async () =>
+        (await ask("GET", "/v1/sessions")).json.sessions
+          .map(({ status }: { readonly status: string }) => status)
+          .sort();
+      begun[0]?.();
+      await expect.poll(statuses).toContain("completed");
+      expect(begun).toHaveLength(1);
+
+      const last = ask("POST", "/v1/tick", {});
+      await expect.poll(() => begun.length).toBe(2);
+      begun[1]?.();
+      expect((await last).json).toMatchObject({ driven: 1, isIdle: true });
+      expect(await statuses()).toEqual(["completed", "completed"]);
+    },
+  );
 });
 
 describe("signals over HTTP", () => {
