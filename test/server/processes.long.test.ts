@@ -207,8 +207,8 @@ describe("a process that does not hold a session", () => {
     await holder.stands(20);
     const hash = await processes.store.putBlob(sessionId, new TextEncoder().encode("kept"));
     const { paths } = (await other.ask("GET", "/openapi.json")).json as { paths: Record<string, object> };
-    // Reports of evals and the metadata of OAuth are not about a session.
-    const others = /stream|live|chat|health|ready|metrics|proof|evals|well-known/;
+    // Reports of evals, schedules and the metadata of OAuth are not about a session.
+    const others = /stream|live|chat|health|ready|metrics|proof|evals|schedules|well-known/;
     const reads = Object.keys(paths)
       .filter((path) => Object.hasOwn(paths[path] ?? {}, "get") && !others.test(path))
       .map((path) =>

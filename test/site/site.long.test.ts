@@ -57,7 +57,7 @@ describe.each(cases)("at $width pixels, $colorScheme", (look) => {
   test("the first page says what Pawl is, a word is found, and links lead on", async () => {
     const { page, problems, elsewhere, url } = await openSite(look);
     await page.getByRole("heading", { name: /Agents that survive crashes/ }).waitFor();
-    await page.getByText(/durable agent loop for TypeScript: a killed run continues/).waitFor();
+    await page.getByText(/durable agent loop for TypeScript: if its process is killed/).waitFor();
     expect(await page.evaluate<boolean>("document.documentElement.classList.contains('dark')")).toBe(
       look.colorScheme === "dark",
     );
