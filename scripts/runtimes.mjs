@@ -110,7 +110,8 @@ await fetch("/found", { method: "POST", body: found });
       server.close();
       server.closeAllConnections();
       if (browser !== undefined && browser.exitCode === null) {
-        browser.once("close", () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
+        // Chromium's child processes may write into the folder for seconds after it has ended.
+        browser.once("close", () => rmSync(profile, { recursive: true, force: true, maxRetries: 20 }));
         browser.kill();
       }
       then();
