@@ -52,6 +52,21 @@ function Moment({ at, isInList, text }: Required<TimeProps> & { readonly text: s
   );
 }
 
+/** The head of a table whose columns have one name each. */
+export function ColumnHeads({ heads }: { readonly heads: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {heads.map((head) => (
+          <th scope="col" key={head}>
+            {head}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
 /** A link within the page. */
 export function RouteLink({
   to,

@@ -1,17 +1,16 @@
 /**
  * Evals: the latest report of each, its cases by variant, and a trial next to the recorded session.
  */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Report, TrialReport } from "../../evals/index.js";
 import type { PublicEvent } from "../../index.js";
-import { formatErrorMessage } from "../api.js";
+import type { Inspector } from "../inspector.js";
 import { type ComparedCall, compareCalls, findCellSign, groupTrials, listCalls } from "../state/eval-report.js";
 import { formatCost, formatCount, toOneLine } from "../state/format.js";
 import type { Route } from "../state/route.js";
 import { stepKeyOfCall } from "../state/route.js";
-import type { Loaded } from "../state/session-state.js";
-import { EmptyState, ExactText, LoadFailure, RouteLink } from "./common.js";
-import { useInspector, useKeys } from "./hooks.js";
+import { ColumnHeads, EmptyState, ExactText, LoadFailure, RouteLink } from "./common.js";
+import { useInspector, useKeys, useLoaded } from "./hooks.js";
 import { Icon, signOfOutcome } from "./icons.js";
 
 type EvalsRoute = Extract<Route, { readonly screen: "evals" }>;
@@ -19,7 +18,7 @@ type ListedReport = Omit<Report, "trials"> & { readonly trialCount: number };
 
 export function EvalsPage({ route }: { readonly route: EvalsRoute }) {
   const inspector = useInspector();
-  const evals = useLoaded<{ readonly evals: readonly ListedReport[] }>("/v1/evals");
+  const evals = useLoaded(() => inspector.api.get<{ readonly evals: readonly ListedReport[] }>("/v1/evals"), []);
   useKeys({
     Escape: () => inspector.navigate(route.name === undefined ? { screen: "sessions" } : { screen: "evals" }),
     a: () => inspector.navigate({ screen: "approvals" }),
@@ -54,15 +53,7 @@ export function EvalsPage({ route }: { readonly route: EvalsRoute }) {
 function EvalList({ evals }: { readonly evals: readonly ListedReport[] }) {
   return (
     <table class="eval-table">
-      <thead>
-        <tr>
-          {["Eval", "Variant", "Passed", "Worse than the baseline", "Paid"].map((head) => (
-            <th scope="col" key={head}>
-              {head}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <ColumnHeads heads={["Eval", "Variant", "Passed", "Worse than the baseline", "Paid"]} />
       <tbody>
         {evals.flatMap((report) =>
           Object.entries(report.variants).map(([variant, { passed, trials, worse, broken }]) => (
@@ -85,7 +76,8 @@ function EvalList({ evals }: { readonly evals: readonly ListedReport[] }) {
 }
 
 function EvalReport({ name, trial }: { readonly name: string; readonly trial: string | undefined }) {
-  const loaded = useLoaded<{ readonly report: Report }>(`/v1/evals/${encodeURIComponent(name)}`);
+  const { api } = useInspector();
+  const loaded = useLoaded(() => api.get<{ readonly report: Report }>(`/v1/evals/${encodeURIComponent(name)}`), [name]);
   if (loaded.status === "loading") return <p class="loading center">…</p>;
   if (loaded.status === "failed") return <LoadFailure message={loaded.message} />;
   const { report } = loaded.value;
@@ -191,8 +183,12 @@ function TrialDetail({ trial }: { readonly trial: TrialReport }) {
 
 /** The calls of the recorded session and of the trial, side by side. */
 function BothLogs({ recorded, played }: { readonly recorded: string | undefined; readonly played: string }) {
-  const then = useCalls(recorded);
-  const now = useCalls(played);
+  const { api } = useInspector();
+  const then = useLoaded(async () => {
+    if (recorded === undefined) throw new Error("There is no recorded session.");
+    return loadCalls(api, recorded);
+  }, [recorded]);
+  const now = useLoaded(() => loadCalls(api, played), [played]);
   if (now.status === "failed") return <LoadFailure message={now.message} />;
   if (now.status === "loading" || then.status === "loading") return <p class="loading">…</p>;
   const rows = compareCalls(then.status === "ready" ? then.value : [], now.value);
@@ -244,51 +240,18 @@ const pageSize = 500;
 /** Longer logs are compared up to here. */
 const maxPages = 20;
 
-function useCalls(sessionId: string | undefined): Loaded<readonly ComparedCall[]> {
-  const { api } = useInspector();
-  const [calls, setCalls] = useState<Loaded<readonly ComparedCall[]>>({ status: "loading" });
-  useEffect(() => {
-    let isCurrent = true;
-    async function load(id: string): Promise<readonly ComparedCall[]> {
-      const events: PublicEvent[] = [];
-      let after: string | undefined;
-      for (let page = 0; page < maxPages; page += 1) {
-        const path = `/v1/sessions/${encodeURIComponent(id)}/events`;
-        const loaded = await api.get<{ readonly events: readonly PublicEvent[]; readonly next: string | null }>(path, {
-          limit: pageSize,
-          after,
-        });
-        events.push(...loaded.events);
-        if (loaded.next === null) break;
-        after = loaded.next;
-      }
-      return listCalls(events);
-    }
-    if (sessionId === undefined) setCalls({ status: "failed", message: "" });
-    else
-      load(sessionId).then(
-        (value) => isCurrent && setCalls({ status: "ready", value }),
-        (error: unknown) => isCurrent && setCalls({ status: "failed", message: formatErrorMessage(error) }),
-      );
-    return () => {
-      isCurrent = false;
-    };
-  }, [sessionId]);
-  return calls;
-}
-
-function useLoaded<Value>(path: string): Loaded<Value> {
-  const { api } = useInspector();
-  const [loaded, setLoaded] = useState<Loaded<Value>>({ status: "loading" });
-  useEffect(() => {
-    let isCurrent = true;
-    api.get<Value>(path).then(
-      (value) => isCurrent && setLoaded({ status: "ready", value }),
-      (error: unknown) => isCurrent && setLoaded({ status: "failed", message: formatErrorMessage(error) }),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [path]);
-  return loaded;
+async function loadCalls(api: Inspector["api"], sessionId: string): Promise<readonly ComparedCall[]> {
+  const events: PublicEvent[] = [];
+  let after: string | undefined;
+  for (let page = 0; page < maxPages; page += 1) {
+    const path = `/v1/sessions/${encodeURIComponent(sessionId)}/events`;
+    const loaded = await api.get<{ readonly events: readonly PublicEvent[]; readonly next: string | null }>(path, {
+      limit: pageSize,
+      after,
+    });
+    events.push(...loaded.events);
+    if (loaded.next === null) break;
+    after = loaded.next;
+  }
+  return listCalls(events);
 }

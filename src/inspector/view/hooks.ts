@@ -3,7 +3,9 @@
  */
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { formatErrorMessage } from "../api.js";
 import type { Inspector } from "../inspector.js";
+import type { Loaded } from "../state/session-state.js";
 
 export const InspectorContext = createContext<Inspector | null>(null);
 
@@ -11,6 +13,22 @@ export function useInspector(): Inspector {
   const inspector = useContext(InspectorContext);
   if (inspector === null) throw new Error("There is no inspector around this component.");
   return inspector;
+}
+
+/** Loads a value, and again when a dependency changes. What was loaded before is shown until then. */
+export function useLoaded<Value>(load: () => Promise<Value>, dependencies: readonly unknown[]): Loaded<Value> {
+  const [loaded, setLoaded] = useState<Loaded<Value>>({ status: "loading" });
+  useEffect(() => {
+    let isCurrent = true;
+    load().then(
+      (value) => isCurrent && setLoaded({ status: "ready", value }),
+      (error: unknown) => isCurrent && setLoaded({ status: "failed", message: formatErrorMessage(error) }),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, dependencies);
+  return loaded;
 }
 
 /** The current time, updated at an interval. */

@@ -5,9 +5,8 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import type { ScheduleInfo, SlotRow } from "../../index.js";
 import { formatErrorMessage } from "../api.js";
 import { formatDuration, formatExactTime, formatStatus, toOneLine } from "../state/format.js";
-import type { Loaded } from "../state/session-state.js";
-import { EmptyState, LoadFailure, RouteLink } from "./common.js";
-import { useInspector, useKeys } from "./hooks.js";
+import { ColumnHeads, EmptyState, LoadFailure, RouteLink } from "./common.js";
+import { useInspector, useKeys, useLoaded } from "./hooks.js";
 import { Icon, type Sign, signOfStatus } from "./icons.js";
 
 /** A slot as the server lists it: with the status of its session, if it has one of its own. */
@@ -19,23 +18,15 @@ const slotsShown = 20;
 export function SchedulesPage() {
   const inspector = useInspector();
   const { api } = inspector;
-  const [loaded, setLoaded] = useState<Loaded<readonly ScheduleInfo[]>>({ status: "loading" });
-  /** Goes up with each refresh, so that rows load their slots again. */
+  /** Goes up with each refresh, so that the page and its rows load again. */
   const [version, setVersion] = useState(0);
-  const refresh = useCallback(async () => {
-    try {
-      const { schedules } = await api.get<{ readonly schedules: readonly ScheduleInfo[] }>("/v1/schedules", {
-        limit: 200,
-      });
-      setLoaded({ status: "ready", value: schedules });
-      setVersion((before) => before + 1);
-    } catch (error) {
-      setLoaded({ status: "failed", message: formatErrorMessage(error) });
-    }
-  }, []);
+  const refresh = useCallback(() => setVersion((before) => before + 1), []);
+  const loaded = useLoaded(
+    () => api.get<{ readonly schedules: readonly ScheduleInfo[] }>("/v1/schedules", { limit: 200 }),
+    [version],
+  );
   useEffect(() => {
-    void refresh();
-    const timer = setInterval(() => void refresh(), refreshMs);
+    const timer = setInterval(refresh, refreshMs);
     return () => clearInterval(timer);
   }, []);
   useKeys({
@@ -46,10 +37,10 @@ export function SchedulesPage() {
   if (loaded.status === "failed")
     return (
       <main class="schedules">
-        <LoadFailure message={loaded.message} retry={() => void refresh()} />
+        <LoadFailure message={loaded.message} retry={refresh} />
       </main>
     );
-  if (loaded.value.length === 0)
+  if (loaded.value.schedules.length === 0)
     return (
       <main class="schedules">
         <EmptyState title="No schedules yet">
@@ -61,17 +52,9 @@ export function SchedulesPage() {
   return (
     <main class="schedules">
       <table>
-        <thead>
-          <tr>
-            {["Schedule", "When", "Next", "Last slots", ""].map((head) => (
-              <th scope="col" key={head}>
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <ColumnHeads heads={["Schedule", "When", "Next", "Last slots", ""]} />
         <tbody>
-          {loaded.value.map((schedule) => (
+          {loaded.value.schedules.map((schedule) => (
             <ScheduleRow key={schedule.id} schedule={schedule} version={version} onChanged={refresh} />
           ))}
         </tbody>
@@ -83,32 +66,24 @@ export function SchedulesPage() {
 type RowProps = {
   readonly schedule: ScheduleInfo;
   readonly version: number;
-  readonly onChanged: () => Promise<void>;
+  readonly onChanged: () => void;
 };
 
 function ScheduleRow({ schedule, version, onChanged }: RowProps) {
   const { api } = useInspector();
-  const [slots, setSlots] = useState<readonly ListedSlot[]>([]);
   const [problem, setProblem] = useState<string | null>(null);
   const { id, agent, paused, nextAt, timezone } = schedule;
   const path = `/v1/schedules/${encodeURIComponent(id)}`;
-  useEffect(() => {
-    let isCurrent = true;
-    // Without its slots, the row still shows when the schedule runs next.
-    api.get<{ readonly slots: readonly ListedSlot[] }>(`${path}/slots`, { limit: slotsShown }).then(
-      (found) => isCurrent && setSlots(found.slots),
-      () => {},
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [path, version]);
+  const slots = useLoaded(
+    () => api.get<{ readonly slots: readonly ListedSlot[] }>(`${path}/slots`, { limit: slotsShown }),
+    [path, version],
+  );
 
   async function post(action: "run" | "pause" | "resume"): Promise<void> {
     try {
       await api.post(`${path}/${action}`, {});
       setProblem(null);
-      await onChanged();
+      onChanged();
     } catch (error) {
       setProblem(formatErrorMessage(error));
     }
@@ -128,9 +103,9 @@ function ScheduleRow({ schedule, version, onChanged }: RowProps) {
       </td>
       <td>
         <span class="slots">
-          {slots.toReversed().map((slot) => (
-            <SlotMark key={`${slot.slot}/${slot.outcome}`} slot={slot} />
-          ))}
+          {/* Without its slots, the row still shows when the schedule runs next. */}
+          {slots.status === "ready" &&
+            slots.value.slots.toReversed().map((slot) => <SlotMark key={`${slot.slot}/${slot.outcome}`} slot={slot} />)}
         </span>
       </td>
       <td>
