@@ -1,6 +1,6 @@
 /**
  * Schedules as a store keeps them: rows that post messages to sessions when their time comes. A store does not know what the slots of
- * a schedule are. Nothing fires schedules yet.
+ * a schedule are. Workers compute them and fire what is due.
  *
  * 1. `fire` compares what the caller saw, moves the row to the next slot and posts, in one transaction. So each slot is posted once,
  *    whoever fires, and none is lost.

@@ -57,7 +57,7 @@ export type Schedule = ScheduleTime & {
   readonly missed?: "last" | "all" | "skip";
   /** A slot is fired up to so many milliseconds late; how many follows from the slot. At most a day. Default: 0. */
   readonly jitterMs?: number;
-  /** No slot before this time. For `everyMs`, the first slot. Default: now. */
+  /** No slot before this time. For `everyMs`, the first slot; without it, the first slot is one interval from now. */
   readonly startAt?: number | Date | string;
   /** No slot after this time. */
   readonly endAt?: number | Date | string;
