@@ -496,7 +496,7 @@ export const mutants = [
   {
     name: "a restart loads the texts of context sources again",
     file: "src/runtime/work/loaded-sources.ts",
-    find: "transcript.sources?.runId === runId ? transcript.sources.list : null",
+    find: "transcript.sources?.runId === run.runId ? transcript.sources.list : null",
     replace: "null",
     check: "seeds",
   },
@@ -553,8 +553,8 @@ export const mutants = [
   {
     name: "a replay gives the next agent the context texts of the previous one",
     file: "src/runtime/work/loaded-sources.ts",
-    find: "sources.runId === runId && sources.agent === parts.name ? sources : null",
-    replace: "sources.runId === runId ? sources : null",
+    find: "sources?.agent === parts.name ? sources : null",
+    replace: "sources",
     check: "tests",
     tests: "test/runtime/handoff-sources.test.ts",
   },

@@ -5,9 +5,9 @@ import type { State } from "../../core/machine/state.js";
 import { agentMismatch, type CompiledAgent, findSessionAgent } from "../agent/compiled-agent.js";
 import { withRunTools } from "../agent/parts-of-run.js";
 import type { Closing } from "../log/closing.js";
-import type { EffectContext } from "../work/effect-context.js";
+import { type EffectContext, openRunMemory } from "../work/effect-context.js";
 
-type EffectSource = Omit<EffectContext, "now">;
+type EffectSource = Omit<EffectContext, "now" | "runMemory">;
 
 /** Null if the session belongs to an agent that this process does not have: another process handed the session over to it. */
 export function createEffectContext(
@@ -17,7 +17,8 @@ export function createEffectContext(
   const ofAgent = findSessionAgent(localAgent, state);
   if (ofAgent === null) return null;
   const parts = withRunTools(ofAgent, sessionId, transcript.run);
-  return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, recorder, subscribers };
+  const runMemory = openRunMemory(memory, transcript.run?.runId ?? null);
+  return { sessionId, parts, state, transcript, memory, runMemory, now: parts.clock.now, hold, recorder, subscribers };
 }
 
 /** Leaves the session to a process that has its agent. */

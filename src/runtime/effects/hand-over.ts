@@ -12,7 +12,7 @@ import type { EffectContext } from "../work/effect-context.js";
 import { applyHandoffFilter } from "../work/handoff-filter.js";
 
 export function* prepareHandoff(context: EffectContext, cancellation: Cancellation): Coroutine<EventBody | undefined> {
-  const { state, memory, transcript, parts } = context;
+  const { state, memory, runMemory, transcript, parts } = context;
   if (state.status !== "preparing" || state.for !== "handoff") return undefined;
   const { runId, modelCallIndex, handoff, session } = state;
   if (handoff === undefined || session === null) return undefined;
@@ -39,7 +39,7 @@ export function* prepareHandoff(context: EffectContext, cancellation: Cancellati
   }
   // Both belong to this agent.
   memory.spareHookContext = null;
-  memory.sources = null;
+  runMemory.sources = null;
   const list = filterResult.messages === undefined ? {} : { messages: filterResult.messages };
   return { type: "handed_off", runId, from: session.agent, to, callKey, ...list, ...pickHookRecords(records) };
 }

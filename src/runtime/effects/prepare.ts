@@ -54,11 +54,10 @@ function prepareStep(
   cancellation: Cancellation,
   earlier: readonly HookRecord[],
 ): MaybePromise<EventBody> {
-  if (needsParams(state.runId, context)) return runCoroutine(prepareWithParams(state, context, cancellation, earlier));
+  if (needsParams(context)) return runCoroutine(prepareWithParams(state, context, cancellation, earlier));
   if (needsRunPrompt(context)) return runCoroutine(prepareWithPrompt(state, context, cancellation, earlier));
-  if (needsSources(state.runId, context))
-    return runCoroutine(prepareWithSources(state, context, cancellation, earlier));
-  const missing = missingToolRecords(state, context);
+  if (needsSources(context)) return runCoroutine(prepareWithSources(state, context, cancellation, earlier));
+  const missing = missingToolRecords(context);
   if (missing.length > 0) return prepareStep(state, context, cancellation, [...earlier, ...missing]);
   const { runId, modelCallIndex } = state;
   // Whether compaction is due goes by what an author's context manager would send.
@@ -78,14 +77,11 @@ function prepareStep(
   return runCoroutine(prepareAfterHooks(state, initial, context, cancellation));
 }
 
-/** Said once in a process: a model that had these tools has them no more. */
-function missingToolRecords(
-  { runId }: StepPreparing,
-  { parts, transcript, memory }: EffectContext,
-): readonly HookRecord[] {
-  if (transcript.run?.options.tools === undefined || memory.toldToolsOf === runId) return noRecords;
+/** Recorded once for a run in a process: a model that had these tools has them no more. */
+function missingToolRecords({ parts, transcript, runMemory }: EffectContext): readonly HookRecord[] {
+  if (transcript.run?.options.tools === undefined || runMemory.hasReportedTools) return noRecords;
   if (parts.isReplay === true) return noRecords;
-  memory.toldToolsOf = runId;
+  runMemory.hasReportedTools = true;
   return missingRunTools(parts, transcript.run).map((name) => ({
     name: `tool ${name}`,
     hook: "beforeLLMCall",
@@ -115,7 +111,7 @@ function* prepareWithParams(
   cancellation: Cancellation,
   earlier: readonly HookRecord[],
 ): Coroutine<EventBody> {
-  const problem = yield* validateParams(state.runId, context);
+  const problem = yield* validateParams(context);
   if (problem !== null) return createParamsRefusal(state, problem, earlier);
   return yield* wait(prepareStep(state, context, cancellation, earlier));
 }
@@ -193,7 +189,7 @@ function createPreparedEvent(
     ...collectNewHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
     ...(sources === null ? {} : pickChangedSources(runId, sources, transcript)),
-    ...pickChangedParams(runId, context),
+    ...pickChangedParams(context),
     ...pickNewRunPrompt(context),
     ...pickHookRecords(records),
   };

@@ -46,8 +46,8 @@ export function* evaluateStopConditions(
 ): Coroutine<StopAnswer> {
   const { conditions, missing } = collectConditions(context);
   const records: HookRecord[] = [];
-  if (missing.length > 0 && context.memory.warnedConditionsOf !== state.runId) {
-    context.memory.warnedConditionsOf = state.runId;
+  if (missing.length > 0 && !context.runMemory.hasReportedConditions) {
+    context.runMemory.hasReportedConditions = true;
     for (const name of missing) records.push(createRecord(name, 0, "refused", missingText));
   }
   const view = createStepView(state, context);

@@ -27,7 +27,13 @@ import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { attachChanges } from "../work/data-changes.js";
-import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
+import {
+  createProcessMemory,
+  type EffectContext,
+  type EffectOf,
+  openRunMemory,
+  type Recorder,
+} from "../work/effect-context.js";
 import { restoreSources } from "../work/loaded-sources.js";
 import { readPromptBlob } from "../work/prompt-blobs.js";
 import { restoreParams } from "../work/run-params.js";
@@ -108,6 +114,7 @@ export function createEventReplay({
       state,
       transcript,
       memory,
+      runMemory: openRunMemory(memory, transcript.run?.runId ?? null),
       now: clock.now,
       hold: { isFresh: () => true, refresh: async () => true },
       recorder: replayRecorder,
@@ -162,10 +169,11 @@ export function createEventReplay({
   /** Also for an entry that is not made again: later calls of the run have the same texts and params. */
   async function restoreFromEvent(event: EventOf<"prepared">, state: State): Promise<void> {
     const { name, context } = getSessionAgent(parts, state);
+    const runMemory = openRunMemory(memory, event.runId);
     if (event.sources !== undefined && context.sources.length > 0)
-      await restoreSources({ runId: event.runId, agent: name }, event, memory);
-    await restoreRunPrompt(name, event, memory);
-    restoreParams(event, memory);
+      await restoreSources(name, event, { memory, runMemory });
+    await restoreRunPrompt(name, event, { memory, runMemory });
+    restoreParams(event, runMemory);
   }
 
   async function prepareAgain(event: EventOf<"prepared">, state: State, transcript: Transcript) {

@@ -26,6 +26,7 @@ export type EffectContext = {
   readonly state: State;
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
+  readonly runMemory: RunMemory;
   now(): number;
   readonly hold: LeaseHold;
   /** Commits what happens while the effect goes on. */
@@ -70,7 +71,6 @@ export type LeaseHold = {
 
 /** The texts of context sources that a run goes by. */
 export type LoadedSources = {
-  readonly runId: string;
   /** The agent whose sources they are. A run may be handed over, and the next one may begin with another agent. */
   readonly agent: string;
   readonly list: readonly SourceReference[];
@@ -97,23 +97,52 @@ export type ToldSources = {
   readonly note: { readonly kind: "changes" | "prompt"; readonly message: UserMessage } | null;
 };
 
-/** What one process remembers of a run. Another process can go on without it. */
+/**
+ * What a process has loaded for one run. Each run has its own: a run may still load texts when its end has been decided and the
+ * next run has begun, and must not replace what the next run has loaded.
+ */
+export type RunMemory = {
+  /** Null before the session's first run. */
+  readonly runId: string | null;
+  /** The texts of context sources. */
+  sources: LoadedSources | null;
+  /** The system prompt that the agent's function returned. `reference` is null if the store has lost the text. */
+  prompt: { readonly agent: string; readonly text: string; readonly reference: RunPrompt | null } | null;
+  /** The validated params. */
+  params: RunParams | null;
+  /** Whether it was recorded that this process does not have the run's stop conditions. */
+  hasReportedConditions: boolean;
+  /** Whether it was recorded that this process does not have the run's tools. */
+  hasReportedTools: boolean;
+};
+
+/** The memory of this run: the one that this process has, or a new one. */
+export function openRunMemory(memory: ProcessMemory, runId: string | null): RunMemory {
+  if (memory.run.runId !== runId) memory.run = createRunMemory(runId);
+  return memory.run;
+}
+
+function createRunMemory(runId: string | null): RunMemory {
+  return {
+    runId,
+    sources: null,
+    prompt: null,
+    params: null,
+    hasReportedConditions: false,
+    hasReportedTools: false,
+  };
+}
+
+/** What one process remembers of a session. Another process can go on without it. */
 export type ProcessMemory = SpareController & {
   /** The name of the process as a holder of leases. */
   readonly holder: string;
   /** Prompts and specifications that the log names by their hashes. */
   readonly texts: PromptBlobs;
-  /** The texts of context sources that the present run goes by. */
-  sources: LoadedSources | null;
-  /** The system prompt that an agent's function made for a run. `reference` is null if the store has lost the text. */
-  runPrompt: {
-    readonly runId: string;
-    readonly agent: string;
-    readonly text: string;
-    readonly reference: RunPrompt | null;
-  } | null;
-  /** The checked params of a run. */
-  params: { readonly runId: string; readonly value: RunParams } | null;
+  /** What was loaded for the run whose effects started last. */
+  run: RunMemory;
+  /** The texts of context sources that were loaded last, by blob: the next run mostly needs the same. */
+  words: LoadedSources["words"] | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
   /** What running calls have changed in the session's data and is not committed, by call key. */
@@ -122,10 +151,6 @@ export type ProcessMemory = SpareController & {
   spareHookContext: CancellableHookContext | null;
   /** The message that is being streamed. */
   partial: MessageAssembly | null;
-  /** The run of which it was said that this process does not have its stop conditions. */
-  warnedConditionsOf: string | null;
-  /** The run of which it was said that this process does not have its tools. */
-  toldToolsOf: string | null;
   /** The newest preliminary results of the calls that are running, by call key. */
   preliminary: Map<string, ToolOutput> | null;
   /** Who waits for the answers to questions of calls that are running, by call key and question. */
@@ -141,15 +166,12 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
   return {
     holder,
     texts: createPromptBlobs(sessionId, store),
-    sources: null,
-    runPrompt: null,
-    params: null,
+    run: createRunMemory(null),
+    words: null,
     validated: null,
     changes: null,
     spareHookContext: null,
     partial: null,
-    warnedConditionsOf: null,
-    toldToolsOf: null,
     preliminary: null,
     answerWaiters: null,
     spareController: null,

@@ -27,7 +27,7 @@ import { abort, type Cancellation, createCancellation, getSignal, onCancel } fro
 import { type Coroutine, runCoroutine, wait } from "../lib/coroutine.js";
 import { formatError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
-import type { EffectContext, LoadedSources, ProcessMemory, ToldSources } from "./effect-context.js";
+import type { EffectContext, LoadedSources, ToldSources } from "./effect-context.js";
 import { queueTextOnce, readPromptBlob } from "./prompt-blobs.js";
 
 const loadTimeoutMs = 10_000;
@@ -37,18 +37,19 @@ const maxPathCharacters = 4_096;
 /** A longer message would take as much of the context window as the prompt. Then the prompt gets the new texts instead. */
 const mostToldCharacters = 64 * 1024;
 
-type Knowing = Pick<EffectContext, "parts" | "memory" | "transcript">;
-type CallOfRun = Pick<Extract<Preparing, { for: "step" }>, "runId" | "purpose">;
+type Knowing = Pick<EffectContext, "parts" | "runMemory" | "transcript">;
+type CallOfRun = Pick<Extract<Preparing, { for: "step" }>, "purpose">;
 
 /** Whether this process still has to load or read texts that the run needs. */
-export function needsSources(runId: string, context: Knowing): boolean {
+export function needsSources(context: Knowing): boolean {
   if (context.parts.context.sources.length === 0) return false;
-  const loaded = loadedFor(runId, context);
+  const loaded = loadedHere(context);
   return loaded === null || inPromptNow(context.transcript).some(({ blob }) => !loaded.words.has(blob));
 }
 
-function loadedFor(runId: string, { parts, memory: { sources } }: Knowing): LoadedSources | null {
-  return sources !== null && sources.runId === runId && sources.agent === parts.name ? sources : null;
+/** Null if this process has not loaded them yet, or has those of the agent that handed the run over. */
+function loadedHere({ parts, runMemory: { sources } }: Knowing): LoadedSources | null {
+  return sources?.agent === parts.name ? sources : null;
 }
 
 /** The texts in the system prompt of the previous call. */
@@ -60,21 +61,26 @@ const noTexts: readonly SourceReference[] = [];
 
 /** The texts for this agent's next model call; null if there are none, or this process has not loaded them yet. */
 export function sourcesFor(call: CallOfRun, context: Knowing): ToldSources | null {
-  const loaded = loadedFor(call.runId, context);
+  const loaded = loadedHere(context);
   if (loaded === null) return null;
-  const { transcript } = context;
+  const { transcript, runMemory } = context;
   // No message may come between the messages of a continued answer.
   const mayTell = call.purpose === "step";
   const of = [transcript.sources, transcript.sourceNotes, transcript.promptHash === undefined, mayTell];
   const known = loaded.told;
   if (known !== null && of.every((one, index) => one === (known.of as typeof of)[index])) return known.sources;
-  const sources = toldSources(loaded, transcript, mayTell);
+  const sources = toldSources(loaded, runMemory.runId, transcript, mayTell);
   loaded.told = { of, sources };
   return sources;
 }
 
-function toldSources(loaded: LoadedSources, transcript: Transcript, mayTell: boolean): ToldSources {
-  const { list, runId } = loaded;
+function toldSources(
+  loaded: LoadedSources,
+  runId: string | null,
+  transcript: Transcript,
+  mayTell: boolean,
+): ToldSources {
+  const { list } = loaded;
   const { sources: known, sourceNotes: notes } = transcript;
   const changes = known === null ? [] : diffSources(known.list, list);
   const isNamed = known?.runId === runId && changes.length === 0;
@@ -129,21 +135,21 @@ export function* loadRunSources(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<string | null> {
-  const { parts, transcript, memory } = context;
-  const { runId } = run;
-  const loaded = loadedFor(runId, context);
-  const fromLog = transcript.sources?.runId === runId ? transcript.sources.list : null;
+  const { parts, transcript, memory, runMemory } = context;
+  const loaded = loadedHere(context);
+  const fromLog = transcript.sources?.runId === run.runId ? transcript.sources.list : null;
   const list = loaded?.list ?? fromLog;
   const words = yield* wordsOf([...inPromptNow(transcript), ...(list ?? lastTexts(transcript))], context);
-  const identity = { runId, agent: parts.name };
+  memory.words = words;
+  const agent = parts.name;
   if (list !== null && (loaded !== null || hasWords(list, words))) {
-    memory.sources = { ...loaded, ...identity, list, words, told: null };
+    runMemory.sources = { ...loaded, agent, list, words, told: null };
     return null;
   }
   const texts = yield* callSources(run, earlierTexts(context.transcript, words), context, cancellation);
   if (typeof texts === "string") return texts;
   for (const { blob, text } of texts) words.set(blob, text);
-  memory.sources = { ...identity, list: texts.map(({ text: _, ...reference }) => reference), words, told: null };
+  runMemory.sources = { agent, list: texts.map(({ text: _, ...reference }) => reference), words, told: null };
   return null;
 }
 
@@ -171,13 +177,13 @@ function hasWords(list: readonly SourceReference[], words: LoadedSources["words"
 
 /** Reads the texts of a run from a recording, for a replay. If the store has lost any, there are no texts. */
 export async function restoreSources(
-  identity: Pick<LoadedSources, "runId" | "agent">,
+  agent: string,
   { sources = [], sourcesTold }: EventOf<"prepared">,
-  memory: ProcessMemory,
+  { memory, runMemory }: Pick<EffectContext, "memory" | "runMemory">,
 ): Promise<void> {
   const words = await runCoroutine(wordsOf(sources, { sessionId: memory.texts.sessionId, memory }));
   const list = hasWords(sources, words) ? sources : [];
-  memory.sources = { ...identity, list, words, recorded: { told: sourcesTold }, told: null };
+  runMemory.sources = { agent, list, words, recorded: { told: sourcesTold }, told: null };
 }
 
 /** The fields about texts for the entry of a model call: absent if the log already has them for this run. */
@@ -217,7 +223,7 @@ function* wordsOf(
   list: readonly SourceReference[],
   { sessionId, memory }: Pick<EffectContext, "sessionId" | "memory">,
 ): Coroutine<Map<string, string | null>> {
-  const known = memory.sources?.words;
+  const known = memory.words;
   const blobs = [...new Set(list.map(({ blob }) => blob))];
   const texts = yield* wait(
     Promise.all(blobs.map((blob) => known?.get(blob) ?? readPromptBlob(sessionId, blob, memory.texts.store))),

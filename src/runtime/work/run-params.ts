@@ -7,26 +7,24 @@ import type { EventOf } from "../../core/machine/event.js";
 import { isTerminal } from "../../core/machine/state.js";
 import { formatParamsProblem, noParams, type RunParams } from "../agent/params.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
-import type { EffectContext } from "./effect-context.js";
+import type { EffectContext, RunMemory } from "./effect-context.js";
 
-type RunContext = Pick<EffectContext, "transcript" | "memory">;
+type RunContext = Pick<EffectContext, "transcript" | "runMemory">;
 
 /** The `context.params` of tools, hooks and policies. */
-export function getParams({ transcript: { run }, memory }: RunContext): RunParams {
+export function getParams({ transcript: { run }, runMemory }: RunContext): RunParams {
   if (run === null) return noParams;
-  return memory.params?.runId === run.runId
-    ? memory.params.value
-    : deepFreeze(run.params ?? run.options.params ?? noParams);
+  return runMemory.params ?? deepFreeze(run.params ?? run.options.params ?? noParams);
 }
 
 /** Whether the params have not been validated yet, neither by this process nor by an earlier one. */
-export function needsParams(runId: string, { parts, transcript: { run }, memory }: EffectContext): boolean {
+export function needsParams({ parts, transcript: { run }, runMemory }: EffectContext): boolean {
   if (parts.params === null || parts.isReplay === true || run === null || run.params !== null) return false;
-  return run.preparedSeq === run.startSeq && memory.params?.runId !== runId;
+  return run.preparedSeq === run.startSeq && runMemory.params === null;
 }
 
 /** Validates the params, and stores the result in memory. @returns why they do not fit; null if they do */
-export function* validateParams(runId: string, { parts, transcript, memory }: EffectContext): Coroutine<string | null> {
+export function* validateParams({ parts, transcript, runMemory }: EffectContext): Coroutine<string | null> {
   const given = transcript.run?.options.params ?? noParams;
   const checked = yield* wait(parts.params?.validate(given) ?? { ok: true as const, value: given });
   if (!checked.ok) return formatParamsProblem(parts.name, checked.issues);
@@ -35,18 +33,18 @@ export function* validateParams(runId: string, { parts, transcript, memory }: Ef
     return formatParamsProblem(parts.name, [
       { path: "", message: "the schema turns them into something other than a plain JSON object" },
     ]);
-  memory.params = { runId, value: deepFreeze(structuredClone(stored.value)) as RunParams };
+  runMemory.params = deepFreeze(structuredClone(stored.value)) as RunParams;
   return null;
 }
 
 /** The params that a `prepared` event has to store: none if the log has them already. */
-export function pickChangedParams(
-  runId: string,
-  { transcript: { run }, memory: { params } }: RunContext,
-): Pick<EventOf<"prepared">, "params"> {
-  if (params === null || params.runId !== runId || run === null || run.params !== null) return {};
-  const isUnchanged = canonicalJson(run.options.params ?? noParams) === canonicalJson(params.value);
-  return isUnchanged ? {} : { params: params.value };
+export function pickChangedParams({
+  transcript: { run },
+  runMemory: { params },
+}: RunContext): Pick<EventOf<"prepared">, "params"> {
+  if (params === null || run === null || run.params !== null) return {};
+  const isUnchanged = canonicalJson(run.options.params ?? noParams) === canonicalJson(params);
+  return isUnchanged ? {} : { params };
 }
 
 /**
@@ -59,13 +57,10 @@ export function pickValidatedParams(context: EffectContext): Pick<EventOf<"compa
   if (run === null || isTerminal(state)) return {};
   // After a handoff, the current agent may not have a schema.
   if (run.params !== null) return { params: run.params };
-  return parts.params === null || needsParams(run.runId, context) ? {} : { params: getParams(context) };
+  return parts.params === null || needsParams(context) ? {} : { params: getParams(context) };
 }
 
 /** Restores the params of a recorded run, for a replay. */
-export function restoreParams(
-  { runId, params }: Pick<EventOf<"prepared">, "runId" | "params">,
-  memory: EffectContext["memory"],
-): void {
-  if (params !== undefined) memory.params = { runId, value: deepFreeze(params) };
+export function restoreParams({ params }: Pick<EventOf<"prepared">, "params">, runMemory: RunMemory): void {
+  if (params !== undefined) runMemory.params = deepFreeze(params);
 }

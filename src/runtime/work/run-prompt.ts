@@ -20,42 +20,38 @@ import { getParams } from "./run-params.js";
 const timeoutMs = 10_000;
 const maxCharacters = 1024 * 1024;
 
-type RunContext = Pick<EffectContext, "parts" | "transcript" | "memory">;
+type RunContext = Pick<EffectContext, "parts" | "transcript" | "runMemory">;
 
 /** The agent's system prompt for this run, before run options and hooks change it. */
-export function getAgentPrompt({ parts, transcript: { run }, memory }: RunContext): string | undefined {
+export function getAgentPrompt({ parts, runMemory: { prompt } }: RunContext): string | undefined {
   if (typeof parts.systemPrompt !== "function") return parts.systemPrompt;
-  const made = memory.runPrompt;
-  return made !== null && made.runId === run?.runId && made.agent === parts.name && made.text !== ""
-    ? made.text
-    : undefined;
+  return prompt !== null && prompt.agent === parts.name && prompt.text !== "" ? prompt.text : undefined;
 }
 
 /** Whether this process has yet to load the prompt that the run needs. */
-export function needsRunPrompt({ parts, transcript: { run }, memory: { runPrompt } }: RunContext): boolean {
+export function needsRunPrompt({ parts, transcript: { run }, runMemory: { prompt } }: RunContext): boolean {
   if (typeof parts.systemPrompt !== "function" || run === null || run.options.systemPrompt !== undefined) return false;
-  return runPrompt === null || runPrompt.runId !== run.runId || runPrompt.agent !== parts.name;
+  return prompt === null || prompt.agent !== parts.name;
 }
 
 /** Loads the prompt, or calls the function, and stores the result in memory. @returns why that failed; null if it did not */
 export function* loadRunPrompt(context: EffectContext, cancellation: Cancellation): Coroutine<string | null> {
-  const { sessionId, parts, transcript, memory } = context;
-  const runId = transcript.run?.runId ?? "";
+  const { sessionId, parts, transcript, memory, runMemory } = context;
   const named = transcript.run?.prompt ?? null;
   const stored = named === null ? null : yield* wait(readPromptBlob(sessionId, named.blob, memory.texts.store));
   if (named !== null && stored !== null) {
-    memory.runPrompt = { runId, agent: parts.name, text: stored, reference: named };
+    runMemory.prompt = { agent: parts.name, text: stored, reference: named };
     return null;
   }
   // A replay never calls the function.
   if (parts.isReplay === true) {
-    memory.runPrompt = { runId, agent: parts.name, text: "", reference: null };
+    runMemory.prompt = { agent: parts.name, text: "", reference: null };
     return null;
   }
   const made = yield* callPromptFunction(context, cancellation);
   if (made.type === "failed") return made.message;
   const { text, blob, bytes } = queueTextOnce(memory.texts, made.text);
-  memory.runPrompt = { runId, agent: parts.name, text, reference: { blob, bytes } };
+  runMemory.prompt = { agent: parts.name, text, reference: { blob, bytes } };
   return null;
 }
 
@@ -101,20 +97,19 @@ function createPromptContext(context: EffectContext, signal: AbortSignal): RunPr
 export function pickNewRunPrompt({
   parts,
   transcript: { run },
-  memory,
+  runMemory: { prompt },
 }: RunContext): Pick<EventOf<"prepared">, "runPrompt"> {
-  const made = memory.runPrompt;
-  if (made === null || run === null || made.runId !== run.runId || made.agent !== parts.name) return {};
-  return made.reference === null || run.prompt?.blob === made.reference.blob ? {} : { runPrompt: made.reference };
+  if (prompt === null || run === null || prompt.agent !== parts.name) return {};
+  return prompt.reference === null || run.prompt?.blob === prompt.reference.blob ? {} : { runPrompt: prompt.reference };
 }
 
 /** Restores the prompt of a recorded run, for a replay. */
 export async function restoreRunPrompt(
   agent: string,
-  { runId, runPrompt }: Pick<EventOf<"prepared">, "runId" | "runPrompt">,
-  memory: EffectContext["memory"],
+  { runPrompt }: Pick<EventOf<"prepared">, "runPrompt">,
+  { memory, runMemory }: Pick<EffectContext, "memory" | "runMemory">,
 ): Promise<void> {
   if (runPrompt === undefined) return;
   const text = await readPromptBlob(memory.texts.sessionId, runPrompt.blob, memory.texts.store);
-  if (text !== null) memory.runPrompt = { runId, agent, text, reference: runPrompt };
+  if (text !== null) runMemory.prompt = { agent, text, reference: runPrompt };
 }
