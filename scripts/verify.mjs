@@ -6,7 +6,7 @@
  *     npm run verify -- --without tests       all but these
  *     npm run verify -- --report FILE         also write { passed, failed: [names], seconds: { [name]: number } } as JSON
  *
- * At most two steps run at a time. A step starts when the steps it needs have passed; it fails when one of them failed.
+ * At most three steps run at a time: several wait for servers, browsers or the clock. A step starts when the steps it needs have passed; it fails when one of them failed.
  */
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -44,7 +44,7 @@ const steps = [
   { name: "test:long", needs: ["build", "check-tools"], alone: true },
   { name: "requirements", needs: ["tests", "test:long"] },
 ];
-const atOnce = 2;
+const atOnce = 3;
 
 const { values: options } = parseArgs({
   options: {
