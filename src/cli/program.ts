@@ -1,7 +1,6 @@
 /**
  * The program `pawl`: its commands, their options and their help.
  */
-import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { type AbortOptions, abort } from "./commands/abort.js";
 import type { AcpCommandOptions } from "./commands/acp.js";
@@ -38,6 +37,7 @@ import { addTransfer } from "./program/transfer.js";
 import type { DriveOptions } from "./run/drive-session.js";
 import { installProxies } from "./server/install-proxies.js";
 import type { Terminal } from "./terminal/terminal.js";
+import { readVersion } from "./version.js";
 
 /** @param finish takes the exit code of the command that ran */
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {
@@ -314,9 +314,4 @@ function usesStore(command: Command): boolean {
 
 function listWithSubcommands(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(listWithSubcommands)];
-}
-
-function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  return (manifest as { readonly version: string }).version;
 }

@@ -74,10 +74,15 @@ export function compileCompaction<ModelLike>(
 ): Compaction {
   const settings = options ?? {};
   const { auto = true, model } = settings;
+  const budgets = new WeakMap<Model, Budget>();
   return {
     auto: auto && options !== null,
     model: model === undefined ? null : asModel(model),
-    computeBudget: (called) => computeBudget(called, settings, contextWindows),
+    computeBudget(called) {
+      const budget = budgets.get(called) ?? computeBudget(called, settings, contextWindows);
+      budgets.set(called, budget);
+      return budget;
+    },
   };
 }
 

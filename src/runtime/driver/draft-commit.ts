@@ -3,15 +3,16 @@
  */
 import { consequences } from "../../core/machine/consequences.js";
 import type { Event, EventBody } from "../../core/machine/event.js";
-import type { State } from "../../core/machine/state.js";
+import { isTerminal, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import { type CompiledAgent, getSessionAgent } from "../agent/compiled-agent.js";
 import { hasEndHooks } from "../hooks/end-hooks.js";
-import { type CommittedEntry, toSentCall } from "../log/committed-entry.js";
+import { type CommittedEntry, toSentCall, unheard } from "../log/committed-entry.js";
 import { appendFrozen } from "../log/frozen-transcript.js";
 import { createQuestionLookup, type KnownQuestions } from "../log/open-questions.js";
+import { isHeard, type Subscribers } from "../subscribers/broadcast.js";
 import { attachChanges, fitsDataLimit } from "../work/data-changes.js";
 import type { ProcessMemory } from "../work/effect-context.js";
 import { toLateResult } from "./internal-messages.js";
@@ -29,13 +30,14 @@ export type DraftOptions = {
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
   readonly questions: KnownQuestions;
+  readonly subscribers: Subscribers;
 };
 
 /** @param at the time for events without one, in epoch milliseconds */
 export function createDraft(
   committed: State,
   at: number,
-  { sessionId, parts, transcript, memory, questions }: DraftOptions,
+  { sessionId, parts, transcript, memory, questions, subscribers }: DraftOptions,
 ): Draft {
   const entries: CommittedEntry[] = [];
   const getQuestions = createQuestionLookup(questions);
@@ -74,7 +76,11 @@ export function createDraft(
     const entry = { seq: after.seq, event };
     appendFrozen(transcript, entry);
     state = after;
-    const events = publicEvents(sessionId, entry, transcript, before, after, getQuestions);
+    // Waiters for a run get its result from the last event of the run.
+    const events =
+      isHeard(subscribers) || isTerminal(after)
+        ? publicEvents(sessionId, entry, transcript, before, after, getQuestions)
+        : unheard;
     const sent = isTraced ? toSentCall(entry, transcript) : null;
     entries.push({ entry, events, before, after, shown: transcript.messages.length, sent, asked: transcript.run });
   }

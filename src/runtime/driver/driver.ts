@@ -114,10 +114,12 @@ function enqueue(driver: Driver, addition: PendingCommit): void {
   if (driver.closed) rejectCommit(driver, addition);
   else driver.pending.push(addition);
   if (driver.closed) return;
-  driver.flushing ??= Promise.resolve().then(() => flush(driver));
+  driver.flushing ??= flush(driver);
 }
 
 async function flush(driver: Driver): Promise<void> {
+  // What is enqueued in the same turn shares the commit.
+  await undefined;
   try {
     while (driver.pending.length > 0 && !driver.closed) {
       const batch = checkBatch(driver.pending.splice(0));

@@ -75,7 +75,6 @@ export async function callModel(
     clock: parts.clock,
     cancellation: beside?.cancellation ?? cancellation,
     publish: beside === null ? publish : (deltas) => beside.pass(assembly, deltas, publish),
-    memory,
     isLeaseFresh: context.hold.isFresh,
   };
   await streamMessage(assembly, built.request, options);

@@ -74,7 +74,6 @@ export function createSummariser(
       clock: parts.clock,
       cancellation,
       publish() {},
-      memory: context.memory,
       isLeaseFresh: context.hold.isFresh,
     });
     const end = findEnd(assembly);

@@ -32,8 +32,7 @@ export function withTimeout(
   };
   const value = run(signal);
   if (!(value instanceof Promise) && !isThenable(value) && !isStream(value)) return value;
-  // A call may wait for a long time, and a process may have many such calls: drop what the next call could reuse.
-  context.memory.spareController = null;
+  // A call may wait for a long time, and a process may have many such calls: drop what the next hook could reuse.
   context.memory.spareHookContext = null;
   return new Promise((resolve, reject) => {
     let reading: StreamReading | undefined;

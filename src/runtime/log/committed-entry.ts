@@ -12,6 +12,7 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 /** `before` and `after` are the states around the entry. `shown` counts the transcript's messages after the entry. */
 export type CommittedEntry = {
   readonly entry: Entry;
+  /** `unheard` if nobody in this process listened when the entry was drafted, and no run had ended. */
   readonly events: readonly PublicEvent[];
   readonly before: State;
   readonly after: State;
@@ -21,6 +22,9 @@ export type CommittedEntry = {
   /** Who sent the request of the current or last run, and from where; null before the first run. */
   readonly asked: SentFrom | null;
 };
+
+/** Stands for public events that were not created. */
+export const unheard: readonly PublicEvent[] = Object.freeze([]);
 
 export type SentCall = {
   readonly messages: number;

@@ -22,22 +22,21 @@ export type StreamOptions = {
   readonly clock: Clock;
   readonly cancellation: Cancellation;
   readonly publish: (deltas: readonly MessageDelta[]) => void;
-  readonly memory: SpareController;
   /** Whether the process is sure of its lease. */
   readonly isLeaseFresh: () => boolean;
 };
 
 /**
- * The controller of the last attempt, if nothing listens to its signal any more. To make and collect a signal takes Node 20 a
- * quarter of the time of a step (`npm run bench -- loop`); Node 24 needs no spare.
+ * The controller of an attempt that is over and whose signal has no listeners: one for the process. Creating and collecting a signal takes
+ * a quarter of the time of a step on Node 20 (`npm run bench -- loop`).
  */
-export type SpareController = { spareController: AbortController | null };
+let spareController: AbortController | null = null;
 
 /** Streams into the assembly; resolves when the assembly has its end. */
 export function streamMessage(assembly: MessageAssembly, request: ModelRequest, options: StreamOptions): Promise<void> {
-  const { stream, timeouts, clock, cancellation, publish, memory, isLeaseFresh } = options;
-  const attempt = memory.spareController ?? new AbortController();
-  memory.spareController = null;
+  const { stream, timeouts, clock, cancellation, publish, isLeaseFresh } = options;
+  const attempt = spareController ?? new AbortController();
+  spareController = null;
   return new Promise((resolve) => {
     let isOver = false;
     let stopListening = () => {};
@@ -87,7 +86,7 @@ export function streamMessage(assembly: MessageAssembly, request: ModelRequest, 
       }
       endStream(deltas);
       const { signal } = attempt;
-      if (!signal.aborted && !mayHaveListeners(signal)) memory.spareController = attempt;
+      if (!signal.aborted && !mayHaveListeners(signal)) spareController = attempt;
       return false;
     }
 

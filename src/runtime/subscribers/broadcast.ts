@@ -3,6 +3,8 @@
  *
  * 1. Each entry is published once and in the order of the log, whether this process or another committed it.
  * 2. Waiters for a run get its end together with the subscribers. After that, nothing of the run is kept here.
+ * 3. Without subscribers and listeners, entries are committed without creating their public events. A subscriber that joins during
+ *    such a commit reads its entries from the log.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -16,7 +18,7 @@ import type { EventContext } from "../../ports/observer.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { forgetLocals } from "../agent/local-run-options.js";
 import type { StreamItem } from "../agent/stream-types.js";
-import type { CommittedEntry } from "../log/committed-entry.js";
+import { type CommittedEntry, unheard } from "../log/committed-entry.js";
 import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
 import type { PartialOutput } from "../model/partial-output.js";
@@ -26,6 +28,7 @@ import {
   createSubscription,
   endSubscription,
   pushItem,
+  readFromLog,
   type StreamedWork,
   type StreamSource,
   type Subscription,
@@ -54,6 +57,11 @@ export type Broadcast = Subscribers &
     publishedSeq: number;
   };
 
+/** Whether anybody in this process wants the session's events. */
+export function isHeard({ subscriptions, parts }: Subscribers): boolean {
+  return subscriptions.length > 0 || parts.listeners.length > 0;
+}
+
 function broadcast({ subscriptions }: Subscribers, item: StreamItem): void {
   if (subscriptions.length > 1) deepFreeze(item);
   for (const subscription of subscriptions) pushItem(subscription, item);
@@ -80,6 +88,7 @@ export function broadcastCommitted(
     // If a driver closes during a commit, the follower may have published the entry before.
     const isNew = committed.entry.seq > audience.publishedSeq;
     audience.publishedSeq = Math.max(audience.publishedSeq, committed.entry.seq);
+    if (committed.events === unheard) for (const subscription of audience.subscriptions) readFromLog(subscription);
     const context = listeners.length === 0 ? null : createEventContext(committed);
     for (const event of committed.events) {
       if (context !== null) for (const listener of listeners) listener.event?.(deepFreeze(event), context);

@@ -128,11 +128,20 @@ export function pushItem(subscription: Subscription, item: StreamItem): void {
   if (item.type === "delta" && subscription.joinDeltas && joinLastItem(subscription, item)) return;
   if (subscription.first === undefined && buffer.length === 0) subscription.first = item;
   else if (buffer.length - subscription.head + 1 < subscription.maxBehind) buffer.push(item);
-  else {
-    clearBuffer(subscription);
-    subscription.lagged = true;
-  }
+  else continueFromLog(subscription);
   if (subscription.pendingReads.length > 0) serveReads(subscription);
+}
+
+/** The consumer gets a `lagged`, and the rest from the log. */
+export function readFromLog(subscription: Subscription): void {
+  if (subscription.ended !== null || subscription.lagged) return;
+  continueFromLog(subscription);
+  if (subscription.pendingReads.length > 0) serveReads(subscription);
+}
+
+function continueFromLog(subscription: Subscription): void {
+  clearBuffer(subscription);
+  subscription.lagged = true;
 }
 
 /** Replaces an unread preliminary result by the newest one, so that a slow consumer has at most one for each call. */

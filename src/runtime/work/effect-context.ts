@@ -14,7 +14,6 @@ import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { RunParams } from "../agent/params.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
-import type { SpareController } from "../model/stream-attempt.js";
 import type { Subscribers } from "../subscribers/broadcast.js";
 import type { CallChanges } from "./data-changes.js";
 import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
@@ -134,7 +133,7 @@ function createRunMemory(runId: string | null): RunMemory {
 }
 
 /** What one process remembers of a session. Another process can go on without it. */
-export type ProcessMemory = SpareController & {
+export type ProcessMemory = {
   /** The name of the process as a holder of leases. */
   readonly holder: string;
   /** Prompts and specifications that the log names by their hashes. */
@@ -174,7 +173,6 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     partial: null,
     preliminary: null,
     answerWaiters: null,
-    spareController: null,
   };
 }
 

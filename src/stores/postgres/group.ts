@@ -3,6 +3,7 @@
  *
  * 1. A commit whose answer was lost is looked for before anything follows: it is in the log, or it is sent again.
  * 2. A statement that the server refused for now is sent again, for `busyMs` at most.
+ * 3. A commit waits for the end of the turn, so that others can join it, unless its session is the only one that writes.
  */
 import type { Commit, CommitResult, Lease } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
@@ -37,6 +38,8 @@ export function createCommitQueue(db: Database, busyMs: number): CommitQueue {
   const waiting: CommitJob[] = [];
   let inFlight = 0;
   let isScheduled = false;
+  /** The session of the last commit. */
+  let lastWriter: string | null = null;
   let settleWaiters: (() => void)[] = [];
 
   function scheduleSend(): void {
@@ -59,7 +62,11 @@ export function createCommitQueue(db: Database, busyMs: number): CommitQueue {
   return {
     commit: (lease, commit) =>
       new Promise((resolve, reject) => {
-        waiting.push({ lease, commit, ...encodeCommit(lease, commit), settle: { resolve, reject } });
+        const job = { lease, commit, ...encodeCommit(lease, commit), settle: { resolve, reject } };
+        const isAlone = lastWriter === lease.sessionId && inFlight === 0 && waiting.length === 0;
+        lastWriter = lease.sessionId;
+        if (isAlone) return void sendNext([job]);
+        waiting.push(job);
         scheduleSend();
       }),
     settled: () =>
