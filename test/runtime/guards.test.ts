@@ -27,6 +27,8 @@ type Given = {
   readonly steps?: readonly ScriptedStep[];
   readonly store?: Store;
   readonly ran?: () => void;
+  /** Called with each item of the stream. */
+  readonly onItem?: (item: StreamItem) => void;
 };
 
 function agentOf({ hooks, model, steps = [{ text: "The code is heron." }], store, ran = () => {} }: Given) {
@@ -51,7 +53,10 @@ async function play(given: Given) {
   const agent = agentOf(given);
   const items: StreamItem[] = [];
   const stream = agent.runStream("Tell me.", { sessionId: "s" });
-  for await (const item of stream) items.push(item);
+  for await (const item of stream) {
+    given.onItem?.(item);
+    items.push(item);
+  }
   const result = await stream.result;
   const entries = await agent.options.store?.read("s", 0, 100);
   return { agent, items, result, entries: entries ?? [] };
@@ -234,9 +239,15 @@ describe("a guard that trips", verifies("FIN-11"), () => {
   const tripping: GuardOptions["input"] = () => new Promise((resolve) => setImmediate(resolve, { trip: "No." }));
 
   test("by the input takes back what was shown of the answer", async () => {
-    const { items, result, entries } = await play({ hooks: [guard({ name: "g", input: tripping })] });
+    const shown = createDeferred();
+    const input: GuardOptions["input"] = () => shown.promise.then(() => ({ trip: "No." }));
+    const { items, result, entries } = await play({
+      hooks: [guard({ name: "g", input })],
+      onItem(item) {
+        if (item.type === "delta" && item.delta.kind === "text-delta") shown.resolve();
+      },
+    });
     expect(result).toMatchObject({ status: "failed", reason: "refused" });
-    expect(items.some((item) => item.type === "delta" && item.delta.kind === "text-delta")).toBe(true);
     const types = items.map(({ type }) => type);
     expect(types.lastIndexOf("delta")).toBeLessThan(types.indexOf("attempt_withdrawn"));
     expect(JSON.stringify(entries)).not.toContain("heron");
