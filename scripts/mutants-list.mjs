@@ -545,7 +545,7 @@ export const mutants = [
   {
     name: "an agent that gets its session back uses its earlier context texts",
     file: "src/runtime/effects/hand-over.ts",
-    find: "memory.sources = null;",
+    find: "runMemory.sources = null;",
     replace: "",
     check: "tests",
     tests: "test/runtime/handoff-sources.test.ts",
