@@ -107,8 +107,9 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
       const holder = { id: "far", host: "far away", pid: 1, startedAt: 1 };
       const client = createClient({ store: world.store });
       await client.session("s").send("Go", { agent: "agent" });
-      const lease = await claim(world.store, "s", { holder, leaseMs: 1_500 });
+      // Started first: a process may take longer to start than the lease lasts.
       const heir = await world.start({ script });
+      const lease = await claim(world.store, "s", { holder, leaseMs: 1_500 });
       expect(await heir.call("due")).toEqual([]);
       await waitUntil(async () => (await world.store.due(Date.now(), 1)).length === 1, "its lease does not end");
       await heir.call("work");
