@@ -337,9 +337,10 @@ export function createPassiveAgent(store: Store, name = agentName): Agent {
   return createAgent({ name, store, model: silentModel });
 }
 
-/** For agents that never call a model. */
+/** For agents that never call a model. It has a price, so that agents with a limit in dollars can be created. */
 export const silentModel: Model = {
   id: "none",
+  price: { input: 0, output: 0 },
   // biome-ignore lint/correctness/useYield: it only throws.
   async *stream() {
     throw new PawlError("internal", "A command that only reads sessions tried to call a model. Please report this.");

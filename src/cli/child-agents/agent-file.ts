@@ -186,11 +186,12 @@ function parseMode(word: string | undefined): { readonly mode: AgentMode; readon
   }
 }
 
-/** @throws Error if it is not a number above 0: a limit that cannot be read must not be dropped */
+/** @throws Error if it is not a number above 0 that a limit can have: a limit that cannot be read must not be dropped */
 function parsePositive(key: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
-  if (!Number.isFinite(number) || number <= 0) throw new Error(`its ${key} must be a number above 0`);
+  if (!(number > 0 && number <= Number.MAX_SAFE_INTEGER))
+    throw new Error(`its ${key} must be a number above 0 and at most ${Number.MAX_SAFE_INTEGER}`);
   return number;
 }
 

@@ -101,7 +101,7 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     if (configured.notice !== null) printMessage(configured.notice);
     const choices = toAgentChoices(options, { root, home }, configured);
     const started = await getServers(root, configured);
-    const { agents, problems } = await chooseAgentModels(configured, options);
+    const { agents, problems } = await chooseAgentModels(configured, options, model);
     for (const problem of problems) printMessage(problem);
     const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started, agents });
     running.add(agent);

@@ -173,7 +173,7 @@ function createAgents({ store, home, observers, options }: WorkerDeps) {
     // The failure may pass, for example a missing key. The next session tries again.
     chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
-    const { agents: childAgents } = await chooseAgentModels(configured, options);
+    const { agents: childAgents } = await chooseAgentModels(configured, options, model);
     return createFolderAgent({
       store,
       home,

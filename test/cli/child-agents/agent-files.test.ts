@@ -87,6 +87,7 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     [write("description: x", ""), "no text"],
     [write("description: x\nmaxTurns: many"), "its maxTurns must be a number"],
     [write("description: x\nbudget: -1"), "its budget must be a number"],
+    [write("description: x\nmaxTurns: 1e300"), "its maxTurns must be a number above 0 and at most"],
   ])("that cannot be used says why", (text, why) => {
     expect(() => parse(text)).toThrow(why);
   });

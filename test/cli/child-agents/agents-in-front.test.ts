@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createFolderAgent, findMissingTools } from "../../../src/cli/agent/folder-agent.js";
+import { createFolderAgent, findMissingTools, silentModel } from "../../../src/cli/agent/folder-agent.js";
 import { chooseAgentModels, withoutModels } from "../../../src/cli/child-agents/choose-agent-models.js";
 import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
@@ -19,6 +19,7 @@ import {
   createMemoryStore,
   type Json,
   type Model,
+  type Price,
   type RunResult,
 } from "../../../src/index.js";
 import { createScriptedModel, type Script } from "../../../src/testing/index.js";
@@ -34,9 +35,10 @@ type WorldOptions = {
   readonly file?: string;
   readonly rules?: Pick<PermissionOptions, "allow" | "deny">;
   readonly isTrusted?: boolean;
+  readonly childPrice?: Price;
 };
 
-function createWorld(parent: Script, child: Script, { file = "", rules = {}, isTrusted = true }: WorldOptions = {}) {
+function createWorld(parent: Script, child: Script, { file = "", rules = {}, isTrusted = true, childPrice }: WorldOptions = {}) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-in-front-")));
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
   const [root, home, config] = [join(base, "root"), join(base, "home"), join(base, "config")];
@@ -51,7 +53,10 @@ function createWorld(parent: Script, child: Script, { file = "", rules = {}, isT
   const listAgents = () => resolveAgents(readFolderTrust(root, home), environment).list;
   const store = createMemoryStore();
   const parentModel = createScriptedModel(parent, { id: "parent-model" });
-  const childModel = createScriptedModel(child, { id: "child-model" });
+  const childModel = createScriptedModel(child, {
+    id: "child-model",
+    ...(childPrice === undefined ? {} : { price: childPrice }),
+  });
   const permissions = createPermissions({ allowAll: false, root, home, environment, ...rules });
   const agent = createFolderAgent({
     ...{ store, home, root, permissions },
@@ -117,17 +122,30 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
 
   test("fails and says why if the model of the file cannot be used, and the session goes on", async () => {
     const { root, home, store, permissions } = createWorld([], [], { file: "model: nowhere/big" });
-    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {});
-    expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used: .*nowhere/)]);
     const model = createScriptedModel([callScout(), done]);
+    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
+    expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used: .*nowhere/)]);
     const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents });
     expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Done." });
     expect(await readResults(agent)).toContain("nowhere/big cannot be used");
   });
 
+  test("fails and says why if its budget needs a price that is not known, and the session goes on", async () => {
+    const { root, home, store, permissions } = createWorld([], [], { file: "budget: 1" });
+    const model = createScriptedModel([callScout(), done]);
+    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
+    expect(problems).toEqual([
+      expect.stringMatching(/^The agent scout cannot be used: .*scout\.md sets a budget, and the model .* has no known price\./),
+    ]);
+    const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents });
+    expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Done." });
+    expect(await readResults(agent)).toContain("sets a budget");
+  });
+
   test("uses the session's model for a name of another program that the settings do not have", async () => {
     const { root, home } = createWorld([], [], { file: "model: sonnet" });
-    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {});
+    const model = createScriptedModel([]);
+    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
     expect(agents).toMatchObject([{ file: { name: "scout" }, model: null }]);
     expect(problems).toEqual([expect.stringContaining("it uses the session's model.")]);
   });
@@ -231,12 +249,14 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
 });
 
 test("a replay of a session with an agent in a file finds no difference", verifies("AGENT-4#files"), async () => {
-  const { agent, root, home, store, permissions } = createWorld([callScout(), done], [{ text: "Seen." }]);
+  const { agent, root, home, store, permissions } = createWorld([callScout(), done], [{ text: "Seen." }], {
+    file: "budget: 1",
+    childPrice: { input: 1, output: 5 },
+  });
   await agent.run("Go.", { sessionId: "s" });
   const agents = withoutModels(resolveAgents(readFolderTrust(root, home)).list);
-  const model = createScriptedModel([]);
   const present = createFolderAgent({
-    ...{ store, home, root, permissions, model, agents },
+    ...{ store, home, root, permissions, model: silentModel, agents },
     allowShell: false,
     contextFiles: false,
   });
